@@ -30,6 +30,10 @@ type ledger struct {
 	openStreams, waiting int
 
 	sent, received traffic
+	// Waits that ended while polling, and how long was polled in all, of those that the first polls
+	// did not end.
+	spun   uint64
+	polled time.Duration
 }
 
 // A leash is reachable from its session alone. A session is part of cycles, so that a finalizer of

@@ -52,7 +52,7 @@ func TestBenchesOfBothLanguagesAgreeWithServersOfBoth(t *testing.T) {
 			for _, carrier := range carriers {
 				t.Run(clientName+" to "+serverName+" over "+carrier, func(t *testing.T) {
 					_, address := start(t, server, carrier)
-					for _, flags := range []string{
+					loads := []string{
 						"--count 2000 --size 64", "--count 200 --size 100KiB",
 						"--count 20 --size 3MiB",
 						"--count 500 --size 64KiB --touch none",
@@ -60,7 +60,14 @@ func TestBenchesOfBothLanguagesAgreeWithServersOfBoth(t *testing.T) {
 						"--count 20000 --pattern one-way --size 50",
 						"--count 2000 --pattern one-way --size 5000",
 						"--count 1000 --sessions 4 --wait park", "--count 50 --rate 1000 --size 8",
-					} {
+						"--count 20 --pattern cold",
+					}
+					if serverName == "go" { // Rust's serves streams only under tokio.
+						runtime := map[string]string{"rust": " --runtime tokio"}[clientName]
+						loads = append(loads, "--count 2000 --streams 20"+runtime,
+							"--count 100 --streams 4 --size 100KiB"+runtime)
+					}
+					for _, flags := range loads {
 						arguments := append([]string{"bench", "--addr", address},
 							strings.Fields(flags)...)
 						bench := exec.Command(client, arguments...)

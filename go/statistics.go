@@ -88,6 +88,7 @@ type sums struct {
 	slept, doorbells, ringFull          uint64
 	noMemory, ownMemory, peerMemory     uint64
 	lends, unwritten, streams, arrivals uint64
+	spun, polled, lentBytes             uint64
 }
 
 // everySession is what Statistics reads: ledgers of the sessions that live, and sums of those that
@@ -119,6 +120,8 @@ func (l *ledger) addCounts(to *sums) {
 	to.sent.add(&sent)
 	to.received.add(&l.received)
 	to.slept += counters.Sleeps
+	to.spun += l.spun
+	to.polled += uint64(l.polled)
 	to.doorbells += counters.DoorbellsRung
 	to.ringFull += counters.RingFull
 	to.noMemory += counters.NoMemory
@@ -136,6 +139,7 @@ func (l *ledger) addState(to *sums) {
 		own, peer, lent := link.end.Memory()
 		to.ownMemory += own
 		to.peerMemory += peer
+		to.lentBytes += uint64(link.end.UnderWay())
 		for _, word := range lent {
 			to.lends += uint64(bits.OnesCount64(word))
 		}
@@ -174,13 +178,16 @@ func (s *sums) list(role string) []Statistic {
 	return append(list, []Statistic{
 		{"breezeway_bytes_sent_total", role, s.sent.bytes},
 		{"breezeway_bytes_received_total", role, s.received.bytes},
+		{"breezeway_spun_total", role, s.spun},
 		{"breezeway_slept_total", role, s.slept},
+		{"breezeway_spin_nanoseconds_total", role, s.polled},
 		{"breezeway_doorbells_total", role, s.doorbells},
 		{"breezeway_ring_full_total", role, s.ringFull},
 		{"breezeway_no_memory_total", role, s.noMemory},
 		{"breezeway_own_memory_bytes", role, s.ownMemory},
 		{"breezeway_peer_memory_bytes", role, s.peerMemory},
 		{"breezeway_lends", role, s.lends},
+		{"breezeway_lent_bytes", role, s.lentBytes},
 		{"breezeway_unwritten_bytes", role, s.unwritten},
 		{"breezeway_streams", role, s.streams},
 		{"breezeway_arrivals", role, s.arrivals},

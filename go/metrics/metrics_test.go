@@ -48,7 +48,15 @@ func TestWhatSessionsDoIsPublished(t *testing.T) {
 		}
 		reply.Release()
 	}
+	reserved, err := conn.Reserve(context.Background(), size)
+	if err != nil {
+		t.Fatal(err)
+	}
 	during := published(t)
+	if lent := during[`breezeway_lent_bytes{role="client"}`]; lent < size {
+		t.Errorf("%d bytes are lent or reserved, want %d at least", lent, size)
+	}
+	reserved.Abandon()
 	_ = conn.Close()
 	_ = server.Close()
 	<-served
@@ -74,6 +82,32 @@ func TestWhatSessionsDoIsPublished(t *testing.T) {
 		t.Errorf("%d sessions with %d bytes, then %d with %d", during[live], during[memory],
 			after[live], after[memory])
 	}
+}
+
+func TestWhatIsPolledIsPublished(t *testing.T) {
+	server, err := breezeway.Listen("shm:"+filepath.Join(t.TempDir(), "s"),
+		func(call *breezeway.Call) error { return call.Echo() })
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve() }()
+	conn, err := breezeway.Dial(context.Background(), server.Addresses()[0].String(),
+		breezeway.Wait(breezeway.Busy))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const spun, polled = `breezeway_spun_total{role="client"}`,
+		`breezeway_spin_nanoseconds_total{role="client"}`
+	// A reply that is there at once is not polled for.
+	for now := published(t); now[spun] == 0 || now[polled] == 0; now = published(t) {
+		if _, err := conn.Call(context.Background(), 0, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = conn.Close()
+	_ = server.Close()
+	<-served
 }
 
 func TestEveryNameIsOneOfThePage(t *testing.T) {

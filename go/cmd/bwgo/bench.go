@@ -19,6 +19,7 @@ type load struct {
 	depth    int
 	batch    int
 	sessions int
+	streams  int
 	touch    string
 	json     bool
 }
@@ -26,7 +27,8 @@ type load struct {
 func bench(args []string) error {
 	l := load{size: 64}
 	flags := newFlags("bench", &l.settings)
-	flags.StringVar(&l.pattern, "pattern", "ping-pong", "ping-pong or one-way")
+	flags.StringVar(&l.pattern, "pattern", "ping-pong",
+		"ping-pong, one-way, or cold: connect, call and close, again and again")
 	flags.Var(&l.size, "size", "bytes of each message, such as 40 or 64KiB")
 	flags.Uint64Var(&l.count, "count", 0,
 		"end after this many messages, shared out among the sessions")
@@ -35,6 +37,9 @@ func bench(args []string) error {
 	flags.IntVar(&l.depth, "depth", 1, "calls in flight on each session, each of a goroutine")
 	flags.IntVar(&l.batch, "batch", 64, "one-way messages per wake-up of the server")
 	flags.IntVar(&l.sessions, "sessions", 1, "sessions at one time")
+	flags.IntVar(&l.streams, "streams", 0,
+		"exchange messages on this many streams of each session, one under way on each, in place "+
+			"of calls; a server in Rust must be one of --runtime tokio")
 	flags.StringVar(&l.touch, "touch", "all",
 		"all: every byte is written and compared; none: the first 8")
 	flags.BoolVar(&l.json, "json", false, "print one line with one JSON object")
@@ -53,12 +58,17 @@ func bench(args []string) error {
 
 func (l *load) check() error {
 	switch {
-	case l.pattern != "ping-pong" && l.pattern != "one-way":
-		return fmt.Errorf("--pattern %q is none of ping-pong and one-way", l.pattern)
+	case l.pattern != "ping-pong" && l.pattern != "one-way" && l.pattern != "cold":
+		return fmt.Errorf("--pattern %q is none of ping-pong, one-way and cold", l.pattern)
 	case l.touch != "all" && l.touch != "none":
 		return fmt.Errorf("--touch %q is none of all and none", l.touch)
 	case l.depth < 1 || l.sessions < 1 || l.batch < 1:
 		return fmt.Errorf("--depth, --sessions and --batch are at least 1")
+	case l.streams < 0 || l.streams > math.MaxUint16:
+		return fmt.Errorf("--streams is at most %d", math.MaxUint16)
+	case l.pattern != "ping-pong" && (l.rate > 0 || l.depth > 1 || l.streams > 0),
+		l.streams > 0 && (l.rate > 0 || l.depth > 1):
+		return fmt.Errorf("--rate, --depth, --streams and a --pattern exclude each other")
 	case l.rate < 0 || l.seconds <= 0:
 		return fmt.Errorf("--rate and --seconds are more than 0")
 	}

@@ -31,9 +31,10 @@ const (
 	step4 uint64 = 0x78DD_E6E5_FD29_F054
 )
 
-// driver is one session of a load.
+// driver is one session of a load, or one after the other.
 type driver struct {
 	load      *load
+	options   []breezeway.Option
 	conn      *breezeway.Conn
 	count     uint64
 	counting  sync.Mutex // held by callers who count
@@ -45,7 +46,7 @@ func newDriver(l *load, options []breezeway.Option) (*driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &driver{load: l, conn: conn}, nil
+	return &driver{load: l, options: options, conn: conn}, nil
 }
 
 func (d *driver) close() { _ = d.conn.Close() }
@@ -54,17 +55,29 @@ func (d *driver) run(count uint64, until time.Time) error {
 	if d.load.pattern == "one-way" {
 		return d.oneWay(count, until)
 	}
+	if d.load.pattern == "cold" {
+		return d.cold(count, until)
+	}
 	if err := d.newCaller().loop(min(warmUp, count), until.Add(time.Hour), false); err != nil {
 		return err
 	}
 	if d.load.rate > 0 {
 		return d.openLoop(count, until)
 	}
-	callers := make([]*caller, d.load.depth)
+	callers := make([]*caller, max(d.load.depth, d.load.streams))
+	for i := range callers {
+		callers[i] = d.newCaller()
+		if d.load.streams > 0 {
+			stream, err := d.conn.Open(context.Background(), echo)
+			if err != nil {
+				return err
+			}
+			callers[i].stream = stream
+		}
+	}
 	errs := make([]error, len(callers))
 	var all sync.WaitGroup
 	for i := range callers {
-		callers[i] = d.newCaller()
 		all.Add(1)
 		go func() {
 			defer all.Done()
@@ -75,6 +88,26 @@ func (d *driver) run(count uint64, until time.Time) error {
 	all.Wait()
 	d.count = d.latencies.count
 	return errors.Join(errs...)
+}
+
+// cold connects, makes one call and closes, again and again, and counts the time that all takes.
+func (d *driver) cold(count uint64, until time.Time) error {
+	c := d.newCaller()
+	for ; d.count < count && time.Now().Before(until); d.count++ {
+		d.close()
+		began := time.Now()
+		conn, err := breezeway.Dial(context.Background(), d.load.addr, d.options...)
+		if err != nil {
+			return err
+		}
+		d.conn = conn
+		if err := c.call(); err != nil {
+			return err
+		}
+		d.close()
+		d.latencies.add(uint64(time.Since(began)))
+	}
+	return nil
 }
 
 func (d *driver) openLoop(count uint64, until time.Time) error {
@@ -104,9 +137,10 @@ func sleep(long time.Duration) {
 	}
 }
 
-// caller makes calls, one after the other.
+// caller makes calls, or exchanges messages on a stream, one after the other.
 type caller struct {
 	*driver
+	stream *breezeway.Stream // nil: calls
 	method uint32
 	round  uint64
 	buffer []byte
@@ -173,7 +207,7 @@ func (c *caller) call() error {
 		touched = touched[:min(len(touched), hollowBytes)]
 	}
 	fill(touched, seed)
-	reply, err := c.conn.Call(context.Background(), c.method, c.buffer)
+	reply, err := c.exchange()
 	if err != nil {
 		return err
 	}
@@ -182,6 +216,26 @@ func (c *caller) call() error {
 		return err
 	}
 	return c.check(len(c.reply) == int(c.load.size) && matches(c.reply[:len(touched)], seed))
+}
+
+func (c *caller) exchange() (breezeway.Message, error) {
+	if c.stream == nil {
+		return c.conn.Call(context.Background(), c.method, c.buffer)
+	}
+	if err := c.stream.Send(context.Background(), c.buffer); err != nil {
+		return breezeway.Message{}, err
+	}
+	return c.stream.Recv(context.Background())
+}
+
+func (c *caller) exchangeReserved(request *breezeway.Reservation) (breezeway.Message, error) {
+	if c.stream == nil {
+		return c.conn.CallReserved(context.Background(), c.method, request)
+	}
+	if err := c.stream.SendReserved(context.Background(), request); err != nil {
+		return breezeway.Message{}, err
+	}
+	return c.stream.Recv(context.Background())
 }
 
 // callReserved fills the request in place, piece by piece, or only its first bytes.
@@ -201,7 +255,7 @@ func (c *caller) callReserved(seed uint64) error {
 			return err
 		}
 	}
-	reply, err := c.conn.CallReserved(context.Background(), c.method, request)
+	reply, err := c.exchangeReserved(request)
 	if err != nil {
 		return err
 	}
