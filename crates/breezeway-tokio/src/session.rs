@@ -219,7 +219,8 @@ where
                     {
                         call.fail(ErrorCode::Overloaded, &reason);
                     } else {
-                        let (handler, limit) = ((self.call)(call), &self.limit);
+                        let (serve, limit) = (&self.call, &self.limit);
+                        let handler = || serve(call);
                         self.calls.start(cx, handler, &mut self.waiting, || limit.begin());
                     }
                 }
@@ -228,8 +229,8 @@ where
                     stream.reset(ErrorCode::Overloaded);
                 }
                 Some(Incoming::Stream(method, stream)) => {
-                    let handler = (self.stream)(method, Stream::new(stream));
-                    let served = &self.streams_served;
+                    let (serve, served) = (&self.stream, &self.streams_served);
+                    let handler = || serve(method, Stream::new(stream));
                     self.streams.start(cx, handler, &mut self.waiting, || Arc::clone(served));
                 }
                 None => return began,
