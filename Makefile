@@ -24,7 +24,7 @@ LACKS = $(filter-out $(HAS),$(NEEDS))
 # The oldest toolchain that the workspace is for.
 MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: help demo check test ship format columns links arrows unsafe lint unit model release budgets peers bench-iceoryx2 bench-grpc study-grpc bench-rpc bench-thrift bench-compile bench-tokio bench-threads bench-calls bench-idle bench-fairness bench-cold bench-streams bench-tls bench-go clean go go-race fuzz-go \
+.PHONY: help demo check test ship format columns links arrows unsafe lint unit model release budgets peers bench-iceoryx2 bench-grpc study-grpc bench-rpc bench-thrift bench-compile bench-tokio bench-threads bench-against bench-calls bench-idle bench-fairness bench-cold bench-streams bench-tls bench-go clean go go-race fuzz-go \
 	golden carriers carriers-tls needs relaxed arm64 etcd soak soak-go slow restarts failover polling shmipc-peers bench-shmipc features docs tutorial fuzz-check peers-check random-idls packages msrv asan tsan hostile attacks faults torture fuzz
 .DEFAULT_GOAL := help
 
@@ -336,6 +336,16 @@ bench-threads:
 ## A call with a time-out, and through a client, against a session's plain one (half a minute).
 bench-calls:
 	$(CARGO) bench --quiet --locked -p breezeway-cli --bench calls
+
+BASE ?= HEAD~1
+## Echoes of this state beside those of a commit (BASE=HEAD~1), in pairs (two minutes after the builds).
+bench-against:
+	@set -e; tree=$$(mktemp -d); trap 'git worktree remove --force "$$tree"' EXIT; \
+	git worktree add --quiet --detach "$$tree" $(BASE); \
+	$(CARGO) build --release --locked -p breezeway-cli --manifest-path "$$tree/Cargo.toml" \
+		--target-dir target/against; \
+	BREEZEWAY_BASE=$(CURDIR)/target/against/release/breezeway \
+		$(CARGO) bench --quiet --locked -p breezeway-cli --bench against
 
 ## What 1,000 idle sessions cost, and the busy one among them (half a minute).
 bench-idle:

@@ -32,7 +32,7 @@ const UNTOUCHED: u32 = 0;
 const TOUCHED: u32 = 1;
 
 const SIZE: usize = 64;
-const SLEEP: Duration = Duration::from_secs(5);
+const SLEEP: Duration = Duration::from_secs(10);
 const FRAME: usize = 8 << 20;
 /// The first frames of a session or a connection, which take its memory.
 const FIRST: u64 = 40;

@@ -16,18 +16,20 @@ impl<F: Future<Output = ()> + Send + 'static> Slot<F> {
         Self(Box::pin(None))
     }
 
-    /// Polls a handler once. One that is not done then becomes a task, which keeps what `hold`
-    /// gives to its end.
+    /// Asks for a handler's future and polls it once. One that is not done then becomes a task,
+    /// which keeps what `hold` gives to its end.
     pub(crate) fn start<H: Send + 'static>(
         &mut self,
         cx: &mut Context<'_>,
-        handler: F,
+        handler: impl FnOnce() -> F,
         waiting: &mut JoinSet<()>,
         hold: impl FnOnce() -> H,
     ) {
-        self.0.set(Some(handler));
-        // A future that panicked is dropped and nothing else of it is seen; its call fails.
-        let polled = catch_unwind(AssertUnwindSafe(|| poll(&mut self.0, cx)));
+        // What panicked is dropped and nothing else of it is seen; its call fails.
+        let polled = catch_unwind(AssertUnwindSafe(|| {
+            self.0.set(Some(handler()));
+            poll(&mut self.0, cx)
+        }));
         match polled {
             Ok(Poll::Ready(())) => self.0.set(None),
             Ok(Poll::Pending) => {

@@ -281,14 +281,16 @@ where
             match self.next(cx) {
                 Some(Incoming::Call(call)) if call.is_one_way() => {
                     let len = call.request().len();
-                    let (handler, served) = ((self.call)(call), &self.one_way_served);
+                    let (serve, served) = (&self.call, &self.one_way_served);
+                    let handler = || serve(call);
                     let hold = || OneWay::begin(served, len);
                     self.calls.start(cx, handler, &mut self.waiting, hold);
                 }
                 Some(Incoming::Call(call)) => match self.limit.refusal() {
                     Some(reason) => call.fail(ErrorCode::Overloaded, &reason),
                     None => {
-                        let (handler, limit) = ((self.call)(call), &self.limit);
+                        let (serve, limit) = (&self.call, &self.limit);
+                        let handler = || serve(call);
                         self.calls.start(cx, handler, &mut self.waiting, || limit.begin());
                     }
                 },
@@ -297,8 +299,8 @@ where
                     stream.reset(ErrorCode::Overloaded);
                 }
                 Some(Incoming::Stream(method, stream)) => {
-                    let handler = (self.stream)(method, Stream::new(stream));
-                    let served = &self.streams_served;
+                    let (serve, served) = (&self.stream, &self.streams_served);
+                    let handler = || serve(method, Stream::new(stream));
                     self.streams.start(cx, handler, &mut self.waiting, || Arc::clone(served));
                 }
                 None => return Left::Nothing,

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use breezeway_tokio::{
-    CallError, Channel, ErrorCode, Incoming, Server, SessionOptions, WaitPolicy,
+    CallError, Channel, ErrorCode, Incoming, IncomingCall, Server, SessionOptions, Stream,
+    StreamError, Unserved, WaitPolicy,
 };
 use tokio::sync::Notify;
 
@@ -125,6 +126,42 @@ fn a_handler_that_panics_fails_its_call_and_no_other() {
         }
         stopper.stop();
         soon(serving).await.unwrap().unwrap();
+    });
+}
+
+#[test]
+fn a_handler_that_panics_before_there_is_a_future_fails_its_call_or_stream_and_no_other() {
+    on_both_runtimes(|| async {
+        let folder = tempfile::tempdir().unwrap();
+        let server = Server::bind(&addresses(folder.path())[0]).unwrap();
+        let (address, stopper) = (server.address(), server.stopper());
+        let call = |call: IncomingCall| {
+            assert!(call.method() == 0, "at once");
+            async move { call.echo() }
+        };
+        let stream = |method: u32, stream: Stream| {
+            assert!(method == 0, "at once");
+            async move { drop(stream) }
+        };
+        let serving = tokio::spawn(server.serve_streams(call, stream));
+        let channel = Channel::connect(&address).await.unwrap();
+        let held = soon(channel.open(0, None)).await.unwrap();
+        for _ in 0..2 {
+            match soon(channel.call(1, b"")).await {
+                Err(CallError::Failed { code: ErrorCode::Failed, .. }) => {}
+                other => panic!("{other:?}"),
+            }
+            let mut reset = soon(channel.open(1, None)).await.unwrap();
+            match soon(reset.receive()).await {
+                Err(StreamError::Reset(ErrorCode::Panicked)) => {}
+                other => panic!("{other:?}"),
+            }
+            assert_eq!(soon(channel.call(0, b"next")).await.unwrap().to_vec(), b"next");
+        }
+        drop(held);
+        stopper.stop();
+        soon(serving).await.unwrap().unwrap();
+        assert_eq!(stopper.unserved(), Unserved::default());
     });
 }
 

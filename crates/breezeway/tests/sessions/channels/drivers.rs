@@ -133,6 +133,26 @@ fn a_busy_driver_never_sleeps_however_rare_messages_are() {
     }
 }
 
+#[test]
+fn a_driver_knows_what_was_refused_also_once_its_channel_is_gone() {
+    let mut driven = Driven::new(WaitPolicy::Park);
+    let (channel, mut driver) = driven.server;
+    channel.drain(Duration::ZERO);
+    assert!(matches!(channel.accept(), Ok(None)), "the time is over");
+    // The client has not learned of it.
+    let mut cx = Context::from_waker(Waker::noop());
+    for _ in 0..3 {
+        let call = driven.client.0.poll_start_call(&mut cx, 0, None, b"", None);
+        assert!(matches!(call, Poll::Ready(Ok(_))));
+    }
+    assert!(matches!(driven.client.0.poll_post(&mut cx, 0, b"x"), Poll::Ready(Ok(()))));
+    drop(channel);
+    driver.turn();
+    let unserved = driver.unserved();
+    assert_eq!((unserved.calls_refused, unserved.messages_lost), (3, 1));
+    driven.client.1.turn();
+}
+
 /// A session of which the client has kept so many bytes of the first reply that the second, of as
 /// many, finds no room; and both calls.
 fn with_a_reply_that_waits(len: usize) -> (Driven, [PendingCall; 2]) {
