@@ -57,6 +57,7 @@ use outgoing::Outgoing;
 use receiving::Arrival;
 use shared::Shared;
 use state::State;
+use waiters::NOBODY;
 
 /// A session to a server that threads and tasks share: any number of calls and streams at one time.
 ///
@@ -418,7 +419,7 @@ impl Channel {
     /// sent. Never waits. (A [`PostQueue`](crate::PostQueue) keeps what finds no room.)
     pub fn try_post(&self, method: u32, message: &[u8]) -> Result<bool, CallError> {
         let mut outgoing = Outgoing::message(message);
-        let cx = Context::from_waker(Waker::noop());
+        let cx = Context::from_waker(NOBODY);
         let sent = self.handle.shared.glance(|state| state.poll_post(&cx, method, &mut outgoing));
         match sent {
             Poll::Ready(sent) => sent.map(|()| true),

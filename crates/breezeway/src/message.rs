@@ -20,8 +20,14 @@ pub struct Message {
 }
 
 thread_local! {
-    /// Room for one that is no small copy: who serves one call after the other takes none anew.
+    /// Room for one: a thread that takes one message after the other needs none anew.
     static SPARE: Cell<Option<Box<Content>>> = const { Cell::new(None) };
+}
+
+/// Room that this thread has; none as it ends.
+#[inline]
+fn spare() -> Option<Box<Content>> {
+    SPARE.try_with(Cell::take).ok().flatten()
 }
 
 enum Content {
@@ -57,13 +63,12 @@ impl Default for Room {
 impl Drop for Message {
     #[inline]
     fn drop(&mut self) {
-        if let Some(mut content) = self.content.take()
-            && matches!(*content, Content::Whole { .. })
-        {
+        let Some(mut content) = self.content.take() else { return };
+        if let Content::Whole { .. } = *content {
             // What it holds is let go of now.
             *content = Content::default();
-            let _ = SPARE.try_with(|spare| spare.set(Some(content)));
         }
+        let _ = SPARE.try_with(|spare| spare.set(Some(content)));
     }
 }
 
@@ -79,7 +84,7 @@ impl Message {
     #[inline]
     pub(crate) fn small(bytes: &Room, len: usize) -> Self {
         // Copied to where it stays.
-        let mut content = Box::<Content>::default();
+        let mut content = spare().unwrap_or_default();
         if let Content::Small { len: place, bytes: room } = &mut *content {
             (*place, *room) = (len, *bytes);
         }
@@ -94,8 +99,7 @@ impl Message {
 
     fn whole(body: shm::Message, metadata: Option<Box<[u8]>>, is_message: bool) -> Self {
         let content = Content::Whole { body, metadata, is_message };
-        // Without a place, as a thread ends, it is made anew.
-        let content = match SPARE.try_with(Cell::take).ok().flatten() {
+        let content = match spare() {
             Some(mut spare) => {
                 *spare = content;
                 spare
@@ -187,5 +191,32 @@ impl std::fmt::Debug for Message {
             .field("len", &self.len())
             .field("metadata", &self.metadata().map(<[u8]>::len))
             .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_keeps_its_bytes_while_others_come_and_go_on_its_thread() {
+        let small = |byte| Message::small(&Room([byte; INLINE_MAX]), usize::from(byte));
+        drop(small(1));
+        let (kept, longer) = (small(2), small(100));
+        drop(longer);
+        let others = [small(3), small(0)];
+        for (message, byte) in [&kept, &others[0], &others[1]].into_iter().zip([2, 3, 0]) {
+            assert_eq!(message.to_vec(), vec![byte; usize::from(byte)]);
+        }
+    }
+
+    #[test]
+    fn a_message_that_ends_on_another_thread_leaves_its_room_there() {
+        let message = Message::small(&Room([7; INLINE_MAX]), 7);
+        let next = std::thread::spawn(move || {
+            drop(message);
+            Message::default().to_vec()
+        });
+        assert!(next.join().unwrap().is_empty());
     }
 }

@@ -2,23 +2,28 @@
 
 use super::crossed;
 use super::entry::Head;
-use super::layout::{BODY_WORD, ENTRY_SIZE, FIRST_LINE_WORDS, INLINE_FIRST_LINE, INLINE_MAX};
+use super::layout::{
+    BODY_WORD, ENTRY_SIZE, ENTRY_WORDS, FIRST_LINE_WORDS, INLINE_FIRST_LINE, INLINE_MAX,
+};
 use super::offsets::{CONSUMED_AT, DATA_WAKE_AT, RING_AT, SPACE_WAKE_AT};
-use super::sync::{FenceSite, Ordering, acquire_fence, release, removed};
+use super::sync::{AtomicU64, FenceSite, Ordering, acquire_fence, release, removed};
 use super::words::{ForeignWords, OwnWords};
 use crate::violation::Violation;
 
 /// Slots whose lines are claimed together in a batch.
 const CLAIMED: u64 = if cfg!(loom) { 1 } else { 8 };
 
-/// Word `index` of an inline body, zero behind its end.
+/// Writes an inline body, and zeros behind its end.
 #[inline(always)]
-fn word_at(body: &[u8], index: usize) -> u64 {
-    let rest = body.get(8 * index..).unwrap_or_default();
-    match rest.first_chunk() {
-        Some(whole) => u64::from_le_bytes(*whole),
-        None if rest.is_empty() => 0,
-        None => last_word(rest),
+fn write_body(body: &[u8], words: &[AtomicU64]) {
+    let (whole, rest) = body.as_chunks();
+    let (used, behind) = words.split_at(whole.len());
+    for (word, bytes) in used.iter().zip(whole) {
+        word.store(u64::from_le_bytes(*bytes), Ordering::Relaxed);
+    }
+    let mut last = if rest.is_empty() { 0 } else { last_word(rest) };
+    for word in behind {
+        word.store(std::mem::take(&mut last), Ordering::Relaxed);
     }
 }
 
@@ -134,15 +139,8 @@ impl Producer {
         let [first, second] = head.to_words(body.len(), released);
         slot[1].store(first, Ordering::Relaxed);
         slot[2].store(second, Ordering::Relaxed);
-        let (first_line, second_line) = slot[BODY_WORD..].split_at(FIRST_LINE_WORDS - BODY_WORD);
-        for (index, word) in first_line.iter().enumerate() {
-            word.store(word_at(body, index), Ordering::Relaxed);
-        }
-        if body.len() > INLINE_FIRST_LINE {
-            for (index, word) in second_line.iter().enumerate() {
-                word.store(word_at(body, first_line.len() + index), Ordering::Relaxed);
-            }
-        }
+        let end = if body.len() > INLINE_FIRST_LINE { ENTRY_WORDS } else { FIRST_LINE_WORDS };
+        write_body(body, &slot[BODY_WORD..end]);
         // Release: the entry's words before, and the payload bytes that a descriptor names, are
         // visible to whoever sees the sequence.
         slot[0].store(self.tail + 1, release(FenceSite::SequenceStore));
@@ -190,14 +188,19 @@ impl Producer {
 
 #[cfg(test)]
 mod tests {
-    use super::word_at;
+    use super::*;
 
     #[test]
     fn words_of_a_body_are_zero_behind_its_end() {
-        let body: Vec<u8> = (1..=20).collect();
-        assert_eq!(word_at(&body, 0), 0x0807_0605_0403_0201);
-        assert_eq!(word_at(&body, 2), 0x1413_1211);
-        assert_eq!(word_at(&body, 3), 0);
-        assert_eq!(word_at(&[], 0), 0);
+        let whole: Vec<u8> = (1..=INLINE_MAX as u8).collect();
+        for len in 0..=INLINE_MAX {
+            let words: [_; ENTRY_WORDS - BODY_WORD] =
+                std::array::from_fn(|_| AtomicU64::new(u64::MAX));
+            write_body(&whole[..len], &words);
+            let written: Vec<u8> =
+                words.iter().flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes()).collect();
+            assert_eq!(written[..len], whole[..len]);
+            assert!(written[len..].iter().all(|&byte| byte == 0), "{len}");
+        }
     }
 }

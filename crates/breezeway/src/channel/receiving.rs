@@ -6,7 +6,7 @@ use breezeway_os::Deadline;
 use breezeway_shm::Flags;
 
 use super::state::State;
-use super::waiters::remember;
+use super::waiters::{NOBODY, remember};
 use crate::connection::{self, Event, MessageLike, MetadataError, StreamEvent, StreamKey, Untaken};
 use crate::error::CallError;
 use crate::link::Link;
@@ -181,7 +181,11 @@ impl State {
     /// Something came for a stream's reader.
     #[inline]
     pub(super) fn wake_reader(&mut self, key: StreamKey) {
-        self.due_readers.extend(self.waiters.take_reader(key));
+        let Some((registration, waker)) = self.waiters.take_reader(key) else { return };
+        // A leader looks for itself.
+        if !waker.will_wake(NOBODY) {
+            self.due_readers.push((registration, waker));
+        }
     }
 
     /// Takes the next arrival.

@@ -14,6 +14,7 @@ use super::leadership::Leadership;
 use super::parker::Parker;
 use super::state::{State, Turn};
 use super::stream_waiters::QuietStreams;
+use super::waiters::NOBODY;
 use crate::carrier::Carrier;
 use crate::error::CallError;
 use crate::handshake::Agreed;
@@ -98,8 +99,9 @@ impl Shared {
         })
     }
 
+    /// What is done with it ends with [`Self::finish`].
     #[inline]
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         match self.state.try_lock() {
             Ok(state) => state,
             Err(_) => self.lock_slowly(),
@@ -121,19 +123,20 @@ impl Shared {
 
     /// Releases the lock, and then wakes whom somebody has found something for.
     #[inline]
-    fn release(&self, mut state: MutexGuard<'_, State>) {
-        state.note_ended_streams();
-        if !state.due.is_empty() || !state.due_readers.is_empty() {
-            // Those of a leader, which looks for itself.
-            state.due.retain(|waker| !waker.will_wake(Waker::noop()));
-            state.due_readers.retain(|(_, waker)| !waker.will_wake(Waker::noop()));
-            if !state.due.is_empty() || !state.due_readers.is_empty() {
-                self.release_and_wake(state);
-            }
+    fn release(&self, state: MutexGuard<'_, State>) {
+        if state.has_due() {
+            self.release_and_wake(state);
         }
     }
 
+    #[inline(never)]
     fn release_and_wake(&self, mut state: MutexGuard<'_, State>) {
+        state.note_ended_streams();
+        // Those of a leader, which looks for itself.
+        state.due.retain(|waker| !waker.will_wake(NOBODY));
+        if state.due.is_empty() && state.due_readers.is_empty() {
+            return;
+        }
         let mut due = std::mem::take(&mut state.due);
         let mut readers = std::mem::take(&mut state.due_readers);
         drop(state);
@@ -164,9 +167,15 @@ impl Shared {
     pub(crate) fn with<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
         let mut state = self.lock();
         let result = change(&mut state);
+        self.finish(state);
+        result
+    }
+
+    /// Lets the peer see what was done, and releases the lock, as [`Self::with`] does.
+    #[inline]
+    pub(super) fn finish(&self, mut state: MutexGuard<'_, State>) {
         state.settle();
         self.release(state);
-        result
     }
 
     /// Who may get what comes next, unless somebody uses the session just now.
@@ -221,7 +230,7 @@ impl Shared {
                     let _ = state.leadership.leave(place);
                 }
                 if state.leadership.try_lead() {
-                    let mut cx = Context::from_waker(Waker::noop());
+                    let mut cx = Context::from_waker(NOBODY);
                     return self.lead(state, deadline, &mut |state| poll(state, &mut cx));
                 }
                 let polled = poll(&mut state, &mut Context::from_waker(waker));

@@ -190,6 +190,14 @@ impl State {
         remember(&mut self.open_waiters, cx);
     }
 
+    /// Whether somebody may have to be woken once the lock is released.
+    #[inline]
+    pub(super) fn has_due(&self) -> bool {
+        !self.due.is_empty()
+            || !self.due_readers.is_empty()
+            || self.connection.streams.has_ended_here()
+    }
+
     /// Whom to wake, now that the lock is released.
     pub(super) fn note_ended_streams(&mut self) {
         if self.connection.streams.take_ended_here() {
@@ -329,7 +337,16 @@ impl State {
 
     /// What every operation ends with: what it has published reaches the peer, by whoever drives if
     /// that one is awake. Whoever drives is woken to wait for room as well, or anew.
+    #[inline]
     pub(super) fn settle(&mut self) {
+        let may_drain = matches!(self.draining, Draining::Until { .. });
+        if may_drain || !self.driver_is_awake || !self.discarded.is_empty() {
+            self.settle_more();
+        }
+    }
+
+    #[inline(never)]
+    fn settle_more(&mut self) {
         self.end_drain();
         self.due.append(&mut self.discarded);
         if self.is_ended() || self.driver_is_awake {

@@ -1,11 +1,12 @@
 //! Streams: conversations in both directions inside a session.
 
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use breezeway_os::{Deadline, Peer};
-use breezeway_shm::{Account, Flags, Head, Kind};
+use breezeway_shm::layout::INLINE_MAX;
+use breezeway_shm::{Account, Flags, Head, Kind, SendError};
 use thiserror::Error;
 
 use super::Handle;
@@ -15,9 +16,11 @@ use super::shared::Shared;
 use super::space::OwnedSpace;
 use super::state::State;
 use super::stream_waiters::{Waiting, task_of};
+use super::waiters::NOBODY;
 use crate::carrier::Carrier;
 use crate::connection::{Refusal, StreamKey, Taken};
 use crate::error::CallError;
+use crate::link::Body;
 use crate::message::Message;
 use crate::protocol::ErrorCode;
 
@@ -69,6 +72,13 @@ pub(super) struct Inner {
     _handle: Option<Arc<Handle>>,
 }
 
+/// Where a stream is, once more in each half: one line of the cache less that each message needs.
+#[derive(Clone)]
+struct Place {
+    shared: Arc<Shared>,
+    key: StreamKey,
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
         self.shared.with(|state| {
@@ -85,11 +95,13 @@ impl Drop for Inner {
 /// The direction in which this side sends.
 pub struct SendHalf {
     pub(super) inner: Arc<Inner>,
+    place: Place,
 }
 
 /// The direction in which this side receives.
 pub struct ReceiveHalf {
     inner: Arc<Inner>,
+    place: Place,
     waiting: Waiting,
 }
 
@@ -101,8 +113,9 @@ impl Stream {
         deadline: Deadline,
     ) -> Self {
         let inner = Arc::new(Inner { shared: Arc::clone(shared), key, _handle: handle });
-        let send = SendHalf { inner: Arc::clone(&inner) };
-        let receive = ReceiveHalf { inner, waiting: Waiting::default() };
+        let place = Place { shared: Arc::clone(shared), key };
+        let send = SendHalf { inner: Arc::clone(&inner), place: place.clone() };
+        let receive = ReceiveHalf { inner, place, waiting: Waiting::default() };
         Self { send, receive, deadline }
     }
 
@@ -273,15 +286,33 @@ impl SendHalf {
         metadata: Option<&[u8]>,
         last: bool,
     ) -> Poll<Result<(), Box<StreamError>>> {
-        let Inner { shared, key, .. } = &*self.inner;
-        let mut outgoing = Outgoing::new(message, metadata);
-        shared.with(|state| {
-            let sent = state.poll_stream_send(cx, *key, &mut outgoing, last);
-            if sent.is_ready() {
-                state.expect_reader(*key, cx);
+        let Place { shared, key } = &self.place;
+        let mut state = shared.lock();
+        let small = match (message, metadata, last) {
+            (Some(message), None, false) => state.send_small(*key, message),
+            _ => None,
+        };
+        let sent = match small {
+            Some(Ok(is_quiet)) => {
+                state.has_sent(*key, is_quiet, cx);
+                Poll::Ready(Ok(()))
             }
-            sent.map_err(Box::new)
-        })
+            Some(Err(error)) => {
+                let sent = state.or_await_room(cx, Err(*error));
+                sent.map_err(|error| Box::new(error.into()))
+            }
+            None => {
+                let mut outgoing = Outgoing::new(message, metadata);
+                let sent = state.poll_stream_send(cx, *key, &mut outgoing, last);
+                if sent.is_ready() {
+                    let is_quiet = state.connection.streams.is_quiet(*key);
+                    state.has_sent(*key, is_quiet, cx);
+                }
+                sent.map_err(Box::new)
+            }
+        };
+        shared.finish(state);
+        sent
     }
 
     /// Ready once the other side has reset the stream, or the session is over: for whoever has
@@ -338,12 +369,14 @@ impl ReceiveHalf {
     /// What has come stays in registers; it is made larger where it is used.
     #[inline(never)]
     fn poll_received(&mut self, cx: &mut Context<'_>) -> Received {
-        let Inner { shared, key, .. } = &*self.inner;
-        if self.waiting.need_not_ask(task_of(cx), || shared.quiet.contains(key.index())) {
+        let Place { shared, key } = &self.place;
+        if self.waiting.need_not_ask(|| task_of(cx), || shared.quiet.contains(key.index())) {
             return Received::Nothing;
         }
-        let received = shared.with(|state| state.poll_stream_receive(cx, *key));
-        self.waiting.has_asked(task_of(cx), !matches!(received, Received::Nothing));
+        let mut state = shared.lock();
+        let received = state.poll_stream_receive(cx, *key);
+        shared.finish(state);
+        self.waiting.has_asked(|| task_of(cx), !matches!(received, Received::Nothing));
         received
     }
 
@@ -389,7 +422,7 @@ impl State {
             self.check()?;
             return Poll::Pending;
         }
-        self.poll_stream_send(&Context::from_waker(Waker::noop()), key, outgoing, false)
+        self.poll_stream_send(&Context::from_waker(NOBODY), key, outgoing, false)
     }
 
     pub(super) fn poll_stream_send(
@@ -423,11 +456,32 @@ impl State {
         sent.map_err(StreamError::from).map_ok(|()| self.connection.streams.sent(key, carried))
     }
 
+    /// Sends what most streams do, a small message alone, and gives whether the stream is then
+    /// quiet. `None` if that is not for this way to decide. (A result with the error in it is moved
+    /// by wide loads, each of which waits for the narrow stores before.)
+    #[inline]
+    fn send_small(
+        &mut self,
+        key: StreamKey,
+        message: &[u8],
+    ) -> Option<Result<bool, Box<SendError>>> {
+        if message.len() > INLINE_MAX || self.is_ended() || self.outbox.lacks_slots() {
+            return None;
+        }
+        let Self { connection, link, .. } = self;
+        let sent = connection.streams.send_message(key, message.len(), |stream| {
+            let head = Head { kind: Kind::Message, flags: Flags::NONE, stream, tag: 0, time: 0 };
+            link.send(head, Body::Bytes(message)).map_err(Box::new)
+        })?;
+        self.unflushed |= sent.is_ok();
+        Some(sent)
+    }
+
     /// Whoever has sent on a stream mostly waits for the answer next.
     #[inline]
-    fn expect_reader(&mut self, key: StreamKey, cx: &Context<'_>) {
+    fn has_sent(&mut self, key: StreamKey, is_quiet: bool, cx: &Context<'_>) {
         // Who waits while nobody takes turns may have to take one.
-        if self.driver_is_awake && self.connection.streams.is_quiet(key) {
+        if is_quiet && self.driver_is_awake {
             self.waiters.expect_reader(key, cx);
         }
     }
@@ -444,6 +498,7 @@ impl State {
         Poll::Pending
     }
 
+    #[inline]
     fn poll_stream_receive(&mut self, cx: &Context<'_>, key: StreamKey) -> Received {
         match self.take_from_stream(key) {
             Received::Nothing => self.await_stream(cx, key),

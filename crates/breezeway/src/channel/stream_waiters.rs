@@ -59,7 +59,7 @@ impl StreamWaiters {
     /// before, it need not ask.
     #[inline]
     pub(super) fn expect_reader(&mut self, key: StreamKey, cx: &Context<'_>) {
-        let reader = &mut self.pair(key).reader;
+        let Some(Pair { reader, .. }) = self.streams.get_mut(key.index()) else { return };
         if reader.wait_again(|waker| waker.will_wake(cx.waker())) {
             self.quiet.set(key.index());
         }
@@ -83,9 +83,9 @@ impl StreamWaiters {
     /// be [given back](Self::give_back).
     #[inline]
     pub(super) fn take_reader(&mut self, key: StreamKey) -> Option<(Registration, Waker)> {
-        let taken = self.pair(key).reader.take()?;
+        let (number, waker) = self.streams.get_mut(key.index())?.reader.take()?;
         self.quiet.clear(key.index());
-        Some((Registration { index: key.index(), number: taken.0 }, taken.1))
+        Some((Registration { index: key.index(), number }, waker))
     }
 
     /// Keeps the waker of a reader that was woken, for when it waits again: mostly that is all that

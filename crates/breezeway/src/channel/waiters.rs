@@ -2,6 +2,10 @@
 
 use std::task::{Context, Waker};
 
+/// Who polls with it looks again by itself, as a leader does. In one place: what
+/// [`Waker::noop`] gives may differ from use to use, and would not be known again.
+pub(super) static NOBODY: &Waker = Waker::noop();
+
 /// Adds a waiter, unless it waits already: a task may poll any number of times before it is woken.
 pub(super) fn remember(waiters: &mut Vec<Waker>, cx: &Context<'_>) {
     if !waiters.iter().any(|waiter| waiter.will_wake(cx.waker())) {

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::StreamViolation;
+use super::streams::Refusal;
 use super::window::{Credit, Granted, Window};
 use crate::protocol::ErrorCode;
 
@@ -112,6 +113,32 @@ impl<M> Stream<M> {
             first: None,
             behind: None,
         }
+    }
+
+    /// Whether such an entry may be sent.
+    #[inline]
+    pub(super) fn may_send(&self, carried: Carried) -> Result<(), Refusal> {
+        if let Some(code) = self.incoming.reset_code() {
+            return Err(Refusal::Reset(code));
+        }
+        match (self.outgoing, self.reset_due) {
+            (Direction::Reset(code), _) | (_, Some(code)) => Err(Refusal::Reset(code)),
+            (Direction::Finished, None) => Err(Refusal::Finished),
+            (Direction::Open, None) if carried.metadata && !carried.last => Err(Refusal::Metadata),
+            _ if carried.message.is_some() && !self.credit.allows_a_message() => {
+                Err(Refusal::Window)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// An entry that [`Self::may_send`] allowed was published.
+    #[inline]
+    pub(super) fn sent(&mut self, carried: Carried) {
+        if let Some(len) = carried.message {
+            self.credit.spend(len);
+        }
+        self.outgoing = if carried.last { Direction::Finished } else { Direction::Open };
     }
 
     /// Judges what came, and keeps it; whether the application may want to know.

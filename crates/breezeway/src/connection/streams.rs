@@ -231,6 +231,12 @@ impl<M> Streams<M> {
         if self.opened_here < most { Ok(()) } else { Err(TooManyStreams(most)) }
     }
 
+    /// Whether a stream that this side opened has ended and nobody has asked since.
+    #[inline]
+    pub(crate) fn has_ended_here(&self) -> bool {
+        self.has_ended_here
+    }
+
     /// Whether a stream that this side opened has ended since this was last asked.
     pub(crate) fn take_ended_here(&mut self) -> bool {
         std::mem::take(&mut self.has_ended_here)
@@ -246,19 +252,28 @@ impl<M> Streams<M> {
 
     /// Whether such an entry may be sent on a stream.
     pub(crate) fn may_send(&self, key: StreamKey, carried: Carried) -> Result<(), Refusal> {
-        let stream = self.get(key);
-        if let Some(code) = stream.incoming.reset_code() {
-            return Err(Refusal::Reset(code));
+        self.get(key).may_send(carried)
+    }
+
+    /// Sends what most streams do, a message alone: by `send`, which is given the stream's number.
+    /// Gives whether the stream is then [quiet](Self::is_quiet). `None` if nothing was tried, as
+    /// [`Self::may_send`] has something to say about it.
+    #[inline]
+    pub(crate) fn send_message<E>(
+        &mut self,
+        key: StreamKey,
+        len: usize,
+        send: impl FnOnce(u32) -> Result<(), E>,
+    ) -> Option<Result<bool, E>> {
+        let stream = self.get_mut(key);
+        let carried = Carried { message: Some(len), metadata: false, last: false };
+        if stream.may_send(carried).is_err() {
+            return None;
         }
-        match (stream.outgoing, stream.reset_due) {
-            (Direction::Reset(code), _) | (_, Some(code)) => Err(Refusal::Reset(code)),
-            (Direction::Finished, None) => Err(Refusal::Finished),
-            (Direction::Open, None) if carried.metadata && !carried.last => Err(Refusal::Metadata),
-            _ if carried.message.is_some() && !stream.credit.allows_a_message() => {
-                Err(Refusal::Window)
-            }
-            _ => Ok(()),
-        }
+        Some(send(stream.number).map(|()| {
+            stream.sent(carried);
+            stream.is_quiet()
+        }))
     }
 
     /// The code with which one of both sides has reset a stream, if one has.
@@ -281,11 +296,7 @@ impl<M> Streams<M> {
 
     /// An entry that [`Self::may_send`] allowed was published.
     pub(crate) fn sent(&mut self, key: StreamKey, carried: Carried) {
-        let stream = self.get_mut(key);
-        if let Some(len) = carried.message {
-            stream.credit.spend(len);
-        }
-        stream.outgoing = if carried.last { Direction::Finished } else { Direction::Open };
+        self.get_mut(key).sent(carried);
         if carried.last {
             self.settle(key.place());
         }
@@ -375,7 +386,9 @@ impl<M> Streams<M> {
         carried: Carried,
         put: impl FnOnce(&mut Option<M>),
     ) -> Result<bool, StreamViolation> {
-        let is_wanted = self.get_mut(key).receive(flags, carried, put)?;
+        // Its key was just made.
+        let stream = self.slots[key.index()].as_mut().expect("a stream that is not over");
+        let is_wanted = stream.receive(flags, carried, put)?;
         if carried.last {
             self.settle(key.place());
         }
@@ -434,6 +447,10 @@ impl<M> Streams<M> {
             }
             return Taken::Content(content);
         }
+        self.nothing_to_take(key)
+    }
+
+    fn nothing_to_take<R>(&self, key: StreamKey) -> Taken<R> {
         match (self.reset_code(key), self.get(key).incoming) {
             (_, Direction::Refusing(_)) => Taken::End,
             (Some(code), _) => Taken::Reset(code),
@@ -483,16 +500,19 @@ impl<M> Streams<M> {
         Some(StreamKey::new(index, self.generations[index as usize]))
     }
 
+    #[inline]
     fn check(&self, key: StreamKey) {
         let generation = self.generations[key.index()];
         assert!(generation == key.generation(), "the stream's handle outlives it");
     }
 
+    #[inline]
     fn get(&self, key: StreamKey) -> &Stream<M> {
         self.check(key);
         self.slots[key.index()].as_ref().expect("a stream lives until its handle is dropped")
     }
 
+    #[inline]
     fn get_mut(&mut self, key: StreamKey) -> &mut Stream<M> {
         self.check(key);
         self.slots[key.index()].as_mut().expect("a stream lives until its handle is dropped")

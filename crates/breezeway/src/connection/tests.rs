@@ -6,6 +6,7 @@ mod model;
 mod scripted;
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::time::Duration;
 
 use breezeway_shm::Kind;
@@ -140,12 +141,40 @@ impl End {
         Ok(self.connection.opened(number, carried))
     }
 
+    /// Of messages alone every second goes the short way, which decides the same.
     fn send(&mut self, key: StreamKey, carried: Carried, content: u32) -> Result<(), Refusal> {
+        if carried == message(carried.message.unwrap_or(0)) && content.is_multiple_of(2) {
+            return self.send_message(key, carried, content);
+        }
         self.streams().may_send(key, carried)?;
         let number = self.streams().number(key);
         self.publish_message(number, Flags::NONE, carried, content);
         self.streams().sent(key, carried);
         Ok(())
+    }
+
+    fn send_message(
+        &mut self,
+        key: StreamKey,
+        carried: Carried,
+        content: u32,
+    ) -> Result<(), Refusal> {
+        let may_send = self.streams().may_send(key, carried);
+        let mut number = None;
+        let sent = self.streams().send_message(
+            key,
+            MessageLike::len(&Received { content, carried }),
+            |stream| {
+                number = Some(stream);
+                Ok::<_, Infallible>(())
+            },
+        );
+        assert_eq!(sent.is_some(), may_send.is_ok());
+        if let (Some(Ok(is_quiet)), Some(number)) = (sent, number) {
+            assert_eq!(is_quiet, self.streams().is_quiet(key));
+            self.publish_message(number, Flags::NONE, carried, content);
+        }
+        may_send
     }
 
     /// Makes a call, if that may be; gives its number.

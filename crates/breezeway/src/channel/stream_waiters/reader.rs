@@ -74,20 +74,22 @@ impl Waiting {
     #[inline]
     pub(in super::super) fn need_not_ask(
         &mut self,
-        task: TaskId,
+        task: impl FnOnce() -> TaskId,
         is_quiet: impl FnOnce() -> bool,
     ) -> bool {
-        let need_not = self.received && self.task == Some(task) && is_quiet();
+        let need_not = self.received && self.task == Some(task()) && is_quiet();
         self.received &= !need_not;
         need_not
     }
 
-    /// A task has asked, and waits now, or has received something.
+    /// A task has asked, and waits now, or has received something. (Who it is is only asked where
+    /// that is needed: a waker was mostly just stored word by word, and a load of both words waits
+    /// for that.)
     #[inline]
-    pub(in super::super) fn has_asked(&mut self, task: TaskId, received: bool) {
+    pub(in super::super) fn has_asked(&mut self, task: impl FnOnce() -> TaskId, received: bool) {
         self.received = received;
         if !received {
-            self.task = Some(task);
+            self.task = Some(task());
         }
     }
 }

@@ -115,7 +115,7 @@ impl World {
         } else {
             task
         };
-        let need_not = self.half.need_not_ask([id, 0], || quiet);
+        let need_not = self.half.need_not_ask(|| [id, 0], || quiet);
         self.at[task] = if need_not { At::Away } else { At::Asks };
     }
 
@@ -130,7 +130,7 @@ impl World {
             self.registrations += 1;
             self.reader.wait(task, self.registrations);
         }
-        self.half.has_asked([task, 0], received);
+        self.half.has_asked(|| [task, 0], received);
         self.at[task] = At::Away;
     }
 
