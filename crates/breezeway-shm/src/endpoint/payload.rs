@@ -115,6 +115,7 @@ impl Endpoint {
         };
         if len >= STREAM_FROM {
             self.distance.sample(len, || self.peer.load(CONSUMED_AT));
+            self.lender.segments.set_far(self.distance.streams());
         }
         if len <= PREFETCHED_UP_TO {
             claim_lines(self.lender.bytes_mut(&loan));
@@ -275,7 +276,7 @@ impl Endpoint {
         self.flushes_since_check = 0;
         let now = clock::ticks();
         if now.wrapping_sub(self.checked_segments) < self.window {
-            return Ok(());
+            return self.add_round();
         }
         self.checked_segments = now;
         self.collect();
@@ -293,6 +294,17 @@ impl Endpoint {
             }
         }
         Ok(())
+    }
+
+    /// Adds a segment for messages to go around in, if there are many.
+    fn add_round(&mut self) -> Result<(), SocketError> {
+        let Some(size) = self.lender.segments.round_growth() else { return Ok(()) };
+        self.rings.producer.refresh()?;
+        match self.add_segment(size, size..=size) {
+            Err(SendError::Socket(error)) => Err(error),
+            // This is only for speed.
+            _ => Ok(()),
+        }
     }
 
     /// Whether an entry about segments may take a slot: a quarter of the ring at most holds such.

@@ -50,6 +50,38 @@ impl FreeSpace {
         Some(offset)
     }
 
+    /// As [`Self::take`], the first place at or behind `from` that ends at or before `end`.
+    #[inline]
+    pub(crate) fn take_within(&mut self, from: usize, end: usize, len: usize) -> Option<usize> {
+        let len = rounded(len);
+        for index in 0..self.extents.len() {
+            let Extent { offset, len: free } = self.extents[index];
+            let start = offset.max(from);
+            if start.saturating_add(len) > end {
+                return None;
+            }
+            if start + len <= offset + free {
+                self.cut(index, start, len);
+                return Some(start);
+            }
+        }
+        None
+    }
+
+    /// Takes a part of a free extent.
+    #[inline]
+    fn cut(&mut self, index: usize, start: usize, len: usize) {
+        let extent = &mut self.extents[index];
+        let behind = Extent { offset: start + len, len: extent.offset + extent.len - start - len };
+        extent.len = start - extent.offset;
+        match (extent.len, behind.len) {
+            (0, 0) => drop(self.extents.remove(index)),
+            (0, _) => *extent = behind,
+            (_, 0) => {}
+            (_, _) => self.extents.insert(index + 1, behind),
+        }
+    }
+
     /// Gives back what `take(len)` gave.
     #[inline]
     pub(crate) fn give_back(&mut self, offset: usize, len: usize) {
@@ -108,6 +140,22 @@ mod tests {
         assert_eq!(space.take(4096), Some(0));
         assert_eq!(space.take(1), None);
         space.give_back(0, 4096);
+        assert!(space.is_whole());
+    }
+
+    #[test]
+    fn space_is_taken_from_where_it_is_wanted() {
+        let mut space = FreeSpace::new(4096);
+        assert_eq!(space.take_within(1024, 2048, 1024), Some(1024));
+        assert_eq!(space.take_within(0, 4096, 1024), Some(0));
+        assert_eq!(space.take_within(0, 2048, 128), None, "both halves are taken");
+        assert_eq!(space.take_within(3072, 4096, 1025), None, "it would end behind that");
+        assert_eq!(space.take_within(3072, 4096, 1024), Some(3072));
+        assert_eq!(space.take(1024), Some(2048));
+        for offset in [2048, 0, 3072, 1024] {
+            assert!(!space.is_whole());
+            space.give_back(offset, 1024);
+        }
         assert!(space.is_whole());
     }
 

@@ -10,14 +10,30 @@
 //! goes much later, and one of the first size stays. There are no timers: time is cut into windows,
 //! which end when there is traffic, so that an idle session costs nothing and a pause, however
 //! long, is one window.
+//!
+//! Where there are many messages of some size they do not lie in the same place each time, but go
+//! around in as much memory as a second-level cache does not hold.
 
 use std::sync::Arc;
 
 use crate::payload::allocator::{FreeSpace, rounded};
+use breezeway_os::cpu;
 use breezeway_os::segment::Mapping;
 
 /// The most payload segments a direction has at one time.
 pub(crate) const MOST_SEGMENTS: usize = 64;
+/// Messages from this size on go around, if at least two fit. A line that both sides have in their
+/// second-level caches must be taken from the other's by who writes it next, and by who then reads
+/// it, one by one; one that the shared cache holds need not. (Figures: `docs/design.md`.)
+const ROUND_FROM: usize = 16 * 1024;
+/// Bytes in which they do: more than a second-level cache has, and a huge page.
+const ROUND: usize = 2 << 20;
+/// The share of the last cache in which they do for a peer that is far.
+const FAR_SHARE: usize = 2;
+/// The share of the cap that is taken for that at most.
+const MOST_OF_CAP: usize = 4;
+/// How often messages of a window would have gone around when a segment is added for that.
+const OFTEN: usize = 16;
 /// Segment sizes are multiples of this.
 const PAGE: usize = 4096;
 
@@ -59,8 +75,15 @@ pub(crate) struct Segments {
     peak: usize,
     /// Windows in a row in which the first segment would have done.
     modest: u32,
-    /// Whether there is more than an idle session keeps.
+    /// Whether there is more than an idle session keeps, or may be a reason for more.
     grown: bool,
+    /// Where the next message that goes around is to lie.
+    round: usize,
+    /// Bytes since the last window began that would have gone around.
+    going: usize,
+    /// Whether the peer is far, and what is gone around in then.
+    is_far: bool,
+    far_round: usize,
     /// Bytes of retired segments that the peer may still have mapped, until it has consumed up to
     /// the position beside.
     leaving: (usize, u64),
@@ -78,6 +101,13 @@ impl Segments {
             peak: 0,
             modest: 0,
             grown: false,
+            round: 0,
+            going: 0,
+            is_far: false,
+            far_round: (cpu::last_cache().unwrap_or(0) / FAR_SHARE)
+                .min(cap / MOST_OF_CAP)
+                .next_multiple_of(ROUND)
+                .max(ROUND),
             leaving: (0, 0),
         }
     }
@@ -121,6 +151,11 @@ impl Segments {
     /// either, so that what they really need is known.
     #[inline]
     pub(crate) fn take(&mut self, len: usize, looked: bool) -> Option<Place> {
+        if len >= ROUND_FROM
+            && let Some(place) = self.take_around(len)
+        {
+            return Some(place);
+        }
         let smallest = self.list.first()?.free.size();
         if !looked && smallest > self.first && len <= self.first {
             return None;
@@ -128,15 +163,62 @@ impl Segments {
         for segment in &mut self.list {
             if let Some(offset) = segment.free.take(len) {
                 segment.used = true;
-                self.taken += rounded(len);
-                self.peak = self.peak.max(self.taken);
-                return Some(Place { segment: segment.number, offset });
+                let place = Place { segment: segment.number, offset };
+                self.count_taken(len);
+                return Some(place);
             }
             if !looked && len <= segment.free.size() {
                 return None;
             }
         }
         None
+    }
+
+    /// How much memory messages go around in.
+    fn round_size(&self) -> usize {
+        if self.is_far { self.far_round } else { ROUND }
+    }
+
+    /// Takes space behind that of the message before, or from the start again: in the smallest
+    /// segment where messages can go around, else in the largest if it has some room for that.
+    fn take_around(&mut self, len: usize) -> Option<Place> {
+        let round = self.round_size();
+        if len > round / 2 {
+            return None;
+        }
+        let mut index = self.list.partition_point(|segment| segment.free.size() < round);
+        if index == self.list.len() {
+            index = index.checked_sub(1)?;
+        }
+        let PayloadSegment { number, free, used, .. } = &mut self.list[index];
+        let end = free.size().min(round);
+        if end < (2 * len).max(ROUND / 2) {
+            return None;
+        }
+        let offset =
+            free.take_within(self.round, end, len).or_else(|| free.take_within(0, end, len))?;
+        *used = true;
+        let place = Place { segment: *number, offset };
+        self.round = offset + rounded(len);
+        self.count_taken(len);
+        Some(place)
+    }
+
+    #[inline]
+    fn count_taken(&mut self, len: usize) {
+        self.taken += rounded(len);
+        self.peak = self.peak.max(self.taken);
+        if len >= ROUND_FROM {
+            self.count_going(len);
+        }
+    }
+
+    /// Notes a message that would go around if there were a segment for that.
+    fn count_going(&mut self, len: usize) {
+        if len <= self.round_size() / 2 && self.lacks_round() {
+            self.going = self.going.saturating_add(len);
+            self.grown |= self.goes_often();
+        }
     }
 
     /// Gives back what `take(len)` gave.
@@ -194,6 +276,35 @@ impl Segments {
         pages(len) <= (self.cap - self.total + free) / PAGE * PAGE
     }
 
+    /// Notes whether the peer is far.
+    #[inline]
+    pub(crate) fn set_far(&mut self, is_far: bool) {
+        if self.is_far != is_far {
+            (self.is_far, self.going) = (is_far, 0);
+        }
+    }
+
+    /// Whether no segment has as much as messages go around in.
+    fn lacks_round(&self) -> bool {
+        self.list.last().is_none_or(|last| last.free.size() < self.round_size())
+    }
+
+    fn goes_often(&self) -> bool {
+        self.going / OFTEN >= self.round_size()
+    }
+
+    /// Size of a segment to add because messages would have gone around in it often within this
+    /// window. Says so once for so many.
+    pub(crate) fn round_growth(&mut self) -> Option<usize> {
+        if !self.goes_often() {
+            return None;
+        }
+        self.going = 0;
+        self.note_growth();
+        let round = self.round_size();
+        (self.lacks_round() && round <= self.left() && !self.are_all()).then_some(round)
+    }
+
     /// Adds a segment.
     pub(crate) fn add(&mut self, mapping: Mapping) {
         let (number, size) = (self.next_number, mapping.size());
@@ -234,6 +345,8 @@ impl Segments {
         let modest = self.peak <= self.first / 2;
         self.modest = if modest { self.modest.saturating_add(1) } else { 0 };
         self.peak = self.taken;
+        self.going = 0;
+        self.note_growth();
         for segment in &mut self.list {
             let needed = std::mem::take(&mut segment.used) || !segment.free.is_whole();
             segment.quiet = if needed { 0 } else { segment.quiet.saturating_add(1) };
@@ -371,6 +484,80 @@ mod tests {
             segments.give_back(small, 2 * PAGE);
         }
         assert_eq!(segments.take(2 * PAGE + 1, true).unwrap().segment, large.segment);
+    }
+
+    /// Takes and gives back messages of this size; gives where they lay.
+    fn one_by_one(segments: &mut Segments, len: usize, count: usize) -> Vec<(u32, usize)> {
+        let one = |_| {
+            let place = take(segments, len);
+            segments.give_back(place, len);
+            (place.segment, place.offset)
+        };
+        (0..count).map(one).collect()
+    }
+
+    #[test]
+    fn messages_go_around_in_a_segment_that_has_room_for_it() {
+        let mut segments = Segments::new(ROUND, 64 << 20);
+        let half = ROUND / 2;
+        assert_eq!(one_by_one(&mut segments, half, 3), [(0, 0), (0, half), (0, 0)]);
+        assert_eq!(one_by_one(&mut segments, half + 1, 2), [(0, 0), (0, 0)], "two do not fit");
+        assert_eq!(one_by_one(&mut segments, ROUND_FROM - 1, 2), [(0, 0), (0, 0)], "too small");
+        let kept = take(&mut segments, ROUND_FROM);
+        assert_eq!(kept.offset, half, "behind the last of those that went around");
+        let wide = take(&mut segments, half);
+        assert_eq!(wide.offset, 0);
+        let behind = take(&mut segments, ROUND_FROM);
+        assert_eq!(behind.offset, half + ROUND_FROM, "past what is taken");
+        for (place, len) in [(kept, ROUND_FROM), (wide, half), (behind, ROUND_FROM)] {
+            segments.give_back(place, len);
+        }
+        assert!(segments.spare().is_some(), "all of it is free again");
+    }
+
+    #[test]
+    fn for_a_peer_that_is_far_more_memory_is_gone_around_in() {
+        let mut segments = Segments::new(32 << 20, 64 << 20);
+        segments.far_round = 8 << 20;
+        segments.set_far(true);
+        let places = one_by_one(&mut segments, ROUND, 5);
+        assert_eq!(places, [0, 1, 2, 3, 0].map(|turn| (0, turn * ROUND)));
+        segments.set_far(false);
+        assert_eq!(one_by_one(&mut segments, ROUND, 2), [(0, 0), (0, 0)]);
+    }
+
+    #[test]
+    fn what_was_sent_to_a_peer_while_it_was_far_asks_for_nothing_once_it_is_near() {
+        let mut segments = Segments::new(ROUND, 64 << 20);
+        segments.far_round = 8 << 20;
+        segments.set_far(true);
+        one_by_one(&mut segments, ROUND / 2, 2 * OFTEN);
+        segments.set_far(false);
+        assert_eq!(segments.round_growth(), None);
+    }
+
+    #[test]
+    fn a_segment_to_go_around_in_is_for_messages_that_come_often() {
+        let mut segments = Segments::new(64 << 10, 64 << 20);
+        let often = OFTEN * ROUND / (64 << 10);
+        one_by_one(&mut segments, 64 << 10, often - 1);
+        assert!(!segments.have_grown() && segments.round_growth().is_none());
+        windows(&mut segments, 1);
+        one_by_one(&mut segments, 64 << 10, often - 1);
+        assert!(!segments.have_grown(), "not within a window");
+        one_by_one(&mut segments, 64 << 10, 1);
+        assert!(segments.have_grown());
+        let size = segments.round_growth().unwrap();
+        assert_eq!((size, segments.round_growth()), (ROUND, None));
+        segments.add(segment::create(size).unwrap().0);
+        assert_eq!(one_by_one(&mut segments, 64 << 10, 2), [(1, 0), (1, 64 << 10)]);
+        one_by_one(&mut segments, 64 << 10, often);
+        assert_eq!(segments.round_growth(), None, "there is one");
+        windows(&mut segments, QUIET_SPARE + 1);
+        assert_eq!(sizes(&segments), [16], "which goes when it is not needed");
+        let mut small = Segments::new(64 << 10, 1 << 20);
+        one_by_one(&mut small, 64 << 10, often);
+        assert_eq!(small.round_growth(), None, "the cap leaves no room");
     }
 
     #[test]
