@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"path/filepath"
 	"testing"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	breezegrpc "github.com/breezeway-ipc/breezeway/go/grpc"
@@ -19,12 +21,38 @@ import (
 func TestMain(m *testing.M) { versus.Main(m, serveForMeasurement) }
 
 // TestMeasureBesideUnix prints calls of grpc-go over shared memory beside those over its own unix
-// sockets: go test -run MeasureBesideUnix . -versus 4s
+// sockets: go test -run MeasureBesideUnix . -versus 4s -v
 func TestMeasureBesideUnix(t *testing.T) {
 	versus.Ask(t)
 	shm, unix := versus.Servers(t)
-	memory := dialForMeasurement(t, "passthrough:///test", breezegrpc.WithDialer(shm))
-	socket := dialForMeasurement(t, "unix:"+unix)
+	measure(t, "grpc-go, ", dialForMeasurement(t, "unix:"+unix),
+		dialForMeasurement(t, "passthrough:///test", breezegrpc.WithDialer(shm)))
+}
+
+// TestMeasureBound prints, as those over shm, calls over a pipe within one process, beside those
+// over a unix socket within it: what a connection gives that wakes no other process and asks the
+// kernel for nothing. It copies bytes twice, as a net.Conn must whose writers do not wait.
+func TestMeasureBound(t *testing.T) {
+	versus.Ask(t)
+	path := filepath.Join(t.TempDir(), "unix")
+	unix, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pipe := bufconn.Listen(2 << 20)
+	for _, listener := range []net.Listener{unix, pipe} {
+		server := serverForMeasurement()
+		go func() { _ = server.Serve(listener) }()
+		t.Cleanup(server.Stop)
+	}
+	measure(t, "in one process, ", dialForMeasurement(t, "unix:"+path),
+		dialForMeasurement(t, "passthrough:///test", grpc.WithContextDialer(
+			func(ctx context.Context, _ string) (net.Conn, error) {
+				return pipe.DialContext(ctx)
+			})))
+}
+
+func measure(t *testing.T, where string, socket, memory *grpc.ClientConn) {
 	check := func(conn *grpc.ClientConn) func() error {
 		client := grpc_health_v1.NewHealthClient(conn)
 		return func() error {
@@ -43,9 +71,9 @@ func TestMeasureBesideUnix(t *testing.T) {
 			return err
 		}
 	}
-	versus.Row(t, "grpc-go, health check", 1, check(socket), check(memory))
-	versus.Row(t, "grpc-go, health check, 64 at once", 64, check(socket), check(memory))
-	versus.Row(t, "grpc-go, 1 MiB there and back", 1, large(socket), large(memory))
+	versus.Row(t, where+"health check", 1, check(socket), check(memory))
+	versus.Row(t, where+"health check, 64 at once", 64, check(socket), check(memory))
+	versus.Row(t, where+"1 MiB there and back", 1, large(socket), large(memory))
 }
 
 func dialForMeasurement(t *testing.T, target string, more ...grpc.DialOption) *grpc.ClientConn {
@@ -68,11 +96,16 @@ func serveForMeasurement(address string, listening func()) (err error) {
 	if err != nil {
 		return err
 	}
+	server := serverForMeasurement()
+	listening()
+	return server.Serve(listener)
+}
+
+func serverForMeasurement() *grpc.Server {
 	server := grpc.NewServer()
 	grpc_health_v1.RegisterHealthServer(server, health.NewServer())
 	server.RegisterService(&bounceService, nil)
-	listening()
-	return server.Serve(listener)
+	return server
 }
 
 const bouncePath = "/test.Bounce/Bounce"

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,12 +23,47 @@ import (
 func TestMain(m *testing.M) { versus.Main(m, serveForMeasurement) }
 
 // TestMeasureBesideUnix prints calls of Kitex over shared memory beside those over unix sockets
-// with its own transport: go test -run MeasureBesideUnix . -versus 4s
+// with its own transport: go test -run MeasureBesideUnix . -versus 4s -v
 func TestMeasureBesideUnix(t *testing.T) {
 	versus.Ask(t)
 	shm, unix := versus.Servers(t)
-	memory := clientForMeasurement(t, breezekitex.WithDialer(shm)...)
-	socket := clientForMeasurement(t, client.WithHostPorts(unix))
+	measure(t, "Kitex, ", clientForMeasurement(t, client.WithHostPorts(unix)),
+		clientForMeasurement(t, breezekitex.WithDialer(shm)...))
+}
+
+// TestMeasureBound prints, as those over shm, calls over a pipe within one process, under the
+// handlers of this module, beside those over a unix socket within it: what a connection gives that
+// wakes no other process, asks the kernel for nothing and copies bytes once.
+func TestMeasureBound(t *testing.T) {
+	versus.Ask(t)
+	unix := &net.UnixAddr{Net: "unix", Name: filepath.Join(t.TempDir(), "unix")}
+	pipe := pipes{make(chan net.Conn)}
+	for _, options := range [][]server.Option{
+		{server.WithServiceAddr(unix)}, breezekitex.WithListener(pipe)} {
+		listening := make(chan struct{})
+		s := serverOfMeasurement(func() { close(listening) }, options...)
+		go func() { _ = s.Run() }()
+		<-listening
+		t.Cleanup(func() { _ = s.Stop() })
+	}
+	measure(t, "in one process, ", clientForMeasurement(t, client.WithHostPorts(unix.Name)),
+		clientForMeasurement(t, breezekitex.Over(pipe.dial)...))
+}
+
+// pipes is a listener of pipes in memory.
+type pipes struct{ dialled chan net.Conn }
+
+func (p pipes) dial() net.Conn {
+	here, there := net.Pipe()
+	p.dialled <- there
+	return here
+}
+
+func (p pipes) Accept() (net.Conn, error) { return <-p.dialled, nil }
+func (p pipes) Close() error              { return nil }
+func (p pipes) Addr() net.Addr            { return &net.UnixAddr{Net: "unix", Name: "pipe"} }
+
+func measure(t *testing.T, where string, socket, memory echo.Client) {
 	bounce := func(c echo.Client, size int) func() error {
 		sent := make([]byte, size)
 		return func() error {
@@ -40,9 +77,9 @@ func TestMeasureBesideUnix(t *testing.T) {
 	row := func(name string, goroutines, size int) {
 		versus.Row(t, name, goroutines, bounce(socket, size), bounce(memory, size))
 	}
-	row("Kitex, 64 B", 1, 64)
-	row("Kitex, 64 B, 64 at once", 64, 64)
-	row("Kitex, 1 MiB there and back", 1, 1<<20)
+	row(where+"64 B", 1, 64)
+	row(where+"64 B, 64 at once", 64, 64)
+	row(where+"1 MiB there and back", 1, 1<<20)
 }
 
 func clientForMeasurement(t *testing.T, more ...client.Option) echo.Client {
@@ -58,7 +95,7 @@ func clientForMeasurement(t *testing.T, more ...client.Option) echo.Client {
 }
 
 func serveForMeasurement(address string, listening func()) error {
-	options := []server.Option{server.WithMetaHandler(transmeta.ServerTTHeaderHandler)}
+	var options []server.Option
 	if path, isUnix := versus.UnixPath(address); isUnix {
 		options = append(options, server.WithServiceAddr(&net.UnixAddr{Net: "unix", Name: path}))
 	} else {
@@ -68,7 +105,11 @@ func serveForMeasurement(address string, listening func()) error {
 		}
 		options = append(options, breezekitex.WithListener(listener)...)
 	}
-	s := echo.NewServer(&mirror{over: make(chan struct{})}, options...)
-	server.RegisterStartHook(listening)
-	return s.Run()
+	return serverOfMeasurement(listening, options...).Run()
+}
+
+func serverOfMeasurement(listening func(), options ...server.Option) server.Server {
+	server.RegisterStartHook(sync.OnceFunc(listening)) // of all servers of this process
+	return echo.NewServer(&mirror{over: make(chan struct{})},
+		append(options, server.WithMetaHandler(transmeta.ServerTTHeaderHandler))...)
 }

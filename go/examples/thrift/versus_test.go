@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { versus.Main(m, serveForMeasurement) }
 
 // TestMeasureBesideUnix prints calls whose messages generated code writes into reserved memory
 // beside the same code on a unix socket, with buffers of its own library and four bytes of length
-// before each message: go test -run MeasureBesideUnix . -versus 3s
+// before each message: go test -run MeasureBesideUnix . -versus 3s -v
 func TestMeasureBesideUnix(t *testing.T) {
 	versus.Ask(t)
 	shm, unix := versus.Servers(t)
