@@ -708,8 +708,8 @@ func (s *session) park(lim *limit) {
 
 // interrupt makes whoever is parked look at what it waits for.
 func (s *session) interrupt() {
-	if s.freed {
-		return
+	if s.over.Load() {
+		return // It has been hung up, and who closes it waits for no lock.
 	}
 	s.dirty.Store(true)
 	_ = s.conn.SetReadDeadline(longAgo)
