@@ -16,8 +16,7 @@ use rustix::net::sockopt::{
 };
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
-    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, recv, recvmsg, sendmsg,
-    shutdown,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, recvmsg, sendmsg, shutdown,
 };
 
 use crate::accept::accept;
@@ -113,17 +112,24 @@ pub fn peek(
 
 /// Takes as many bytes out of the socket as a read that peeked gave, whose descriptors are held
 /// meanwhile, so that closing them there does not block. Fewer where others read the same socket, a
-/// forked child for one.
-pub fn consume(socket: impl AsFd, mut bytes: &mut [u8]) -> Result<(), Errno> {
+/// forked child for one. True if descriptors came with these bytes: a read that peeks, and fills
+/// its room with the end of a message, gives those of the next one as well (seen with Linux 6.18).
+pub fn consume(socket: impl AsFd, mut bytes: &mut [u8]) -> Result<bool, Errno> {
+    let mut had_descriptors = false;
     while !bytes.is_empty() {
-        match recv(&socket, &mut *bytes, RecvFlags::DONTWAIT) {
-            Ok((_, 0)) | Err(Errno::AGAIN) => break,
-            Ok((_, len)) => bytes = &mut bytes[len..],
+        let mut nowhere = RecvAncillaryBuffer::default();
+        let mut room = [IoSliceMut::new(&mut *bytes)];
+        match recvmsg(&socket, &mut room, &mut nowhere, RecvFlags::DONTWAIT) {
+            Ok(message) if message.bytes > 0 => {
+                had_descriptors |= message.flags.contains(ReturnFlags::CTRUNC);
+                bytes = &mut bytes[message.bytes..];
+            }
+            Ok(_) | Err(Errno::AGAIN) => break,
             Err(Errno::INTR) => {}
             Err(errno) => return Err(errno),
         }
     }
-    Ok(())
+    Ok(had_descriptors)
 }
 
 /// `SO_PEEK_OFF` (socket(7)): from now on reads with [`RecvFlags::PEEK`] begin `offset` bytes
@@ -309,9 +315,22 @@ mod tests {
             assert_eq!(received, Received { bytes: 1, descriptors: seen, is_cut: false });
             assert_eq!(descriptors.len(), usize::from(sent == 1));
             assert_eq!(ioctl_fionread(&other).unwrap(), 1);
-            consume(&other, &mut bytes[..1]).unwrap();
+            assert_eq!(consume(&other, &mut bytes[..1]), Ok(sent > 0));
             assert_eq!(ioctl_fionread(&other).unwrap(), 0);
         }
+    }
+
+    #[test]
+    fn descriptors_of_the_next_message_are_told_from_those_that_came_with_what_was_peeked_at() {
+        let (one, other) = UnixStream::pair().unwrap();
+        let (pipe, _writer) = std::io::pipe().unwrap();
+        send(&one, b"ab", &[], SendFlags::empty()).unwrap();
+        send(&one, b"c", &[pipe.as_fd()], SendFlags::empty()).unwrap();
+        let (mut bytes, mut descriptors) = ([0; 2], Vec::new());
+        let received = peek(&other, &mut bytes, &mut descriptors, RecvFlags::DONTWAIT).unwrap();
+        assert_eq!(received.bytes, 2);
+        assert_eq!(consume(&other, &mut bytes), Ok(false));
+        assert_eq!(read(&other, RecvFlags::DONTWAIT).0.descriptors, 1, "it is still there");
     }
 
     #[test]
@@ -324,7 +343,8 @@ mod tests {
         let (sender, socket) = UnixStream::pair().unwrap();
         let (watched, watch) = UnixStream::pair().unwrap();
         send(&sender, b"abc", &[], SendFlags::empty()).unwrap();
-        send(&sender, b"d", &[slow.as_fd(), watch.as_fd()], SendFlags::empty()).unwrap();
+        send(&sender, b"d", &[slow.as_fd()], SendFlags::empty()).unwrap();
+        send(&sender, b"d", &[watch.as_fd()], SendFlags::empty()).unwrap();
         send(&sender, b"e", &[crate::segment::create(4096).unwrap().1.as_fd()], SendFlags::empty())
             .unwrap();
         drop(watch);

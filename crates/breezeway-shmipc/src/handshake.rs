@@ -407,6 +407,6 @@ mod tests {
         let (error, took) = judge_slow_with(&[], SendFlags::OOB);
         let rule = Violation::UnexpectedDescriptors(2);
         assert!(matches!(&error, HandshakeError::Violation(found) if *found == rule), "{error}");
-        assert!(took < PROMPT, "refused after {took:?}");
+        assert!(took < LINGER, "refused after {took:?}");
     }
 }

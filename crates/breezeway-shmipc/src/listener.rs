@@ -166,7 +166,7 @@ mod tests {
     use rustix::net::sockopt::{socket_keepalive, tcp_nodelay};
 
     use super::*;
-    use crate::slow_descriptor::{PROMPT, slow_to_close};
+    use crate::slow_descriptor::{LINGER, slow_to_close};
 
     #[test]
     fn a_client_that_connected_over_tcp_is_probed() {
@@ -189,6 +189,6 @@ mod tests {
         drop(slow);
         let start = std::time::Instant::now();
         drop(listener);
-        assert!(start.elapsed() < PROMPT, "ended for {:?}", start.elapsed());
+        assert!(start.elapsed() < LINGER, "ended for {:?}", start.elapsed());
     }
 }

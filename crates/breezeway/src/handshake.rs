@@ -535,8 +535,12 @@ impl GreetingReceiver {
                     Err(HandshakeError::Descriptors(2))
                 }
                 Ok(received) => {
-                    if !over_tcp {
-                        scm::consume(socket, &mut room[..received.bytes])?;
+                    if !over_tcp
+                        && !scm::consume(socket, &mut room[..received.bytes])?
+                        && received.descriptors > 0
+                    {
+                        // It belongs to what follows the hello, and is still there.
+                        self.descriptors.pop();
                     }
                     Ok(Some(received.bytes))
                 }
