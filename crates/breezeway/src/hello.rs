@@ -145,6 +145,9 @@ pub enum HelloError {
     /// A payload cap that is no whole number of pages.
     #[error("payload cap {0} is not a non-zero multiple of {CAP_UNIT}")]
     PayloadCap(u64),
+    /// A limit of metadata blocks that their length of two bytes cannot say.
+    #[error("metadata limit {0} is past 65535")]
+    MaxMetadata(u32),
 }
 
 impl Hello {
@@ -202,6 +205,9 @@ impl Hello {
         }
         if hello.payload_cap == 0 || !hello.payload_cap.is_multiple_of(CAP_UNIT) {
             return Err(HelloError::PayloadCap(hello.payload_cap));
+        }
+        if hello.max_metadata > u32::from(u16::MAX) {
+            return Err(HelloError::MaxMetadata(hello.max_metadata));
         }
         Ok(hello)
     }
@@ -304,7 +310,7 @@ mod tests {
         memory: true,
         streams: StreamTerms { window: Window { messages: 7, bytes: 1 << 33 }, max_streams: 300 },
         service: 2,
-        max_metadata: 70_000,
+        max_metadata: 65_535,
         go_away: true,
     };
 
@@ -360,7 +366,7 @@ mod tests {
 
     #[test]
     fn every_term_outside_its_range_is_refused() {
-        let cases: [(usize, &[u8], HelloError); 13] = [
+        let cases: [(usize, &[u8], HelloError); 14] = [
             (VERSION_AT, &1u16.to_le_bytes(), HelloError::Version(1)),
             (VERSION_AT, &3u16.to_le_bytes(), HelloError::Version(3)),
             (LENGTH_AT, &63u16.to_le_bytes(), HelloError::Length(63)),
@@ -378,6 +384,7 @@ mod tests {
             ),
             (PAYLOAD_CAP_AT, &0u64.to_le_bytes(), HelloError::PayloadCap(0)),
             (PAYLOAD_CAP_AT, &4097u64.to_le_bytes(), HelloError::PayloadCap(4097)),
+            (MAX_METADATA_AT, &65_536u32.to_le_bytes(), HelloError::MaxMetadata(65_536)),
         ];
         for (at, value, expected) in cases {
             let mut bytes = HELLO.encode();
@@ -397,6 +404,7 @@ mod tests {
                 "control size 4096 is not 12288, as ring capacity 64 requires",
             ),
             (HelloError::PayloadCap(0), "payload cap 0 is not a non-zero multiple of 4096"),
+            (HelloError::MaxMetadata(65_536), "metadata limit 65536 is past 65535"),
         ] {
             assert_eq!(error.to_string(), expected);
         }

@@ -14,7 +14,10 @@ const (
 	MaxReason = 256
 )
 
-const helloMagic = "BRZWHELO"
+const (
+	helloMagic  = "BRZWHELO"
+	maxMetadata = 65535
+)
 
 // A Hello is what one side states once, before anything else (section 2).
 type Hello struct {
@@ -171,6 +174,9 @@ func (h *Hello) check(controlSize uint64) error {
 	}
 	if h.PayloadCap == 0 || h.PayloadCap%Page != 0 {
 		return violation("payload cap %d is not a non-zero multiple of %d", h.PayloadCap, Page)
+	}
+	if h.MaxMetadata > maxMetadata {
+		return violation("metadata limit %d is past %d", h.MaxMetadata, maxMetadata)
 	}
 	return nil
 }
