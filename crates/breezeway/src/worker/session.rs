@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use breezeway_os::{Deadline, Peer};
 
+use super::ending::Rest;
 use super::{Inbox, SharedSession};
 use crate::call::Handler;
 use crate::carrier::Carrier;
@@ -116,6 +117,19 @@ impl Session {
         match self {
             Plain(session) => session.is_exhausted(),
             Shared(_) => false,
+        }
+    }
+
+    /// What a turn that has served nothing has left.
+    pub(super) fn rest(&mut self) -> Rest {
+        match self {
+            Plain(session) if session.is_backlogged() => Rest::Waits,
+            Plain(session) => match session.may_have_more() {
+                true => Rest::Served,
+                false => Rest::Nothing,
+            },
+            Shared(session) if session.was_busy() => Rest::Waits,
+            Shared(_) => Rest::Nothing,
         }
     }
 

@@ -34,6 +34,8 @@ pub(crate) struct SharedSession {
     share: Share,
     /// Whether the client was told to go away.
     is_told: bool,
+    /// Whether somebody else had its lock in its last turn.
+    was_busy: bool,
 }
 
 /// Lets the worker give a session a turn.
@@ -75,6 +77,7 @@ impl SharedSession {
             call_worker: None,
             streams,
             is_told: false,
+            was_busy: false,
         })
     }
 
@@ -133,6 +136,7 @@ impl SharedSession {
     ) -> Result<Progress, SessionError> {
         self.hear_calls();
         let (attended, mut has_arrivals) = self.driver.turn(polls)?;
+        self.was_busy = attended == Attended::Busy;
         let mut served = 0;
         if attended == Attended::Worked {
             served += 1;
@@ -163,6 +167,10 @@ impl SharedSession {
         let len = call.message().len();
         offload::serve(DeferredCall::of_shared(call, self.id), handler);
         len
+    }
+
+    pub(super) fn was_busy(&self) -> bool {
+        self.was_busy
     }
 
     pub(super) fn may_retry(&mut self) -> bool {
