@@ -200,7 +200,7 @@ impl Session {
 
     /// Takes an entry that is about the session, and is current.
     #[cold]
-    fn session_entry(&mut self, kind: u8) -> Result<(), CallError> {
+    pub(super) fn session_entry(&mut self, kind: u8) -> Result<(), CallError> {
         match judge(kind, Side::Client { told: self.going_away })? {
             About::Shutdown => return Err(CallError::Closed),
             About::GoAway => self.going_away = true,

@@ -191,7 +191,7 @@ impl Session {
     fn wait_for_room(&mut self, error: SendError, deadline: Deadline) -> Result<(), CallError> {
         match error {
             SendError::Full { until, .. } => match self.link.wait(until, deadline) {
-                Err(WaitFailure::ReceiveBufferFull) => self.make_room_for_replies(),
+                Err(WaitFailure::ReceiveBufferFull) => self.make_room_for_replies(deadline),
                 outcome => outcome.map_err(|error| self.not_waited(error)),
             },
             SendError::NoMemory { len, shortage, until } => {
@@ -236,12 +236,27 @@ impl Session {
     /// Drops replies that nobody wants, of which so many have come that no more is read; others
     /// have to be received first.
     #[cold]
-    fn make_room_for_replies(&mut self) -> Result<(), CallError> {
+    fn make_room_for_replies(&mut self, deadline: Deadline) -> Result<(), CallError> {
         self.drop_late_replies()?;
         match self.calls.wanted() {
-            0 => Ok(()),
-            wanted => Err(CallError::TooManyInFlight(wanted)),
+            0 => {}
+            wanted => return Err(CallError::TooManyInFlight(wanted)),
         }
+        self.take_what_is_no_reply()?;
+        // Whoever sends more and more, and reads nothing, keeps nobody.
+        if deadline.has_passed() {
+            return Err(self.not_waited(WaitFailure::DeadlinePassed));
+        }
+        Ok(())
+    }
+
+    /// Judges the entry that lies in front of all others, if that is no message.
+    fn take_what_is_no_reply(&mut self) -> Result<(), CallError> {
+        let kind = self.link.head().kind;
+        if self.link.has_current() && kind != Kind::Message as u8 {
+            self.session_entry(kind).map_err(|error| self.failed(error))?;
+        }
+        Ok(())
     }
 
     /// Says why a wait for the server to take messages ended.
