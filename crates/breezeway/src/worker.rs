@@ -180,6 +180,8 @@ impl Worker {
         while !self.take_inbox() {
             self.step(handler)?;
         }
+        // What came behind what was taken, and before the stop.
+        self.take_inbox();
         self.finish(handler, drain)
     }
 

@@ -381,6 +381,29 @@ fn what_waits_behind_deferred_calls_is_served_within_the_time_to_drain() {
 }
 
 #[test]
+fn a_session_that_comes_in_the_moment_of_the_stop_is_served_within_the_time_to_drain() {
+    let options = SessionOptions::new();
+    let inbox = Arc::new(Inbox::new().unwrap());
+    let (first, _idle) = session(&options);
+    let (late, mut late_peer) = session(&options);
+    late_peer.publish(&Entry::request(1, 0, b"x"));
+    let late = Mutex::new(Some(late));
+    let delivering = Arc::clone(&inbox);
+    let on_start = move |_: crate::SessionId, _: &breezeway_os::Peer| {
+        if let Some(late) = late.lock().unwrap().take() {
+            delivering.deliver(late.into());
+            delivering.stop();
+        }
+    };
+    let hooks = Hooks { on_start: Some(Arc::new(on_start)), ..Hooks::default() };
+    let worker = Worker::new(options.waiting(), hooks, Arc::clone(&inbox)).unwrap();
+    inbox.deliver(first.into());
+    worker.run(&echo, Duration::from_secs(20)).unwrap();
+    let kind = late_peer.view.try_next().map(|seen| seen.kind());
+    assert_eq!(kind, Some(kind::MESSAGE), "a reply");
+}
+
+#[test]
 fn a_stop_is_seen_between_two_requests() {
     // Slices may end anywhere, the stop ends all of them.
     assert_eq!(served_of_those_that_had_come(Duration::ZERO), 3);
