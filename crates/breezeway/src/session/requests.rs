@@ -226,11 +226,22 @@ impl Session {
     #[cold]
     #[inline(never)]
     fn make_room_for_a_call(&mut self) -> Result<(), CallError> {
-        self.drop_late_replies()?;
-        match self.calls.has_room() {
-            true => Ok(()),
-            false => Err(CallError::TooManyInFlight(self.calls.limit())),
+        if self.calls.wanted() == 0 {
+            // Nobody receives, so whether the server is gone is asked here. What it sent before
+            // its end is dropped below.
+            self.link.drain().map_err(|error| self.failed(error.into()))?;
         }
+        self.drop_late_replies()?;
+        if self.calls.has_room() {
+            return Ok(());
+        }
+        if self.calls.wanted() == 0 {
+            self.take_what_is_no_reply()?;
+            if self.link.is_closed() && !self.link.ready().unwrap_or(true) {
+                return Err(self.failed(CallError::PeerDied));
+            }
+        }
+        Err(CallError::TooManyInFlight(self.calls.limit()))
     }
 
     /// Drops replies that nobody wants, of which so many have come that no more is read; others
@@ -367,7 +378,7 @@ impl Drop for Batch<'_> {
 mod tests {
     use std::sync::atomic::AtomicUsize;
     use std::sync::atomic::Ordering::Relaxed;
-    use std::time::Instant;
+    use std::time::{Duration, Instant};
 
     use super::*;
     use crate::{Call, ServerSession, SessionOptions};
@@ -399,6 +410,39 @@ mod tests {
             call.done()
         };
         server.serve(&count).unwrap();
+    }
+
+    /// A session whose server has not served the calls that it may have in flight, and never will.
+    fn given_up() -> (Session, ServerSession) {
+        let (mut client, server) = Session::pair(&SessionOptions::new().ring_capacity(8)).unwrap();
+        client.set_call_timeout(Some(Duration::from_millis(1)));
+        for _ in 0..client.max_in_flight() {
+            let error = client.call(0, b"hi").map(drop).unwrap_err();
+            assert!(matches!(error, CallError::DeadlinePassed), "{error:?}");
+        }
+        let error = client.call(0, b"hi").map(drop).unwrap_err();
+        assert!(matches!(error, CallError::TooManyInFlight(4)), "{error:?}");
+        assert!(!client.is_ended());
+        (client, server)
+    }
+
+    #[test]
+    fn a_session_all_of_whose_calls_were_given_up_learns_that_its_server_ends() {
+        let (mut client, server) = given_up();
+        drop(server);
+        let error = client.call(0, b"hi").map(drop).unwrap_err();
+        assert!(matches!(error, CallError::Closed), "{error:?}");
+        assert!(client.is_ended());
+    }
+
+    #[test]
+    fn a_session_all_of_whose_calls_were_given_up_learns_that_its_server_is_gone() {
+        let (mut client, mut server) = given_up();
+        let socket = server.link().socket();
+        rustix::net::shutdown(socket, rustix::net::Shutdown::Both).unwrap();
+        let error = client.call(0, b"hi").map(drop).unwrap_err();
+        assert!(matches!(error, CallError::PeerDied), "{error:?}");
+        assert!(client.is_ended());
     }
 
     #[test]

@@ -248,3 +248,31 @@ fn a_server_that_ends_in_front_of_more_than_is_read_keeps_no_sender() {
         }
     }
 }
+
+#[test]
+fn a_session_all_of_whose_calls_were_given_up_learns_that_its_server_is_gone() {
+    for carrier in SOCKETS {
+        let folder = Folder::on(carrier);
+        let listener = raw::listen(&folder.address());
+        let accepting = std::thread::spawn(move || {
+            let mut peer = listener.accept().unwrap();
+            welcome(&mut peer, LARGE_CAP);
+            peer
+        });
+        let options = support::patient().ring_capacity(8);
+        let mut session = Session::connect_with(&folder.address(), &options).unwrap();
+        let peer = accepting.join().unwrap();
+        session.set_call_timeout(Some(Duration::from_millis(1)));
+        for _ in 0..session.max_in_flight() {
+            let error = session.call(METHOD, b"hi").map(drop).unwrap_err();
+            assert!(matches!(error, CallError::DeadlinePassed), "{error:?}");
+        }
+        let error = session.call(METHOD, b"hi").map(drop).unwrap_err();
+        assert!(matches!(error, CallError::TooManyInFlight(4)), "{error:?}");
+        // Its own end, whatever has not been read.
+        peer.shutdown(std::net::Shutdown::Both).unwrap();
+        let error = session.call(METHOD, b"hi").map(drop).unwrap_err();
+        assert!(matches!(error, CallError::PeerDied), "{carrier}: {error:?}");
+        assert!(session.is_ended());
+    }
+}
