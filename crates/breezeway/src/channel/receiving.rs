@@ -174,6 +174,8 @@ impl State {
             StreamEvent::Reset(key) => {
                 self.wake_reader(key);
                 self.due.extend(self.waiters.writer(key));
+                // It may wait for memory.
+                self.due.append(&mut self.room_waiters);
             }
         }
     }

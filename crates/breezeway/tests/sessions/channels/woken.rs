@@ -1,0 +1,95 @@
+//! Who waits on a shared session is woken by what ends the wait, and is forgotten once it has gone.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+use breezeway::{ErrorCode, Incoming, Message, SessionOptions, Stream, StreamError, WaitPolicy};
+
+use super::drivers::Driven;
+
+/// A task that counts how often it is woken.
+#[derive(Default)]
+struct Task(AtomicUsize);
+
+impl Task {
+    fn new() -> (Arc<Self>, Waker) {
+        let task = Arc::new(Self::default());
+        (Arc::clone(&task), Waker::from(task))
+    }
+
+    fn wakes(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Wake for Task {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn options() -> SessionOptions {
+    SessionOptions::new().wait(WaitPolicy::Park)
+}
+
+fn open(driven: &mut Driven) -> (Stream, Stream) {
+    let mut cx = Context::from_waker(Waker::noop());
+    let Poll::Ready(Ok(here)) = driven.client.0.poll_open(&mut cx, 0, None, None) else {
+        panic!("the stream does not open")
+    };
+    driven.client.1.turn();
+    driven.server.1.turn();
+    let Some(Incoming::Stream(_, there)) = driven.server.0.try_accept() else {
+        panic!("no stream came")
+    };
+    (here, there)
+}
+
+/// A stream on which the server's task waits for memory, as the client keeps all that it was sent.
+fn short_of_memory(driven: &mut Driven, waker: &Waker) -> (Stream, Stream, Vec<Message>) {
+    static PART: [u8; 64 << 10] = [7; 64 << 10];
+    let (mut here, mut there) = open(driven);
+    let mut kept = Vec::new();
+    while there.sender().poll_send(&mut Context::from_waker(waker), &PART).is_ready() {
+        driven.client.1.turn();
+        let mut cx = Context::from_waker(Waker::noop());
+        match here.receiver().poll_receive(&mut cx) {
+            Poll::Ready(Ok(Some(message))) => kept.push(message),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(kept.len() > 2, "it is memory that is short");
+    (here, there, kept)
+}
+
+#[test]
+fn a_sender_that_waits_for_memory_is_woken_when_the_other_side_resets_its_stream() {
+    let mut driven = Driven::with(&options().cap(1 << 20).stream_window(1 << 20, 1 << 40));
+    let (task, waker) = Task::new();
+    let (here, mut there, kept) = short_of_memory(&mut driven, &waker);
+    here.reset(ErrorCode::Application(7));
+    driven.client.1.turn();
+    driven.server.1.turn();
+    assert_eq!(task.wakes(), 1);
+    let sent = there.sender().poll_send(&mut Context::from_waker(&waker), &[7; 64 << 10]);
+    let reset = ErrorCode::Application(7);
+    assert!(matches!(sent, Poll::Ready(Err(StreamError::Reset(code))) if code == reset));
+    drop(kept);
+}
+
+#[test]
+fn a_sender_that_waits_for_memory_is_woken_when_its_own_side_resets_its_stream() {
+    let mut driven = Driven::with(&options().cap(1 << 20).stream_window(1 << 20, 1 << 40));
+    let (task, waker) = Task::new();
+    let (_here, there, _kept) = short_of_memory(&mut driven, &waker);
+    let (mut send, mut receive) = there.split();
+    receive.reset(ErrorCode::Cancelled);
+    assert_eq!(task.wakes(), 1);
+    let sent = send.poll_send(&mut Context::from_waker(&waker), &[7; 64 << 10]);
+    assert!(matches!(sent, Poll::Ready(Err(StreamError::Reset(ErrorCode::Cancelled)))));
+}
