@@ -122,8 +122,6 @@ pub(crate) trait MessageLike {
 /// What came of an entry.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Event<W> {
-    /// Nothing that somebody waits for.
-    Nothing,
     /// Something can be [taken up](Connection::take_arrival).
     Arrived,
     /// Something came of a stream, or of the window of one-way messages.
@@ -132,6 +130,8 @@ pub(crate) enum Event<W> {
     Answered(Option<W>),
     /// The peer no longer wants the reply to a call. Who wants to know that.
     Cancelled(Option<W>),
+    /// The peer wants nothing new to be begun.
+    GoingAway,
     /// The peer has ended the session in order.
     Shutdown,
 }
@@ -241,7 +241,7 @@ impl<M: MessageLike, W> Connection<M, W> {
             AboutShared::Any(About::Cancel) => Event::Cancelled(self.served.cancel(head.stream)),
             AboutShared::Any(About::GoAway) => {
                 self.going_away = true;
-                Event::Nothing
+                Event::GoingAway
             }
             AboutShared::Any(About::Shutdown) => Event::Shutdown,
         };

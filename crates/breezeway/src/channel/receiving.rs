@@ -150,7 +150,6 @@ impl State {
             return Ok(self.link.finish()?);
         }
         match self.connection.receive(head, body, self.outbox.len())? {
-            Event::Nothing => {}
             Event::Arrived => self.due.append(&mut self.arrival_waiters),
             Event::Stream(event) => self.note(event),
             Event::Answered(waiter) => {
@@ -158,6 +157,7 @@ impl State {
                 self.due.append(&mut self.call_waiters);
             }
             Event::Cancelled(waiter) => self.due.extend(waiter),
+            Event::GoingAway => self.wake_who_would_begin(),
             Event::Shutdown => return Err(CallError::Closed),
         }
         // What nobody wants was not taken.

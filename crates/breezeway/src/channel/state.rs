@@ -190,6 +190,14 @@ impl State {
         remember(&mut self.open_waiters, cx);
     }
 
+    /// Wakes who waits to begin something, which is not to be begun here any more.
+    pub(super) fn wake_who_would_begin(&mut self) {
+        self.due.append(&mut self.call_waiters);
+        self.due.append(&mut self.one_way_waiters);
+        self.due.append(&mut self.open_waiters);
+        self.due.append(&mut self.room_waiters);
+    }
+
     /// Whom to wake, now that the lock is released.
     pub(super) fn note_ended_streams(&mut self) {
         if self.connection.streams.take_ended_here() {

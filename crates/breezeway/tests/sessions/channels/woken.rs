@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-use breezeway::{ErrorCode, Incoming, Message, SessionOptions, Stream, StreamError, WaitPolicy};
+use breezeway::{
+    CallError, ErrorCode, Incoming, Message, SessionOptions, Stream, StreamError, WaitPolicy,
+};
 
 use super::drivers::Driven;
 
@@ -92,4 +94,32 @@ fn a_sender_that_waits_for_memory_is_woken_when_its_own_side_resets_its_stream()
     assert_eq!(task.wakes(), 1);
     let sent = send.poll_send(&mut Context::from_waker(&waker), &[7; 64 << 10]);
     assert!(matches!(sent, Poll::Ready(Err(StreamError::Reset(ErrorCode::Cancelled)))));
+}
+
+#[test]
+fn who_waits_to_begin_something_is_woken_when_the_server_goes_away() {
+    let mut driven = Driven::with(&options().max_streams(1).ring_capacity(8));
+    let mut nobody = Context::from_waker(Waker::noop());
+    let (_here, _there) = open(&mut driven);
+    let mut calls = Vec::new();
+    while let Poll::Ready(call) = driven.client.0.poll_start_call(&mut nobody, 0, None, b"", None) {
+        calls.push(call.unwrap());
+        // Its window, if not its ring, is to have room for what comes below.
+        driven.server.1.turn();
+        driven.client.1.turn();
+    }
+    let (opener, waker) = Task::new();
+    let cx = &mut Context::from_waker(&waker);
+    assert!(driven.client.0.poll_open_with(cx, 0, None, None, false, None).is_pending());
+    let (caller, waker) = Task::new();
+    let cx = &mut Context::from_waker(&waker);
+    assert!(driven.client.0.poll_start_call(cx, 0, None, b"", None).is_pending());
+    driven.server.0.go_away();
+    driven.server.1.turn();
+    driven.client.1.turn();
+    assert_eq!((opener.wakes(), caller.wakes()), (1, 1));
+    let again = driven.client.0.poll_start_call(cx, 0, None, b"", None);
+    assert!(matches!(again, Poll::Ready(Err(CallError::GoingAway))));
+    let again = driven.client.0.poll_open_with(cx, 0, None, None, false, None);
+    assert!(matches!(again, Poll::Ready(Err(StreamError::Session(CallError::GoingAway)))));
 }
