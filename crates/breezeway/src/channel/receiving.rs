@@ -6,7 +6,6 @@ use breezeway_os::Deadline;
 use breezeway_shm::Flags;
 
 use super::state::State;
-use super::waiters::remember;
 use crate::connection::{self, Event, MessageLike, MetadataError, StreamEvent, StreamKey, Untaken};
 use crate::error::CallError;
 use crate::link::Link;
@@ -207,7 +206,7 @@ impl State {
             return Poll::Ready(Ok(arrival));
         }
         self.check()?;
-        remember(&mut self.arrival_waiters, cx);
+        self.arrival_waiters.remember(cx, &mut self.due);
         Poll::Pending
     }
 }

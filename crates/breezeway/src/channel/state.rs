@@ -18,7 +18,7 @@ use super::outbox::Outbox;
 use super::receiving::Kept;
 use super::stand_in::StandIn;
 use super::stream_waiters::{Registration, StreamWaiters};
-use super::waiters::remember;
+use super::waiters::Waiters;
 use crate::connection::{Connection, Control, MAX_ONE_WAY, Streams, Window};
 use crate::error::CallError;
 use crate::handshake::Agreed;
@@ -54,15 +54,15 @@ pub(crate) struct State {
     pub(super) waiters: StreamWaiters,
     pub(super) outbox: Outbox,
     /// Who waits for something to be taken up.
-    pub(super) arrival_waiters: Vec<Waker>,
+    pub(super) arrival_waiters: Waiters,
     /// Who waits to make one more call.
-    pub(super) call_waiters: Vec<Waker>,
+    pub(super) call_waiters: Waiters,
     /// Who waits for a slot or for memory.
-    pub(super) room_waiters: Vec<Waker>,
+    pub(super) room_waiters: Waiters,
     /// Who waits for the peer to take up one-way messages.
-    pub(super) one_way_waiters: Vec<Waker>,
+    pub(super) one_way_waiters: Waiters,
     /// Who waits for a stream of this side to end, so that another may be opened.
-    open_waiters: Vec<Waker>,
+    open_waiters: Waiters,
     /// Who waited and no longer does, to be dropped without the lock.
     pub(super) discarded: Vec<Waker>,
     /// The longest metadata block that this side takes, and that the peer takes.
@@ -125,11 +125,11 @@ impl State {
             ),
             waiters: StreamWaiters::default(),
             outbox: Outbox::default(),
-            arrival_waiters: Vec::new(),
-            call_waiters: Vec::new(),
-            room_waiters: Vec::new(),
-            one_way_waiters: Vec::new(),
-            open_waiters: Vec::new(),
+            arrival_waiters: Waiters::default(),
+            call_waiters: Waiters::default(),
+            room_waiters: Waiters::default(),
+            one_way_waiters: Waiters::default(),
+            open_waiters: Waiters::default(),
             discarded: Vec::new(),
             max_metadata: agreed.max_metadata.map(|limit| limit as usize),
             may_say_go_away: !is_client && agreed.knows_go_away,
@@ -187,7 +187,7 @@ impl State {
 
     /// Remembers who waits until fewer streams are open.
     pub(super) fn await_open(&mut self, cx: &Context<'_>) {
-        remember(&mut self.open_waiters, cx);
+        self.open_waiters.remember(cx, &mut self.due);
     }
 
     /// Wakes who waits to begin something, which is not to be begun here any more.

@@ -1,8 +1,9 @@
 //! Who waits on a shared session is woken by what ends the wait, and is forgotten once it has gone.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::{Duration, Instant};
 
 use breezeway::{
     CallError, ErrorCode, Incoming, Message, SessionOptions, Stream, StreamError, WaitPolicy,
@@ -122,4 +123,53 @@ fn who_waits_to_begin_something_is_woken_when_the_server_goes_away() {
     assert!(matches!(again, Poll::Ready(Err(CallError::GoingAway))));
     let again = driven.client.0.poll_open_with(cx, 0, None, None, false, None);
     assert!(matches!(again, Poll::Ready(Err(StreamError::Session(CallError::GoingAway)))));
+}
+
+/// As long as those who wait are given, to say that they still do.
+fn pause() {
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_millis(10) {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn tasks_that_have_given_up_waiting_are_forgotten_before_anything_comes() {
+    let mut driven = Driven::with(&options().ring_capacity(8));
+    let mut nobody = Context::from_waker(Waker::noop());
+    let mut calls = Vec::new();
+    while let Poll::Ready(call) = driven.client.0.poll_start_call(&mut nobody, 0, None, b"", None) {
+        calls.push(call.unwrap());
+        driven.server.1.turn();
+        driven.client.1.turn();
+    }
+    let (patient, patient_waker) = Task::new();
+    let wait = |waker: &Waker| {
+        let cx = &mut Context::from_waker(waker);
+        assert!(driven.client.0.poll_start_call(cx, 0, None, b"", None).is_pending());
+    };
+    wait(&patient_waker);
+    let mut seen = 0;
+    let gone: Vec<Weak<Task>> = (0..1000)
+        .map(|number| {
+            if number % 100 == 0 {
+                pause();
+            }
+            let (task, waker) = Task::new();
+            wait(&waker);
+            // Whoever is woken polls again.
+            if patient.wakes() > seen {
+                seen = patient.wakes();
+                wait(&patient_waker);
+            }
+            Arc::downgrade(&task)
+        })
+        .collect();
+    let kept = gone.iter().filter(|task| task.upgrade().is_some()).count();
+    assert!(kept <= 300, "{kept} of 1000 tasks that have gone are kept");
+    let Some(Incoming::Call(call)) = driven.server.0.try_accept() else { panic!("no call") };
+    call.reply(b"");
+    driven.server.1.turn();
+    driven.client.1.turn();
+    assert_eq!(patient.wakes(), seen + 1, "who still waits is woken by what it waits for");
 }
