@@ -113,9 +113,15 @@ impl WorkerDriver {
         }
     }
 
-    /// What the client asks for next, if it is there.
+    /// What the client asks for next, if it is there and nobody else has the session's lock: else
+    /// the next turn says that it is there.
     pub(crate) fn accept(&self) -> Option<Incoming> {
-        self.channel.try_accept()
+        let arrival = self.shared().try_with(|state| {
+            let arrival = state.arrival();
+            state.settle();
+            arrival
+        });
+        arrival.flatten().map(|arrival| self.channel.incoming(arrival))
     }
 
     /// Announces that the worker takes no turns until it is woken; false if there is something to
@@ -138,9 +144,13 @@ impl WorkerDriver {
         asleep.unwrap_or(false)
     }
 
-    /// Reads what has come on the socket beside messages.
-    pub(crate) fn drain(&mut self) -> Result<(), SessionError> {
-        Ok(self.shared().with(|state| state.link.drain())?)
+    /// Reads what has come on the socket beside messages; false if somebody else had the session's
+    /// lock.
+    pub(crate) fn drain(&mut self) -> Result<bool, SessionError> {
+        match self.shared().try_with(|state| state.link.drain()) {
+            None => Ok(false),
+            Some(drained) => Ok(drained.map(|()| true)?),
+        }
     }
 
     pub(crate) fn has_unwritten(&self) -> bool {
@@ -176,6 +186,13 @@ impl WorkerDriver {
         Arc::strong_count(shared) > 1
             || shared
                 .with(|state| !state.connection.arrivals.is_empty() || !state.outbox.is_empty())
+    }
+
+    /// Runs what it is given with the session's lock.
+    #[cfg(test)]
+    pub(crate) fn locked(&self) -> impl FnOnce(&mut dyn FnMut() -> bool) -> bool + Send + 'static {
+        let shared = Arc::clone(self.shared());
+        move |act: &mut dyn FnMut() -> bool| shared.with(|_| act())
     }
 
     /// Why the session is over; none while it goes on, or if it was closed in order.

@@ -161,10 +161,11 @@ impl Session {
         }
     }
 
-    /// Reads what has come on the socket beside messages, and judges it.
-    pub(super) fn drain(&mut self) -> Result<(), SessionError> {
+    /// Reads what has come on the socket beside messages, and judges it; false if somebody else had
+    /// the session's lock.
+    pub(super) fn drain(&mut self) -> Result<bool, SessionError> {
         match self {
-            Plain(session) => Ok(session.link().drain()?),
+            Plain(session) => Ok(session.link().drain().map(|()| true)?),
             Shared(session) => session.drain(),
         }
     }

@@ -186,7 +186,7 @@ impl SharedSession {
         self.driver.notice(notice);
     }
 
-    pub(super) fn drain(&mut self) -> Result<(), SessionError> {
+    pub(super) fn drain(&mut self) -> Result<bool, SessionError> {
         self.driver.drain()
     }
 
@@ -212,6 +212,12 @@ impl SharedSession {
 
     pub(super) fn say_go_away(&mut self) {
         self.is_told = self.is_told || self.driver.say_go_away();
+    }
+
+    /// Runs what it is given with the session's lock.
+    #[cfg(test)]
+    pub(super) fn locked(&self) -> impl FnOnce(&mut dyn FnMut() -> bool) -> bool + Send + 'static {
+        self.driver.locked()
     }
 
     /// Tells the calls and streams that were not begun that they will not be, and counts what else

@@ -403,6 +403,62 @@ fn a_session_that_comes_in_the_moment_of_the_stop_is_served_within_the_time_to_d
     assert_eq!(kind, Some(kind::MESSAGE), "a reply");
 }
 
+/// A session that takes streams, and its client.
+fn shared_session(options: &SessionOptions) -> (SharedSession, crate::Channel) {
+    let (client, server) = UnixStream::pair().unwrap();
+    let options = &options.clone().handshake_timeout(Duration::from_secs(20));
+    thread::scope(|scope| {
+        let peer = breezeway_os::Peer::of(&server).unwrap();
+        let serving = scope.spawn(|| {
+            let socket = std::os::fd::OwnedFd::from(server);
+            crate::handshake::accept(socket, crate::Carrier::Shm, options).unwrap()
+        });
+        let channel = crate::Channel::from_socket(client.into(), options).unwrap();
+        let threads = Arc::new(crate::streaming::StreamThreads::new(1, |_, _| Ok(())));
+        let agreed = serving.join().unwrap();
+        (SharedSession::new(agreed, peer, options.waiting(), threads).unwrap(), channel)
+    })
+}
+
+#[test]
+fn a_worker_waits_for_nobody_who_has_the_lock_of_a_session_that_rings() {
+    let options = SessionOptions::new().wait(WaitPolicy::Busy);
+    let mut worker = worker(&options);
+    let (rung, channel) = shared_session(&options);
+    let (other, mut peer) = session(&options);
+    let lock = rung.locked();
+    worker.start(rung);
+    worker.start(other);
+    worker.step(&echo).unwrap();
+    thread::scope(|scope| {
+        let (sender, is_locked) = std::sync::mpsc::channel();
+        let (done, is_done) = std::sync::mpsc::channel();
+        let holding = scope.spawn(move || {
+            lock(&mut || {
+                sender.send(()).unwrap();
+                is_done.recv_timeout(Duration::from_secs(10)).is_ok()
+            })
+        });
+        is_locked.recv().unwrap();
+        // Its doorbell rings while the lock is held.
+        channel.post(0, b"x").unwrap();
+        worker.step(&echo).unwrap();
+        worker.hear(0, Notice::Readable);
+        for _ in 0..8 {
+            worker.step(&echo).unwrap();
+        }
+        peer.publish(&Entry::request(1, 0, b"x"));
+        let mut steps = 0;
+        while peer.view.try_next().is_none() && steps < 1000 {
+            worker.step(&echo).unwrap();
+            steps += 1;
+        }
+        // It may be over.
+        let _ = done.send(());
+        assert!(holding.join().unwrap(), "nobody is served before the lock is let go of");
+    });
+}
+
 #[test]
 fn a_stop_is_seen_between_two_requests() {
     // Slices may end anywhere, the stop ends all of them.
