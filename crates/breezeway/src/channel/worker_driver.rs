@@ -113,6 +113,17 @@ impl WorkerDriver {
         }
     }
 
+    /// Waits until nobody else has the session's lock.
+    pub(crate) fn wait_for_lock(&self) {
+        self.shared().with(|_| ());
+    }
+
+    /// How often there may have to be a turn for all that can have come.
+    pub(crate) fn max_pending(&self) -> usize {
+        let shared = self.shared();
+        shared.with(|state| state.link.max_pending(shared.max_in_flight))
+    }
+
     /// What the client asks for next, if it is there and nobody else has the session's lock: else
     /// the next turn says that it is there.
     pub(crate) fn accept(&self) -> Option<Incoming> {

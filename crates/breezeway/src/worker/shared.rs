@@ -225,9 +225,32 @@ impl SharedSession {
     pub(super) fn refuse_the_rest(&mut self) -> Unserved {
         let mut rest =
             Unserved { calls_cut: usize::from(self.driver.is_in_use()), ..Unserved::default() };
-        // An error ends the session, which ends anyway.
-        let _ = self.driver.turn(1);
+        // A client that asks for more meanwhile, without end, keeps nobody.
+        let mut left = self.driver.max_pending();
+        while left > 0 {
+            left -= 1;
+            match self.driver.turn(1) {
+                // The worker ends, so it may wait.
+                Ok((Attended::Busy, _)) => self.driver.wait_for_lock(),
+                Ok((Attended::Worked, _) | (_, true)) => {
+                    let refused = self.refuse_arrivals(&mut rest);
+                    left = left.saturating_sub(refused);
+                    if refused == 0 {
+                        self.driver.wait_for_lock();
+                    }
+                }
+                // An error ends the session, which ends anyway.
+                Ok((Attended::Idle | Attended::Ended, false)) | Err(_) => break,
+            }
+        }
+        rest
+    }
+
+    /// Tells what has come and was not begun that it will not be; gives how much that was.
+    fn refuse_arrivals(&self, rest: &mut Unserved) -> usize {
+        let mut refused = 0;
         while let Some(incoming) = self.driver.accept() {
+            refused += 1;
             match incoming {
                 Incoming::Call(call) if call.is_one_way() => rest.messages_lost += 1,
                 Incoming::Call(call) => {
@@ -237,6 +260,6 @@ impl SharedSession {
                 Incoming::Stream(_, stream) => stream.reset(ErrorCode::Refused),
             }
         }
-        rest
+        refused
     }
 }

@@ -460,6 +460,24 @@ fn a_worker_waits_for_nobody_who_has_the_lock_of_a_session_that_rings() {
 }
 
 #[test]
+fn a_call_behind_a_large_segment_of_a_shared_session_is_refused_past_the_time_to_drain() {
+    const LARGE: usize = 8 << 20;
+    let (mut session, channel) = shared_session(&SessionOptions::new());
+    let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+    let mut call = match channel.poll_start_call(&mut cx, 0, None, &vec![7; LARGE], None) {
+        std::task::Poll::Ready(call) => call.unwrap(),
+        std::task::Poll::Pending => panic!("there is room for it"),
+    };
+    assert_eq!(session.refuse_the_rest().calls_refused, 1);
+    drop(session);
+    // Takes a turn, which takes the refusal, or the end.
+    channel.is_going_away();
+    let answer = std::future::Future::poll(std::pin::Pin::new(&mut call), &mut cx);
+    let std::task::Poll::Ready(Err(error)) = answer else { panic!("{answer:?}") };
+    assert!(!error.may_have_run(), "{error}");
+}
+
+#[test]
 fn a_stop_is_seen_between_two_requests() {
     // Slices may end anywhere, the stop ends all of them.
     assert_eq!(served_of_those_that_had_come(Duration::ZERO), 3);
