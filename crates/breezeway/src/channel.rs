@@ -44,6 +44,7 @@ use crate::time_left;
 use crate::tls::SESSION;
 use crate::wire::Wire;
 
+pub(crate) use closing::LINGER;
 pub(crate) use driver::Counted;
 pub use driver::{Driver, Next};
 pub use incoming::{Incoming, IncomingCall, ServerChannel};

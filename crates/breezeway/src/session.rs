@@ -13,6 +13,7 @@ use breezeway_shm::{Head, Kind, PayloadMemory};
 
 use crate::address::{Address, Place};
 use crate::carrier::Carrier;
+use crate::channel::LINGER;
 use crate::connect;
 use crate::error::{CallError, ConnectError};
 use crate::handshake;
@@ -33,7 +34,8 @@ pub use requests::{Batch, RequestSpace};
 ///
 /// A session is `Send` and used by one thread at a time (`&mut`): the caller reads its own ring, so
 /// a reply wakes nobody else and takes no lock. Calls of one session are served in the order in
-/// which they were made. Dropping it closes it; what was sent before is still served.
+/// which they were made. Dropping it closes it; what was sent before is still served: on a socket
+/// that does not take it at once, that waits for up to a second.
 ///
 /// The peer may at any moment die or write garbage into its own segments. Either ends this session
 /// with an error and harms nothing else.
@@ -358,8 +360,13 @@ impl Drop for Session {
             // No orderly end: a server that broke the protocol is to see that.
             return;
         }
+        // What a socket has not taken yet is still served.
+        let until = Deadline::after(LINGER);
+        if self.link.has_unwritten() {
+            let _ = self.link.flush(until);
+        }
         // A full ring or a dead peer: the end of file says the same, less politely.
         let _ = self.link.send(Head::of_session(Kind::Shutdown, 0), Body::Bytes(&[]));
-        let _ = self.link.flush_now();
+        let _ = self.link.flush(until);
     }
 }

@@ -222,6 +222,35 @@ fn told_by_a_server_that_reads_nothing<T: Send + 'static>(
 }
 
 #[test]
+fn what_was_posted_without_waiting_is_still_sent_when_its_session_is_dropped() {
+    for carrier in SOCKETS {
+        let folder = Folder::on(carrier);
+        let listener = raw::listen(&folder.address());
+        let (dropping, is_dropped) = channel::<()>();
+        let reading = std::thread::spawn(move || {
+            let mut peer = listener.accept().unwrap();
+            welcome(&mut peer, LARGE_CAP);
+            let _ = is_dropped.recv();
+            let mut kinds = Vec::new();
+            while let Some((header, _)) = frame::next(&mut peer).unwrap() {
+                kinds.push(header.kind);
+            }
+            kinds
+        });
+        let mut session = Session::connect_with(&folder.address(), &support::patient()).unwrap();
+        let mut posted = 0;
+        while session.try_post(METHOD, &[7; 30_000]).unwrap() {
+            posted += 1;
+        }
+        dropping.send(()).unwrap();
+        drop(session);
+        let kinds = within(PATIENCE, "the end", move || reading.join().unwrap());
+        let messages = kinds.iter().filter(|kind| **kind == MESSAGE).count();
+        assert_eq!((messages, kinds.last()), (posted, Some(&SHUTDOWN)), "{carrier}");
+    }
+}
+
+#[test]
 fn a_server_that_ends_in_front_of_more_than_is_read_keeps_no_sender() {
     const SMALL_CAP: u64 = 4096;
     // More than a client lets lie unread while it waits for room.
