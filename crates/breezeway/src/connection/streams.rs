@@ -244,6 +244,13 @@ impl<M> Streams<M> {
         key
     }
 
+    /// Whether the peer's window lets a message go with the entry that opens a stream. One that
+    /// does not never will.
+    pub(crate) fn may_open_with_message(&self) -> bool {
+        let Window { messages, bytes } = self.peers.window;
+        messages > 0 && bytes > 0
+    }
+
     /// Whether such an entry may be sent on a stream.
     pub(crate) fn may_send(&self, key: StreamKey, carried: Carried) -> Result<(), Refusal> {
         let stream = self.get(key);
