@@ -474,9 +474,15 @@ fn send(shared: &Shared, request: Request, flags: Flags, tag: u32, outgoing: Out
         if let Err(error) = sent
             && error.session_goes_on()
         {
+            let code = match &error {
+                CallError::TooLarge { .. } | CallError::NoMemory { .. } | CallError::Segment(_) => {
+                    ErrorCode::NoMemory
+                }
+                _ => ErrorCode::Failed,
+            };
             let reason = error.to_string();
             let flags = Flags::FIN.with(Flags::ERROR);
-            let head = Head { flags, tag: ErrorCode::Failed.number(), ..head };
+            let head = Head { flags, tag: code.number(), ..head };
             let reason = reason.as_bytes();
             if state.send_or_keep(head, Outgoing::message(reason)).is_err() {
                 // The beginning needs no memory. What is left can only be that the session is over.
