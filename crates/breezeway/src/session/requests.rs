@@ -343,7 +343,7 @@ impl Batch<'_> {
     /// As [`Session::send`].
     #[inline(always)]
     pub fn send(&mut self, method: u32, request: &[u8]) -> Result<CallId, CallError> {
-        self.session.may_use()?;
+        self.session.may_begin()?;
         let deadline = self.session.deadline();
         self.session.request_unflushed(method, Body::Bytes(request), deadline)
     }
@@ -351,7 +351,7 @@ impl Batch<'_> {
     /// As [`Session::post`].
     #[inline(always)]
     pub fn post(&mut self, method: u32, message: &[u8]) -> Result<(), CallError> {
-        self.session.may_use()?;
+        self.session.may_begin()?;
         let deadline = self.session.deadline();
         self.session.message_unflushed(method, Body::Bytes(message), deadline)
     }
