@@ -15,6 +15,7 @@ use super::parker::Parker;
 use super::state::{State, Turn};
 use super::stream_waiters::QuietStreams;
 use crate::carrier::Carrier;
+use crate::deferred::RETRY;
 use crate::error::CallError;
 use crate::handshake::Agreed;
 use crate::link::Notice;
@@ -343,10 +344,15 @@ impl Shared {
             stage.sleeper.watch_room(state.link.socket(), SOCKET, awaits_room)?;
         }
         let asleep = state.prepare_sleep();
+        let looks_for_room = state.looks_for_room;
         self.release(state);
         if !asleep {
             return Ok(());
         }
+        let deadline = match looks_for_room {
+            true => deadline.min(Deadline::after(RETRY)),
+            false => deadline,
+        };
         let mut notice = None;
         for wake in stage.sleeper.wait(deadline.time_left())? {
             if wake.token == SOCKET {

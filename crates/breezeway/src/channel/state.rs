@@ -87,6 +87,8 @@ pub(crate) struct State {
     pub(super) stand_in: StandIn,
     /// Whether whoever drives sleeps for room as well.
     room_is_awaited: bool,
+    /// Whether it sleeps for a moment only, as nothing tells it of room.
+    pub(super) looks_for_room: bool,
     /// Whether something was published and the peer not yet woken for it.
     pub(super) unflushed: bool,
     /// Which of the threads that wait drives.
@@ -143,6 +145,7 @@ impl State {
             driver: None,
             stand_in: StandIn::default(),
             room_is_awaited: false,
+            looks_for_room: false,
             unflushed: false,
             leadership,
             spinning,
@@ -382,11 +385,13 @@ impl State {
         // What others did since the last turn has to be there to be seen for as long as the sleep.
         self.note_state();
         if self.connection.is_flooded() {
-            // Whoever takes one up wakes the driver; till then the socket has nothing for it. (Who
-            // waits for room waits as well.)
+            // Whoever takes one up wakes the driver; till then the socket has nothing for it. Room
+            // cannot be announced, as it would be seen that more has come, so it is looked for.
             self.driver_is_awake = false;
+            self.looks_for_room = self.awaits_room();
             return true;
         }
+        self.looks_for_room = false;
         match self.try_prepare_sleep() {
             Ok(asleep) => {
                 self.driver_is_awake = !asleep;

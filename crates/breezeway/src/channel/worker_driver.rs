@@ -39,6 +39,8 @@ pub(crate) struct WorkerDriver {
     /// Whether it has unwritten bytes, and whether its peer is gone, as of the last turn.
     has_unwritten: bool,
     is_closed: bool,
+    /// Whether its last sleep is to be a short one.
+    looks_for_room: bool,
 }
 
 impl WorkerDriver {
@@ -53,7 +55,14 @@ impl WorkerDriver {
         let socket = shared.with(|state| dup(state.link.socket()));
         let socket = socket.map_err(|_| HandshakeError::OpenFiles)?;
         shared.with(|state| state.has_driver = true);
-        Ok(Self { channel, socket, noticed: None, has_unwritten: false, is_closed: false })
+        Ok(Self {
+            channel,
+            socket,
+            noticed: None,
+            has_unwritten: false,
+            is_closed: false,
+            looks_for_room: false,
+        })
     }
 
     /// From now on messages are given as slices, without a copy.
@@ -150,9 +159,16 @@ impl WorkerDriver {
                 && state.link.has_unwritten() == had_unwritten
                 && state.prepare_sleep();
             state.driver_is_awake = false;
-            asleep
+            (asleep, state.looks_for_room)
         });
-        asleep.unwrap_or(false)
+        let (asleep, looks_for_room) = asleep.unwrap_or_default();
+        self.looks_for_room = looks_for_room;
+        asleep
+    }
+
+    /// Whether it sleeps for a moment only, as nothing tells it of room for replies.
+    pub(crate) fn looks_for_room(&self) -> bool {
+        self.looks_for_room
     }
 
     /// Reads what has come on the socket beside messages; false if somebody else had the session's

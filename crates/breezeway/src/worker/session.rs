@@ -210,7 +210,7 @@ impl Session {
     pub(super) fn has_waiting_replies(&self) -> bool {
         match self {
             Plain(session) => session.has_waiting_replies(),
-            Shared(_) => false,
+            Shared(session) => session.has_waiting_replies(),
         }
     }
 

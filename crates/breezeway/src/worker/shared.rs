@@ -202,6 +202,10 @@ impl SharedSession {
         self.driver.is_in_use()
     }
 
+    pub(super) fn has_waiting_replies(&self) -> bool {
+        self.driver.looks_for_room()
+    }
+
     pub(super) fn has_unwritten(&self) -> bool {
         self.driver.has_unwritten()
     }

@@ -6,10 +6,13 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use breezeway::{CallError, ErrorCode, Incoming, IncomingCall, SessionOptions, StreamError};
-use breezeway::{ReceiveHalf, WaitPolicy};
+use breezeway::{
+    CallError, ErrorCode, Incoming, IncomingCall, ReceiveHalf, ServerChannel, SessionOptions,
+    StreamError, WaitPolicy,
+};
 
 use super::{PATIENCE, every_policy, pair, serve};
+use crate::support::within;
 
 /// A waker that does nothing, and whose copies can be counted.
 struct Counted;
@@ -365,4 +368,42 @@ fn a_session_that_closes_waits_a_second_at_most_for_a_client_that_makes_no_room(
             assert_eq!(error.to_string(), "the server closed the session");
         }
     }
+}
+
+#[test]
+fn a_server_that_is_flooded_hears_of_room_for_the_reply_that_waits() {
+    const PART: usize = 256 << 10;
+    let options = SessionOptions::new().wait(WaitPolicy::Park).cap(4 * PART as u64);
+    let (one, other) = std::os::unix::net::UnixStream::pair().unwrap();
+    let accepting = thread::spawn({
+        let options = options.clone().handshake_timeout(PATIENCE);
+        move || ServerChannel::from_socket(other.into(), &options).unwrap()
+    });
+    let patient = options.handshake_timeout(PATIENCE);
+    let mut session = breezeway::Session::from_socket(one.into(), &patient).unwrap();
+    let server = accepting.join().unwrap();
+    let serving = thread::spawn(move || {
+        server.serve(|call| {
+            if !call.is_one_way() {
+                let space = call.reserve(PART).unwrap();
+                call.reply_space(space);
+            }
+        })
+    });
+    let calls = 8;
+    for _ in 0..calls {
+        session.send(0, b"").unwrap();
+    }
+    // More than are taken before they are served, and no more than the ring has room for then.
+    for _ in 0..1_050 {
+        session.post(0, b"x").unwrap();
+    }
+    let received = within(PATIENCE, "the replies", move || {
+        for _ in 0..calls {
+            assert_eq!(session.receive().unwrap().bytes().len(), PART);
+        }
+        calls
+    });
+    assert_eq!(received, calls);
+    serving.join().unwrap().unwrap();
 }
