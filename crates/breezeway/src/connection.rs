@@ -73,7 +73,7 @@ pub enum StreamViolation {
     Metadata(#[from] MetadataError),
 }
 
-/// One-way messages that wait to be taken up before no more are received: the messages of their
+/// One-way messages that wait to be served before no more are received: the messages of their
 /// window (`docs/abi.md`, section 4.3). (Calls are bounded by those in flight, and streams by
 /// `max_streams`.)
 pub(crate) const MAX_ONE_WAY: usize = 1024;
@@ -345,24 +345,24 @@ impl<M: MessageLike, W> Connection<M, W> {
 
     // ---- what nobody has taken up ----
 
-    /// Whether more one-way messages wait than are to be kept, of a peer that knows no window for
-    /// them: one without streams, which only holds up itself.
+    /// Whether more one-way messages wait, or are served, than are to be kept, of a peer that knows
+    /// no window for them: one without streams, which only holds up itself.
     pub(crate) fn is_flooded(&self) -> bool {
         !self.streams.limits_one_way()
             && (self.arrivals.one_way >= MAX_ONE_WAY
                 || self.arrivals.one_way_bytes >= self.most_one_way_bytes)
     }
 
-    /// Takes up what came first.
+    /// Takes up what came first. A one-way message counts until it [ends](Self::one_way_ended).
     pub(crate) fn take_arrival(&mut self) -> Option<Arrival<M>> {
-        let arrival = self.arrivals.pop()?;
-        if let Arrival::Call(request, message, _) = &arrival
-            && request.one_way
-        {
-            self.arrivals.one_way_taken(message.len());
-            self.streams.one_way_taken(message.len());
-        }
-        Some(arrival)
+        self.arrivals.pop()
+    }
+
+    /// Whoever has taken up a one-way message of so many bytes has served it, or let go of it: the
+    /// peer may send as much more.
+    pub(crate) fn one_way_ended(&mut self, len: usize) {
+        self.arrivals.one_way_ended(len);
+        self.streams.one_way_ended(len);
     }
 
     /// Of more streams than may be open at one time, one that waits to be accepted is over: nobody

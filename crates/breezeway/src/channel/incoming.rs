@@ -188,13 +188,17 @@ impl ServerChannel {
     pub(super) fn incoming(&self, arrival: Arrival) -> Incoming {
         let shared = &self.handle.shared;
         match arrival {
-            Arrival::Call(request, message, deadline) => Incoming::Call(IncomingCall {
-                shared: Arc::clone(shared),
-                request,
-                message: message.into_message(),
-                deadline,
-                replied: false,
-            }),
+            Arrival::Call(request, message, deadline) => {
+                let message = message.into_message();
+                Incoming::Call(IncomingCall {
+                    shared: Arc::clone(shared),
+                    request,
+                    len: message.len(),
+                    message,
+                    deadline,
+                    replied: false,
+                })
+            }
             Arrival::Stream { key, method, deadline } => {
                 Incoming::Stream(method, Stream::new(shared, key, None, deadline))
             }
@@ -303,10 +307,14 @@ impl ServerChannel {
 
 /// A request that owns what it holds: it is replied to from any thread, at any time, in any order.
 ///
-/// One that is dropped without a reply fails the call.
+/// One that is dropped without a reply fails the call. A one-way message counts against its
+/// client's window, which bounds how many there are, until it is dropped or
+/// [taken](Self::into_message).
 pub struct IncomingCall {
     pub(super) shared: Arc<Shared>,
     request: Request,
+    /// Bytes of the message as it came.
+    len: usize,
     message: Message,
     pub(super) deadline: Deadline,
     replied: bool,
@@ -453,7 +461,11 @@ impl IncomingCall {
 
 impl Drop for IncomingCall {
     fn drop(&mut self) {
-        if !self.replied && !self.request.one_way {
+        if self.request.one_way {
+            // What is held of the client's goes first.
+            self.message = Message::default();
+            self.shared.with(|state| state.one_way_ended(self.len));
+        } else if !self.replied {
             self.refuse(ErrorCode::Failed, "the handler did not reply");
         }
     }

@@ -188,16 +188,16 @@ impl State {
     /// Takes the next arrival.
     pub(super) fn arrival(&mut self) -> Option<Arrival> {
         self.end_drain();
-        self.take_arrival()
+        self.connection.take_arrival()
     }
 
-    pub(super) fn take_arrival(&mut self) -> Option<Arrival> {
+    /// A one-way message of so many bytes was served, or nobody will serve it.
+    pub(super) fn one_way_ended(&mut self, len: usize) {
         let was_flooded = self.connection.is_flooded();
-        let arrival = self.connection.take_arrival()?;
+        self.connection.one_way_ended(len);
         if was_flooded && !self.driver_is_awake {
             self.due.extend(self.driver.clone());
         }
-        Some(arrival)
     }
 
     /// As [`Self::arrival`], remembering who waits for one.

@@ -216,8 +216,8 @@ impl<M> Streams<M> {
         self.one_way.as_mut().map_or(Ok(()), |one_way| one_way.receive(len))
     }
 
-    /// The application has taken up a one-way message.
-    pub(crate) fn one_way_taken(&mut self, len: usize) {
+    /// The application has served a one-way message, or let go of it.
+    pub(crate) fn one_way_ended(&mut self, len: usize) {
         if let Some(one_way) = &mut self.one_way {
             one_way.consume(len);
         }
