@@ -19,7 +19,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Sleep, sleep};
 
 use crate::drive::watch;
@@ -209,7 +209,9 @@ impl Server {
         tracing::info!(address = %accepting.address(), "server started");
         while !stopper.is_stopping() {
             let accepted = poll_fn(|cx| {
-                while let Poll::Ready(Some(_)) = sessions.poll_join_next(cx) {}
+                while let Poll::Ready(Some(ended)) = sessions.poll_join_next(cx) {
+                    note(&ended);
+                }
                 if stopped.as_mut().poll(cx).is_ready() {
                     return Poll::Ready(None);
                 }
@@ -249,9 +251,20 @@ impl Server {
         // Those that are still there after a drain.
         stopper.stop();
         let address = accepting.address();
-        while sessions.join_next().await.is_some() {}
+        while let Some(ended) = sessions.join_next().await {
+            note(&ended);
+        }
         tracing::info!(%address, "server stopped");
         Ok(())
+    }
+}
+
+/// Takes note of a session's task that has ended.
+fn note(ended: &Result<(), JoinError>) {
+    if let Err(error) = ended
+        && error.is_panic()
+    {
+        tracing::error!(%error, "a session's task panicked, which ended the session");
     }
 }
 

@@ -44,6 +44,7 @@ use crate::time_left;
 use crate::tls::SESSION;
 use crate::wire::Wire;
 
+pub(crate) use closing::LINGER;
 pub(crate) use driver::Counted;
 pub use driver::{Driver, Next};
 pub use incoming::{Incoming, IncomingCall, ServerChannel};
@@ -73,8 +74,8 @@ use waiters::NOBODY;
 ///
 /// **Room.** What finds no room waits: for the server to take entries, to give memory back, or to
 /// read on the stream. A stream that nobody reads stops itself, and nothing else. One-way messages
-/// that a server does not take up stop further ones, and no stream, once there are 1,024 of them,
-/// or as many bytes as the cap. Nor do they stop calls of up to 104 bytes; larger ones share their
+/// that a server has not served stop further ones, and no stream, once there are 1,024 of them, or
+/// as many bytes as the cap. Nor do they stop calls of up to 104 bytes; larger ones share their
 /// memory.
 ///
 /// **End.** What was sent before the last clone is dropped is still sent: on a socket that does not

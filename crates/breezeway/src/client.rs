@@ -142,8 +142,8 @@ impl Client {
         let deadline = Deadline::from(self.options.session.call_timeout);
         for attempt in 0..RESENDS {
             let mut session = self.session_until(deadline)?;
-            let is_resent = attempt > 0;
-            let reply = match is_resent.then(|| deadline.time_left()).flatten() {
+            let has_begun = attempt > 0 || session.has_waited;
+            let reply = match has_begun.then(|| deadline.time_left()).flatten() {
                 None => session.call(method, request),
                 // The session's own timeout would begin anew.
                 Some(left) => session.call_until(method, request, Instant::now() + left),
@@ -167,11 +167,15 @@ impl Client {
 
     fn session_until(&self, deadline: Deadline) -> Result<PooledSession<'_>, ClientError> {
         let mut pool = self.lock();
+        let mut has_waited = false;
         loop {
             if let Some(mut member) = pool.idle.pop() {
                 drop(pool);
                 if member.is_usable() {
-                    return Ok(self.lend(self.returned_to_first(member), None));
+                    let (member, is_new) = self.returned_to_first(member, deadline);
+                    let mut session = self.lend(member, None);
+                    session.has_waited = has_waited || is_new;
+                    return Ok(session);
                 }
                 drop(member);
                 pool = self.lock();
@@ -180,14 +184,15 @@ impl Client {
             }
             if let Some(late) = pool.late.pop_front() {
                 drop(pool);
-                return self.take_late(late, deadline);
+                return self.take_late(late, deadline).map(PooledSession::waited_for);
             }
             if pool.open < self.options.max_sessions {
                 pool.open += 1;
                 drop(pool);
-                return self.open(deadline);
+                return self.open(deadline).map(PooledSession::waited_for);
             }
             pool = self.wait(pool, deadline)?;
+            has_waited = true;
         }
     }
 
@@ -264,20 +269,29 @@ impl Client {
     }
 
     /// Gives a session with the first place instead of one with another, if that is due and
-    /// possible.
-    fn returned_to_first(&self, mut member: Box<Member>) -> Box<Member> {
+    /// possible; and whether it was tried.
+    fn returned_to_first(
+        &self,
+        mut member: Box<Member>,
+        deadline: Deadline,
+    ) -> (Box<Member>, bool) {
         if let (Some(every), Some(tried)) = (self.options.return_to_first, member.tried_first)
             && tried.elapsed() >= every
         {
             let options = &self.options.session;
-            let patience = options.handshake_timeout.min(RETURN_PATIENCE);
+            let left = deadline.time_left().unwrap_or(Duration::MAX);
+            // For connecting, and again for the hello.
+            let patience = options.handshake_timeout.min(RETURN_PATIENCE).min(left / 2);
             let first = Address::from(self.address.places()[0].clone());
             match connect(&first, &options.clone().handshake_timeout(patience)) {
-                Ok(returned) => return returned,
-                Err(_) => member.tried_first = Some(Instant::now()),
+                Ok(returned) => return (returned, true),
+                Err(_) => {
+                    member.tried_first = Some(Instant::now());
+                    return (member, true);
+                }
             }
         }
-        member
+        (member, false)
     }
 
     /// A server goes away: sessions with it that nobody uses close at once, so that it can end.
@@ -308,7 +322,7 @@ impl Client {
     }
 
     fn lend(&self, member: Box<Member>, late_since: Option<Instant>) -> PooledSession<'_> {
-        PooledSession { client: self, member: Some(member), late_since }
+        PooledSession { client: self, member: Some(member), late_since, has_waited: false }
     }
 
     fn lock(&self) -> MutexGuard<'_, Pool> {
@@ -352,6 +366,15 @@ pub struct PooledSession<'c> {
     member: Option<Box<Member>>,
     /// Since when it has owed replies, if it did when it was taken.
     late_since: Option<Instant>,
+    /// Whether taking it took time, of which a call has less then.
+    has_waited: bool,
+}
+
+impl PooledSession<'_> {
+    fn waited_for(mut self) -> Self {
+        self.has_waited = true;
+        self
+    }
 }
 
 impl Deref for PooledSession<'_> {

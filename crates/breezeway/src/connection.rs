@@ -73,7 +73,7 @@ pub enum StreamViolation {
     Metadata(#[from] MetadataError),
 }
 
-/// One-way messages that wait to be taken up before no more are received: the messages of their
+/// One-way messages that wait to be served before no more are received: the messages of their
 /// window (`docs/abi.md`, section 4.3). (Calls are bounded by those in flight, and streams by
 /// `max_streams`.)
 pub(crate) const MAX_ONE_WAY: usize = 1024;
@@ -122,8 +122,6 @@ pub(crate) trait MessageLike {
 /// What came of an entry.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Event<W> {
-    /// Nothing that somebody waits for.
-    Nothing,
     /// Something can be [taken up](Connection::take_arrival).
     Arrived,
     /// Something came of a stream, or of the window of one-way messages.
@@ -132,6 +130,8 @@ pub(crate) enum Event<W> {
     Answered(Option<W>),
     /// The peer no longer wants the reply to a call. Who wants to know that.
     Cancelled(Option<W>),
+    /// The peer wants nothing new to be begun.
+    GoingAway,
     /// The peer has ended the session in order.
     Shutdown,
 }
@@ -241,7 +241,7 @@ impl<M: MessageLike, W> Connection<M, W> {
             AboutShared::Any(About::Cancel) => Event::Cancelled(self.served.cancel(head.stream)),
             AboutShared::Any(About::GoAway) => {
                 self.going_away = true;
-                Event::Nothing
+                Event::GoingAway
             }
             AboutShared::Any(About::Shutdown) => Event::Shutdown,
         };
@@ -345,24 +345,24 @@ impl<M: MessageLike, W> Connection<M, W> {
 
     // ---- what nobody has taken up ----
 
-    /// Whether more one-way messages wait than are to be kept, of a peer that knows no window for
-    /// them: one without streams, which only holds up itself.
+    /// Whether more one-way messages wait, or are served, than are to be kept, of a peer that knows
+    /// no window for them: one without streams, which only holds up itself.
     pub(crate) fn is_flooded(&self) -> bool {
         !self.streams.limits_one_way()
             && (self.arrivals.one_way >= MAX_ONE_WAY
                 || self.arrivals.one_way_bytes >= self.most_one_way_bytes)
     }
 
-    /// Takes up what came first.
+    /// Takes up what came first. A one-way message counts until it [ends](Self::one_way_ended).
     pub(crate) fn take_arrival(&mut self) -> Option<Arrival<M>> {
-        let arrival = self.arrivals.pop()?;
-        if let Arrival::Call(request, message, _) = &arrival
-            && request.one_way
-        {
-            self.arrivals.one_way_taken(message.len());
-            self.streams.one_way_taken(message.len());
-        }
-        Some(arrival)
+        self.arrivals.pop()
+    }
+
+    /// Whoever has taken up a one-way message of so many bytes has served it, or let go of it: the
+    /// peer may send as much more.
+    pub(crate) fn one_way_ended(&mut self, len: usize) {
+        self.arrivals.one_way_ended(len);
+        self.streams.one_way_ended(len);
     }
 
     /// Of more streams than may be open at one time, one that waits to be accepted is over: nobody

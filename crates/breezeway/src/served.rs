@@ -184,6 +184,18 @@ impl ServerSession {
         self.link.is_closed() && !self.link.ready().unwrap_or(true)
     }
 
+    /// Whether nothing is served before the socket has taken some of the replies.
+    pub(crate) fn is_backlogged(&self) -> bool {
+        self.link.is_backlogged()
+    }
+
+    /// Whether something may be there although a turn has served nothing: it was a piece of an
+    /// entry about a segment.
+    pub(crate) fn may_have_more(&mut self) -> bool {
+        // An error is what the next turn ends with.
+        !self.deferrals.are_full() && self.link.ready().unwrap_or(true)
+    }
+
     /// Whether this side, being short of something, is to try again later.
     pub(crate) fn may_retry(&mut self) -> bool {
         self.orphan.may_retry(self.link.is_closed())

@@ -13,6 +13,7 @@ use breezeway_shm::{Head, Kind, PayloadMemory};
 
 use crate::address::{Address, Place};
 use crate::carrier::Carrier;
+use crate::channel::LINGER;
 use crate::connect;
 use crate::error::{CallError, ConnectError};
 use crate::handshake;
@@ -33,7 +34,8 @@ pub use requests::{Batch, RequestSpace};
 ///
 /// A session is `Send` and used by one thread at a time (`&mut`): the caller reads its own ring, so
 /// a reply wakes nobody else and takes no lock. Calls of one session are served in the order in
-/// which they were made. Dropping it closes it; what was sent before is still served.
+/// which they were made. Dropping it closes it; what was sent before is still served: on a socket
+/// that does not take it at once, that waits for up to a second.
 ///
 /// The peer may at any moment die or write garbage into its own segments. Either ends this session
 /// with an error and harms nothing else.
@@ -58,6 +60,8 @@ pub struct Session {
     ended: bool,
     /// Whether the server has said that it ends.
     going_away: bool,
+    /// Whether nothing is begun any more: one of both is so.
+    is_over: bool,
     /// A one-way message on each stream whose number ends in these bits checks the server first:
     /// one in a quarter of the ring.
     check_mask: u32,
@@ -111,6 +115,7 @@ impl Session {
             pace: agreed.pace,
             ended: false,
             going_away: false,
+            is_over: false,
             check_mask: agreed.max_in_flight as u32 / 2 - 1,
             reply_lent: false,
         };
@@ -190,9 +195,9 @@ impl Session {
         self.call_time = time_left::encode(timeout);
     }
 
-    /// Whether the server has said that it ends, as far as replies were received since: it still
-    /// serves this session, for a while. What is to be done next is better done on another one, and
-    /// this one dropped.
+    /// Whether the server has said that it ends, as far as replies were received since: it serves
+    /// what was sent before. What is to be done next is done on another session
+    /// ([`CallError::GoingAway`]), and this one dropped once it has no call in flight.
     pub fn is_going_away(&self) -> bool {
         self.going_away
     }
@@ -245,7 +250,7 @@ impl Session {
     /// travels without a copy. Waits while the space is lent to the peer.
     #[inline]
     pub fn reserve(&mut self, len: usize) -> Result<RequestSpace<'_>, CallError> {
-        self.may_use()?;
+        self.may_begin()?;
         let deadline = self.deadline();
         self.reserve_waiting(len, deadline)?;
         Ok(RequestSpace { session: self })
@@ -256,7 +261,7 @@ impl Session {
     #[inline]
     pub fn send(&mut self, method: u32, request: &[u8]) -> Result<CallId, CallError> {
         let deadline = self.deadline();
-        self.may_use()?;
+        self.may_begin()?;
         self.request(method, Body::Bytes(request), deadline)
     }
 
@@ -268,7 +273,7 @@ impl Session {
     #[inline]
     pub fn post(&mut self, method: u32, message: &[u8]) -> Result<(), CallError> {
         let deadline = self.deadline();
-        self.may_use()?;
+        self.may_begin()?;
         self.message(method, Body::Bytes(message), deadline)
     }
 
@@ -304,7 +309,7 @@ impl Session {
     /// As [`Self::post`], if there is room for the message now; false if not, and then nothing was
     /// sent. Never waits.
     pub fn try_post(&mut self, method: u32, message: &[u8]) -> Result<bool, CallError> {
-        self.may_use()?;
+        self.may_begin()?;
         self.try_message(method, message)
     }
 
@@ -316,6 +321,7 @@ impl Session {
         }
     }
 
+    /// Whether something that was begun may go on.
     #[inline(always)]
     fn may_use(&mut self) -> Result<(), CallError> {
         if self.ended {
@@ -329,9 +335,35 @@ impl Session {
         Ok(())
     }
 
+    /// Whether something may be begun.
+    #[inline(always)]
+    fn may_begin(&mut self) -> Result<(), CallError> {
+        if self.is_over {
+            return Err(self.why_over());
+        }
+        if self.reply_lent {
+            self.finish_reply();
+            return self.may_begin();
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn why_over(&self) -> CallError {
+        if self.ended { CallError::Ended } else { CallError::GoingAway }
+    }
+
+    fn end(&mut self) {
+        (self.ended, self.is_over) = (true, true);
+    }
+
+    fn go_away(&mut self) {
+        (self.going_away, self.is_over) = (true, true);
+    }
+
     #[inline(always)]
     fn may_call(&mut self) -> Result<(), CallError> {
-        self.may_use()?;
+        self.may_begin()?;
         match self.calls.wanted() {
             0 => Ok(()),
             pending => Err(CallError::RepliesPending(pending)),
@@ -341,7 +373,9 @@ impl Session {
     /// Notes whether an error has ended the session.
     #[cold]
     fn failed(&mut self, error: CallError) -> CallError {
-        self.ended |= !error.session_goes_on() && !matches!(error, CallError::Forked);
+        if !error.session_goes_on() && !matches!(error, CallError::Forked) {
+            self.end();
+        }
         error
     }
 }
@@ -358,8 +392,13 @@ impl Drop for Session {
             // No orderly end: a server that broke the protocol is to see that.
             return;
         }
+        // What a socket has not taken yet is still served.
+        let until = Deadline::after(LINGER);
+        if self.link.has_unwritten() {
+            let _ = self.link.flush(until);
+        }
         // A full ring or a dead peer: the end of file says the same, less politely.
         let _ = self.link.send(Head::of_session(Kind::Shutdown, 0), Body::Bytes(&[]));
-        let _ = self.link.flush_now();
+        let _ = self.link.flush(until);
     }
 }

@@ -180,6 +180,8 @@ impl Worker {
         while !self.take_inbox() {
             self.step(handler)?;
         }
+        // What came behind what was taken, and before the stop.
+        self.take_inbox();
         self.finish(handler, drain)
     }
 
@@ -315,9 +317,11 @@ impl Worker {
     #[cold]
     fn drain(&mut self, token: usize) -> bool {
         let Some(slot) = &mut self.slots[token] else { return false };
-        (slot.rang, slot.unread) = (false, false);
         match slot.session.drain() {
-            Ok(()) => {
+            // The next turn that serves nothing tries again.
+            Ok(false) => true,
+            Ok(true) => {
+                (slot.rang, slot.unread) = (false, false);
                 // What was read may be why its doorbell rang, and the kernel no longer reports
                 // that.
                 if !slot.active && !self.paused.contains(&token) {

@@ -8,7 +8,7 @@ use super::outgoing::Outgoing;
 use super::receiving::Kept;
 use super::state::State;
 use super::stream::StreamError;
-use super::waiters::{remember, replace, withdraw};
+use super::waiters::{replace, withdraw};
 use crate::connection::StreamKey;
 use crate::error::CallError;
 use crate::message::Message;
@@ -26,7 +26,7 @@ impl State {
         self.may_begin()?;
         self.check_metadata(outgoing.metadata)?;
         if !self.connection.calls.has_room() {
-            remember(&mut self.call_waiters, cx);
+            self.call_waiters.remember(cx, &mut self.due);
             return Poll::Pending;
         }
         let stream = self.connection.free_number();
@@ -102,7 +102,7 @@ impl State {
     ) -> Poll<Result<(), CallError>> {
         self.may_begin()?;
         if !self.connection.streams.may_send_one_way() {
-            remember(&mut self.one_way_waiters, cx);
+            self.one_way_waiters.remember(cx, &mut self.due);
             return Poll::Pending;
         }
         let stream = self.connection.free_number();
@@ -122,6 +122,12 @@ impl State {
         self.may_begin()?;
         self.check_metadata(outgoing.metadata)?;
         self.connection.streams.may_open().map_err(|error| StreamError::TooMany(error.0))?;
+        if outgoing.carried(last).message.is_some()
+            && !self.connection.streams.may_open_with_message()
+        {
+            self.await_open(cx);
+            return Poll::Pending;
+        }
         let stream = self.connection.free_number();
         let flags = Flags::OPEN.with(Flags::STREAM);
         let flags = if last { flags.with(Flags::FIN) } else { flags };

@@ -10,7 +10,7 @@ use crate::error::CallError;
 use crate::link::Body;
 
 /// How long a session that closes waits for a peer that makes no room for what was sent before.
-const LINGER: Duration = Duration::from_secs(1);
+pub(crate) const LINGER: Duration = Duration::from_secs(1);
 
 /// A session that sends what it owes before its end, and takes up nothing more.
 pub(super) struct Closing {

@@ -9,6 +9,7 @@ use breezeway_shm::{Flags, Head, Kind, SendError};
 use super::outgoing::Outgoing;
 use super::receiving::Arrival;
 use super::state::State;
+use crate::connection::MessageLike;
 use crate::error::CallError;
 use crate::protocol::ErrorCode;
 use crate::served::NOT_BEGUN;
@@ -127,9 +128,12 @@ impl State {
         if self.has_said_shutdown() {
             return;
         }
-        while let Some(arrival) = self.take_arrival() {
+        while let Some(arrival) = self.connection.take_arrival() {
             match arrival {
-                Arrival::Call(request, ..) if request.one_way => self.unserved.messages_lost += 1,
+                Arrival::Call(request, message, _) if request.one_way => {
+                    self.one_way_ended(message.len());
+                    self.unserved.messages_lost += 1;
+                }
                 Arrival::Call(request, ..) => {
                     self.unserved.calls_refused += 1;
                     self.refuse_call(request.stream);

@@ -31,7 +31,8 @@ pub enum Next {
         writable: bool,
     },
     /// This process is short of open files or memory, or the session closes and the other side
-    /// has not taken all that was sent: take another turn in a while.
+    /// has not taken all that was sent, or nothing would tell of room for a reply: take another
+    /// turn in a while.
     Pause,
     /// The session is over.
     End,
@@ -122,6 +123,9 @@ fn next_after(turn: Turn, state: &mut State, waker: &Waker) -> Next {
         Turn::Idle => state.set_driver(waker),
     }
     if state.prepare_sleep() {
+        if state.looks_for_room {
+            return Next::Pause;
+        }
         Next::Sleep { writable: state.link.has_unwritten() }
     } else if state.is_ended() {
         Next::End

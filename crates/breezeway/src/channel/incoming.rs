@@ -194,13 +194,17 @@ impl ServerChannel {
     pub(super) fn incoming(&self, arrival: Arrival) -> Incoming {
         let shared = &self.handle.shared;
         match arrival {
-            Arrival::Call(request, message, deadline) => Incoming::Call(IncomingCall {
-                shared: Arc::clone(shared),
-                request,
-                message: message.into_message(),
-                deadline,
-                replied: false,
-            }),
+            Arrival::Call(request, message, deadline) => {
+                let message = message.into_message();
+                Incoming::Call(IncomingCall {
+                    shared: Arc::clone(shared),
+                    request,
+                    len: message.len(),
+                    message,
+                    deadline,
+                    replied: false,
+                })
+            }
             Arrival::Stream { key, method, deadline } => {
                 Incoming::Stream(method, Stream::new(shared, key, None, deadline))
             }
@@ -309,10 +313,14 @@ impl ServerChannel {
 
 /// A request that owns what it holds: it is replied to from any thread, at any time, in any order.
 ///
-/// One that is dropped without a reply fails the call.
+/// One that is dropped without a reply fails the call. A one-way message counts against its
+/// client's window, which bounds how many there are, until it is dropped or
+/// [taken](Self::into_message).
 pub struct IncomingCall {
     pub(super) shared: Arc<Shared>,
     request: Request,
+    /// Bytes of the message as it came.
+    len: usize,
     message: Message,
     pub(super) deadline: Deadline,
     replied: bool,
@@ -459,7 +467,11 @@ impl IncomingCall {
 
 impl Drop for IncomingCall {
     fn drop(&mut self) {
-        if !self.replied && !self.request.one_way {
+        if self.request.one_way {
+            // What is held of the client's goes first.
+            self.message = Message::default();
+            self.shared.with(|state| state.one_way_ended(self.len));
+        } else if !self.replied {
             self.refuse(ErrorCode::Failed, "the handler did not reply");
         }
     }
@@ -480,9 +492,15 @@ fn send(shared: &Shared, request: Request, flags: Flags, tag: u32, outgoing: Out
         if let Err(error) = sent
             && error.session_goes_on()
         {
+            let code = match &error {
+                CallError::TooLarge { .. } | CallError::NoMemory { .. } | CallError::Segment(_) => {
+                    ErrorCode::NoMemory
+                }
+                _ => ErrorCode::Failed,
+            };
             let reason = error.to_string();
             let flags = Flags::FIN.with(Flags::ERROR);
-            let head = Head { flags, tag: ErrorCode::Failed.number(), ..head };
+            let head = Head { flags, tag: code.number(), ..head };
             let reason = reason.as_bytes();
             if state.send_or_keep(head, Outgoing::message(reason)).is_err() {
                 // The beginning needs no memory. What is left can only be that the session is over.

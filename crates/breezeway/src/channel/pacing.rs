@@ -6,7 +6,6 @@ use breezeway_os::Deadline;
 
 use super::shared::{Shared, TimedOut};
 use super::state::State;
-use super::waiters::remember;
 use crate::pace::{PACED_FROM, PATIENCE};
 
 impl Shared {
@@ -51,7 +50,7 @@ impl State {
             *least = now;
             return Poll::Ready(false);
         }
-        remember(&mut self.room_waiters, cx);
+        self.room_waiters.remember(cx, &mut self.due);
         Poll::Pending
     }
 }

@@ -6,7 +6,7 @@ use breezeway_os::Deadline;
 use breezeway_shm::Flags;
 
 use super::state::State;
-use super::waiters::{NOBODY, remember};
+use super::waiters::NOBODY;
 use crate::connection::{self, Event, MessageLike, MetadataError, StreamEvent, StreamKey, Untaken};
 use crate::error::CallError;
 use crate::link::Link;
@@ -150,7 +150,6 @@ impl State {
             return Ok(self.link.finish()?);
         }
         match self.connection.receive(head, body, self.outbox.len())? {
-            Event::Nothing => {}
             Event::Arrived => self.due.append(&mut self.arrival_waiters),
             Event::Stream(event) => self.note(event),
             Event::Answered(waiter) => {
@@ -158,6 +157,7 @@ impl State {
                 self.due.append(&mut self.call_waiters);
             }
             Event::Cancelled(waiter) => self.due.extend(waiter),
+            Event::GoingAway => self.wake_who_would_begin(),
             Event::Shutdown => return Err(CallError::Closed),
         }
         // What nobody wants was not taken.
@@ -174,6 +174,8 @@ impl State {
             StreamEvent::Reset(key) => {
                 self.wake_reader(key);
                 self.due.extend(self.waiters.writer(key));
+                // It may wait for memory.
+                self.due.append(&mut self.room_waiters);
             }
         }
     }
@@ -191,16 +193,16 @@ impl State {
     /// Takes the next arrival.
     pub(super) fn arrival(&mut self) -> Option<Arrival> {
         self.end_drain();
-        self.take_arrival()
+        self.connection.take_arrival()
     }
 
-    pub(super) fn take_arrival(&mut self) -> Option<Arrival> {
+    /// A one-way message of so many bytes was served, or nobody will serve it.
+    pub(super) fn one_way_ended(&mut self, len: usize) {
         let was_flooded = self.connection.is_flooded();
-        let arrival = self.connection.take_arrival()?;
+        self.connection.one_way_ended(len);
         if was_flooded && !self.driver_is_awake {
             self.due.extend(self.driver.clone());
         }
-        Some(arrival)
     }
 
     /// As [`Self::arrival`], remembering who waits for one.
@@ -209,7 +211,7 @@ impl State {
             return Poll::Ready(Ok(arrival));
         }
         self.check()?;
-        remember(&mut self.arrival_waiters, cx);
+        self.arrival_waiters.remember(cx, &mut self.due);
         Poll::Pending
     }
 }

@@ -8,7 +8,6 @@ use breezeway_shm::{ForeignBytes, Head, SendError, Want};
 
 use super::outgoing::{Content, Outgoing};
 use super::state::State;
-use super::waiters::remember;
 use crate::connection::METADATA_PREFIX;
 use crate::error::CallError;
 use crate::link::{Body, OwnedBody};
@@ -48,7 +47,7 @@ impl State {
         match outcome {
             Ok(outcome) => Poll::Ready(Ok(outcome)),
             Err(SendError::Full { .. } | SendError::NoMemory { until: Some(_), .. }) => {
-                remember(&mut self.room_waiters, cx);
+                self.room_waiters.remember(cx, &mut self.due);
                 Poll::Pending
             }
             Err(error) => Poll::Ready(Err(self.failed(error))),

@@ -18,7 +18,7 @@ use super::outbox::Outbox;
 use super::receiving::Kept;
 use super::stand_in::StandIn;
 use super::stream_waiters::{Registration, StreamWaiters};
-use super::waiters::remember;
+use super::waiters::Waiters;
 use crate::connection::{Connection, Control, MAX_ONE_WAY, Streams, Window};
 use crate::error::CallError;
 use crate::handshake::Agreed;
@@ -54,15 +54,15 @@ pub(crate) struct State {
     pub(super) waiters: StreamWaiters,
     pub(super) outbox: Outbox,
     /// Who waits for something to be taken up.
-    pub(super) arrival_waiters: Vec<Waker>,
+    pub(super) arrival_waiters: Waiters,
     /// Who waits to make one more call.
-    pub(super) call_waiters: Vec<Waker>,
+    pub(super) call_waiters: Waiters,
     /// Who waits for a slot or for memory.
-    pub(super) room_waiters: Vec<Waker>,
+    pub(super) room_waiters: Waiters,
     /// Who waits for the peer to take up one-way messages.
-    pub(super) one_way_waiters: Vec<Waker>,
+    pub(super) one_way_waiters: Waiters,
     /// Who waits for a stream of this side to end, so that another may be opened.
-    open_waiters: Vec<Waker>,
+    open_waiters: Waiters,
     /// Who waited and no longer does, to be dropped without the lock.
     pub(super) discarded: Vec<Waker>,
     /// The longest metadata block that this side takes, and that the peer takes.
@@ -87,6 +87,8 @@ pub(crate) struct State {
     pub(super) stand_in: StandIn,
     /// Whether whoever drives sleeps for room as well.
     room_is_awaited: bool,
+    /// Whether it sleeps for a moment only, as nothing tells it of room.
+    pub(super) looks_for_room: bool,
     /// Whether something was published and the peer not yet woken for it.
     pub(super) unflushed: bool,
     /// Which of the threads that wait drives.
@@ -125,11 +127,11 @@ impl State {
             ),
             waiters: StreamWaiters::default(),
             outbox: Outbox::default(),
-            arrival_waiters: Vec::new(),
-            call_waiters: Vec::new(),
-            room_waiters: Vec::new(),
-            one_way_waiters: Vec::new(),
-            open_waiters: Vec::new(),
+            arrival_waiters: Waiters::default(),
+            call_waiters: Waiters::default(),
+            room_waiters: Waiters::default(),
+            one_way_waiters: Waiters::default(),
+            open_waiters: Waiters::default(),
             discarded: Vec::new(),
             max_metadata: agreed.max_metadata.map(|limit| limit as usize),
             may_say_go_away: !is_client && agreed.knows_go_away,
@@ -143,6 +145,7 @@ impl State {
             driver: None,
             stand_in: StandIn::default(),
             room_is_awaited: false,
+            looks_for_room: false,
             unflushed: false,
             leadership,
             spinning,
@@ -187,7 +190,15 @@ impl State {
 
     /// Remembers who waits until fewer streams are open.
     pub(super) fn await_open(&mut self, cx: &Context<'_>) {
-        remember(&mut self.open_waiters, cx);
+        self.open_waiters.remember(cx, &mut self.due);
+    }
+
+    /// Wakes who waits to begin something, which is not to be begun here any more.
+    pub(super) fn wake_who_would_begin(&mut self) {
+        self.due.append(&mut self.call_waiters);
+        self.due.append(&mut self.one_way_waiters);
+        self.due.append(&mut self.open_waiters);
+        self.due.append(&mut self.room_waiters);
     }
 
     /// Whether somebody may have to be woken once the lock is released.
@@ -391,11 +402,13 @@ impl State {
         // What others did since the last turn has to be there to be seen for as long as the sleep.
         self.note_state();
         if self.connection.is_flooded() {
-            // Whoever takes one up wakes the driver; till then the socket has nothing for it. (Who
-            // waits for room waits as well.)
+            // Whoever takes one up wakes the driver; till then the socket has nothing for it. Room
+            // cannot be announced, as it would be seen that more has come, so it is looked for.
             self.driver_is_awake = false;
+            self.looks_for_room = self.awaits_room();
             return true;
         }
+        self.looks_for_room = false;
         match self.try_prepare_sleep() {
             Ok(asleep) => {
                 self.driver_is_awake = !asleep;

@@ -539,6 +539,8 @@ impl State {
         self.connection.streams.reset(key, code);
         self.wake_reader(key);
         self.due.extend(self.waiters.writer(key));
+        // It may wait for memory.
+        self.due.append(&mut self.room_waiters);
         // The reader may be the thread that leads, which sleeps in another place.
         self.due.extend(self.driver.clone());
     }

@@ -39,6 +39,8 @@ pub(crate) struct WorkerDriver {
     /// Whether it has unwritten bytes, and whether its peer is gone, as of the last turn.
     has_unwritten: bool,
     is_closed: bool,
+    /// Whether its last sleep is to be a short one.
+    looks_for_room: bool,
 }
 
 impl WorkerDriver {
@@ -53,7 +55,14 @@ impl WorkerDriver {
         let socket = shared.with(|state| dup(state.link.socket()));
         let socket = socket.map_err(|_| HandshakeError::OpenFiles)?;
         shared.with(|state| state.has_driver = true);
-        Ok(Self { channel, socket, noticed: None, has_unwritten: false, is_closed: false })
+        Ok(Self {
+            channel,
+            socket,
+            noticed: None,
+            has_unwritten: false,
+            is_closed: false,
+            looks_for_room: false,
+        })
     }
 
     /// From now on messages are given as slices, without a copy.
@@ -114,9 +123,26 @@ impl WorkerDriver {
         }
     }
 
-    /// What the client asks for next, if it is there.
+    /// Waits until nobody else has the session's lock.
+    pub(crate) fn wait_for_lock(&self) {
+        self.shared().with(|_| ());
+    }
+
+    /// How often there may have to be a turn for all that can have come.
+    pub(crate) fn max_pending(&self) -> usize {
+        let shared = self.shared();
+        shared.with(|state| state.link.max_pending(shared.max_in_flight))
+    }
+
+    /// What the client asks for next, if it is there and nobody else has the session's lock: else
+    /// the next turn says that it is there.
     pub(crate) fn accept(&self) -> Option<Incoming> {
-        self.channel.try_accept()
+        let arrival = self.shared().try_with(|state| {
+            let arrival = state.arrival();
+            state.settle();
+            arrival
+        });
+        arrival.flatten().map(|arrival| self.channel.incoming(arrival))
     }
 
     /// Announces that the worker takes no turns until it is woken; false if there is something to
@@ -134,14 +160,25 @@ impl WorkerDriver {
                 && state.link.has_unwritten() == had_unwritten
                 && state.prepare_sleep();
             state.driver_is_awake = false;
-            asleep
+            (asleep, state.looks_for_room)
         });
-        asleep.unwrap_or(false)
+        let (asleep, looks_for_room) = asleep.unwrap_or_default();
+        self.looks_for_room = looks_for_room;
+        asleep
     }
 
-    /// Reads what has come on the socket beside messages.
-    pub(crate) fn drain(&mut self) -> Result<(), SessionError> {
-        Ok(self.shared().with(|state| state.link.drain())?)
+    /// Whether it sleeps for a moment only, as nothing tells it of room for replies.
+    pub(crate) fn looks_for_room(&self) -> bool {
+        self.looks_for_room
+    }
+
+    /// Reads what has come on the socket beside messages; false if somebody else had the session's
+    /// lock.
+    pub(crate) fn drain(&mut self) -> Result<bool, SessionError> {
+        match self.shared().try_with(|state| state.link.drain()) {
+            None => Ok(false),
+            Some(drained) => Ok(drained.map(|()| true)?),
+        }
     }
 
     pub(crate) fn has_unwritten(&self) -> bool {
@@ -177,6 +214,13 @@ impl WorkerDriver {
         Arc::strong_count(shared) > 1
             || shared
                 .with(|state| !state.connection.arrivals.is_empty() || !state.outbox.is_empty())
+    }
+
+    /// Runs what it is given with the session's lock.
+    #[cfg(test)]
+    pub(crate) fn locked(&self) -> impl FnOnce(&mut dyn FnMut() -> bool) -> bool + Send + 'static {
+        let shared = Arc::clone(self.shared());
+        move |act: &mut dyn FnMut() -> bool| shared.with(|_| act())
     }
 
     /// Why the session is over; none while it goes on, or if it was closed in order.

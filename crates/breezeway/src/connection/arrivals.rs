@@ -19,7 +19,7 @@ pub(crate) enum Arrival<M> {
 /// Arrivals in the order in which they came.
 pub(crate) struct Arrivals<M> {
     queue: VecDeque<Arrival<M>>,
-    /// How many of them are one-way messages, and of how many bytes.
+    /// One-way messages that are among them or are served, and of how many bytes.
     pub(super) one_way: usize,
     pub(super) one_way_bytes: usize,
     /// How many are streams.
@@ -54,16 +54,17 @@ impl<M> Arrivals<M> {
         self.queue.push_back(Arrival::Stream { key, method, deadline });
     }
 
-    /// The oldest. A one-way message counts until [`Self::one_way_taken`].
+    /// The oldest. A one-way message counts until [`Self::one_way_ended`].
     pub(super) fn pop(&mut self) -> Option<Arrival<M>> {
         let arrival = self.queue.pop_front()?;
         self.streams -= usize::from(matches!(arrival, Arrival::Stream { .. }));
         Some(arrival)
     }
 
-    pub(super) fn one_way_taken(&mut self, len: usize) {
-        self.one_way -= 1;
-        self.one_way_bytes -= len;
+    pub(super) fn one_way_ended(&mut self, len: usize) {
+        // Those that are served when nobody takes up more are no longer counted.
+        self.one_way = self.one_way.saturating_sub(1);
+        self.one_way_bytes = self.one_way_bytes.saturating_sub(len);
     }
 
     /// Takes out the oldest stream of which `is_over` says so.

@@ -321,7 +321,9 @@ impl Application {
         match self.connection.take_arrival() {
             None => {}
             Some(Arrival::Stream { key, .. }) => self.hold(key),
-            Some(Arrival::Call(request, ..)) if request.one_way => {}
+            Some(Arrival::Call(request, message, _)) if request.one_way => {
+                self.connection.one_way_ended(message.len());
+            }
             Some(Arrival::Call(request, ..)) => self.requests.push(request.stream),
         }
     }

@@ -38,7 +38,7 @@ impl OneWay {
         self.granted.take(len)
     }
 
-    /// A message was taken up.
+    /// A message was served.
     pub(super) fn consume(&mut self, len: usize) {
         self.granted.consume(len);
     }

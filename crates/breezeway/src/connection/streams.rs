@@ -216,8 +216,8 @@ impl<M> Streams<M> {
         self.one_way.as_mut().map_or(Ok(()), |one_way| one_way.receive(len))
     }
 
-    /// The application has taken up a one-way message.
-    pub(crate) fn one_way_taken(&mut self, len: usize) {
+    /// The application has served a one-way message, or let go of it.
+    pub(crate) fn one_way_ended(&mut self, len: usize) {
         if let Some(one_way) = &mut self.one_way {
             one_way.consume(len);
         }
@@ -248,6 +248,13 @@ impl<M> Streams<M> {
         let key = self.insert(number);
         self.sent(key, carried);
         key
+    }
+
+    /// Whether the peer's window lets a message go with the entry that opens a stream. One that
+    /// does not never will.
+    pub(crate) fn may_open_with_message(&self) -> bool {
+        let Window { messages, bytes } = self.peers.window;
+        messages > 0 && bytes > 0
     }
 
     /// Whether such an entry may be sent on a stream.

@@ -213,7 +213,12 @@ impl End {
     /// Takes up a call or a one-way message.
     fn take_request(&mut self) -> Option<(Request, u32)> {
         match self.connection.take_arrival()? {
-            Arrival::Call(request, received, _) => Some((request, received.content)),
+            Arrival::Call(request, received, _) => {
+                if request.one_way {
+                    self.connection.one_way_ended(received.len());
+                }
+                Some((request, received.content))
+            }
             arrival => panic!("{arrival:?}"),
         }
     }

@@ -127,7 +127,7 @@ impl Session {
     pub(crate) fn finish_reply(&mut self) {
         self.reply_lent = false;
         if self.link.finish().is_err() {
-            self.ended = true;
+            self.end();
         }
     }
 
@@ -177,7 +177,7 @@ impl Session {
         while self.next_is_there(&mut sweep).unwrap_or(false) {
             match judge(self.link.head().kind, Side::Client { told: self.going_away }) {
                 Ok(About::Shutdown) => return true,
-                Ok(About::GoAway) => self.going_away = true,
+                Ok(About::GoAway) => self.go_away(),
                 // What breaks a rule ends the session, if that is used again.
                 Ok(About::Message | About::Cancel) | Err(_) => {}
             }
@@ -200,10 +200,10 @@ impl Session {
 
     /// Takes an entry that is about the session, and is current.
     #[cold]
-    fn session_entry(&mut self, kind: u8) -> Result<(), CallError> {
+    pub(super) fn session_entry(&mut self, kind: u8) -> Result<(), CallError> {
         match judge(kind, Side::Client { told: self.going_away })? {
             About::Shutdown => return Err(CallError::Closed),
-            About::GoAway => self.going_away = true,
+            About::GoAway => self.go_away(),
             About::Message | About::Cancel => {}
         }
         Ok(self.link.finish()?)

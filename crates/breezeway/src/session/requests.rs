@@ -191,7 +191,7 @@ impl Session {
     fn wait_for_room(&mut self, error: SendError, deadline: Deadline) -> Result<(), CallError> {
         match error {
             SendError::Full { until, .. } => match self.link.wait(until, deadline) {
-                Err(WaitFailure::ReceiveBufferFull) => self.make_room_for_replies(),
+                Err(WaitFailure::ReceiveBufferFull) => self.make_room_for_replies(deadline),
                 outcome => outcome.map_err(|error| self.not_waited(error)),
             },
             SendError::NoMemory { len, shortage, until } => {
@@ -226,22 +226,48 @@ impl Session {
     #[cold]
     #[inline(never)]
     fn make_room_for_a_call(&mut self) -> Result<(), CallError> {
-        self.drop_late_replies()?;
-        match self.calls.has_room() {
-            true => Ok(()),
-            false => Err(CallError::TooManyInFlight(self.calls.limit())),
+        if self.calls.wanted() == 0 {
+            // Nobody receives, so whether the server is gone is asked here. What it sent before
+            // its end is dropped below.
+            self.link.drain().map_err(|error| self.failed(error.into()))?;
         }
+        self.drop_late_replies()?;
+        if self.calls.has_room() {
+            return Ok(());
+        }
+        if self.calls.wanted() == 0 {
+            self.take_what_is_no_reply()?;
+            if self.link.is_closed() && !self.link.ready().unwrap_or(true) {
+                return Err(self.failed(CallError::PeerDied));
+            }
+        }
+        Err(CallError::TooManyInFlight(self.calls.limit()))
     }
 
     /// Drops replies that nobody wants, of which so many have come that no more is read; others
     /// have to be received first.
     #[cold]
-    fn make_room_for_replies(&mut self) -> Result<(), CallError> {
+    fn make_room_for_replies(&mut self, deadline: Deadline) -> Result<(), CallError> {
         self.drop_late_replies()?;
         match self.calls.wanted() {
-            0 => Ok(()),
-            wanted => Err(CallError::TooManyInFlight(wanted)),
+            0 => {}
+            wanted => return Err(CallError::TooManyInFlight(wanted)),
         }
+        self.take_what_is_no_reply()?;
+        // Whoever sends more and more, and reads nothing, keeps nobody.
+        if deadline.has_passed() {
+            return Err(self.not_waited(WaitFailure::DeadlinePassed));
+        }
+        Ok(())
+    }
+
+    /// Judges the entry that lies in front of all others, if that is no message.
+    fn take_what_is_no_reply(&mut self) -> Result<(), CallError> {
+        let kind = self.link.head().kind;
+        if self.link.has_current() && kind != Kind::Message as u8 {
+            self.session_entry(kind).map_err(|error| self.failed(error))?;
+        }
+        Ok(())
     }
 
     /// Says why a wait for the server to take messages ended.
@@ -317,7 +343,7 @@ impl Batch<'_> {
     /// As [`Session::send`].
     #[inline(always)]
     pub fn send(&mut self, method: u32, request: &[u8]) -> Result<CallId, CallError> {
-        self.session.may_use()?;
+        self.session.may_begin()?;
         let deadline = self.session.deadline();
         self.session.request_unflushed(method, Body::Bytes(request), deadline)
     }
@@ -325,7 +351,7 @@ impl Batch<'_> {
     /// As [`Session::post`].
     #[inline(always)]
     pub fn post(&mut self, method: u32, message: &[u8]) -> Result<(), CallError> {
-        self.session.may_use()?;
+        self.session.may_begin()?;
         let deadline = self.session.deadline();
         self.session.message_unflushed(method, Body::Bytes(message), deadline)
     }
@@ -352,7 +378,7 @@ impl Drop for Batch<'_> {
 mod tests {
     use std::sync::atomic::AtomicUsize;
     use std::sync::atomic::Ordering::Relaxed;
-    use std::time::Instant;
+    use std::time::{Duration, Instant};
 
     use super::*;
     use crate::{Call, ServerSession, SessionOptions};
@@ -384,6 +410,39 @@ mod tests {
             call.done()
         };
         server.serve(&count).unwrap();
+    }
+
+    /// A session whose server has not served the calls that it may have in flight, and never will.
+    fn given_up() -> (Session, ServerSession) {
+        let (mut client, server) = Session::pair(&SessionOptions::new().ring_capacity(8)).unwrap();
+        client.set_call_timeout(Some(Duration::from_millis(1)));
+        for _ in 0..client.max_in_flight() {
+            let error = client.call(0, b"hi").map(drop).unwrap_err();
+            assert!(matches!(error, CallError::DeadlinePassed), "{error:?}");
+        }
+        let error = client.call(0, b"hi").map(drop).unwrap_err();
+        assert!(matches!(error, CallError::TooManyInFlight(4)), "{error:?}");
+        assert!(!client.is_ended());
+        (client, server)
+    }
+
+    #[test]
+    fn a_session_all_of_whose_calls_were_given_up_learns_that_its_server_ends() {
+        let (mut client, server) = given_up();
+        drop(server);
+        let error = client.call(0, b"hi").map(drop).unwrap_err();
+        assert!(matches!(error, CallError::Closed), "{error:?}");
+        assert!(client.is_ended());
+    }
+
+    #[test]
+    fn a_session_all_of_whose_calls_were_given_up_learns_that_its_server_is_gone() {
+        let (mut client, mut server) = given_up();
+        let socket = server.link().socket();
+        rustix::net::shutdown(socket, rustix::net::Shutdown::Both).unwrap();
+        let error = client.call(0, b"hi").map(drop).unwrap_err();
+        assert!(matches!(error, CallError::PeerDied), "{error:?}");
+        assert!(client.is_ended());
     }
 
     #[test]

@@ -14,12 +14,25 @@ use crate::slice::Slice;
 /// How long a server that ends waits at a time for one client to take the replies that it is owed.
 const DRAIN_TURN: Duration = Duration::from_millis(5);
 
+/// What a session that ends has left after a turn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rest {
+    /// The turn has served something, and there may be more.
+    Served,
+    /// There may be more, once there is room for replies, or what is short is there.
+    Waits,
+    Nothing,
+}
+
 impl Worker {
     /// Serves, for `drain` at most, what was asked before the stop.
     pub(super) fn finish(&mut self, handler: &impl Handler, drain: Duration) -> io::Result<()> {
         let is_late = self.inbox.is_out_of_time();
         let end = Deadline::after(if is_late { Duration::ZERO } else { drain });
         self.reclaim_all();
+        for slot in self.slots.iter_mut().flatten() {
+            slot.session.say_go_away();
+        }
         self.serve_the_rest(handler, end);
         self.wait_for_deferred(handler, end)?;
         if end.has_passed() {
@@ -31,12 +44,35 @@ impl Worker {
 
     /// Serves what each client has asked for by then.
     fn serve_the_rest(&mut self, handler: &impl Handler, end: Deadline) {
-        for slot in self.slots.iter_mut().flatten() {
-            slot.session.say_go_away();
-        }
         let mut tokens: Vec<_> = (0..self.slots.len()).collect();
         while !tokens.is_empty() && !end.has_passed() {
-            tokens.retain(|&token| self.serve_rest_of(token, handler));
+            let mut any_served = false;
+            tokens.retain(|&token| {
+                let rest = self.serve_rest_of(token, handler);
+                any_served |= rest == Rest::Served;
+                rest != Rest::Nothing
+            });
+            if !any_served {
+                self.make_room(&tokens, end);
+            }
+        }
+    }
+
+    /// Gives these sessions, none of which can be served now, a moment in which that may change.
+    #[cold]
+    fn make_room(&mut self, tokens: &[usize], end: Deadline) {
+        let mut any_flushed = false;
+        for &token in tokens {
+            if let Some(slot) = &mut self.slots[token]
+                && slot.session.has_unwritten()
+            {
+                slot.session.flush(Deadline::after(DRAIN_TURN).min(end));
+                any_flushed = true;
+            }
+        }
+        if !any_flushed && !tokens.is_empty() {
+            // A lock or a shortage, which nothing tells the end of.
+            std::thread::sleep(RETRY);
         }
     }
 
@@ -47,20 +83,21 @@ impl Worker {
         }
     }
 
-    /// Gives a session one more turn; whether it may have more to serve.
-    fn serve_rest_of(&mut self, token: usize, handler: &impl Handler) -> bool {
-        let Some(slot) = &mut self.slots[token] else { return false };
+    /// Gives a session one more turn.
+    fn serve_rest_of(&mut self, token: usize, handler: &impl Handler) -> Rest {
+        let Some(slot) = &mut self.slots[token] else { return Rest::Nothing };
         let mut slice = Slice::new(clock::ticks(), self.times.slice);
         match slot.session.serve_some(handler, 1, &mut slice) {
-            Ok(Progress::Served(served)) => served > 0,
+            Ok(Progress::Served(0)) => slot.session.rest(),
+            Ok(Progress::Served(_)) => Rest::Served,
             Ok(Progress::Closed) => {
                 self.end(token, Ok(()));
-                false
+                Rest::Nothing
             }
-            Err(error) if error.is_shortage() => false,
+            Err(error) if error.is_shortage() && slot.session.may_retry() => Rest::Waits,
             Err(error) => {
                 self.end(token, Err(error));
-                false
+                Rest::Nothing
             }
         }
     }
@@ -69,19 +106,25 @@ impl Worker {
     /// asked meanwhile by clients that have not heard of the end.
     fn wait_for_deferred(&mut self, handler: &impl Handler, end: Deadline) -> io::Result<()> {
         loop {
-            let mut deferred = 0;
+            let (mut deferred, mut were_any) = (0, false);
             for token in 0..self.slots.len() {
                 let Some(slot) = &mut self.slots[token] else { continue };
                 if slot.session.deferred_calls() == 0 {
                     continue;
                 }
+                were_any = true;
                 match slot.session.publish_replies() {
                     Ok(()) => deferred += slot.session.deferred_calls(),
                     Err(error) => self.end(token, Err(error)),
                 }
             }
-            if deferred == 0 || end.has_passed() {
+            if !were_any || end.has_passed() {
                 return Ok(());
+            }
+            if deferred == 0 {
+                // Behind as many as may be deferred at one time, a session has taken nothing more.
+                self.serve_the_rest(handler, end);
+                continue;
             }
             for token in 0..self.slots.len() {
                 self.serve_rest_of(token, handler);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use breezeway_os::{Deadline, Peer};
 
+use super::ending::Rest;
 use super::{Inbox, SharedSession};
 use crate::call::Handler;
 use crate::carrier::Carrier;
@@ -119,6 +120,19 @@ impl Session {
         }
     }
 
+    /// What a turn that has served nothing has left.
+    pub(super) fn rest(&mut self) -> Rest {
+        match self {
+            Plain(session) if session.is_backlogged() => Rest::Waits,
+            Plain(session) => match session.may_have_more() {
+                true => Rest::Served,
+                false => Rest::Nothing,
+            },
+            Shared(session) if session.was_busy() => Rest::Waits,
+            Shared(_) => Rest::Nothing,
+        }
+    }
+
     /// Whether this side, being short of something, is to try again later.
     pub(super) fn may_retry(&mut self) -> bool {
         match self {
@@ -147,10 +161,11 @@ impl Session {
         }
     }
 
-    /// Reads what has come on the socket beside messages, and judges it.
-    pub(super) fn drain(&mut self) -> Result<(), SessionError> {
+    /// Reads what has come on the socket beside messages, and judges it; false if somebody else had
+    /// the session's lock.
+    pub(super) fn drain(&mut self) -> Result<bool, SessionError> {
         match self {
-            Plain(session) => Ok(session.link().drain()?),
+            Plain(session) => Ok(session.link().drain().map(|()| true)?),
             Shared(session) => session.drain(),
         }
     }
@@ -195,7 +210,7 @@ impl Session {
     pub(super) fn has_waiting_replies(&self) -> bool {
         match self {
             Plain(session) => session.has_waiting_replies(),
-            Shared(_) => false,
+            Shared(session) => session.has_waiting_replies(),
         }
     }
 

@@ -34,6 +34,8 @@ pub(crate) struct SharedSession {
     share: Share,
     /// Whether the client was told to go away.
     is_told: bool,
+    /// Whether somebody else had its lock in its last turn.
+    was_busy: bool,
 }
 
 /// Lets the worker give a session a turn.
@@ -75,6 +77,7 @@ impl SharedSession {
             call_worker: None,
             streams,
             is_told: false,
+            was_busy: false,
         })
     }
 
@@ -133,6 +136,7 @@ impl SharedSession {
     ) -> Result<Progress, SessionError> {
         self.hear_calls();
         let (attended, mut has_arrivals) = self.driver.turn(polls)?;
+        self.was_busy = attended == Attended::Busy;
         let mut served = 0;
         if attended == Attended::Worked {
             served += 1;
@@ -165,6 +169,10 @@ impl SharedSession {
         len
     }
 
+    pub(super) fn was_busy(&self) -> bool {
+        self.was_busy
+    }
+
     pub(super) fn may_retry(&mut self) -> bool {
         self.orphan.may_retry(self.driver.is_closed())
     }
@@ -178,7 +186,7 @@ impl SharedSession {
         self.driver.notice(notice);
     }
 
-    pub(super) fn drain(&mut self) -> Result<(), SessionError> {
+    pub(super) fn drain(&mut self) -> Result<bool, SessionError> {
         self.driver.drain()
     }
 
@@ -194,6 +202,10 @@ impl SharedSession {
         self.driver.is_in_use()
     }
 
+    pub(super) fn has_waiting_replies(&self) -> bool {
+        self.driver.looks_for_room()
+    }
+
     pub(super) fn has_unwritten(&self) -> bool {
         self.driver.has_unwritten()
     }
@@ -206,14 +218,43 @@ impl SharedSession {
         self.is_told = self.is_told || self.driver.say_go_away();
     }
 
+    /// Runs what it is given with the session's lock.
+    #[cfg(test)]
+    pub(super) fn locked(&self) -> impl FnOnce(&mut dyn FnMut() -> bool) -> bool + Send + 'static {
+        self.driver.locked()
+    }
+
     /// Tells the calls and streams that were not begun that they will not be, and counts what else
     /// is left: what is being served as one call.
     pub(super) fn refuse_the_rest(&mut self) -> Unserved {
         let mut rest =
             Unserved { calls_cut: usize::from(self.driver.is_in_use()), ..Unserved::default() };
-        // An error ends the session, which ends anyway.
-        let _ = self.driver.turn(1);
+        // A client that asks for more meanwhile, without end, keeps nobody.
+        let mut left = self.driver.max_pending();
+        while left > 0 {
+            left -= 1;
+            match self.driver.turn(1) {
+                // The worker ends, so it may wait.
+                Ok((Attended::Busy, _)) => self.driver.wait_for_lock(),
+                Ok((Attended::Worked, _) | (_, true)) => {
+                    let refused = self.refuse_arrivals(&mut rest);
+                    left = left.saturating_sub(refused);
+                    if refused == 0 {
+                        self.driver.wait_for_lock();
+                    }
+                }
+                // An error ends the session, which ends anyway.
+                Ok((Attended::Idle | Attended::Ended, false)) | Err(_) => break,
+            }
+        }
+        rest
+    }
+
+    /// Tells what has come and was not begun that it will not be; gives how much that was.
+    fn refuse_arrivals(&self, rest: &mut Unserved) -> usize {
+        let mut refused = 0;
         while let Some(incoming) = self.driver.accept() {
+            refused += 1;
             match incoming {
                 Incoming::Call(call) if call.is_one_way() => rest.messages_lost += 1,
                 Incoming::Call(call) => {
@@ -223,6 +264,6 @@ impl SharedSession {
                 Incoming::Stream(_, stream) => stream.reset(ErrorCode::Refused),
             }
         }
-        rest
+        refused
     }
 }

@@ -1,3 +1,4 @@
+use std::io::Write;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
@@ -5,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use breezeway_adversary::native::layout::{control, flag, kind};
-use breezeway_adversary::native::{Entry, Peer, Terms};
-use breezeway_adversary::{Shared, socket};
+use breezeway_adversary::native::{Entry, Peer, Terms, frame};
+use breezeway_adversary::{Connection, Shared, socket};
 
 use breezeway_os::segment;
 
@@ -31,10 +32,15 @@ fn worker(options: &SessionOptions) -> Worker {
 
 /// A session, and its client.
 fn session(options: &SessionOptions) -> (ServerSession, Peer) {
+    session_of(options, Terms::default())
+}
+
+/// A session with a client that says such terms.
+fn session_of(options: &SessionOptions, terms: Terms) -> (ServerSession, Peer) {
     let (client, server) = UnixStream::pair().unwrap();
     thread::scope(|scope| {
         let serving = scope.spawn(|| ServerSession::from_socket(server.into(), options).unwrap());
-        let peer = Peer::client(client.into(), Terms::default());
+        let peer = Peer::client(client.into(), terms);
         (serving.join().unwrap(), peer)
     })
 }
@@ -256,6 +262,219 @@ fn served_of_those_that_had_come(drain: Duration) -> usize {
     };
     worker.run(&handler, drain).unwrap();
     served.load(Ordering::Relaxed)
+}
+
+/// The message that stops the server before it is replied to.
+const STOPS: &[u8] = b"stops";
+
+/// Replies with the request; the one that stops the server does so first.
+fn echo_or_stop(inbox: &Arc<Inbox>) -> impl Handler {
+    let inbox = Arc::clone(inbox);
+    move |call: Call<'_>| {
+        if call.request().to_vec() == STOPS {
+            inbox.stop();
+        }
+        echo(call)
+    }
+}
+
+#[test]
+fn what_lies_behind_a_segment_is_served_within_the_time_to_drain() {
+    const LARGE: usize = 4 << 20;
+    let options = SessionOptions::new();
+    let mut worker = worker(&options);
+    let (first, mut stopping) = session(&options);
+    let (second, mut growing) = session(&options);
+    worker.start(first);
+    worker.start(second);
+    stopping.publish(&Entry::request(1, 0, STOPS));
+    let segment = Shared::fit(LARGE);
+    growing.send_segment(&segment.fd);
+    growing.publish(&Entry::segment_add(0, LARGE as u64));
+    growing.publish(&Entry::request(1, 0, b"behind it"));
+    let handler = echo_or_stop(&worker.inbox);
+    worker.run(&handler, Duration::from_secs(20)).unwrap();
+    let kind = growing.view.try_next().map(|seen| seen.kind());
+    assert_eq!(kind, Some(kind::MESSAGE), "a reply");
+}
+
+#[test]
+fn replies_that_a_socket_has_no_room_for_do_not_end_the_time_to_drain() {
+    const CALLS: u32 = 40;
+    const LARGE: usize = 100_000;
+    let options = SessionOptions::new();
+    let mut worker = worker(&options);
+    let (client, server) = UnixStream::pair().unwrap();
+    let (sender, served) = std::sync::mpsc::channel();
+    let mut replies = Vec::new();
+    thread::scope(|scope| {
+        let reading = scope.spawn(move || {
+            let mut peer = Connection::Unix(client);
+            frame::greet(&mut peer, 64 << 20);
+            let mut all = frame::request(1, 0, STOPS);
+            for number in 1..=CALLS {
+                all.extend(frame::request(2 * number + 1, 0, b"x"));
+            }
+            peer.write_all(&all).unwrap();
+            // Nothing is read before the socket has no room.
+            for _ in 0..3 {
+                served.recv().unwrap();
+            }
+            while let Some((header, _)) = frame::next(&mut peer).unwrap() {
+                if header.kind == kind::MESSAGE {
+                    replies.push(header.stream);
+                }
+            }
+            replies
+        });
+        let peer = breezeway_os::Peer::of(&server).unwrap();
+        let agreed = crate::handshake::accept(
+            std::os::fd::OwnedFd::from(server),
+            crate::Carrier::Unix,
+            &options.for_plain_calls(),
+        );
+        worker.start(ServerSession::new(agreed.unwrap(), peer));
+        let inbox = Arc::clone(&worker.inbox);
+        let handler = move |call: Call<'_>| {
+            if call.request().to_vec() == STOPS {
+                inbox.stop();
+                return echo(call);
+            }
+            sender.send(()).unwrap();
+            call.reply(&[7; LARGE])
+        };
+        worker.run(&handler, Duration::from_secs(20)).unwrap();
+        assert_eq!(reading.join().unwrap().len(), CALLS as usize + 1);
+    });
+}
+
+#[test]
+fn what_waits_behind_deferred_calls_is_served_within_the_time_to_drain() {
+    let options = SessionOptions::new().ring_capacity(8);
+    let mut worker = worker(&options);
+    let (session, mut peer) = session_of(&options, Terms { ring_capacity: 8, ..Terms::default() });
+    worker.start(session);
+    // More than may be deferred at one time.
+    for number in 0..7 {
+        let mut entry = Entry::request(2 * number + 1, 0, if number == 0 { STOPS } else { b"x" });
+        entry.flags |= flag::NO_REPLY;
+        peer.publish(&entry);
+    }
+    let (sender, deferred) = std::sync::mpsc::channel::<crate::DeferredCall>();
+    let replying = thread::spawn(move || {
+        // The fourth is the last that is deferred before one is done.
+        let first: Vec<_> = deferred.iter().take(4).collect();
+        first.into_iter().chain(deferred.iter()).map(|call| call.done().unwrap()).count()
+    });
+    let inbox = Arc::clone(&worker.inbox);
+    let handler = move |call: Call<'_>| {
+        if call.request().to_vec() == STOPS {
+            inbox.stop();
+        }
+        let (call, later) = call.defer().unwrap();
+        sender.send(call).unwrap();
+        Ok(later)
+    };
+    worker.run(&handler, Duration::from_secs(20)).unwrap();
+    drop(handler);
+    assert_eq!(replying.join().unwrap(), 7);
+}
+
+#[test]
+fn a_session_that_comes_in_the_moment_of_the_stop_is_served_within_the_time_to_drain() {
+    let options = SessionOptions::new();
+    let inbox = Arc::new(Inbox::new().unwrap());
+    let (first, _idle) = session(&options);
+    let (late, mut late_peer) = session(&options);
+    late_peer.publish(&Entry::request(1, 0, b"x"));
+    let late = Mutex::new(Some(late));
+    let delivering = Arc::clone(&inbox);
+    let on_start = move |_: crate::SessionId, _: &breezeway_os::Peer| {
+        if let Some(late) = late.lock().unwrap().take() {
+            delivering.deliver(late.into());
+            delivering.stop();
+        }
+    };
+    let hooks = Hooks { on_start: Some(Arc::new(on_start)), ..Hooks::default() };
+    let worker = Worker::new(options.waiting(), hooks, Arc::clone(&inbox)).unwrap();
+    inbox.deliver(first.into());
+    worker.run(&echo, Duration::from_secs(20)).unwrap();
+    let kind = late_peer.view.try_next().map(|seen| seen.kind());
+    assert_eq!(kind, Some(kind::MESSAGE), "a reply");
+}
+
+/// A session that takes streams, and its client.
+fn shared_session(options: &SessionOptions) -> (SharedSession, crate::Channel) {
+    let (client, server) = UnixStream::pair().unwrap();
+    let options = &options.clone().handshake_timeout(Duration::from_secs(20));
+    thread::scope(|scope| {
+        let peer = breezeway_os::Peer::of(&server).unwrap();
+        let serving = scope.spawn(|| {
+            let socket = std::os::fd::OwnedFd::from(server);
+            crate::handshake::accept(socket, crate::Carrier::Shm, options).unwrap()
+        });
+        let channel = crate::Channel::from_socket(client.into(), options).unwrap();
+        let threads = Arc::new(crate::streaming::StreamThreads::new(1, |_, _| Ok(())));
+        let agreed = serving.join().unwrap();
+        (SharedSession::new(agreed, peer, options.waiting(), threads).unwrap(), channel)
+    })
+}
+
+#[test]
+fn a_worker_waits_for_nobody_who_has_the_lock_of_a_session_that_rings() {
+    let options = SessionOptions::new().wait(WaitPolicy::Busy);
+    let mut worker = worker(&options);
+    let (rung, channel) = shared_session(&options);
+    let (other, mut peer) = session(&options);
+    let lock = rung.locked();
+    worker.start(rung);
+    worker.start(other);
+    worker.step(&echo).unwrap();
+    thread::scope(|scope| {
+        let (sender, is_locked) = std::sync::mpsc::channel();
+        let (done, is_done) = std::sync::mpsc::channel();
+        let holding = scope.spawn(move || {
+            lock(&mut || {
+                sender.send(()).unwrap();
+                is_done.recv_timeout(Duration::from_secs(10)).is_ok()
+            })
+        });
+        is_locked.recv().unwrap();
+        // Its doorbell rings while the lock is held.
+        channel.post(0, b"x").unwrap();
+        worker.step(&echo).unwrap();
+        worker.hear(0, Notice::Readable);
+        for _ in 0..8 {
+            worker.step(&echo).unwrap();
+        }
+        peer.publish(&Entry::request(1, 0, b"x"));
+        let mut steps = 0;
+        while peer.view.try_next().is_none() && steps < 1000 {
+            worker.step(&echo).unwrap();
+            steps += 1;
+        }
+        // It may be over.
+        let _ = done.send(());
+        assert!(holding.join().unwrap(), "nobody is served before the lock is let go of");
+    });
+}
+
+#[test]
+fn a_call_behind_a_large_segment_of_a_shared_session_is_refused_past_the_time_to_drain() {
+    const LARGE: usize = 8 << 20;
+    let (mut session, channel) = shared_session(&SessionOptions::new());
+    let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+    let mut call = match channel.poll_start_call(&mut cx, 0, None, &vec![7; LARGE], None) {
+        std::task::Poll::Ready(call) => call.unwrap(),
+        std::task::Poll::Pending => panic!("there is room for it"),
+    };
+    assert_eq!(session.refuse_the_rest().calls_refused, 1);
+    drop(session);
+    // Takes a turn, which takes the refusal, or the end.
+    channel.is_going_away();
+    let answer = std::future::Future::poll(std::pin::Pin::new(&mut call), &mut cx);
+    let std::task::Poll::Ready(Err(error)) = answer else { panic!("{answer:?}") };
+    assert!(!error.may_have_run(), "{error}");
 }
 
 #[test]

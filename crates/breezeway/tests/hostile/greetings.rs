@@ -209,6 +209,13 @@ fn terms_out_of_range_are_refused() {
             let bytes = u64::to_le_bytes(cap);
             cases.push(lying(format!("cap {cap}"), hello::PAYLOAD_CAP_AT, &bytes, fault));
         }
+        for limit in [65_536, 70_000, u32::MAX] {
+            let fault: Fault =
+                |error| matches!(error, HandshakeError::Hello(HelloError::MaxMetadata(_)));
+            let bytes = u32::to_le_bytes(limit);
+            let name = format!("metadata of {limit} bytes");
+            cases.push(lying(name, hello::MAX_METADATA_AT, &bytes, fault));
+        }
         cases
     });
 }

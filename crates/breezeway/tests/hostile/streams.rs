@@ -1,14 +1,17 @@
 //! Rules of streams, broken by a client of a shared session, and floods that break none.
 
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::task::{Context, Waker};
 use std::thread;
 
 use breezeway::{
     CallViolation, Channel, Incoming, MetadataError, ServerChannel, SessionError, SessionOptions,
     StreamViolation, Violation, Window,
 };
-use breezeway_adversary::native::layout::{flag, kind};
-use breezeway_adversary::native::{Entry, Peer, Terms};
+use breezeway_adversary::native::layout::{flag, hello, kind};
+use breezeway_adversary::native::{Entry, Hello, Peer, Terms, control_segment, receive_hello};
+use breezeway_adversary::socket;
 
 use super::stage::options;
 use super::watchdog::{GENEROUS, within};
@@ -178,6 +181,29 @@ fn a_client_learns_which_rule_its_server_broke() {
             peer.publish(&entry);
             let error = calling.join().unwrap();
             assert!(error.contains(&rule.to_string()), "{error}");
+        }
+    });
+}
+
+#[test]
+fn a_server_that_takes_streams_and_no_message_on_them_gets_no_message_with_an_opening() {
+    within(GENEROUS, || {
+        for (messages, bytes) in [(0, 1 << 20), (3, 0), (0, 0)] {
+            let (hostile, honest) = UnixStream::pair().unwrap();
+            let opening = thread::spawn(|| Channel::from_socket(honest.into(), &options()));
+            receive_hello(&hostile);
+            let terms = Terms::default();
+            let own = control_segment(&terms);
+            let hello = Hello::new(&terms)
+                .with(hello::MAX_STREAMS_AT, &2u16.to_le_bytes())
+                .with(hello::STREAM_MESSAGES_AT, &u32::to_le_bytes(messages))
+                .with(hello::STREAM_BYTES_AT, &u64::to_le_bytes(bytes));
+            socket::send(&hostile, &hello.0, &[own.fd.as_fd()]).unwrap();
+            let channel = opening.join().unwrap().unwrap();
+            let cx = &mut Context::from_waker(Waker::noop());
+            let opened = channel.poll_open_with(cx, 0, None, Some(b"x"), true, None);
+            assert!(opened.is_pending(), "{messages} messages and {bytes} bytes");
+            assert!(channel.poll_open_with(cx, 0, None, None, true, None).is_ready());
         }
     });
 }

@@ -153,7 +153,7 @@ fn a_server_that_goes_away_says_so_once() {
     let mut pair = Pair::new();
     assert!(!pair.client.connection.is_going_away());
     pair.server.publish_bare(Kind::GoAway, 0, 0);
-    assert_eq!(pair.client_receives(), [Event::Nothing]);
+    assert_eq!(pair.client_receives(), [Event::GoingAway]);
     assert!(pair.client.connection.is_going_away());
     pair.server.publish_bare(Kind::GoAway, 0, 0);
     assert_eq!(violation_of_server(&mut pair), CallViolation::Unexpected(Kind::GoAway));

@@ -450,10 +450,10 @@ fn one_way_messages_stop_at_their_window_until_half_of_it_was_taken_up() {
         pair.server.streams().receive_one_way(1).unwrap();
     }
     assert!(!pair.client.streams().may_send_one_way());
-    pair.server.streams().one_way_taken(1);
+    pair.server.streams().one_way_ended(1);
     pair.server.settle();
     assert_eq!(pair.client_receives(), []);
-    pair.server.streams().one_way_taken(1);
+    pair.server.streams().one_way_ended(1);
     pair.server.settle();
     assert_eq!(pair.client_receives(), [Event::Stream(StreamEvent::OneWayRoom)]);
     assert!(pair.client.streams().may_send_one_way());
@@ -467,7 +467,7 @@ fn one_way_messages_stop_at_their_window_until_half_of_it_was_taken_up() {
     pair.server_receives();
     for _ in 0..2 {
         pair.server.take(server);
-        pair.server.streams().one_way_taken(1);
+        pair.server.streams().one_way_ended(1);
     }
     pair.server.settle();
     assert_eq!(pair.server.sent.len(), 2);

@@ -309,3 +309,14 @@ fn what_was_posted_before_a_channel_is_dropped_arrives_also_on_a_socket() {
     stopper.stop();
     serving.join().unwrap().unwrap();
 }
+
+#[test]
+fn a_reply_for_which_there_is_never_memory_fails_its_call_by_that_code() {
+    let (channel, server) = pair(&SessionOptions::new().cap(1 << 20));
+    let serving = thread::spawn(move || server.serve(|call| call.reply(&[7; 2 << 20])));
+    let error = channel.call(0, b"").map(drop).unwrap_err();
+    let is_right = matches!(error, CallError::Failed { code: ErrorCode::NoMemory, .. });
+    assert!(is_right, "{error:?}");
+    drop(channel);
+    serving.join().unwrap().unwrap();
+}

@@ -31,7 +31,7 @@ impl Driven {
         Self::with(&SessionOptions::new().wait(policy))
     }
 
-    fn with(options: &SessionOptions) -> Self {
+    pub(super) fn with(options: &SessionOptions) -> Self {
         let (one, other) = UnixStream::pair().unwrap();
         let options = &options.clone().handshake_timeout(PATIENCE);
         let server = thread::spawn({

@@ -1,15 +1,19 @@
 //! What nobody takes up, what never fits, and who waits meanwhile.
 
-use std::sync::Arc;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use breezeway::{CallError, ErrorCode, Incoming, IncomingCall, SessionOptions, StreamError};
-use breezeway::{ReceiveHalf, WaitPolicy};
+use breezeway::{
+    Call, CallError, Carrier, Channel, DeferredCall, ErrorCode, Incoming, IncomingCall,
+    ReceiveHalf, Server, ServerChannel, ServerOptions, SessionOptions, StreamError, WaitPolicy,
+};
 
 use super::{PATIENCE, every_policy, pair, serve};
+use crate::support::server::Gate;
+use crate::support::{Folder, eventually, patient, within};
 
 /// A waker that does nothing, and whose copies can be counted.
 struct Counted;
@@ -364,5 +368,102 @@ fn a_session_that_closes_waits_a_second_at_most_for_a_client_that_makes_no_room(
         for error in outcomes.into_iter().filter_map(Result::err) {
             assert_eq!(error.to_string(), "the server closed the session");
         }
+    }
+}
+
+#[test]
+fn a_server_that_is_flooded_hears_of_room_for_the_reply_that_waits() {
+    const PART: usize = 256 << 10;
+    let options = SessionOptions::new().wait(WaitPolicy::Park).cap(4 * PART as u64);
+    let (one, other) = std::os::unix::net::UnixStream::pair().unwrap();
+    let accepting = thread::spawn({
+        let options = options.clone().handshake_timeout(PATIENCE);
+        move || ServerChannel::from_socket(other.into(), &options).unwrap()
+    });
+    let patient = options.handshake_timeout(PATIENCE);
+    let mut session = breezeway::Session::from_socket(one.into(), &patient).unwrap();
+    let server = accepting.join().unwrap();
+    let serving = thread::spawn(move || {
+        server.serve(|call| {
+            if !call.is_one_way() {
+                let space = call.reserve(PART).unwrap();
+                call.reply_space(space);
+            }
+        })
+    });
+    let calls = 8;
+    for _ in 0..calls {
+        session.send(0, b"").unwrap();
+    }
+    // More than are taken before they are served, and no more than the ring has room for then.
+    for _ in 0..1_050 {
+        session.post(0, b"x").unwrap();
+    }
+    let received = within(PATIENCE, "the replies", move || {
+        for _ in 0..calls {
+            assert_eq!(session.receive().unwrap().bytes().len(), PART);
+        }
+        calls
+    });
+    assert_eq!(received, calls);
+    serving.join().unwrap().unwrap();
+}
+
+#[test]
+fn one_way_messages_that_wait_for_a_thread_or_a_reply_are_bounded() {
+    for offload in [0, 1] {
+        let folder = Folder::on(Carrier::Shm);
+        let options = ServerOptions::new().offload(offload);
+        let server = Server::bind_with(&folder.address(), options).unwrap();
+        let server = server.on_stream(|_, _| Ok(()));
+        let stopper = server.stopper();
+        let gate = Arc::new(Gate::default());
+        let served = Arc::new(AtomicUsize::new(0));
+        let (until, count) = (Arc::clone(&gate), Arc::clone(&served));
+        let (defer, deferred) = mpsc::channel::<DeferredCall>();
+        let serving = thread::spawn(move || {
+            server.serve(move |call: Call<'_>| {
+                if offload > 0 {
+                    until.pass();
+                    count.fetch_add(1, Ordering::Relaxed);
+                    return call.done();
+                }
+                let (call, later) = call.defer()?;
+                let _ = defer.send(call);
+                Ok(later)
+            })
+        });
+        let channel = Channel::connect_with(&folder.address(), &patient()).unwrap();
+        const WINDOW: usize = 1024;
+        let mut posted = 0;
+        let mut last = Instant::now();
+        // Nothing comes back of what nobody has served.
+        while posted <= 2 * WINDOW && last.elapsed() < Duration::from_millis(300) {
+            if channel.try_post(0, b"x").unwrap() {
+                (posted, last) = (posted + 1, Instant::now());
+            } else {
+                thread::yield_now();
+            }
+        }
+        assert!(posted <= WINDOW, "offload {offload}: {posted} messages, and more");
+        gate.set(true);
+        let count = Arc::clone(&served);
+        let replying = thread::spawn(move || {
+            for call in deferred {
+                call.done().unwrap();
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        // As many again, now that they are served.
+        for _ in 0..2 * WINDOW {
+            channel.post(0, b"x").unwrap();
+        }
+        eventually("all of them are served", || {
+            served.load(Ordering::Relaxed) == posted + 2 * WINDOW
+        });
+        drop(channel);
+        stopper.stop();
+        within(PATIENCE, "the end", move || serving.join().unwrap()).unwrap();
+        replying.join().unwrap();
     }
 }

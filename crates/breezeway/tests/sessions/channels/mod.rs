@@ -7,6 +7,7 @@ mod resending;
 mod spaces;
 mod stand_ins;
 mod streams;
+mod woken;
 
 use std::thread;
 

@@ -394,3 +394,45 @@ fn a_client_that_waits_for_a_session_of_a_dead_server_is_not_left_waiting() {
     });
     assert!(outcomes.iter().all(Result::is_err), "{outcomes:?}");
 }
+
+/// What a call says of its time that has waited for a session for a while.
+fn time_left_after_a_wait(client: &Client) -> Duration {
+    let held = client.session().unwrap();
+    std::thread::scope(|scope| {
+        let (begins, has_begun) = std::sync::mpsc::channel();
+        let calling = scope.spawn(move || {
+            begins.send(Instant::now()).unwrap();
+            client.call(0, b"").unwrap().to_vec()
+        });
+        let start = has_begun.recv().unwrap();
+        while start.elapsed() < Duration::from_millis(300) {
+            std::thread::yield_now();
+        }
+        drop(held);
+        let micros = calling.join().unwrap().try_into().unwrap();
+        Duration::from_micros(u64::from_le_bytes(micros))
+    })
+}
+
+#[test]
+fn a_call_that_has_waited_for_a_session_has_what_is_left_of_its_time() {
+    let folder = Folder::new();
+    let server = breezeway::Server::bind(&folder.address()).unwrap();
+    let stopper = server.stopper();
+    let serving = std::thread::spawn(move || {
+        server.serve(|call: breezeway::Call<'_>| {
+            let micros = call.patience().expect("it has a timeout").as_micros() as u64;
+            call.reply(&micros.to_le_bytes())
+        })
+    });
+    let session = SessionOptions::new().call_timeout(Some(PATIENCE)).handshake_timeout(PATIENCE);
+    let options = ClientOptions::new().max_sessions(1).session(session);
+    let client = Client::connect_with(&folder.address(), options).unwrap();
+    // A machine that is too busy may begin the wait late.
+    eventually("a call has less time", || {
+        time_left_after_a_wait(&client) < PATIENCE - Duration::from_millis(100)
+    });
+    drop(client);
+    stopper.stop();
+    serving.join().unwrap().unwrap();
+}

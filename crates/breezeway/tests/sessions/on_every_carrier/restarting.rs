@@ -19,7 +19,7 @@ use breezeway_adversary::{slow_to_close, socket};
 
 use crate::support::content::{Random, message};
 use crate::support::server::{
-    ECHO, Everything, GIVE_GATED, SINK, TALLY, ask_for, server_options, sinkable,
+    ECHO, Everything, GIVE_GATED, SINK, ask_for, server_options, sinkable,
 };
 use crate::support::{
     Folder, PATIENCE, Process, Role, Settings, eventually, has_socket_file, hear, patient, say,
@@ -362,11 +362,13 @@ fn a_client_returns_to_the_first_place_when_it_is_served_again() {
 }
 
 #[test]
-fn a_plain_session_is_served_until_it_is_dropped_and_knows_that_its_server_goes_away() {
+fn a_plain_session_begins_nothing_once_it_knows_that_its_server_goes_away() {
     let folder = Folder::new();
     let serving = Generation::start(&folder, drain());
     let mut session = Session::connect_with(&folder.address(), &SessionOptions::new()).unwrap();
-    session.call(ECHO, b"hi").unwrap();
+    for number in 0..100 {
+        session.post(SINK, &sinkable(0, number, 10)).unwrap();
+    }
     let mut last = Generation::start(&folder, drain());
     let mut session = within(PATIENCE, "the news", move || {
         while !session.is_going_away() {
@@ -374,11 +376,18 @@ fn a_plain_session_is_served_until_it_is_dropped_and_knows_that_its_server_goes_
         }
         session
     });
-    for number in 0..100 {
-        session.post(SINK, &sinkable(0, number, 10)).unwrap();
+    let begun = [
+        session.call(ECHO, b"hi").map(drop),
+        session.send(ECHO, b"hi").map(drop),
+        session.post(SINK, &sinkable(0, 100, 10)),
+        session.try_post(SINK, &sinkable(0, 100, 10)).map(drop),
+        session.reserve(10).map(drop),
+        session.batch().post(SINK, &sinkable(0, 100, 10)),
+    ];
+    for outcome in begun {
+        assert!(matches!(outcome, Err(CallError::GoingAway)), "{outcome:?}");
     }
-    let tally = session.call(TALLY, b"").unwrap().to_vec();
-    assert_eq!(tally[..8], 100u64.to_le_bytes());
+    assert!(session.is_going_away() && !session.is_ended());
     drop(session);
     assert_eq!(serving.has_moved_out(), 100);
     last.0.write_line("stop");

@@ -72,7 +72,9 @@ fn a_server_stopped_amid_many_calls_closes_each_session_after_a_whole_reply() {
         server.process.expect("served");
         for caller in callers {
             let error = within(PROMPT, "the news", move || caller.join().unwrap());
-            assert!(matches!(error, CallError::Closed), "{policy:?}: {error:?}");
+            // The news may come before a reply.
+            let is_over = matches!(error, CallError::Closed | CallError::GoingAway);
+            assert!(is_over, "{policy:?}: {error:?}");
         }
         assert!(!server.socket().exists());
         server.process.succeeds();

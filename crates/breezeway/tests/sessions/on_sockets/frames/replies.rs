@@ -1,6 +1,8 @@
 //! A server's frames that no client may take.
 
 use std::io::Write;
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use breezeway::{CallError, Carrier, Session, WaitPolicy};
 use breezeway_adversary::native::frame::{self, Header, request, welcome};
@@ -190,5 +192,116 @@ fn a_reply_with_descriptors_is_a_violation() {
             assert!(error.to_string().contains("file descriptors"), "{error}");
             within(PROMPT, "the end", move || acting.join().unwrap());
         }
+    }
+}
+
+/// Plays a server that says `frames` at once and reads nothing until the client, which uses its
+/// session as `act` does, is done with it.
+fn told_by_a_server_that_reads_nothing<T: Send + 'static>(
+    carrier: Carrier,
+    cap: u64,
+    frames: Vec<u8>,
+    act: impl FnOnce(&mut Session) -> T + Send + 'static,
+) -> T {
+    let folder = Folder::on(carrier);
+    let listener = raw::listen(&folder.address());
+    let (done, is_done) = channel::<()>();
+    let acting = std::thread::spawn(move || {
+        let mut peer = listener.accept().unwrap();
+        welcome(&mut peer, cap);
+        peer.write_all(&frames).unwrap();
+        // Says no more than that, and closes when the client is done.
+        let _ = is_done.recv();
+    });
+    let options = support::patient().wait(WaitPolicy::Park).cap(CAP as u64);
+    let mut session = Session::connect_with(&folder.address(), &options).unwrap();
+    let outcome = within(PATIENCE, "the outcome", move || act(&mut session));
+    drop(done);
+    within(PATIENCE, "the end", move || acting.join().expect("the attack itself failed"));
+    outcome
+}
+
+#[test]
+fn what_was_posted_without_waiting_is_still_sent_when_its_session_is_dropped() {
+    for carrier in SOCKETS {
+        let folder = Folder::on(carrier);
+        let listener = raw::listen(&folder.address());
+        let (dropping, is_dropped) = channel::<()>();
+        let reading = std::thread::spawn(move || {
+            let mut peer = listener.accept().unwrap();
+            welcome(&mut peer, LARGE_CAP);
+            let _ = is_dropped.recv();
+            let mut kinds = Vec::new();
+            while let Some((header, _)) = frame::next(&mut peer).unwrap() {
+                kinds.push(header.kind);
+            }
+            kinds
+        });
+        let mut session = Session::connect_with(&folder.address(), &support::patient()).unwrap();
+        let mut posted = 0;
+        while session.try_post(METHOD, &[7; 30_000]).unwrap() {
+            posted += 1;
+        }
+        dropping.send(()).unwrap();
+        drop(session);
+        let kinds = within(PATIENCE, "the end", move || reading.join().unwrap());
+        let messages = kinds.iter().filter(|kind| **kind == MESSAGE).count();
+        assert_eq!((messages, kinds.last()), (posted, Some(&SHUTDOWN)), "{carrier}");
+    }
+}
+
+#[test]
+fn a_server_that_ends_in_front_of_more_than_is_read_keeps_no_sender() {
+    const SMALL_CAP: u64 = 4096;
+    // More than a client lets lie unread while it waits for room.
+    let behind = vec![0; 2 * SMALL_CAP as usize + (64 << 10) + 1000];
+    for carrier in SOCKETS {
+        for kind in [SHUTDOWN, CANCEL] {
+            let first = answer(|header| (header.kind, header.flags, header.stream) = (kind, 0, 0));
+            let frames = [&first[..], &behind].concat();
+            let post = |session: &mut Session| {
+                session.set_call_timeout(Some(Duration::from_millis(100)));
+                loop {
+                    match session.post(METHOD, &[0; 4000]) {
+                        Ok(()) | Err(CallError::DeadlinePassed) => {}
+                        Err(error) => return error,
+                    }
+                }
+            };
+            let error = told_by_a_server_that_reads_nothing(carrier, SMALL_CAP, frames, post);
+            let is_right = match kind {
+                SHUTDOWN => matches!(error, CallError::Closed),
+                _ => matches!(error, CallError::Violation(_)),
+            };
+            assert!(is_right, "{carrier}, kind {kind}: {error:?}");
+        }
+    }
+}
+
+#[test]
+fn a_session_all_of_whose_calls_were_given_up_learns_that_its_server_is_gone() {
+    for carrier in SOCKETS {
+        let folder = Folder::on(carrier);
+        let listener = raw::listen(&folder.address());
+        let accepting = std::thread::spawn(move || {
+            let mut peer = listener.accept().unwrap();
+            welcome(&mut peer, LARGE_CAP);
+            peer
+        });
+        let options = support::patient().ring_capacity(8);
+        let mut session = Session::connect_with(&folder.address(), &options).unwrap();
+        let peer = accepting.join().unwrap();
+        session.set_call_timeout(Some(Duration::from_millis(1)));
+        for _ in 0..session.max_in_flight() {
+            let error = session.call(METHOD, b"hi").map(drop).unwrap_err();
+            assert!(matches!(error, CallError::DeadlinePassed), "{error:?}");
+        }
+        let error = session.call(METHOD, b"hi").map(drop).unwrap_err();
+        assert!(matches!(error, CallError::TooManyInFlight(4)), "{error:?}");
+        // Its own end, whatever has not been read.
+        peer.shutdown(std::net::Shutdown::Both).unwrap();
+        let error = session.call(METHOD, b"hi").map(drop).unwrap_err();
+        assert!(matches!(error, CallError::PeerDied), "{carrier}: {error:?}");
+        assert!(session.is_ended());
     }
 }
