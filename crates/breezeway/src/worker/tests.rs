@@ -301,7 +301,7 @@ fn what_lies_behind_a_segment_is_served_within_the_time_to_drain() {
 #[test]
 fn replies_that_a_socket_has_no_room_for_do_not_end_the_time_to_drain() {
     const CALLS: u32 = 40;
-    const LARGE: usize = 100_000;
+    const LARGE: usize = 400_000;
     let options = SessionOptions::new();
     let mut worker = worker(&options);
     let (client, server) = UnixStream::pair().unwrap();
@@ -316,10 +316,8 @@ fn replies_that_a_socket_has_no_room_for_do_not_end_the_time_to_drain() {
                 all.extend(frame::request(2 * number + 1, 0, b"x"));
             }
             peer.write_all(&all).unwrap();
-            // Nothing is read before the socket has no room.
-            for _ in 0..3 {
-                served.recv().unwrap();
-            }
+            // Nothing is read before the socket has no room for the first reply.
+            served.recv().unwrap();
             while let Some((header, _)) = frame::next(&mut peer).unwrap() {
                 if header.kind == kind::MESSAGE {
                     replies.push(header.stream);
@@ -334,14 +332,20 @@ fn replies_that_a_socket_has_no_room_for_do_not_end_the_time_to_drain() {
             &options.for_plain_calls(),
         );
         worker.start(ServerSession::new(agreed.unwrap(), peer));
+        let (other, mut behind) = session(&options);
+        worker.start(other);
+        behind.publish(&Entry::request(1, 0, b"tells"));
         let inbox = Arc::clone(&worker.inbox);
-        let handler = move |call: Call<'_>| {
-            if call.request().to_vec() == STOPS {
+        let handler = move |call: Call<'_>| match &call.request().to_vec()[..] {
+            STOPS => {
                 inbox.stop();
-                return echo(call);
+                echo(call)
             }
-            sender.send(()).unwrap();
-            call.reply(&[7; LARGE])
+            b"tells" => {
+                sender.send(()).unwrap();
+                echo(call)
+            }
+            _ => call.reply(&[7; LARGE]),
         };
         worker.run(&handler, Duration::from_secs(20)).unwrap();
         assert_eq!(reading.join().unwrap().len(), CALLS as usize + 1);
@@ -461,7 +465,7 @@ fn a_worker_waits_for_nobody_who_has_the_lock_of_a_session_that_rings() {
 
 #[test]
 fn a_call_behind_a_large_segment_of_a_shared_session_is_refused_past_the_time_to_drain() {
-    const LARGE: usize = 8 << 20;
+    const LARGE: usize = 40 << 20;
     let (mut session, channel) = shared_session(&SessionOptions::new());
     let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
     let mut call = match channel.poll_start_call(&mut cx, 0, None, &vec![7; LARGE], None) {

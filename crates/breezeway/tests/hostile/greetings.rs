@@ -453,7 +453,8 @@ fn a_strange_but_true_hello_gets_a_session() {
         let stage = Stage::set();
         let terms = Terms::default();
         let features = Hello::new(&terms).with(hello::FEATURES_AT, &[0xff; 4]);
-        let reserved = Hello::new(&terms).with(hello::RESERVED_AT, &[0xff; 20]);
+        // The limit of metadata, of which these are two bytes, is the largest.
+        let reserved = Hello::new(&terms).with(hello::RESERVED_AT, &[0xff; 18]);
         let mut hellos = vec![
             ("all features", features, terms),
             ("reserved bytes", reserved, terms),
