@@ -60,6 +60,7 @@ pub struct ServerSession {
     group: Group,
     /// Whether the session ended with an error.
     broken: bool,
+    has_said_shutdown: bool,
     orphan: Orphan,
 }
 
@@ -109,6 +110,7 @@ impl ServerSession {
             exit: None,
             group: Group::default(),
             broken: false,
+            has_said_shutdown: false,
             orphan: Orphan::default(),
         }
     }
@@ -227,6 +229,17 @@ impl ServerSession {
     #[inline(always)]
     pub(crate) fn has_unwritten(&self) -> bool {
         self.link.has_unwritten()
+    }
+
+    /// Says that the session is over, behind all replies, and serves no more.
+    pub(crate) fn say_shutdown(&mut self) {
+        if self.broken || std::mem::replace(&mut self.has_said_shutdown, true) {
+            // Without an orderly end: the client is to see that.
+            return;
+        }
+        // A full ring or a dead peer: the end of file says the same, less politely.
+        let _ = self.link.send(Head::of_session(Kind::Shutdown, 0), Body::Bytes(&[]));
+        let _ = self.link.flush_now();
     }
 
     pub(crate) fn link(&mut self) -> &mut Link {
@@ -557,13 +570,7 @@ impl Failure {
 
 impl Drop for ServerSession {
     fn drop(&mut self) {
-        if self.broken {
-            // No orderly end: the client is to see that.
-            return;
-        }
-        // A full ring or a dead peer: the end of file says the same, less politely.
-        let _ = self.link.send(Head::of_session(Kind::Shutdown, 0), Body::Bytes(&[]));
-        let _ = self.link.flush_now();
+        self.say_shutdown();
     }
 }
 

@@ -39,6 +39,11 @@ impl Worker {
             self.refuse_the_rest();
         }
         self.write_what_is_owed(end);
+        for slot in self.slots.iter_mut().flatten() {
+            slot.session.say_shutdown();
+        }
+        // That too finds no room in a socket that is full.
+        self.write_what_is_owed(end);
         Ok(())
     }
 

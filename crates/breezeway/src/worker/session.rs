@@ -231,6 +231,14 @@ impl Session {
         }
     }
 
+    /// Says that the session is over, where that is not done by what ends it.
+    pub(super) fn say_shutdown(&mut self) {
+        match self {
+            Plain(session) => session.say_shutdown(),
+            Shared(_) => {}
+        }
+    }
+
     /// Writes what is left, until the deadline; true if that was too early.
     pub(super) fn flush(&mut self, deadline: Deadline) -> bool {
         match self {
