@@ -160,6 +160,13 @@ impl State {
         }
     }
 
+    /// Whether nothing more is taken until one-way messages were served. Once the time to drain is
+    /// over none is kept, and what the peer may have said behind them is to be heard.
+    #[inline]
+    pub(super) fn is_flooded(&self) -> bool {
+        self.connection.is_flooded() && !matches!(self.draining, Draining::Over)
+    }
+
     /// What was left undone, and what would be if the session ended now.
     pub(super) fn unserved(&self) -> Unserved {
         let calls_cut = self.connection.served.len() + self.connection.streams.going_on();

@@ -198,7 +198,7 @@ impl State {
 
     /// A one-way message of so many bytes was served, or nobody will serve it.
     pub(super) fn one_way_ended(&mut self, len: usize) {
-        let was_flooded = self.connection.is_flooded();
+        let was_flooded = self.is_flooded();
         self.connection.one_way_ended(len);
         if was_flooded && !self.driver_is_awake {
             self.due.extend(self.driver.clone());

@@ -243,7 +243,7 @@ impl State {
         let mut taken = 0;
         let (mut mapped, mut until) = (false, None);
         let mut shortage = None;
-        while taken < ENTRIES_PER_TURN && !self.connection.is_flooded() {
+        while taken < ENTRIES_PER_TURN && !self.is_flooded() {
             match self.link.take() {
                 Ok(true) => self.dispatch()?,
                 Ok(false) if !self.link.ready()? => break,
@@ -265,15 +265,11 @@ impl State {
                 mapped = false;
             }
         }
-        if taken == 0
-            && shortage.is_none()
-            && self.link.is_closed()
-            && !self.connection.is_flooded()
-        {
+        if taken == 0 && shortage.is_none() && self.link.is_closed() && !self.is_flooded() {
             return Err(CallError::PeerDied);
         }
         let sent = self.send_what_waits()?;
-        self.drain_in_turn(taken == 0 && shortage.is_none() && !self.connection.is_flooded());
+        self.drain_in_turn(taken == 0 && shortage.is_none() && !self.is_flooded());
         self.flush()?;
         // What was owed may be written by now.
         self.end_drain();
@@ -401,7 +397,7 @@ impl State {
         }
         // What others did since the last turn has to be there to be seen for as long as the sleep.
         self.note_state();
-        if self.connection.is_flooded() {
+        if self.is_flooded() {
             // Whoever takes one up wakes the driver; till then the socket has nothing for it. Room
             // cannot be announced, as it would be seen that more has come, so it is looked for.
             self.driver_is_awake = false;
