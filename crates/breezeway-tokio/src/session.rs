@@ -22,7 +22,8 @@ use crate::stream::Stream;
 const HANDLERS_PER_POLL: usize = 64;
 /// Handlers of one-way messages of a session that wait at one time, unless their messages have as
 /// many bytes as its cap before: as many as there may be messages that are not begun. The next one,
-/// and what came behind it, is begun when a handler ends.
+/// and what came behind it, is begun when a handler ends. (The client's window bounds those that
+/// have their message still; this one also those that have let go of it.)
 const MOST_ONE_WAY: usize = 1024;
 
 /// A session that is served.

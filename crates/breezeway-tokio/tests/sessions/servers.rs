@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use breezeway::PendingCall;
 use breezeway_tokio::{
-    Address, CallError, Channel, ErrorCode, Incoming, Message, Server, ServerOptions,
+    Address, CallError, Channel, ErrorCode, Incoming, IncomingCall, Message, Server, ServerOptions,
     SessionOptions, Unserved,
 };
 use tokio::sync::{Notify, Semaphore};
@@ -145,6 +145,20 @@ fn handlers_of_one_way_messages_that_wait_are_bounded_and_take_no_place_from_cal
     });
 }
 
+/// A handler that counts what it has begun, and ends nothing of it.
+fn waits_for_ever(
+    begun: &Arc<AtomicUsize>,
+) -> impl Fn(IncomingCall) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync + use<> {
+    let begun = Arc::clone(begun);
+    move |call| {
+        begun.fetch_add(1, Ordering::Relaxed);
+        Box::pin(async move {
+            std::future::pending::<()>().await;
+            drop(call);
+        })
+    }
+}
+
 #[test]
 fn one_way_messages_whose_handlers_wait_are_no_more_bytes_than_the_cap_and_one_message() {
     on_both_runtimes(|| async {
@@ -156,17 +170,7 @@ fn one_way_messages_whose_handlers_wait_are_no_more_bytes_than_the_cap_and_one_m
             let server = Server::bind_with(&addresses(folder.path())[carrier], options).unwrap();
             let (address, stopper) = (server.address(), server.stopper());
             let begun = Arc::new(AtomicUsize::new(0));
-            let serving = tokio::spawn(server.serve({
-                let begun = Arc::clone(&begun);
-                move |call| {
-                    let begun = Arc::clone(&begun);
-                    async move {
-                        begun.fetch_add(1, Ordering::Relaxed);
-                        std::future::pending::<()>().await;
-                        drop(call);
-                    }
-                }
-            }));
+            let serving = tokio::spawn(server.serve(waits_for_ever(&begun)));
             let channel = Channel::connect(&address).await.unwrap();
             let posting = tokio::spawn(async move {
                 loop {
@@ -200,20 +204,10 @@ fn one_way_messages_that_cannot_be_begun_do_not_keep_a_server_from_stopping() {
             let server = Server::bind_with(&addresses(folder.path())[0], options).unwrap();
             let (address, stopper) = (server.address(), server.stopper());
             let begun = Arc::new(AtomicUsize::new(0));
-            let serving = tokio::spawn(server.serve({
-                let begun = Arc::clone(&begun);
-                move |call| {
-                    let begun = Arc::clone(&begun);
-                    async move {
-                        begun.fetch_add(1, Ordering::Relaxed);
-                        std::future::pending::<()>().await;
-                        drop(call);
-                    }
-                }
-            }));
+            let serving = tokio::spawn(server.serve(waits_for_ever(&begun)));
             // A client without streams has no window: what the server does not take lies in the
             // ring.
-            let posting = tokio::task::spawn_blocking(move || {
+            let posting = spawn_blocking(move || {
                 let mut session = breezeway::Session::connect(&address).unwrap();
                 for _ in 0..1_200 {
                     session.post(1, b"waits").unwrap();
