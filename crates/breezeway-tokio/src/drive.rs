@@ -27,6 +27,8 @@ pub(crate) struct Drive {
     /// Readable once the other side's process is gone.
     exit: Option<AsyncFd<OwnedFd>>,
     pause: Option<Pin<Box<Sleep>>>,
+    /// Ends a sleep that is to end by itself.
+    timer: Option<Pin<Box<Sleep>>>,
     turns: u32,
     /// Whether the last step ended in a sleep, and whether for room as well.
     slept: Option<bool>,
@@ -94,6 +96,7 @@ impl Drive {
             socket,
             exit,
             pause: None,
+            timer: None,
             turns: 0,
             slept: None,
             is_peer_gone: false,
@@ -144,7 +147,12 @@ impl Drive {
             match self.driver().advance(cx.waker()) {
                 Next::Turn => return Step::Again,
                 Next::End => return Step::Ended,
-                Next::Sleep { writable } => {
+                Next::Sleep { writable, at_most } => {
+                    self.timer = at_most.map(|time| Box::pin(sleep(time)));
+                    let is_over = |timer: &mut Pin<Box<Sleep>>| timer.as_mut().poll(cx).is_ready();
+                    if self.timer.as_mut().is_some_and(is_over) {
+                        continue;
+                    }
                     if self.poll_ready(cx, writable).is_pending() {
                         self.slept = Some(writable);
                         return Step::Asleep;

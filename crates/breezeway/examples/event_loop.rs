@@ -34,8 +34,9 @@ fn run(mut driver: Driver) -> rustix::io::Result<()> {
             Next::Turn => continue,
             Next::End => return Ok(()),
             Next::Pause => thread::sleep(std::time::Duration::from_millis(10)),
-            Next::Sleep { .. } => {
-                epoll::wait(&epoll, spare_capacity(&mut events), None)?;
+            Next::Sleep { at_most, .. } => {
+                let at_most = at_most.and_then(|time| time.try_into().ok());
+                epoll::wait(&epoll, spare_capacity(&mut events), at_most.as_ref())?;
                 for event in events.drain(..) {
                     let (data, flags) = (event.data, event.flags);
                     if data.u64() == 0 {

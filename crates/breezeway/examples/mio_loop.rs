@@ -37,7 +37,7 @@ fn run(mut driver: Driver) -> io::Result<()> {
             Next::Turn => continue,
             Next::End => return poll.registry().deregister(&mut SourceFd(&socket)),
             Next::Pause => thread::sleep(Duration::from_millis(10)),
-            Next::Sleep { .. } => match poll.poll(&mut events, None) {
+            Next::Sleep { at_most, .. } => match poll.poll(&mut events, at_most) {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
                 _ => {
                     for event in events.iter().filter(|event| event.token() == SESSION) {

@@ -304,7 +304,9 @@ impl Workers<'_> {
         if let Some((threads, waiting)) = &self.streams
             && agreed.takes_streams()
         {
-            let mut session = SharedSession::new(agreed, peer, *waiting, Arc::clone(threads))?;
+            let threads = Arc::clone(threads);
+            let mut session =
+                SharedSession::new(agreed, peer, *waiting, self.reply_timeout, threads)?;
             session.watch_exit(exit);
             if let Some(proof) = trusted {
                 session.trust(proof);

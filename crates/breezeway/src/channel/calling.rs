@@ -2,6 +2,7 @@
 
 use std::task::{Context, Poll, Waker};
 
+use breezeway_os::Deadline;
 use breezeway_shm::{Flags, Head, Kind};
 
 use super::outgoing::Outgoing;
@@ -70,7 +71,7 @@ impl State {
             let head =
                 Head { kind: Kind::Cancel, flags: Flags::NONE, stream: number, tag: 0, time: 0 };
             // An error has ended the session, as everybody else learns.
-            let _ = self.send_or_keep(head, Outgoing::message(&[]));
+            let _ = self.send_or_keep(head, Outgoing::message(&[]), Deadline::NEVER);
         }
     }
 

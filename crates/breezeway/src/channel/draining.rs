@@ -49,7 +49,8 @@ impl State {
         if !self.say_go_away() && !self.is_ended() {
             self.may_say_go_away = false;
             // An error has ended the session, as everybody else learns.
-            let _ = self.send_or_keep(Head::of_session(Kind::GoAway, 0), Outgoing::message(&[]));
+            let head = Head::of_session(Kind::GoAway, 0);
+            let _ = self.send_or_keep(head, Outgoing::message(&[]), Deadline::NEVER);
         }
     }
 
@@ -156,7 +157,7 @@ impl State {
         if let Err(error) = self.send_behind_replies(head, &mut outgoing) {
             let lacks_slots = matches!(error, SendError::Full { .. });
             let (head, body) = outgoing.into_owned(head);
-            self.outbox.push(head, body, lacks_slots);
+            self.outbox.push(head, body, lacks_slots, Deadline::NEVER);
         }
     }
 

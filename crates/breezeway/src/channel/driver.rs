@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::task::Waker;
+use std::time::Duration;
 
 use breezeway_os::spin::SpinBudget;
 use breezeway_os::{Peer, WaitPolicy, Waiting, clock, cpu};
@@ -25,14 +26,16 @@ pub enum Next {
     /// Take another turn: something came, or may come at once.
     Turn,
     /// Take another turn when the socket is readable, or writable if `writable`, or the waker was
-    /// woken.
+    /// woken, or so much time is over.
     Sleep {
         /// Whether to wait until the socket can be written as well.
         writable: bool,
+        /// The longest sleep, if there is one: a reply waits no longer, or nothing would tell of
+        /// room for one.
+        at_most: Option<Duration>,
     },
     /// This process is short of open files or memory, or the session closes and the other side
-    /// has not taken all that was sent, or nothing would tell of room for a reply: take another
-    /// turn in a while.
+    /// has not taken all that was sent: take another turn in a while.
     Pause,
     /// The session is over.
     End,
@@ -123,10 +126,8 @@ fn next_after(turn: Turn, state: &mut State, waker: &Waker) -> Next {
         Turn::Idle => state.set_driver(waker),
     }
     if state.prepare_sleep() {
-        if state.looks_for_room {
-            return Next::Pause;
-        }
-        Next::Sleep { writable: state.link.has_unwritten() }
+        let at_most = state.looks_again.time_left();
+        Next::Sleep { writable: state.link.has_unwritten(), at_most }
     } else if state.is_ended() {
         Next::End
     } else {

@@ -22,7 +22,7 @@ use crate::carrier::Carrier;
 use crate::error::{CallError, ConnectError, SessionError};
 use crate::handshake::{self, Agreed, HandshakeError};
 use crate::message::Message;
-use crate::options::SessionOptions;
+use crate::options::{ServerOptions, SessionOptions};
 use crate::protocol::{ErrorCode, Request};
 use crate::server::Unserved;
 
@@ -88,9 +88,10 @@ impl ServerChannel {
     pub(crate) fn accepted(
         agreed: Agreed,
         peer: Peer,
-        options: &SessionOptions,
+        options: &ServerOptions,
     ) -> Result<(Self, Driver), HandshakeError> {
-        let channel = Self::new(agreed, peer, options, Driving::Elsewhere);
+        let channel = Self::new(agreed, peer, &options.session, Driving::Elsewhere);
+        channel.handle.shared.with(|state| state.outbox.set_patience(options.reply_timeout));
         let driver = Driver::new(Arc::clone(&channel.handle.shared))?;
         Ok((channel, driver))
     }
@@ -433,11 +434,11 @@ impl IncomingCall {
         self.replied = true;
         match self.message.bytes().as_slice() {
             Some(bytes) => {
-                send(&self.shared, self.request, Flags::FIN, 0, Outgoing::message(bytes))
+                send(&self.shared, self.asked_until(), Flags::FIN, 0, Outgoing::message(bytes))
             }
             None => {
                 let bytes = self.message.to_vec();
-                send(&self.shared, self.request, Flags::FIN, 0, Outgoing::message(&bytes))
+                send(&self.shared, self.asked_until(), Flags::FIN, 0, Outgoing::message(&bytes))
             }
         };
     }
@@ -461,7 +462,11 @@ impl IncomingCall {
     /// Sends the reply; whether the session goes on.
     pub(super) fn send(&mut self, flags: Flags, tag: u32, outgoing: Outgoing<'_>) -> bool {
         self.replied = true;
-        send(&self.shared, self.request, flags, tag, outgoing)
+        send(&self.shared, self.asked_until(), flags, tag, outgoing)
+    }
+
+    fn asked_until(&self) -> (Request, Deadline) {
+        (self.request, self.deadline)
     }
 }
 
@@ -478,7 +483,13 @@ impl Drop for IncomingCall {
 }
 
 /// Sends a reply; whether the session goes on.
-fn send(shared: &Shared, request: Request, flags: Flags, tag: u32, outgoing: Outgoing<'_>) -> bool {
+fn send(
+    shared: &Shared,
+    (request, until): (Request, Deadline),
+    flags: Flags,
+    tag: u32,
+    outgoing: Outgoing<'_>,
+) -> bool {
     if request.one_way {
         return true;
     }
@@ -488,7 +499,7 @@ fn send(shared: &Shared, request: Request, flags: Flags, tag: u32, outgoing: Out
         state.discarded.extend(waiter);
         let sent = state
             .check_metadata(outgoing.metadata)
-            .and_then(|()| state.send_or_keep(head, outgoing));
+            .and_then(|()| state.send_or_keep(head, outgoing, until));
         if let Err(error) = sent
             && error.session_goes_on()
         {
@@ -502,10 +513,10 @@ fn send(shared: &Shared, request: Request, flags: Flags, tag: u32, outgoing: Out
             let flags = Flags::FIN.with(Flags::ERROR);
             let head = Head { flags, tag: code.number(), ..head };
             let reason = reason.as_bytes();
-            if state.send_or_keep(head, Outgoing::message(reason)).is_err() {
+            if state.send_or_keep(head, Outgoing::message(reason), Deadline::NEVER).is_err() {
                 // The beginning needs no memory. What is left can only be that the session is over.
                 let beginning = &reason[..reason.len().min(INLINE_MAX)];
-                let _ = state.send_or_keep(head, Outgoing::message(beginning));
+                let _ = state.send_or_keep(head, Outgoing::message(beginning), Deadline::NEVER);
             }
         }
         !state.is_ended()

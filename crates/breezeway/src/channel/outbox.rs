@@ -1,22 +1,72 @@
 //! Replies for which there was no room: they go out as soon as there is some, and nobody waits.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
-use breezeway_shm::{Head, SendError};
+use breezeway_os::Deadline;
+use breezeway_shm::layout::INLINE_MAX;
+use breezeway_shm::{Flags, Head, SendError};
 
 use crate::link::{Link, OwnedBody};
+use crate::protocol::ErrorCode;
+
+/// How long a reply waits for memory where nothing else was said.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Replies in the order in which they were made. The client's calls in flight bound their number:
-/// those whose reply waits here count.
+/// those whose reply waits here count. Their bytes are bounded by who asks for them before more
+/// calls are begun.
 /// They belong to different calls, so one that lacks memory holds up no other.
-#[derive(Default)]
 pub(super) struct Outbox {
-    replies: VecDeque<(Head, OwnedBody)>,
+    replies: VecDeque<Waiting>,
+    bytes: usize,
     /// Whether they lack slots, which all entries need.
     lacks_slots: bool,
+    /// When the first of them has waited for too long, or earlier.
+    until: Deadline,
+    /// How long one waits for memory.
+    patience: Duration,
+}
+
+/// A reply, or another entry, that waits.
+struct Waiting {
+    head: Head,
+    body: OwnedBody,
+    /// When it is no longer wanted.
+    until: Deadline,
+    /// Whether it waits for memory: for no longer than is allowed.
+    lacks_memory: bool,
+}
+
+impl Waiting {
+    /// A failed call needs a slot and no memory.
+    fn fail(&mut self, code: ErrorCode, reason: &str) {
+        let end = reason.floor_char_boundary(INLINE_MAX);
+        self.head.flags = Flags::FIN.with(Flags::ERROR);
+        self.head.tag = code.number();
+        self.body = OwnedBody::Private(reason.as_bytes()[..end].to_vec());
+        (self.until, self.lacks_memory) = (Deadline::NEVER, false);
+    }
+}
+
+impl Default for Outbox {
+    fn default() -> Self {
+        Self {
+            replies: VecDeque::new(),
+            bytes: 0,
+            lacks_slots: false,
+            until: Deadline::NEVER,
+            patience: PATIENCE,
+        }
+    }
 }
 
 impl Outbox {
+    /// From now on a reply waits for so long for memory.
+    pub(super) fn set_patience(&mut self, patience: Duration) {
+        self.patience = patience;
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.replies.is_empty()
     }
@@ -25,25 +75,50 @@ impl Outbox {
         self.replies.len()
     }
 
+    /// Bytes of what waits.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Whether what is sent next has to wait behind replies.
     pub(super) fn lacks_slots(&self) -> bool {
         self.lacks_slots
     }
 
-    pub(super) fn push(&mut self, head: Head, body: OwnedBody, lacks_slots: bool) {
-        self.lacks_slots |= lacks_slots;
-        self.replies.push_back((head, body));
+    /// When [`Self::send`] has something to do although there is no more room.
+    pub(super) fn until(&self) -> Deadline {
+        self.until
     }
 
-    /// Sends what there is room for. True if any went out.
+    /// Keeps an entry that nobody wants after `until`.
+    pub(super) fn push(
+        &mut self,
+        head: Head,
+        body: OwnedBody,
+        lacks_slots: bool,
+        mut until: Deadline,
+    ) {
+        self.lacks_slots |= lacks_slots;
+        self.bytes += body.len();
+        let lacks_memory = !lacks_slots;
+        if lacks_memory {
+            until = until.min(Deadline::after(self.patience));
+        }
+        self.until = self.until.min(until);
+        self.replies.push_back(Waiting { head, body, until, lacks_memory });
+    }
+
+    /// Sends what there is room for, and fails what has waited for too long. True if any went out.
     pub(super) fn send(&mut self, link: &mut Link) -> Result<bool, SendError> {
         let mut sent = false;
         let mut index = 0;
         self.lacks_slots = false;
-        while let Some((head, body)) = self.replies.get_mut(index) {
-            match link.send_owned(*head, body) {
+        while let Some(waiting) = self.replies.get_mut(index) {
+            let len = waiting.body.len();
+            match link.send_owned(waiting.head, &mut waiting.body) {
                 Ok(()) => {
                     sent = true;
+                    self.bytes -= len;
                     self.replies.remove(index);
                 }
                 Err(SendError::Full { .. }) => {
@@ -51,10 +126,34 @@ impl Outbox {
                     break;
                 }
                 // Of the peer's or of the kernel: another reply may need less.
-                Err(SendError::NoMemory { .. } | SendError::Segment(_)) => index += 1,
+                Err(error @ (SendError::NoMemory { .. } | SendError::Segment(_))) => {
+                    if !std::mem::replace(&mut waiting.lacks_memory, true) {
+                        waiting.until = waiting.until.min(Deadline::after(self.patience));
+                    }
+                    if waiting.until.has_passed() {
+                        waiting.fail(ErrorCode::NoMemory, &error.to_string());
+                        self.bytes = self.bytes - len + waiting.body.len();
+                    } else {
+                        index += 1;
+                    }
+                }
                 Err(error) => return Err(error),
             }
         }
+        self.fail_late_ones(index);
         Ok(sent)
+    }
+
+    /// Those from `first` on found no slot.
+    fn fail_late_ones(&mut self, first: usize) {
+        for waiting in self.replies.range_mut(first..) {
+            if waiting.until.has_passed() {
+                let len = waiting.body.len();
+                waiting.fail(ErrorCode::DeadlinePassed, "the reply found no room in time");
+                self.bytes = self.bytes - len + waiting.body.len();
+            }
+        }
+        self.until =
+            self.replies.iter().map(|waiting| waiting.until).min().unwrap_or(Deadline::NEVER);
     }
 }

@@ -190,10 +190,20 @@ impl State {
         }
     }
 
-    /// Takes the next arrival.
+    /// Takes the next arrival, unless as much as the cap waits to be sent.
     pub(super) fn arrival(&mut self) -> Option<Arrival> {
         self.end_drain();
-        self.connection.take_arrival()
+        if self.owes_too_much() { None } else { self.connection.take_arrival() }
+    }
+
+    /// Whether [`Self::arrival`] has something.
+    pub(super) fn has_arrival(&self) -> bool {
+        !self.connection.arrivals.is_empty() && !self.owes_too_much()
+    }
+
+    /// Whether nothing more is begun until replies were sent for which there was no room.
+    pub(super) fn owes_too_much(&self) -> bool {
+        self.outbox.bytes() >= self.link.cap()
     }
 
     /// A one-way message of so many bytes was served, or nobody will serve it.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use breezeway_os::Deadline;
 use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::{ForeignBytes, Head, SendError, Want};
 
@@ -64,11 +65,13 @@ impl State {
         self.check().err().unwrap_or(CallError::Ended)
     }
 
-    /// Sends an entry for which nobody waits, at the latest when there is room for it.
+    /// Sends an entry for which nobody waits, at the latest when there is room for it. A reply for
+    /// which there is none in time fails its call.
     pub(super) fn send_or_keep(
         &mut self,
         head: Head,
         mut outgoing: Outgoing<'_>,
+        until: Deadline,
     ) -> Result<(), CallError> {
         self.check()?;
         match self.send_behind_replies(head, &mut outgoing) {
@@ -79,7 +82,7 @@ impl State {
             Err(error @ (SendError::Full { .. } | SendError::NoMemory { until: Some(_), .. })) => {
                 let lacks_slots = matches!(error, SendError::Full { .. });
                 let (head, body) = outgoing.into_owned(head);
-                self.outbox.push(head, body, lacks_slots);
+                self.outbox.push(head, body, lacks_slots, until);
                 Ok(())
             }
             Err(error) => Err(self.failed(error)),

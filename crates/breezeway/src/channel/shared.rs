@@ -16,7 +16,6 @@ use super::state::{State, Turn};
 use super::stream_waiters::QuietStreams;
 use super::waiters::NOBODY;
 use crate::carrier::Carrier;
-use crate::deferred::RETRY;
 use crate::error::CallError;
 use crate::handshake::Agreed;
 use crate::link::Notice;
@@ -353,15 +352,11 @@ impl Shared {
             stage.sleeper.watch_room(state.link.socket(), SOCKET, awaits_room)?;
         }
         let asleep = state.prepare_sleep();
-        let looks_for_room = state.looks_for_room;
+        let deadline = deadline.min(state.looks_again);
         self.release(state);
         if !asleep {
             return Ok(());
         }
-        let deadline = match looks_for_room {
-            true => deadline.min(Deadline::after(RETRY)),
-            false => deadline,
-        };
         let mut notice = None;
         for wake in stage.sleeper.wait(deadline.time_left())? {
             if wake.token == SOCKET {

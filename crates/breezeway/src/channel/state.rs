@@ -6,9 +6,9 @@
 use std::sync::Arc;
 use std::task::{Context, Waker};
 
-use breezeway_os::clock;
 use breezeway_os::segment::SegmentError;
 use breezeway_os::spin::SpinBudget;
+use breezeway_os::{Deadline, clock};
 use breezeway_shm::{Flags, Head, Kind, SendError};
 
 use super::closing::Closing;
@@ -20,6 +20,7 @@ use super::stand_in::StandIn;
 use super::stream_waiters::{Registration, StreamWaiters};
 use super::waiters::Waiters;
 use crate::connection::{Connection, Control, MAX_ONE_WAY, Streams, Window};
+use crate::deferred::RETRY;
 use crate::error::CallError;
 use crate::handshake::Agreed;
 use crate::link::{Body, Link, LinkError, Notice};
@@ -87,8 +88,8 @@ pub(crate) struct State {
     pub(super) stand_in: StandIn,
     /// Whether whoever drives sleeps for room as well.
     room_is_awaited: bool,
-    /// Whether it sleeps for a moment only, as nothing tells it of room.
-    pub(super) looks_for_room: bool,
+    /// When it is to look again, though nothing tells it to.
+    pub(super) looks_again: Deadline,
     /// Whether something was published and the peer not yet woken for it.
     pub(super) unflushed: bool,
     /// Which of the threads that wait drives.
@@ -145,7 +146,7 @@ impl State {
             driver: None,
             stand_in: StandIn::default(),
             room_is_awaited: false,
-            looks_for_room: false,
+            looks_again: Deadline::NEVER,
             unflushed: false,
             leadership,
             spinning,
@@ -288,16 +289,24 @@ impl State {
         let waits = self.has_more_to_send();
         let has_room = waits && self.link.has_new_room()?;
         let mut sent = false;
-        if has_room {
+        if has_room || self.outbox.until().has_passed() {
             sent = self.send_outbox()?;
+        }
+        if has_room {
             self.due.append(&mut self.room_waiters);
         }
         Ok(self.send_controls()? | sent)
     }
 
     fn send_outbox(&mut self) -> Result<bool, CallError> {
+        let owed_too_much = self.owes_too_much();
         let sent = self.outbox.send(&mut self.link).map_err(CallError::from)?;
         self.unflushed |= sent;
+        if owed_too_much && !self.owes_too_much() {
+            self.due.append(&mut self.arrival_waiters);
+            // Who drives takes up what has come, in some drivers.
+            self.due.extend(self.driver.clone());
+        }
         Ok(sent)
     }
 
@@ -401,10 +410,11 @@ impl State {
             // Whoever takes one up wakes the driver; till then the socket has nothing for it. Room
             // cannot be announced, as it would be seen that more has come, so it is looked for.
             self.driver_is_awake = false;
-            self.looks_for_room = self.awaits_room();
+            let soon = || Deadline::after(RETRY);
+            self.looks_again = if self.awaits_room() { soon() } else { Deadline::NEVER };
             return true;
         }
-        self.looks_for_room = false;
+        self.looks_again = self.outbox.until();
         match self.try_prepare_sleep() {
             Ok(asleep) => {
                 self.driver_is_awake = !asleep;

@@ -6,6 +6,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::task::Waker;
+use std::time::Duration;
 
 use breezeway_os::{Deadline, Peer, TrustedPeer, Waiting};
 use rustix::io::dup;
@@ -39,8 +40,8 @@ pub(crate) struct WorkerDriver {
     /// Whether it has unwritten bytes, and whether its peer is gone, as of the last turn.
     has_unwritten: bool,
     is_closed: bool,
-    /// Whether its last sleep is to be a short one.
-    looks_for_room: bool,
+    /// Whether its last sleep is to end by itself.
+    looks_again: bool,
 }
 
 impl WorkerDriver {
@@ -48,20 +49,24 @@ impl WorkerDriver {
         agreed: Agreed,
         peer: Peer,
         waiting: Waiting,
+        reply_timeout: Duration,
     ) -> Result<Self, HandshakeError> {
         let channel = ServerChannel::waiting(agreed, peer, waiting, Driving::Elsewhere);
         let shared = &channel.handle.shared;
         // No turn: whether the peer is trusted with what it takes is said later.
         let socket = shared.with(|state| dup(state.link.socket()));
         let socket = socket.map_err(|_| HandshakeError::OpenFiles)?;
-        shared.with(|state| state.has_driver = true);
+        shared.with(|state| {
+            state.has_driver = true;
+            state.outbox.set_patience(reply_timeout);
+        });
         Ok(Self {
             channel,
             socket,
             noticed: None,
             has_unwritten: false,
             is_closed: false,
-            looks_for_room: false,
+            looks_again: false,
         })
     }
 
@@ -106,7 +111,7 @@ impl WorkerDriver {
             if turn == Turn::Idle {
                 state.link.note_cpu();
             }
-            let has_arrivals = !state.connection.arrivals.is_empty();
+            let has_arrivals = state.has_arrival();
             let shortage = if has_arrivals { None } else { state.shortage.take() };
             let (unwritten, closed) = (state.link.has_unwritten(), state.link.is_closed());
             (turn, has_arrivals, shortage, unwritten, closed)
@@ -156,20 +161,21 @@ impl WorkerDriver {
             // The socket is watched for room as of the last turn. A thread may have sent since, and
             // have woken nobody if the last sleep was for room.
             let asleep = state.turn() == Turn::Idle
-                && state.connection.arrivals.is_empty()
+                && !state.has_arrival()
                 && state.link.has_unwritten() == had_unwritten
                 && state.prepare_sleep();
             state.driver_is_awake = false;
-            (asleep, state.looks_for_room)
+            (asleep, state.looks_again != Deadline::NEVER)
         });
-        let (asleep, looks_for_room) = asleep.unwrap_or_default();
-        self.looks_for_room = looks_for_room;
+        let (asleep, looks_again) = asleep.unwrap_or_default();
+        self.looks_again = looks_again;
         asleep
     }
 
-    /// Whether it sleeps for a moment only, as nothing tells it of room for replies.
-    pub(crate) fn looks_for_room(&self) -> bool {
-        self.looks_for_room
+    /// Whether it sleeps for a moment only, as replies wait, for a limited time, or for room of
+    /// which nothing tells it.
+    pub(crate) fn looks_again(&self) -> bool {
+        self.looks_again
     }
 
     /// Reads what has come on the socket beside messages; false if somebody else had the session's
@@ -278,7 +284,7 @@ mod tests {
         let channel = Channel::negotiate(client, peer, carrier, &options, driving).unwrap();
         first(&channel);
         let agreed = accepting.join().unwrap();
-        (channel, WorkerDriver::new(agreed, server_peer, options.waiting()).unwrap())
+        (channel, WorkerDriver::new(agreed, server_peer, options.waiting(), PATIENCE).unwrap())
     }
 
     /// Takes turns until one finds nothing.

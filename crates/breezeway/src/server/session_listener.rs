@@ -116,7 +116,7 @@ impl SessionListener {
         tracing::debug!(?peer, "session started");
         let presence = options.hooks.start(SessionId::next(), &peer);
         let place = Arc::clone(&self.acceptor.destination.taken);
-        let (channel, driver) = ServerChannel::accepted(agreed, peer, &options.session)?;
+        let (channel, driver) = ServerChannel::accepted(agreed, peer, options)?;
         let channel = match trusted {
             Some(proof) => channel.trusting(proof),
             None => channel,

@@ -4,6 +4,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::task::{Wake, Waker};
+use std::time::Duration;
 
 use breezeway_os::{Deadline, Peer, TrustedPeer, Waiting};
 
@@ -66,12 +67,13 @@ impl SharedSession {
         agreed: Agreed,
         peer: Peer,
         waiting: Waiting,
+        reply_timeout: Duration,
         streams: Arc<StreamThreads>,
     ) -> Result<Self, HandshakeError> {
         Ok(Self {
             id: SessionId::next(),
             share: streams.share_of(&peer),
-            driver: WorkerDriver::new(agreed, peer, waiting)?,
+            driver: WorkerDriver::new(agreed, peer, waiting, reply_timeout)?,
             exit: None,
             orphan: Orphan::default(),
             call_worker: None,
@@ -203,7 +205,7 @@ impl SharedSession {
     }
 
     pub(super) fn has_waiting_replies(&self) -> bool {
-        self.driver.looks_for_room()
+        self.driver.looks_again()
     }
 
     pub(super) fn has_unwritten(&self) -> bool {

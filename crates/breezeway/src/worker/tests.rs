@@ -4,6 +4,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use breezeway_adversary::native::layout::{control, flag, kind};
 use breezeway_adversary::native::{Entry, Peer, Terms, frame};
@@ -420,7 +421,11 @@ fn shared_session(options: &SessionOptions) -> (SharedSession, crate::Channel) {
         let channel = crate::Channel::from_socket(client.into(), options).unwrap();
         let threads = Arc::new(crate::streaming::StreamThreads::new(1, |_, _| Ok(())));
         let agreed = serving.join().unwrap();
-        (SharedSession::new(agreed, peer, options.waiting(), threads).unwrap(), channel)
+        (
+            SharedSession::new(agreed, peer, options.waiting(), Duration::from_secs(1), threads)
+                .unwrap(),
+            channel,
+        )
     })
 }
 

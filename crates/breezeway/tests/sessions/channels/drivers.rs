@@ -84,7 +84,11 @@ fn a_rare_message_is_taken_in_one_turn_that_ends_in_the_sleep() {
             driven.sleep();
         }
         for _ in 0..EVIDENCE {
-            assert_eq!(driven.rarely(), Next::Sleep { writable: false }, "{policy:?}");
+            assert_eq!(
+                driven.rarely(),
+                Next::Sleep { writable: false, at_most: None },
+                "{policy:?}"
+            );
         }
     }
 }
