@@ -58,7 +58,7 @@ fn retry_in_shortage<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T,
         let outcome = call();
         made += 1;
         let is_short = matches!(outcome, Err(Errno::NOMEM | Errno::NOBUFS));
-        if !is_short || made >= TRIES && !may_pause() {
+        if !is_short || made >= TRIES + LATER_TRIES || made >= TRIES && !may_pause() {
             return outcome;
         }
         if made < TRIES {

@@ -110,6 +110,15 @@ impl Member {
     }
 }
 
+impl Drop for Member {
+    fn drop(&mut self) {
+        // Whoever drops it has a deadline, and what is unwritten then is a call that was given up.
+        if self.session.has_late_replies() {
+            self.session.leave_unwritten();
+        }
+    }
+}
+
 /// A session whose server owes replies that were given up.
 struct Late {
     member: Box<Member>,

@@ -67,6 +67,8 @@ pub struct Session {
     check_mask: u32,
     /// Whether a [`Reply`] is lent to the caller.
     reply_lent: bool,
+    /// Whether what the socket has not taken is still written when this is dropped.
+    lingers: bool,
 }
 
 impl Session {
@@ -118,6 +120,7 @@ impl Session {
             is_over: false,
             check_mask: agreed.max_in_flight as u32 / 2 - 1,
             reply_lent: false,
+            lingers: true,
         };
         Ok(match options.trust.ask(&session.peer) {
             Some(proof) => session.trusting(proof),
@@ -361,6 +364,11 @@ impl Session {
         (self.going_away, self.is_over) = (true, true);
     }
 
+    /// What the socket has not taken when this is dropped is lost.
+    pub(crate) fn leave_unwritten(&mut self) {
+        self.lingers = false;
+    }
+
     #[inline(always)]
     fn may_call(&mut self) -> Result<(), CallError> {
         self.may_begin()?;
@@ -394,7 +402,7 @@ impl Drop for Session {
         }
         // What a socket has not taken yet is still served.
         let until = Deadline::after(LINGER);
-        if self.link.has_unwritten() {
+        if self.link.has_unwritten() && self.lingers {
             let _ = self.link.flush(until);
         }
         // A full ring or a dead peer: the end of file says the same, less politely.

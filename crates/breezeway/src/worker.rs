@@ -650,8 +650,9 @@ impl Worker {
                 if slot.session.has_waiting_replies() {
                     self.paused.push(token);
                     self.resume = self.resume.min(Deadline::after(SHORTAGE_PAUSE));
+                } else {
+                    self.put_away(token);
                 }
-                self.put_away(token);
                 true
             }
             Ok(false) => false,

@@ -35,11 +35,10 @@ impl State {
 
     /// The session ends in order, as far as that needs no waiting.
     pub(super) fn close_at_once(&mut self) {
-        if self.is_ended() {
-            return;
+        if !self.is_ended() {
+            self.finish(CallError::Ended);
+            self.closing = Some(Closing { until: Deadline::after(LINGER), has_said_so: false });
         }
-        self.finish(CallError::Ended);
-        self.closing = Some(Closing { until: Deadline::after(LINGER), has_said_so: false });
         if self.turn() == Turn::Closing {
             self.end_closing();
         }
@@ -55,15 +54,32 @@ impl State {
     /// Waits until a session that closes is over.
     fn linger(&mut self) {
         while let Some(Closing { until, .. }) = self.closing {
-            let waited = if self.outbox.is_empty() {
-                self.link.flush(until).is_ok()
-            } else {
-                self.link.wait_for_room(until).is_ok()
-            };
-            if self.turn() == Turn::Closing && !waited {
+            let has_room = self.wait_to_say_more(until);
+            if self.turn() == Turn::Closing && !has_room {
                 self.end_closing();
             }
         }
+    }
+
+    /// Waits for what a session that closes still sends, until the deadline; whether something is
+    /// left then.
+    pub(super) fn linger_until(&mut self, deadline: Deadline) -> bool {
+        // The turn finds out what has come of it.
+        self.wait_to_say_more(deadline);
+        self.turn() == Turn::Closing
+    }
+
+    fn wait_to_say_more(&mut self, until: Deadline) -> bool {
+        if self.outbox.is_empty() {
+            self.link.flush(until).is_ok()
+        } else {
+            self.link.wait_for_room(until).is_ok()
+        }
+    }
+
+    /// Whether a session that is over here still has something to send.
+    pub(super) fn is_closing(&self) -> bool {
+        self.closing.is_some()
     }
 
     /// A turn of a session that is over here.

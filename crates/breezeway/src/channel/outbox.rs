@@ -157,3 +157,6 @@ impl Outbox {
             self.replies.iter().map(|waiting| waiting.until).min().unwrap_or(Deadline::NEVER);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -201,9 +201,10 @@ impl State {
         !self.connection.arrivals.is_empty() && !self.owes_too_much()
     }
 
-    /// Whether nothing more is begun until replies were sent for which there was no room.
+    /// Whether nothing more is begun until replies were sent for which there was no room. Of a
+    /// session that is over none will be, and what was committed is served.
     pub(super) fn owes_too_much(&self) -> bool {
-        self.outbox.bytes() >= self.link.cap()
+        self.outbox.bytes() >= self.link.cap() && !self.is_ended()
     }
 
     /// A one-way message of so many bytes was served, or nobody will serve it.

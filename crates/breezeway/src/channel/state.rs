@@ -410,6 +410,7 @@ impl State {
             // Whoever takes one up wakes the driver; till then the socket has nothing for it. Room
             // cannot be announced, as it would be seen that more has come, so it is looked for.
             self.driver_is_awake = false;
+            self.room_is_awaited = false;
             let soon = || Deadline::after(RETRY);
             self.looks_again = if self.awaits_room() { soon() } else { Deadline::NEVER };
             return true;

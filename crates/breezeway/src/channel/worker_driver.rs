@@ -11,6 +11,7 @@ use std::time::Duration;
 use breezeway_os::{Deadline, Peer, TrustedPeer, Waiting};
 use rustix::io::dup;
 
+use super::draining::Draining;
 use super::shared::Shared;
 use super::state::{State, Turn};
 use super::{Driving, Incoming, ServerChannel};
@@ -193,9 +194,24 @@ impl WorkerDriver {
 
     /// Writes what the socket has not taken, until the deadline; true if that was too early.
     pub(crate) fn flush(&mut self, deadline: Deadline) -> bool {
-        let flushed = self.shared().with(|state| state.link.flush(deadline));
-        self.has_unwritten = matches!(flushed, Err(WaitFailure::DeadlinePassed));
+        self.has_unwritten = self.shared().with(|state| match state.is_closing() {
+            true => state.linger_until(deadline),
+            false => matches!(state.link.flush(deadline), Err(WaitFailure::DeadlinePassed)),
+        });
         self.has_unwritten
+    }
+
+    /// Ends the session in order, as far as that needs no waiting; what is left is to be flushed.
+    pub(crate) fn say_shutdown(&mut self) {
+        self.has_unwritten = self.shared().with(|state| {
+            state.close();
+            state.is_closing()
+        });
+    }
+
+    /// What was not begun is not begun any more: the turns that follow say so.
+    pub(crate) fn begin_nothing(&self) {
+        self.shared().with(|state| state.draining = Draining::Over);
     }
 
     /// Whether the client is gone.
@@ -249,7 +265,10 @@ impl Drop for WorkerDriver {
 
 #[cfg(test)]
 mod tests {
+    use std::future::Future;
     use std::os::unix::net::UnixStream;
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
     use std::thread;
     use std::time::Instant;
 
@@ -338,5 +357,52 @@ mod tests {
         assert!(driver.has_unwritten() && driver.prepare_sleep(), "it sleeps for room again");
         empty(&mut driver, &mut client, sent);
         assert!(!driver.has_unwritten() && driver.prepare_sleep(), "it sleeps for the client");
+    }
+
+    #[test]
+    fn the_farewell_is_written_behind_replies_that_fill_the_socket() {
+        const CALLS: usize = 8;
+        let (channel, mut driver) = session();
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut calls = Vec::new();
+        for _ in 0..CALLS {
+            match channel.poll_start_call(&mut cx, 0, None, b"x", None) {
+                Poll::Ready(call) => calls.push(call.unwrap()),
+                Poll::Pending => panic!("there is room for it"),
+            }
+        }
+        take_turns(&mut driver);
+        while let Some(Incoming::Call(call)) = driver.accept() {
+            call.reply(&[7; 400_000]);
+        }
+        // Nothing is read before the farewell.
+        driver.say_shutdown();
+        assert!(driver.has_unwritten(), "the socket takes everything");
+        thread::scope(|scope| {
+            let reading = scope.spawn(|| {
+                let began = Instant::now();
+                let mut cx = Context::from_waker(Waker::noop());
+                for call in &mut calls {
+                    let reply = loop {
+                        // Takes a turn.
+                        channel.is_going_away();
+                        if let Poll::Ready(reply) = Pin::new(&mut *call).poll(&mut cx) {
+                            break reply;
+                        }
+                        assert!(began.elapsed() < PATIENCE, "no reply");
+                    };
+                    assert_eq!(reply.unwrap().to_vec().len(), 400_000);
+                }
+                while !channel.is_ended() {
+                    channel.is_going_away();
+                    assert!(began.elapsed() < PATIENCE, "it does not end");
+                }
+            });
+            while driver.flush(Deadline::after(std::time::Duration::from_millis(5))) {}
+            drop(driver);
+            reading.join().unwrap();
+        });
+        let end = channel.handle.shared.with(|state| state.end.clone()).unwrap();
+        assert!(matches!(*end, crate::error::CallError::Closed), "{end}");
     }
 }

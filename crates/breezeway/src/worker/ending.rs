@@ -71,8 +71,9 @@ impl Worker {
             if let Some(slot) = &mut self.slots[token]
                 && slot.session.has_unwritten()
             {
-                slot.session.flush(Deadline::after(DRAIN_TURN).min(end));
-                any_flushed = true;
+                let has_waited = slot.session.flush(Deadline::after(DRAIN_TURN).min(end));
+                // One that takes nothing before it is read from gives no time either.
+                any_flushed |= has_waited || !slot.session.has_unwritten();
             }
         }
         if !any_flushed && !tokens.is_empty() {

@@ -231,11 +231,11 @@ impl Session {
         }
     }
 
-    /// Says that the session is over, where that is not done by what ends it.
+    /// Says that the session is over, behind all replies.
     pub(super) fn say_shutdown(&mut self) {
         match self {
             Plain(session) => session.say_shutdown(),
-            Shared(_) => {}
+            Shared(session) => session.say_shutdown(),
         }
     }
 

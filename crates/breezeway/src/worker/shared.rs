@@ -18,8 +18,7 @@ use crate::handshake::{Agreed, HandshakeError};
 use crate::link::Notice;
 use crate::offload;
 use crate::presence::SessionId;
-use crate::protocol::ErrorCode;
-use crate::served::{NOT_BEGUN, Orphan, Progress, is_gone};
+use crate::served::{Orphan, Progress, is_gone};
 use crate::server::Unserved;
 use crate::slice::Slice;
 use crate::streaming::{Share, StreamThreads};
@@ -149,7 +148,10 @@ impl SharedSession {
             has_arrivals = slice.goes_on_after(self.serve(incoming, handler));
         }
         match attended {
-            Attended::Ended if served == 0 => self.driver.error().map_or(Ok(Progress::Closed), Err),
+            // Where somebody else has the lock there is still something to accept.
+            Attended::Ended if served == 0 && !has_arrivals => {
+                self.driver.error().map_or(Ok(Progress::Closed), Err)
+            }
             _ => Ok(Progress::Served(served)),
         }
     }
@@ -226,46 +228,33 @@ impl SharedSession {
         self.driver.locked()
     }
 
+    /// Says that the session is over, behind all replies: what the socket does not take at once is
+    /// [flushed](Self::flush).
+    pub(super) fn say_shutdown(&mut self) {
+        self.driver.say_shutdown();
+    }
+
     /// Tells the calls and streams that were not begun that they will not be, and counts what else
-    /// is left: what is being served as one call.
+    /// is left.
     pub(super) fn refuse_the_rest(&mut self) -> Unserved {
-        let mut rest =
-            Unserved { calls_cut: usize::from(self.driver.is_in_use()), ..Unserved::default() };
+        self.driver.begin_nothing();
+        let mut undone = self.driver.channel().unserved();
         // A client that asks for more meanwhile, without end, keeps nobody.
         let mut left = self.driver.max_pending();
         while left > 0 {
-            left -= 1;
             match self.driver.turn(1) {
                 // The worker ends, so it may wait.
                 Ok((Attended::Busy, _)) => self.driver.wait_for_lock(),
-                Ok((Attended::Worked, _) | (_, true)) => {
-                    let refused = self.refuse_arrivals(&mut rest);
-                    left = left.saturating_sub(refused);
-                    if refused == 0 {
-                        self.driver.wait_for_lock();
-                    }
-                }
+                Ok((Attended::Worked, _)) => {}
                 // An error ends the session, which ends anyway.
-                Ok((Attended::Idle | Attended::Ended, false)) | Err(_) => break,
+                Ok((Attended::Idle | Attended::Ended, _)) | Err(_) => break,
             }
+            let now = self.driver.channel().unserved();
+            let refused =
+                now.calls_refused - undone.calls_refused + now.messages_lost - undone.messages_lost;
+            left = left.saturating_sub(refused.max(1));
+            undone = now;
         }
-        rest
-    }
-
-    /// Tells what has come and was not begun that it will not be; gives how much that was.
-    fn refuse_arrivals(&self, rest: &mut Unserved) -> usize {
-        let mut refused = 0;
-        while let Some(incoming) = self.driver.accept() {
-            refused += 1;
-            match incoming {
-                Incoming::Call(call) if call.is_one_way() => rest.messages_lost += 1,
-                Incoming::Call(call) => {
-                    rest.calls_refused += 1;
-                    call.fail(ErrorCode::Refused, NOT_BEGUN);
-                }
-                Incoming::Stream(_, stream) => stream.reset(ErrorCode::Refused),
-            }
-        }
-        refused
+        self.driver.channel().unserved()
     }
 }

@@ -592,3 +592,33 @@ fn sessions_that_stay_active_take_no_lock() {
     assert!(worker.arm(0));
     assert_eq!(sync::locks() - before, 1, "the count counts");
 }
+
+#[test]
+fn a_session_whose_replies_wait_is_looked_at_again_where_another_worker_could_take_it() {
+    const PART: usize = 64 << 10;
+    let options = SessionOptions::new().wait(WaitPolicy::Park).cap(4 * PART as u64);
+    let (_guard, mut slow, _free) = guarded(&options);
+    let (session, channel) = shared_session(&options);
+    slow.start(session);
+    let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+    let mut calls = Vec::new();
+    for _ in 0..8 {
+        match channel.poll_start_call(&mut cx, 0, None, b"x", None) {
+            std::task::Poll::Ready(call) => calls.push(call.unwrap()),
+            std::task::Poll::Pending => panic!("there is room for it"),
+        }
+    }
+    let handler = |call: Call<'_>| call.reply(&[7; PART]);
+    let end = Deadline::after(Duration::from_secs(10));
+    while !slow.arm(0) {
+        slow.step(&handler).unwrap();
+        assert!(!end.has_passed(), "it is never idle");
+    }
+    assert!(slow.slots[0].is_some(), "nobody looks at it again");
+    slow.resume = Deadline::after(Duration::ZERO);
+    while slow.active.is_empty() {
+        slow.resume_paused();
+        assert!(!end.has_passed(), "it is not looked at");
+    }
+    drop(calls);
+}

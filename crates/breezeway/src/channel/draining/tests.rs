@@ -37,7 +37,10 @@ fn sockets(carrier: Carrier) -> (OwnedFd, OwnedFd) {
     (one.into(), other.into())
 }
 
-fn pair(carrier: Carrier, options: &SessionOptions) -> (Channel, ServerChannel) {
+pub(in crate::channel) fn pair(
+    carrier: Carrier,
+    options: &SessionOptions,
+) -> (Channel, ServerChannel) {
     let (client, server) = sockets(carrier);
     let options = &options.clone().handshake_timeout(PATIENCE);
     let accepting = thread::spawn({
@@ -61,7 +64,7 @@ fn on_every_carrier(test: impl Fn(Channel, ServerChannel)) {
 }
 
 /// Commits a call whose reply nobody waits for yet.
-fn start(channel: &Channel, request: &[u8]) -> PendingCall {
+pub(in crate::channel) fn start(channel: &Channel, request: &[u8]) -> PendingCall {
     let mut cx = Context::from_waker(Waker::noop());
     match channel.poll_start_call(&mut cx, 0, None, request, None) {
         Poll::Ready(Ok(call)) => call,

@@ -1,0 +1,215 @@
+//! Replies that find no room, turn by turn.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use breezeway_adversary::socket::PATIENCE;
+
+use crate::carrier::Carrier;
+use crate::channel::draining::tests::{pair, start};
+use crate::channel::state::State;
+use crate::channel::{Channel, Incoming, IncomingCall, PendingCall, ServerChannel};
+use crate::error::CallError;
+use crate::message::Message;
+use crate::options::SessionOptions;
+use crate::protocol::ErrorCode;
+
+const CAP: usize = 256 << 10;
+const PART: usize = 64 << 10;
+const LONG: Duration = Duration::from_secs(3600);
+/// More than find room.
+const CALLS: usize = 64;
+
+/// A session on which replies wait for memory for so long.
+fn session(carrier: Carrier, patience: Duration) -> (Channel, ServerChannel) {
+    let (channel, server) = pair(carrier, &SessionOptions::new().cap(CAP as u64));
+    server.handle.shared.with(|state| state.outbox.set_patience(patience));
+    (channel, server)
+}
+
+/// Takes up a call, if one is given out.
+fn accept(server: &ServerChannel) -> Option<IncomingCall> {
+    server.handle.shared.turn(|_, _| ());
+    match server.try_accept() {
+        Some(Incoming::Call(call)) => Some(call),
+        Some(Incoming::Stream(..)) => panic!("no stream was opened"),
+        None => None,
+    }
+}
+
+/// Replies to what is given out; gives how many calls that were.
+fn serve(server: &ServerChannel) -> usize {
+    std::iter::from_fn(|| accept(server).map(|call| call.reply(&[7; PART]))).count()
+}
+
+fn owed(server: &ServerChannel) -> usize {
+    server.handle.shared.with(|state| state.outbox.bytes())
+}
+
+/// What has come of a call, if it is over.
+fn poll(channel: &Channel, call: &mut PendingCall) -> Option<Result<Message, CallError>> {
+    channel.handle.shared.turn(|_, _| ());
+    match Pin::new(call).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(outcome) => Some(outcome),
+        Poll::Pending => None,
+    }
+}
+
+#[test]
+fn while_as_much_as_the_cap_waits_no_further_call_is_begun() {
+    for carrier in [Carrier::Shm, Carrier::Unix] {
+        let (channel, server) = session(carrier, LONG);
+        let calls: Vec<_> = (0..CALLS).map(|_| start(&channel, b"x")).collect();
+        let begun = serve(&server);
+        assert!(begun < CALLS, "{carrier}: all were begun");
+        let most = server.cap() + PART;
+        assert!((most - PART..most).contains(&owed(&server)), "{carrier}: {}", owed(&server));
+        assert_eq!(serve(&server), 0, "{carrier}: another one was begun");
+        // Each reply that is taken makes room for more.
+        let began = Instant::now();
+        let mut served = begun;
+        for mut call in calls {
+            let reply = loop {
+                served += serve(&server);
+                assert!(owed(&server) < most);
+                if let Some(reply) = poll(&channel, &mut call) {
+                    break reply;
+                }
+                assert!(began.elapsed() < PATIENCE, "{carrier}: {served} were served");
+                thread::yield_now();
+            };
+            assert!(reply.unwrap().to_vec() == [7; PART], "{carrier}");
+        }
+        assert_eq!((served, owed(&server)), (CALLS, 0), "{carrier}");
+    }
+}
+
+#[test]
+fn a_reply_that_waits_for_memory_for_too_long_fails_its_call_and_no_other() {
+    let (channel, server) = session(Carrier::Shm, Duration::ZERO);
+    let mut calls: Vec<_> = (0..8).map(|_| start(&channel, b"x")).collect();
+    assert!(serve(&server) > 0);
+    let (mut kept, mut failed) = (Vec::new(), 0);
+    while let Some(mut call) = calls.pop() {
+        serve(&server);
+        match poll(&channel, &mut call) {
+            Some(Ok(reply)) => kept.push(reply),
+            Some(Err(CallError::Failed { code: ErrorCode::NoMemory, reason, .. })) => {
+                assert!(reason.contains("no payload memory for 65536 bytes"), "{reason}");
+                failed += 1;
+            }
+            Some(Err(error)) => panic!("{error}"),
+            None => calls.insert(0, call),
+        }
+    }
+    assert!(!kept.is_empty() && failed > 0, "{} were kept, {failed} failed", kept.len());
+    assert_eq!(owed(&server), 0);
+    kept.clear();
+    let mut call = start(&channel, b"x");
+    serve(&server);
+    assert!(poll(&channel, &mut call).unwrap().unwrap().to_vec() == [7; PART]);
+}
+
+#[test]
+fn a_reply_that_finds_no_room_waits_no_longer_than_its_caller() {
+    for carrier in [Carrier::Shm, Carrier::Unix] {
+        let (channel, server) = session(carrier, LONG);
+        let mut cx = Context::from_waker(Waker::noop());
+        let soon = Some(Duration::from_millis(5));
+        for _ in 0..CALLS {
+            match channel.poll_start_call(&mut cx, 0, None, b"x", soon) {
+                // As one does that was killed: nobody takes the reply, or says so.
+                Poll::Ready(Ok(call)) => std::mem::forget(call),
+                _ => panic!("there is room for it"),
+            }
+        }
+        serve(&server);
+        let began = Instant::now();
+        while owed(&server) > CALLS * 128 {
+            serve(&server);
+            assert!(began.elapsed() < PATIENCE, "{carrier}: {} are kept", owed(&server));
+            thread::yield_now();
+        }
+    }
+}
+
+#[test]
+fn whoever_drives_sleeps_no_longer_than_a_reply_may_wait() {
+    let (channel, server) = session(Carrier::Shm, Duration::from_secs(60));
+    let sleep = || {
+        let (asleep, left) = server.handle.shared.turn(|state, _| {
+            let asleep = state.prepare_sleep();
+            state.driver_is_awake = true;
+            (asleep, state.looks_again.time_left())
+        });
+        assert!(asleep, "there is something to do");
+        left
+    };
+    assert_eq!(sleep(), None, "nothing was asked");
+    let calls: Vec<_> = (0..8).map(|_| start(&channel, b"x")).collect();
+    assert!(serve(&server) > 0);
+    let left = sleep();
+    assert!(left.is_some_and(|left| left <= Duration::from_secs(60)), "{left:?}");
+    drop(calls);
+}
+
+#[test]
+fn what_a_client_has_asked_for_before_its_end_is_served_though_much_waits() {
+    let (channel, server) = session(Carrier::Shm, LONG);
+    let calls: Vec<_> = (0..CALLS).map(|_| start(&channel, b"x")).collect();
+    let begun = serve(&server);
+    assert!(begun < CALLS, "all were begun");
+    channel.handle.shared.with(State::close);
+    assert_eq!(serve(&server), CALLS - begun);
+    drop(calls);
+}
+
+/// Counts how often it is woken.
+#[derive(Default)]
+struct Woken(AtomicUsize);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn whoever_drives_a_flooded_session_is_woken_to_write_a_reply() {
+    const LARGE: usize = 4 << 20;
+    let (channel, server) = pair(Carrier::Unix, &SessionOptions::new().max_streams(0));
+    let woken = Arc::new(Woken::default());
+    server.handle.shared.with(|state| state.set_driver(&Waker::from(Arc::clone(&woken))));
+    let sleep = || {
+        let asleep = server.handle.shared.turn(|state, _| state.prepare_sleep());
+        server.handle.shared.with(|state| state.driver_is_awake = false);
+        asleep
+    };
+    let [mut first, _second] = [start(&channel, b"x"), start(&channel, b"x")];
+    let [first_call, second_call] = [accept(&server).unwrap(), accept(&server).unwrap()];
+    // The driver sleeps until the socket has room.
+    first_call.reply(&[7; LARGE]);
+    assert!(sleep());
+    while poll(&channel, &mut first).is_none() {
+        server.handle.shared.turn(|_, _| ());
+    }
+    // Then it sleeps until one of these was served.
+    let mut cx = Context::from_waker(Waker::noop());
+    for _ in 0..2_000 {
+        assert!(matches!(channel.poll_post(&mut cx, 0, b"x"), Poll::Ready(Ok(()))));
+    }
+    let began = Instant::now();
+    while !server.handle.shared.turn(|state, _| state.is_flooded()) {
+        channel.handle.shared.turn(|_, _| ());
+        assert!(began.elapsed() < PATIENCE, "it is not flooded");
+    }
+    assert!(sleep());
+    let before = woken.0.load(Ordering::Relaxed);
+    second_call.reply(&[7; LARGE]);
+    assert!(woken.0.load(Ordering::Relaxed) > before, "nobody watches the socket for room");
+}
