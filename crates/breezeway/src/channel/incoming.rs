@@ -91,7 +91,7 @@ impl ServerChannel {
         options: &ServerOptions,
     ) -> Result<(Self, Driver), HandshakeError> {
         let channel = Self::new(agreed, peer, &options.session, Driving::Elsewhere);
-        channel.handle.shared.with(|state| state.outbox.set_patience(options.reply_timeout));
+        let channel = channel.reply_timeout(options.reply_timeout);
         let driver = Driver::new(Arc::clone(&channel.handle.shared))?;
         Ok((channel, driver))
     }
@@ -109,6 +109,13 @@ impl ServerChannel {
     /// From now on messages are given as slices, without a copy.
     pub fn trusting(self, proof: TrustedPeer) -> Self {
         self.handle.shared.with(|state| state.link.trust(proof));
+        self
+    }
+
+    /// From now on a reply waits for so long for payload memory before its call fails, and no
+    /// longer than the client itself: see [`ServerOptions::reply_timeout`]. Default 1 s.
+    pub fn reply_timeout(self, timeout: Duration) -> Self {
+        self.handle.shared.with(|state| state.outbox.set_patience(timeout));
         self
     }
 

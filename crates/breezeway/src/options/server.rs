@@ -118,8 +118,7 @@ impl ServerOptions {
     }
 
     /// How long a reply waits for payload memory, which its client has to release, before the call
-    /// fails, 0 s to 1 h; shorter if the client itself waits no longer. Default 1 s, which is also
-    /// how long one of a [`ServerChannel`](crate::ServerChannel) without a server waits.
+    /// fails, 0 s to 1 h; shorter if the client itself waits no longer. Default 1 s.
     pub fn reply_timeout(mut self, timeout: Duration) -> Self {
         self.reply_timeout = timeout;
         self

@@ -162,7 +162,7 @@ fn a_reply_that_lacks_memory_holds_up_no_other() {
     every_policy(|options| {
         let (channel, server) = pair(&options.clone().cap(64 << 10));
         let serving = serve(
-            server,
+            server.reply_timeout(Duration::from_secs(3600)),
             |call| {
                 let len = call.request().u64_le_at(0).unwrap();
                 call.reply(&vec![7; len as usize]);
