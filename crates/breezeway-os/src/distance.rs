@@ -61,6 +61,14 @@ impl Distance {
         self.streams_by(&FOUND)
     }
 
+    /// Whether the peer is where that is known to be better: not as long as it is tried, when
+    /// [`streams`](Self::streams) changes with each run of a few payloads.
+    #[inline]
+    #[must_use]
+    pub fn is_far(&self) -> bool {
+        self.is_far_by(&FOUND)
+    }
+
     /// Notes that a large payload of `len` bytes is about to be filled. Now and then this times
     /// `load`, of a word of its progress that the peer writes with each message.
     pub fn sample<T>(&mut self, len: usize, load: impl FnOnce() -> T) {
@@ -77,8 +85,11 @@ impl Distance {
     }
 
     fn streams_by(&self, found: &Evidence) -> bool {
-        self.not_near.says_so()
-            && (self.far.says_so() || found.verdict().unwrap_or(self.trial.streams()))
+        self.is_far_by(found) || self.is_in_doubt(found) && self.trial.streams()
+    }
+
+    fn is_far_by(&self, found: &Evidence) -> bool {
+        self.not_near.says_so() && (self.far.says_so() || found.verdict() == Some(true))
     }
 
     fn is_in_doubt(&self, found: &Evidence) -> bool {
@@ -120,6 +131,21 @@ mod tests {
         let found = Evidence::new();
         assert!(after(&[400, 10, 20, 30], &found));
         assert!(!after(&[5_000, 1_000_000], &found));
+    }
+
+    #[test]
+    fn a_peer_is_not_far_while_both_ways_are_tried() {
+        let (found, mut distance) = (Evidence::new(), Distance::default());
+        (0..2).for_each(|_| distance.learn(Duration::from_nanos(150), &found));
+        let mut ways = [false; 2];
+        for now in 0..10_000 {
+            distance.trial.count(64 << 10, now, &found);
+            ways[usize::from(distance.streams_by(&found))] = true;
+            assert!(!distance.is_far_by(&found));
+        }
+        assert_eq!(ways, [true; 2]);
+        (0..3).for_each(|_| distance.learn(Duration::from_nanos(400), &found));
+        assert!(distance.is_far_by(&found));
     }
 
     #[test]

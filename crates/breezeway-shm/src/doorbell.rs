@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
+use rustix::net::{RecvFlags, SendFlags, Shutdown, send, shutdown};
 use thiserror::Error;
 
 use crate::violation::Violation;
@@ -185,7 +185,7 @@ impl Doorbell {
                 break;
             }
         }
-        self.consume()
+        self.consume().map(drop)
     }
 
     /// Whether no other segment is received before one of those that came is announced.
@@ -297,7 +297,12 @@ impl Doorbell {
         if received.descriptors > 0 || !self.has_peek_offset {
             // As long as a descriptor lies in the socket it is open, and counts against its sender.
             // Closing it there does not block, as it was received.
-            self.consume()?;
+            let came_along = self.consume()?;
+            if received.bytes == READ && !came_along {
+                // A peek that fills its room gives those of the message behind, where they still
+                // are.
+                descriptors.clear();
+            }
         }
         self.judge(&bytes[..received.bytes], descriptors)?;
         Ok(Read::Bytes)
@@ -330,20 +335,19 @@ impl Doorbell {
     }
 
     fn consume_many(&mut self) -> Result<(), SocketError> {
-        if self.peeked < MAX_PEEKED { Ok(()) } else { self.consume() }
+        if self.peeked < MAX_PEEKED { Ok(()) } else { self.consume().map(drop) }
     }
 
-    /// Takes from the socket what was peeked at.
-    fn consume(&mut self) -> Result<(), SocketError> {
-        let mut bytes = [0; READ];
+    /// Takes from the socket what was peeked at; whether descriptors came with that.
+    fn consume(&mut self) -> Result<bool, SocketError> {
+        let (mut bytes, mut had_descriptors) = ([0; READ], false);
         while self.peeked > 0 {
-            let room = &mut bytes[..self.peeked.min(READ)];
-            match shortage::retry(|| recv(self.socket(), &mut *room, RecvFlags::DONTWAIT)) {
-                // Others who hold this socket, a forked child for one, have read what is not
-                // theirs.
-                Ok((_, 0)) | Err(Errno::AGAIN) => self.peeked = 0,
-                Ok((_, len)) => self.peeked -= len,
-                Err(Errno::INTR) => {}
+            let len = self.peeked.min(READ);
+            match shortage::retry(|| scm::consume(self.socket(), &mut bytes[..len])) {
+                Ok(had) => {
+                    had_descriptors |= had;
+                    self.peeked -= len;
+                }
                 Err(Errno::CONNRESET) => {
                     self.closed = true;
                     self.peeked = 0;
@@ -351,7 +355,7 @@ impl Doorbell {
                 Err(errno) => return Err(errno.into()),
             }
         }
-        Ok(())
+        Ok(had_descriptors)
     }
 
     /// The next segment in order, read from the socket if need be, also after the peer's end. It
@@ -486,6 +490,19 @@ mod tests {
         ));
         let left = ioctl_fionread(&hearing).unwrap() as usize;
         assert!(left >= sent - MAX_READS * READ, "{left} of {sent} bytes are left");
+    }
+
+    #[test]
+    fn a_segment_behind_as_many_doorbells_as_are_read_at_once_is_none_of_theirs() {
+        for doorbells in READ - 1..READ + 2 {
+            let (ringing, mut hearing) = pair();
+            send(&ringing, &vec![DOORBELL; doorbells], SendFlags::DONTWAIT).unwrap();
+            send_segments(&ringing, 1);
+            ringing.bell.ring().unwrap();
+            hearing.drain().unwrap();
+            take(&mut hearing).unwrap();
+            assert_eq!(ioctl_fionread(&hearing).unwrap(), 0);
+        }
     }
 
     #[test]

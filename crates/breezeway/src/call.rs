@@ -564,7 +564,8 @@ impl<'c> Space<'c> {
 }
 
 impl<'c> ReplySpace<'c> {
-    /// Its bytes. They hold whatever this session wrote there before, or zeros.
+    /// Its bytes. They hold whatever this session wrote there before, or zeros; over a socket also
+    /// what it has received.
     #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         self.filling().into_bytes()

@@ -115,7 +115,7 @@ impl Endpoint {
         };
         if len >= STREAM_FROM {
             self.distance.sample(len, || self.peer.load(CONSUMED_AT));
-            self.lender.segments.set_far(self.distance.streams());
+            self.lender.segments.set_far(self.distance.is_far());
         }
         if len <= PREFETCHED_UP_TO {
             claim_lines(self.lender.bytes_mut(&loan));

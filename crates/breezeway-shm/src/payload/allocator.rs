@@ -177,8 +177,14 @@ mod tests {
         }
 
         fn take(&mut self, len: usize) -> Option<usize> {
+            self.take_within(0, self.0.len() * GRANULE, len)
+        }
+
+        fn take_within(&mut self, from: usize, end: usize, len: usize) -> Option<usize> {
             let count = len.div_ceil(GRANULE);
-            let at = self.0.windows(count).position(|run| run.iter().all(|taken| !taken))?;
+            let (from, end) = (from / GRANULE, (end / GRANULE).min(self.0.len()));
+            let fits = |&at: &usize| self.0[at..at + count].iter().all(|taken| !taken);
+            let at = (from..(end + 1).saturating_sub(count)).find(fits)?;
             self.0[at..at + count].fill(true);
             Some(at * GRANULE)
         }
@@ -232,9 +238,11 @@ mod tests {
     proptest! {
         #[test]
         fn space_is_taken_and_given_back_as_by_the_simplest_means(
-            steps in prop::collection::vec((1usize..6_000, any::<prop::sample::Index>(), 0u8..3), 1..300)
+            steps in prop::collection::vec((1usize..6_000, any::<prop::sample::Index>(), 0u8..5), 1..300)
         ) {
             const SIZE: usize = 32 * 1024;
+            // Ends past the segment as well.
+            const PLACES: usize = SIZE / GRANULE + 8;
             let (mut space, mut flags) = (FreeSpace::new(SIZE), Flags::new(SIZE));
             let mut taken: Vec<(usize, usize)> = Vec::new();
             for (len, pick, kind) in steps {
@@ -244,9 +252,18 @@ mod tests {
                     flags.give_back(offset, len);
                 } else {
                     // Short ones and long ones, so that it is cut up.
-                    let len = if kind == 1 { len } else { 1 + len % 300 };
-                    let found = space.take(len);
-                    prop_assert_eq!(found, flags.take(len));
+                    let len = if kind % 2 == 1 { len } else { 1 + len % 300 };
+                    let found = if kind < 3 {
+                        let found = space.take(len);
+                        prop_assert_eq!(found, flags.take(len));
+                        found
+                    } else {
+                        let at = pick.index(PLACES * PLACES);
+                        let (from, end) = (at % PLACES * GRANULE, at / PLACES * GRANULE);
+                        let found = space.take_within(from, end, len);
+                        prop_assert_eq!(found, flags.take_within(from, end, len));
+                        found
+                    };
                     taken.extend(found.map(|offset| (offset, len)));
                 }
                 let free = flags.0.iter().filter(|&&taken| !taken).count() * GRANULE;

@@ -12,7 +12,8 @@
 //! long, is one window.
 //!
 //! Where there are many messages of some size they do not lie in the same place each time, but go
-//! around in as much memory as a second-level cache does not hold.
+//! around in as much memory as a second-level cache does not hold. A few would only keep that
+//! memory, and where the cap is small, none do.
 
 use std::sync::Arc;
 
@@ -30,8 +31,14 @@ const ROUND_FROM: usize = 16 * 1024;
 const ROUND: usize = 2 << 20;
 /// The share of the last cache in which they do for a peer that is far.
 const FAR_SHARE: usize = 2;
-/// The share of the cap that is taken for that at most.
+/// The share of the cap that is taken for that at most. Where the cap has less for it, no messages
+/// go around.
 const MOST_OF_CAP: usize = 4;
+/// How many times larger the segment may be. It stays as long as messages go around in it.
+const MUCH_LARGER: usize = 4;
+/// Windows in which messages go around, from one on in which they were as many bytes as they go
+/// around in.
+const BUSY: u32 = 2;
 /// How often messages of a window would have gone around when a segment is added for that.
 const OFTEN: usize = 16;
 /// Segment sizes are multiples of this.
@@ -79,10 +86,13 @@ pub(crate) struct Segments {
     grown: bool,
     /// Where the next message that goes around is to lie.
     round: usize,
-    /// Bytes since the last window began that would have gone around.
+    /// Bytes since the last window began of messages that can go around.
     going: usize,
-    /// Whether the peer is far, and what is gone around in then.
+    /// Windows left in which they do, this one included.
+    busy: u32,
     is_far: bool,
+    /// What is gone around in, for a peer that is near or far; 0 where nothing is.
+    near_round: usize,
     far_round: usize,
     /// Bytes of retired segments that the peer may still have mapped, until it has consumed up to
     /// the position beside.
@@ -91,6 +101,8 @@ pub(crate) struct Segments {
 
 impl Segments {
     pub(crate) fn new(first: usize, cap: usize) -> Self {
+        let most = cap / MOST_OF_CAP / ROUND * ROUND;
+        let far_round = cpu::last_cache().unwrap_or(0) / FAR_SHARE;
         Self {
             list: Vec::new(),
             next_number: 0,
@@ -103,11 +115,10 @@ impl Segments {
             grown: false,
             round: 0,
             going: 0,
+            busy: 0,
             is_far: false,
-            far_round: (cpu::last_cache().unwrap_or(0) / FAR_SHARE)
-                .min(cap / MOST_OF_CAP)
-                .next_multiple_of(ROUND)
-                .max(ROUND),
+            near_round: ROUND.min(most),
+            far_round: far_round.next_multiple_of(ROUND).max(ROUND).min(most),
             leaving: (0, 0),
         }
     }
@@ -176,23 +187,34 @@ impl Segments {
 
     /// How much memory messages go around in.
     fn round_size(&self) -> usize {
-        if self.is_far { self.far_round } else { ROUND }
+        if self.is_far { self.far_round } else { self.near_round }
     }
 
-    /// Takes space behind that of the message before, or from the start again: in the smallest
-    /// segment where messages can go around, else in the largest if it has some room for that.
+    /// The segment in which messages go around, or that before which it would lie: the smallest
+    /// that is large enough, if it is not much larger.
+    fn round_segment(&self) -> Result<usize, usize> {
+        let round = self.round_size();
+        let index = self.list.partition_point(|segment| segment.free.size() < round);
+        // One of the first size stays anyway.
+        let most = (MUCH_LARGER * round).max(self.first);
+        let found = self.list.get(index).is_some_and(|segment| segment.free.size() <= most);
+        if found { Ok(index) } else { Err(index) }
+    }
+
+    /// Takes space behind that of the message before, or from the start again: in the segment for
+    /// that, else in the one below if it has some room for it.
     fn take_around(&mut self, len: usize) -> Option<Place> {
         let round = self.round_size();
-        if len > round / 2 {
+        if self.busy == 0 || len > round / 2 {
             return None;
         }
-        let mut index = self.list.partition_point(|segment| segment.free.size() < round);
-        if index == self.list.len() {
-            index = index.checked_sub(1)?;
-        }
+        let index = match self.round_segment() {
+            Ok(index) => index,
+            Err(index) => index.checked_sub(1)?,
+        };
         let PayloadSegment { number, free, used, .. } = &mut self.list[index];
         let end = free.size().min(round);
-        if end < (2 * len).max(ROUND / 2) {
+        if end < (2 * len).max(self.near_round / 2) {
             return None;
         }
         let offset =
@@ -213,11 +235,15 @@ impl Segments {
         }
     }
 
-    /// Notes a message that would go around if there were a segment for that.
+    /// Notes a message that can go around.
     fn count_going(&mut self, len: usize) {
-        if len <= self.round_size() / 2 && self.lacks_round() {
+        let round = self.round_size();
+        if len <= round / 2 {
             self.going = self.going.saturating_add(len);
-            self.grown |= self.goes_often();
+            if self.going >= round {
+                self.busy = BUSY;
+            }
+            self.grown |= self.goes_often() && self.lacks_round();
         }
     }
 
@@ -284,13 +310,13 @@ impl Segments {
         }
     }
 
-    /// Whether no segment has as much as messages go around in.
+    /// Whether there is no segment for messages to go around in.
     fn lacks_round(&self) -> bool {
-        self.list.last().is_none_or(|last| last.free.size() < self.round_size())
+        self.round_segment().is_err()
     }
 
     fn goes_often(&self) -> bool {
-        self.going / OFTEN >= self.round_size()
+        self.going > 0 && self.going / OFTEN >= self.round_size()
     }
 
     /// Size of a segment to add because messages would have gone around in it often within this
@@ -346,6 +372,7 @@ impl Segments {
         self.modest = if modest { self.modest.saturating_add(1) } else { 0 };
         self.peak = self.taken;
         self.going = 0;
+        self.busy = self.busy.saturating_sub(1);
         self.note_growth();
         for segment in &mut self.list {
             let needed = std::mem::take(&mut segment.used) || !segment.free.is_whole();
@@ -496,10 +523,17 @@ mod tests {
         (0..count).map(one).collect()
     }
 
+    /// As many bytes of messages as begin a busy window.
+    fn busy(segments: &mut Segments, round: usize) {
+        one_by_one(segments, ROUND_FROM, round / ROUND_FROM);
+        segments.round = 0;
+    }
+
     #[test]
     fn messages_go_around_in_a_segment_that_has_room_for_it() {
         let mut segments = Segments::new(ROUND, 64 << 20);
         let half = ROUND / 2;
+        busy(&mut segments, ROUND);
         assert_eq!(one_by_one(&mut segments, half, 3), [(0, 0), (0, half), (0, 0)]);
         assert_eq!(one_by_one(&mut segments, half + 1, 2), [(0, 0), (0, 0)], "two do not fit");
         assert_eq!(one_by_one(&mut segments, ROUND_FROM - 1, 2), [(0, 0), (0, 0)], "too small");
@@ -520,10 +554,27 @@ mod tests {
         let mut segments = Segments::new(32 << 20, 64 << 20);
         segments.far_round = 8 << 20;
         segments.set_far(true);
+        busy(&mut segments, 8 << 20);
         let places = one_by_one(&mut segments, ROUND, 5);
         assert_eq!(places, [0, 1, 2, 3, 0].map(|turn| (0, turn * ROUND)));
         segments.set_far(false);
         assert_eq!(one_by_one(&mut segments, ROUND, 2), [(0, 0), (0, 0)]);
+    }
+
+    #[test]
+    fn messages_go_around_from_a_busy_window_on_until_one_is_quiet() {
+        let mut segments = Segments::new(ROUND, 64 << 20);
+        let len = 64 << 10;
+        let mut goes_around = |count| {
+            let places = one_by_one(&mut segments, len, count);
+            segments.age();
+            places.windows(2).any(|pair| pair[0] != pair[1])
+        };
+        assert!(!goes_around(ROUND / len), "in the first window from its {ROUND} bytes on");
+        assert!(goes_around(2), "the next one from its beginning");
+        assert!(!goes_around(ROUND / len), "after one in which there was little, anew");
+        assert!(goes_around(ROUND / len));
+        assert!(goes_around(2));
     }
 
     #[test]
@@ -555,9 +606,10 @@ mod tests {
         assert_eq!(segments.round_growth(), None, "there is one");
         windows(&mut segments, QUIET_SPARE + 1);
         assert_eq!(sizes(&segments), [16], "which goes when it is not needed");
-        let mut small = Segments::new(64 << 10, 1 << 20);
-        one_by_one(&mut small, 64 << 10, often);
-        assert_eq!(small.round_growth(), None, "the cap leaves no room");
+        let mut full = Segments::new(64 << 10, 64 << 20);
+        one_by_one(&mut full, 63 << 20, 1);
+        one_by_one(&mut full, 64 << 10, often);
+        assert_eq!(full.round_growth(), None, "the cap leaves no room");
     }
 
     #[test]
@@ -622,6 +674,66 @@ mod tests {
         assert_eq!(segments.next_number(), 2);
     }
 
+    /// One message of `len` bytes in each of so many windows, after which nothing else is there.
+    fn now_and_then(segments: &mut Segments, len: usize, count: u32) {
+        for _ in 0..count {
+            one_by_one(segments, len, 1);
+            windows(segments, 1);
+        }
+    }
+
+    #[test]
+    fn messages_now_and_then_that_would_go_around_move_out_of_a_large_segment_as_well() {
+        let mut segments = Segments::new(64 << 10, 64 << 20);
+        one_by_one(&mut segments, 48 << 20, 1);
+        now_and_then(&mut segments, ROUND_FROM, 3 * QUIET_SPARE);
+        assert_eq!(sizes(&segments), [16]);
+    }
+
+    #[test]
+    fn a_segment_to_go_around_in_goes_while_messages_come_now_and_then() {
+        let mut segments = Segments::new(64 << 10, 64 << 20);
+        one_by_one(&mut segments, 64 << 10, OFTEN * ROUND / (64 << 10));
+        let size = segments.round_growth().unwrap();
+        segments.add(segment::create(size).unwrap().0);
+        now_and_then(&mut segments, 64 << 10, 2 * QUIET_SPARE);
+        assert_eq!(sizes(&segments), [16]);
+    }
+
+    #[test]
+    fn a_large_segment_goes_while_many_messages_go_around() {
+        let mut segments = Segments::new(64 << 10, 64 << 20);
+        one_by_one(&mut segments, 48 << 20, 1);
+        for _ in 0..2 * QUIET_SPARE {
+            one_by_one(&mut segments, 64 << 10, OFTEN * ROUND / (64 << 10));
+            if let Some(size) = segments.round_growth() {
+                segments.add(segment::create(size).unwrap().0);
+            }
+            windows(&mut segments, 1);
+        }
+        assert_eq!(sizes(&segments), [ROUND / PAGE]);
+    }
+
+    #[test]
+    fn where_the_cap_is_small_a_message_that_is_kept_leaves_the_rest_in_one_piece() {
+        let mut segments = Segments::new(1 << 20, 1 << 20);
+        for _ in 0..2 * ROUND / ROUND_FROM {
+            let kept = take(&mut segments, ROUND_FROM);
+            let large = segments.take(600 << 10, true).expect("most of it is free");
+            segments.give_back(large, 600 << 10);
+            segments.give_back(kept, ROUND_FROM);
+        }
+    }
+
+    #[test]
+    fn where_the_cap_is_small_none_of_it_is_spent_on_going_around() {
+        let mut segments = Segments::new(64 << 10, 4 << 20);
+        assert_eq!(segments.round_growth(), None);
+        one_by_one(&mut segments, 16 << 10, 2 * OFTEN * ROUND / (16 << 10));
+        assert_eq!(segments.round_growth(), None);
+        assert!(!segments.have_grown());
+    }
+
     #[test]
     fn a_message_now_and_then_keeps_the_spare() {
         let mut segments = segments();
@@ -674,14 +786,19 @@ mod tests {
         Take(usize),
         GiveBack(prop::sample::Index),
         Window,
+        Far(bool),
+        Round,
     }
 
     fn step() -> impl Strategy<Value = Step> {
         prop_oneof![
             4 => (1usize..4 * PAGE).prop_map(Step::Take),
             2 => (1usize..CAP / 3).prop_map(Step::Take),
+            2 => (ROUND_FROM..12 * PAGE).prop_map(Step::Take),
             6 => any::<prop::sample::Index>().prop_map(Step::GiveBack),
             1 => Just(Step::Window),
+            1 => any::<bool>().prop_map(Step::Far),
+            1 => Just(Step::Round),
         ]
     }
 
@@ -693,6 +810,8 @@ mod tests {
             steps in prop::collection::vec(step(), 1..300),
         ) {
             let mut segments = segments();
+            // So small that there is one soon, and that some messages are too long for it.
+            (segments.near_round, segments.far_round) = (24 * PAGE, 96 * PAGE);
             let mut model: Vec<(Place, usize)> = Vec::new();
             for step in steps {
                 match step {
@@ -725,6 +844,14 @@ mod tests {
                     }
                     Step::GiveBack(_) => {}
                     Step::Window => windows(&mut segments, 1),
+                    Step::Far(is_far) => segments.set_far(is_far),
+                    Step::Round => {
+                        // As after many messages more.
+                        segments.going = segments.going.saturating_mul(OFTEN);
+                        if let Some(size) = segments.round_growth() {
+                            segments.add(segment::create(size).unwrap().0);
+                        }
+                    }
                 }
                 let taken: usize = model.iter().map(|&(_, len)| rounded(len)).sum();
                 prop_assert_eq!(segments.taken(), taken);

@@ -286,7 +286,8 @@ pub struct RequestSpace<'s> {
 }
 
 impl<'s> RequestSpace<'s> {
-    /// Its bytes. They hold whatever this session wrote there before, or zeros.
+    /// Its bytes. They hold whatever this session wrote there before, or zeros; over a socket also
+    /// what it has received.
     #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         self.session.link.fill().into_bytes()
