@@ -144,6 +144,27 @@ func TestAppendToLeavesWhatWasThereOfAMessageThatWasReleased(t *testing.T) {
 	}
 }
 
+func TestAServerThatCouldNotListenKeepsNothingOfThat(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	for name, opts := range map[string][]Option{
+		"alone": nil, "with a successor's door": {TakeOver(true)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := &Server{Handler: (*Call).Echo}
+			if err := server.Listen("unix:"+path+",unix:"+path+"/below", opts...); err == nil {
+				t.Fatal("it listens below a file")
+			}
+			if err := server.Listen("unix:" + path); err != nil {
+				t.Fatal(err)
+			}
+			defer server.Close()
+			if all := server.Addresses(); len(all) != 1 {
+				t.Errorf("it listens at %v", all)
+			}
+		})
+	}
+}
+
 func TestAPathThatFitsIsListenedAt(t *testing.T) {
 	folder := t.TempDir()
 	longest := len(unix.RawSockaddrUnix{}.Path) - 1

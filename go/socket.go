@@ -184,7 +184,7 @@ func (l *socketLink) read(fd uintptr) {
 	}
 	switch {
 	case len(control) > 0:
-		l.foreign = append(l.foreign, rights(control)...)
+		l.foreign = append(l.foreign, segment.Rights(control)...)
 		l.readErr = violated("file descriptors where messages travel on the socket")
 	case errors.Is(err, unix.EAGAIN):
 		l.closed = l.closed || l.gone

@@ -390,12 +390,15 @@ func (s *session) lead(w *waiter, lim *limit, ready func() bool) bool {
 		s.memory.end.Disarm()
 	}
 	is, began := false, time.Time{}
-	for s.err == nil && lim.err() == nil && !s.isFlooded() {
+	for worked := 0; s.err == nil && lim.err() == nil && !s.isFlooded(); {
 		if s.turn() {
 			if is = ready(); is {
 				break
 			}
 			began = time.Time{}
+			if worked++; worked%turnsPerLock == 0 {
+				s.letIn()
+			}
 			continue
 		}
 		if s.err != nil {
@@ -452,6 +455,17 @@ func (s *session) lead(w *waiter, lim *limit, ready func() bool) bool {
 		s.free()
 	}
 	return is && s.err == nil
+}
+
+// turnsPerLock is after how many turns who drives lets others have the lock: the other side may
+// send for ever what nobody waits for.
+const turnsPerLock = 16
+
+// letIn lets those have the lock who wait for it.
+func (s *session) letIn() {
+	s.mu.Unlock()
+	runtime.Gosched()
+	s.mu.Lock()
 }
 
 // learn adjusts how long is polled before parking by what became of a wait: the evidence that
