@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -96,7 +97,8 @@ func listenUnix(path string, mode uint32) (net.Listener, error) {
 		return nil, fmt.Errorf("the path has %d bytes, and a socket's has %d at most", len(path),
 			longestPath)
 	}
-	staging := fmt.Sprintf("%s.%d.new", path, os.Getpid())
+	// Of processes in containers that share a folder, several may have one number.
+	staging := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%x.new", rand.Uint64()))
 	socket, err := listenAt(staging)
 	if err != nil {
 		return nil, err

@@ -53,8 +53,10 @@ type session struct {
 	told   bool  // the client was told so
 	// goAwayDue says that it is to be told so, once there is room.
 	goAwayDue bool
-	// saidBye says that this side's farewell is on its way, behind which nothing is sent.
+	// saidBye says that this side's farewell is on its way, behind which nothing is sent, and linger
+	// how long Close waits for that.
 	saidBye bool
+	linger  time.Duration
 	// leaving says that it is closed once nothing is under way on it; see closeOnceIdle. closing
 	// says that nothing more is taken up; see finishCalls.
 	leaving, closing bool
@@ -126,7 +128,7 @@ func newSession(agreed *agreement, conn net.Conn, raw syscall.RawConn, peer Peer
 		peer:   peer, opts: opts, isClient: isClient,
 		ownHello: agreed.own, peerHello: agreed.peer, done: make(chan struct{}),
 		maxInFlight: abi.MaxInFlight(agreed.own.RingCapacity, agreed.peer.RingCapacity),
-		nextNumber:  2, budget: opts.spinBound, processors: runtime.GOMAXPROCS(0),
+		nextNumber:  2, budget: opts.spinBound, processors: runtime.GOMAXPROCS(0), linger: linger,
 	}
 	if isClient {
 		s.nextNumber = 1
@@ -184,6 +186,7 @@ func (s *session) end(err error) {
 		s.hasWork() {
 		s.ending = err
 		s.cancelServing(err) // What was asked for is served, but nobody waits for it.
+		s.wakeRoom()         // Nor does anybody make room.
 		return
 	}
 	s.finish(err)
@@ -239,7 +242,7 @@ func (s *session) close() {
 		s.socket.bye()
 	}
 	s.flush()
-	if until := time.Now().Add(linger); s.hasBacklog() {
+	if until := time.Now().Add(s.linger); s.hasBacklog() {
 		w := s.newWaiter()
 		_ = s.wait(w, limit{deadline: until}, func() bool { return !s.hasBacklog() })
 		s.freeWaiter(w)

@@ -771,7 +771,7 @@ func (s *session) maySleep(announced bool) bool {
 	if !announced || len(s.roomWaiters) > 0 && s.mayHaveRoom() {
 		return false
 	}
-	if s.owes {
+	if s.owes && !s.saidBye {
 		s.link.armRoom(s.memoryWaits > 0)
 		return !s.mayHaveRoom()
 	}
