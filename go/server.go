@@ -299,23 +299,42 @@ func (s *Server) greet(conn net.Conn, carrier Carrier) (*session, []int, error) 
 		refuse(g.speaks(), abi.RefusedBusy, err.Error())
 		return nil, nil, err
 	}
-	g.account = segment.Account{Ledger: s.memory, User: userOf(g.peer)}
-	agreed, err := accept(g, s.opts)
-	var session *session
-	if err == nil {
-		session, err = newSession(agreed, conn, g.raw, g.peer, s.opts, false)
-	}
+	session, err := s.begun(g)
 	if err != nil {
 		s.dismiss(g.peer, carrier)
 		return nil, g.refused, err
 	}
+	return session, nil, nil
+}
+
+// begun answers a client that is admitted.
+func (s *Server) begun(g *greeting) (session *session, err error) {
+	exit := uint64(0)
+	if g.carrier == Shm || g.carrier == Unix {
+		if exit, err = everyExit.watch(g.raw); err != nil {
+			refuse(g.speaks(), abi.RefusedNoMemory, err.Error())
+			return nil, err
+		}
+		defer func() {
+			if err != nil {
+				everyExit.forget(exit)
+			}
+		}()
+	}
+	g.account = segment.Account{Ledger: s.memory, User: userOf(g.peer)}
+	agreed, err := accept(g, s.opts)
+	if err != nil {
+		return nil, err
+	}
+	session, err = newSession(agreed, g.conn, g.raw, g.peer, s.opts, false)
+	if err != nil {
+		return nil, err
+	}
 	if s.opts.offload > 0 {
 		session.serving = map[uint32]*Call{}
 	}
-	if carrier == Shm || carrier == Unix {
-		everyExit.watch(session)
-	}
-	return session, nil, nil
+	everyExit.tellOf(exit, session)
+	return session, nil
 }
 
 // descriptorsOfSession are a session's socket, and what tells that its client's process is gone.

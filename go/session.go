@@ -32,9 +32,8 @@ const (
 type session struct {
 	*ledger
 	leash *leash
-	// process is the client's, and exit its number among those that are watched; 0 if it is not.
-	process int
-	exit    uint64
+	// exit is the number of the client's process among those that are watched; 0 if it is not.
+	exit uint64
 	// The link by its type, for what is called with every message: one of both is nil. Through an
 	// interface, each message would be moved to the heap.
 	memory *memoryLink
@@ -219,9 +218,7 @@ func (s *session) free() {
 	for ; s.arrivalFirst < len(s.arrivals); s.arrivalFirst++ {
 		s.arrivals[s.arrivalFirst].message.Release()
 	}
-	if s.exit != 0 {
-		everyExit.take(s.exit)
-	}
+	everyExit.forget(s.exit)
 	s.letGo()
 }
 
@@ -411,9 +408,17 @@ func (s *session) settle() {
 	if s.owes && s.isDriven() {
 		s.interrupt() // Who is parked does not wait for room yet.
 	}
-	if s.owes && s.memory != nil && !s.settling {
+	if s.owes {
+		s.oweLater() // Who drives may wait for nothing any more, and nobody need drive.
+	}
+}
+
+// oweLater has somebody drive until what is owed has found room. A socket's backlog has a goroutine
+// of its own.
+func (s *session) oweLater() {
+	if s.memory != nil && !s.settling {
 		s.settling = true
-		go s.settleLater() // Who drives may wait for nothing any more, and nobody need drive.
+		go s.settleLater()
 	}
 }
 

@@ -277,6 +277,8 @@ func (s *session) promote() {
 	}
 	if s.heir = s.followers.first(); s.heir != nil {
 		s.heir.wake()
+	} else if s.owes {
+		s.oweLater()
 	}
 }
 
