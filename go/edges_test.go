@@ -155,3 +155,26 @@ func TestAPathThatFitsIsListenedAt(t *testing.T) {
 		})
 	}
 }
+
+func TestADescriptorThatFindsNoNumberIsAViolationWhereMessagesTravelOnTheSocket(t *testing.T) {
+	theirs, ours := pair(t)
+	raw, err := ours.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := newSocketLink(Unix, ours, raw, 1<<20, nil)
+	file, err := theirs.File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	_, _, err = theirs.WriteMsgUnix([]byte{0}, unix.UnixRights(int(file.Fd())), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	withoutDescriptors(t, func() {
+		if err := link.fill(); !errors.As(err, new(*ViolationError)) {
+			t.Errorf("reading gave %v", err)
+		}
+	})
+}
