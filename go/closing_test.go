@@ -616,7 +616,7 @@ func (s *session) turnUntil(ready func() bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for !ready() {
-		s.turnAlone()
+		s.takeTurns(catchUpTurns, false)
 	}
 }
 

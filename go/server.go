@@ -618,7 +618,7 @@ func (s *session) refuseRest() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.told && s.err == nil {
-		s.turnAlone()
+		s.takeTurns(catchUpTurns, false)
 	}
 	for s.told && s.err == nil && s.hasArrival() {
 		var a arrival

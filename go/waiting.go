@@ -656,7 +656,7 @@ func (s *session) hush() {
 	}
 }
 
-// catchUpTurns bounds catchUp: the other side may go on for ever.
+// catchUpTurns bounds what is taken by who does not wait: the other side may go on for ever.
 const catchUpTurns = 64
 
 // catchUp takes what has come, if nobody drives who would: of a session for which nobody waits, the
@@ -665,15 +665,25 @@ const catchUpTurns = 64
 func (s *session) catchUp() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err != nil || s.leading {
+	s.takeTurns(catchUpTurns, true)
+}
+
+// takeTurns takes what has come, if nobody drives, within so many turns. The other side's end is
+// seen by a turn that finds nothing else; a socket is read before each if looks says so, as what is
+// read of it at a time may end before that.
+func (s *session) takeTurns(most int, looks bool) {
+	if s.leading || s.err != nil {
 		return
 	}
 	s.leading = true
-	// The end is seen by a turn that finds nothing else. What is read of a socket at a time may end
-	// before it.
-	for turns := 0; turns < catchUpTurns && s.err == nil && !s.isFlooded(); turns++ {
-		s.look()
-		if s.err == nil && !s.turn() {
+	for turns := 0; turns < most && s.err == nil; turns++ {
+		if turns > 0 && s.isFlooded() {
+			break
+		}
+		if looks {
+			s.look()
+		}
+		if s.err != nil || !s.turn() {
 			break
 		}
 	}
