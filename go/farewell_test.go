@@ -27,7 +27,8 @@ func (s *session) backlog(t *testing.T, head abi.Head, body []byte, linger time.
 	t.Error("the socket takes everything")
 }
 
-// closing is a client's session that is being closed, with a stream, while its server reads nothing.
+// closing is a client's session that is being closed, with a stream, while its server reads
+// nothing.
 func closing(t *testing.T, linger time.Duration) (conn *Conn, stream *Stream, closed chan error) {
 	conn, err := Dial(contextOf(t), stoppedServer(t))
 	if err != nil {

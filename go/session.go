@@ -52,8 +52,8 @@ type session struct {
 	told   bool  // the client was told so
 	// goAwayDue says that it is to be told so, once there is room.
 	goAwayDue bool
-	// saidBye says that this side's farewell is on its way, behind which nothing is sent, and linger
-	// how long Close waits for that.
+	// saidBye says that this side's farewell is on its way, behind which nothing is sent.
+	// linger is how long Close waits for that.
 	saidBye bool
 	linger  time.Duration
 	// leaving says that it is closed once nothing is under way on it; see closeOnceIdle. closing
