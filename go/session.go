@@ -34,6 +34,8 @@ type session struct {
 	leash *leash
 	// exit is the number of the client's process among those that are watched; 0 if it is not.
 	exit uint64
+	// linger is how long Close waits for a socket to take what was sent.
+	linger time.Duration
 	// The link by its type, for what is called with every message: one of both is nil. Through an
 	// interface, each message would be moved to the heap.
 	memory *memoryLink
@@ -53,9 +55,7 @@ type session struct {
 	// goAwayDue says that it is to be told so, once there is room.
 	goAwayDue bool
 	// saidBye says that this side's farewell is on its way, behind which nothing is sent.
-	// linger is how long Close waits for that.
 	saidBye bool
-	linger  time.Duration
 	// leaving says that it is closed once nothing is under way on it; see closeOnceIdle. closing
 	// says that nothing more is taken up; see finishCalls.
 	leaving, closing bool
