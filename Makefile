@@ -374,7 +374,7 @@ bench-go: release
 	cd peers/shmipc-go && go build -o ../target/release/shmipc-go .
 	cd peers/go-peers && go build -o ../target/release/go-peers .
 	peers/bench-go
-	cd go && go test -count 1 -run MeasureIdle . -idle 1000
+	cd go && go test -count 1 -v -run MeasureIdle . -idle 1000
 
 ## What polling does for sessions on sockets (two minutes).
 polling:

@@ -67,7 +67,8 @@ func TestAListenerWithAClientThatCannotServeAnyMoreSaysWhy(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	sessionOf(t, listener.server)
+	session := sessionOf(t, listener.server)
+	session.mu.Lock() // Telling the client so takes a while.
 	_ = listener.server.bound[0].socket.(*net.UnixListener).SetDeadline(longAgo)
 	accepted := make(chan error, 1)
 	go func() {
@@ -75,6 +76,7 @@ func TestAListenerWithAClientThatCannotServeAnyMoreSaysWhy(t *testing.T) {
 		accepted <- err
 	}()
 	err = soon(t, "the end of Accept", accepted)
+	session.mu.Unlock()
 	if err == nil || errors.Is(err, net.ErrClosed) {
 		t.Errorf("Accept gave %v", err)
 	}

@@ -197,14 +197,14 @@ func (c *Call) failWith(err error) {
 }
 
 // unsent ends a session whose client takes no replies. One that is gone took none, and whatever
-// else it has asked for is served.
+// else it has asked for is served; behind the farewell none is sent.
 func (c *Call) unsent() {
 	s := c.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.err != nil:
-	case s.ending != nil:
+	case s.ending != nil, s.saidBye:
 		c.isOver()
 	default:
 		s.finish(errUnread)

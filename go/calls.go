@@ -208,20 +208,6 @@ func (s *session) giveUp(p *pending) {
 	s.ended()
 }
 
-// post sends a one-way message, and says whether it has left.
-func (s *session) post(ctx context.Context, method uint32, message []byte) (sent bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.mayBegin(&outgoing{}); err != nil {
-		return false, err
-	}
-	if err := s.postOne(method, message, limitOf(ctx)); err != nil {
-		return false, timedOut(err)
-	}
-	s.flush()
-	return true, nil
-}
-
 // postAll sends one-way messages, and wakes the other side once.
 func (s *session) postAll(ctx context.Context, method uint32, messages [][]byte) error {
 	lim := limitOf(ctx)
@@ -262,7 +248,7 @@ func (s *session) postOne(method uint32, message []byte, lim limit) error {
 		// Nothing else would show that the other side is gone. Who drives reads it by itself, and
 		// would sleep on what is read here.
 		if s.look(); s.err == nil && s.link.isClosed() {
-			s.turnAlone()
+			s.takeTurns(catchUpTurns, false)
 		}
 	}
 	out := outgoing{bytes: message}
@@ -282,21 +268,6 @@ func (s *session) postOne(method uint32, message []byte, lim limit) error {
 }
 
 const postsPerLook = 128
-
-// turnAlone takes what has come, if nobody drives, as far as catchUp would.
-func (s *session) turnAlone() {
-	if s.leading {
-		return
-	}
-	s.leading = true
-	for turns := 0; turns < catchUpTurns && s.turn() && s.err == nil; turns++ {
-	}
-	s.leading = false
-	if s.err != nil {
-		s.free()
-	}
-	s.promote()
-}
 
 // answer takes in a reply.
 func (s *session) answer(head abi.Head, m *Message) error {

@@ -45,8 +45,8 @@ func (c *Client) call(ctx context.Context, method uint32, out outgoing) (reply R
 // Post is Conn.Post.
 func (c *Client) Post(ctx context.Context, method uint32, message []byte) error {
 	return c.sessions.try(ctx, func(conn *Conn) (bool, error) {
-		sent, err := conn.session.post(ctx, method, message)
-		return !sent, err
+		err := conn.Post(ctx, method, message)
+		return err != nil, err
 	})
 }
 

@@ -14,6 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/segment"
+	"github.com/breezeway-ipc/breezeway/go/internal/shm"
 )
 
 // clinging is a descriptor whose last close takes a minute, or until the test ends: a socket that
@@ -237,4 +239,73 @@ func TestAClientTooManyThatIsSlowToCloseDoesNotHoldUpTheServersEnd(t *testing.T)
 	}
 	_ = first.Close()
 	returns(t, "Shutdown", func() { _ = server.Shutdown(contextOf(t)) })
+}
+
+func TestWhatAClientHasSentWhoWasNeverAcceptedDoesNotHoldUpTheServersEnd(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	server, err := Listen("shm:"+path, (*Call).Echo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	sent(t, conn, []byte{0}, clinging(t))
+	other := path + ".other"
+	if err := os.Link(path, other); err != nil {
+		t.Fatal(err)
+	}
+	returns(t, "Close", func() { _ = server.Close() })
+	if _, err := net.Dial("unix", other); !errors.Is(err, unix.ECONNREFUSED) {
+		t.Errorf("connecting afterwards gave %v", err)
+	}
+}
+
+func TestClientsTooManyThatAreSlowToCloseDoNotKeepOthersOpen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	server, address := quietServer(t, "shm:"+path, (*Call).Echo, MaxSessions(1))
+	first, err := Dial(contextOf(t), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	sessionOf(t, server)
+	tooMany := func(send func(conn *net.UnixConn)) net.Conn {
+		server.mu.Lock() // It is not refused before it has sent.
+		conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		send(conn)
+		server.mu.Unlock()
+		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+		if _, err := io.ReadFull(conn, make([]byte, abi.HelloLen)); err != nil {
+			t.Fatalf("no answer: %v", err)
+		}
+		return conn
+	}
+	for range 65 {
+		conn := tooMany(func(conn *net.UnixConn) { sent(t, conn, []byte{0}, clinging(t)) })
+		defer conn.Close()
+	}
+	before := openFiles(t)
+	for number := range 100 {
+		_ = tooMany(func(conn *net.UnixConn) {
+			if number%2 == 0 {
+				return
+			}
+			own, fd, err := shm.Control(&liarHello, segment.Account{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer own.Drop()
+			if err := sendHello(conn, liarHello.Encode(), fd); err != nil {
+				t.Error(err)
+			}
+			unix.Close(fd)
+		}).Close()
+	}
+	eventually(t, "the end of who was refused", func() bool { return openFiles(t) <= before })
 }

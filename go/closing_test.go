@@ -293,7 +293,9 @@ func sendsAway(listener net.Listener, leaving int, next *Server) {
 			return
 		}
 		if leaving <= 0 {
-			go next.serveConn(conn, Unix)
+			if next.enter(conn) == nil {
+				go next.serveConn(conn, Unix)
+			}
 			continue
 		}
 		defer conn.Close()
@@ -614,7 +616,7 @@ func (s *session) turnUntil(ready func() bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for !ready() {
-		s.turnAlone()
+		s.takeTurns(catchUpTurns, false)
 	}
 }
 

@@ -2,15 +2,16 @@ package breezeway
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
 )
 
 func TestNothingIsWrittenBehindTheEndOfAReservation(t *testing.T) {
@@ -93,39 +94,6 @@ func TestAServerThatCouldNotListenCanBeClosed(t *testing.T) {
 	}
 }
 
-// TestNothingIsSentBehindTheFarewell: Close waits for a client that takes a while to read.
-func TestNothingIsSentBehindTheFarewell(t *testing.T) {
-	address := stoppedServer(t)
-	conn, err := Dial(contextOf(t), address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := conn.session
-	stream, err := conn.Open(contextOf(t), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.mu.Lock()
-	for range 100 { // More than the socket takes, and less than what makes others wait.
-		if s.socket.flush(); s.hasBacklog() {
-			break
-		}
-		_ = s.transmit(abi.Head{Kind: abi.KindMessage, Stream: stream.number},
-			&outgoing{bytes: make([]byte, 64<<10)})
-	}
-	s.mu.Unlock()
-	closed := make(chan error, 1)
-	go func() { closed <- conn.Close() }()
-	until(t, s, "Close waits", func() bool { return s.isDriven() && s.hasBacklog() })
-	if err := stream.Send(contextOf(t), []byte("behind it")); !errors.Is(err, ErrClosed) {
-		t.Errorf("Send gave %v", err)
-	}
-	if err := conn.Post(contextOf(t), 0, nil); !errors.Is(err, ErrClosed) {
-		t.Errorf("Post gave %v", err)
-	}
-	soon(t, "Close", closed)
-}
-
 func TestAppendToLeavesWhatWasThereOfAMessageThatWasReleased(t *testing.T) {
 	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), (*Call).Echo)
 	conn, err := Dial(contextOf(t), address)
@@ -144,24 +112,69 @@ func TestAppendToLeavesWhatWasThereOfAMessageThatWasReleased(t *testing.T) {
 	}
 }
 
+func TestAServerThatCouldNotListenKeepsNothingOfThat(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	for name, opts := range map[string][]Option{
+		"alone": nil, "with a successor's door": {TakeOver(true)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := &Server{Handler: (*Call).Echo}
+			if err := server.Listen("unix:"+path+",unix:"+path+"/below", opts...); err == nil {
+				t.Fatal("it listens below a file")
+			}
+			if err := server.Listen("unix:" + path); err != nil {
+				t.Fatal(err)
+			}
+			defer server.Close()
+			if all := server.Addresses(); len(all) != 1 {
+				t.Errorf("it listens at %v", all)
+			}
+		})
+	}
+}
+
 func TestAPathThatFitsIsListenedAt(t *testing.T) {
-	folder := t.TempDir()
 	longest := len(unix.RawSockaddrUnix{}.Path) - 1
-	for len(folder) > longest-20 {
-		t.Skip("SKIPPED: the folder for temporary files has a long name")
+	for what, folder := range map[string]string{"name": os.TempDir(), "folder": t.TempDir()} {
+		t.Run("a long "+what, func(t *testing.T) {
+			name := fmt.Sprintf("%s/%d", folder, os.Getpid())
+			if len(name) > longest {
+				t.Skip("SKIPPED: the folder for temporary files has a long name")
+			}
+			name += strings.Repeat("x", longest-len(name))
+			server, err := Listen("unix:"+name, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer server.Close()
+			conn, err := net.Dial("unix", name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = conn.Close()
+		})
 	}
-	name := folder + "/"
-	for len(name) < longest {
-		name += "x"
-	}
-	server, err := Listen("unix:"+name, nil)
+}
+
+func TestADescriptorThatFindsNoNumberIsAViolationWhereMessagesTravelOnTheSocket(t *testing.T) {
+	theirs, ours := pair(t)
+	raw, err := ours.SyscallConn()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer server.Close()
-	conn, err := net.Dial("unix", name)
+	link := newSocketLink(Unix, ours, raw, 1<<20, nil)
+	file, err := theirs.File()
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = conn.Close()
+	defer file.Close()
+	_, _, err = theirs.WriteMsgUnix([]byte{0}, unix.UnixRights(int(file.Fd())), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	withoutDescriptors(t, func() {
+		if err := link.fill(); !errors.As(err, new(*ViolationError)) {
+			t.Errorf("reading gave %v", err)
+		}
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 
@@ -103,6 +104,7 @@ func (s *Server) takeOver(list []Address) (err error) {
 	s.succession = &succession{path: path}
 	offers, err := s.succession.ask()
 	if err != nil {
+		s.succession = nil
 		return &TakeOverError{path, err}
 	}
 	defer func() {
@@ -112,6 +114,7 @@ func (s *Server) takeOver(list []Address) (err error) {
 		if err != nil {
 			s.unbind()
 			s.succession.end()
+			s.bound, s.succession = nil, nil
 		}
 	}()
 	for _, address := range list {
@@ -323,7 +326,7 @@ func (s *Server) begin() error {
 	for _, b := range s.withAdmin() {
 		b.own()
 		if s.stopped {
-			b.close()
+			b.close(new(sync.WaitGroup))
 		}
 	}
 	return nil
@@ -337,7 +340,7 @@ func (s *Server) withAdmin() []*bound {
 // end lets go of the admin socket.
 func (s *succession) end() {
 	if s.admin != nil {
-		s.admin.close()
+		s.admin.close(new(sync.WaitGroup))
 	}
 	if s.predecessor != nil {
 		_ = s.predecessor.Close()

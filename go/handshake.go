@@ -251,7 +251,7 @@ func readWithRights(conn net.Conn, piece []byte) (int, []int, error) {
 	}
 	oob := make([]byte, unix.CmsgSpace(4*segment.MaxRights)) // What is not received is closed here.
 	n, oobn, flags, _, err := socket.ReadMsgUnix(piece, oob)
-	fds := rights(oob[:oobn])
+	fds := segment.Rights(oob[:oobn])
 	if err == nil && flags&unix.MSG_CTRUNC != 0 && len(fds) == 0 {
 		err = errNoDescriptor // There is room for all that may come.
 	}

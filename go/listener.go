@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -94,7 +97,8 @@ func listenUnix(path string, mode uint32) (net.Listener, error) {
 		return nil, fmt.Errorf("the path has %d bytes, and a socket's has %d at most", len(path),
 			longestPath)
 	}
-	staging := fmt.Sprintf("%s.%d.new", path, os.Getpid())
+	// Of processes in containers that share a folder, several may have one number.
+	staging := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%x.new", rand.Uint64()))
 	socket, err := listenAt(staging)
 	if err != nil {
 		return nil, err
@@ -129,13 +133,43 @@ func listenAt(path string) (*net.UnixListener, error) {
 	return net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 }
 
-// close ends listening, and removes the socket file if it is still the server's own.
-func (b *bound) close() {
+// close ends listening, and removes the socket file if it is still the server's own. It waits for
+// nothing; once the socket is closed, it is done.
+func (b *bound) close(closing *sync.WaitGroup) {
 	own := b.ownsFile()
+	last, err := b.lastCopy()
 	_ = b.socket.Close()
+	if err == nil && last >= 0 {
+		if b.file != nil && !b.kept { // Else others may listen on it.
+			_ = unix.Shutdown(last, unix.SHUT_RDWR)
+		}
+		closing.Add(1)
+		go func() {
+			defer closing.Done()
+			unix.Close(last)
+		}()
+	}
 	if own {
 		_ = os.Remove(b.address.Path)
 	}
+}
+
+// lastCopy is a copy of a socket whose close may take as long as those like who have connected and
+// were not accepted: what they have sent is closed with it. It is -1 over TCP, which brings no
+// descriptors.
+func (b *bound) lastCopy() (fd int, err error) {
+	if b.address.isRemote() {
+		return -1, nil
+	}
+	raw, err := b.socket.(syscall.Conn).SyscallConn()
+	if err != nil {
+		return -1, err
+	}
+	var failed error
+	err = raw.Control(func(socket uintptr) {
+		fd, failed = unix.FcntlInt(socket, unix.F_DUPFD_CLOEXEC, 0)
+	})
+	return fd, errors.Join(err, failed)
 }
 
 // own takes over the file of a socket that a predecessor has left to this server.

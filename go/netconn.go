@@ -67,6 +67,7 @@ func (c *streamConn) receiveCurrent() error {
 			err = c.reading.ended() // There may be no end of them.
 		}
 		if err != nil {
+			next.Release()
 			return c.reading.netError(err)
 		}
 		c.current = next

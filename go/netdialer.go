@@ -2,7 +2,6 @@ package breezeway
 
 import (
 	"context"
-	"errors"
 	"net"
 )
 
@@ -18,25 +17,15 @@ func NewNetDialer(addresses string, opts ...Option) *NetDialer {
 
 // Dial opens a connection. An error that concerns this one alone, as that of a context which is
 // done while the other side has its MaxStreams, leaves those that are open as they are.
-func (d *NetDialer) Dial(ctx context.Context) (net.Conn, error) {
-	for tries := 0; ; tries++ {
-		session, isNew, err := d.sessions.get(ctx)
-		if err != nil {
-			return nil, err
-		}
-		session.session.catchUp() // Of an idle session, nobody else sees that it is over.
-		conn, err := session.DialNet(ctx)
-		if err == nil {
-			return conn, nil
-		}
-		if session.Err() == nil && !errors.Is(err, ErrGoingAway) {
-			return nil, err
-		}
-		d.sessions.forget(session)
-		if !mayGoOn(ctx, session, isNew, tries) {
-			return nil, err
-		}
+func (d *NetDialer) Dial(ctx context.Context) (conn net.Conn, err error) {
+	err = d.sessions.try(ctx, func(session *Conn) (bool, error) {
+		conn, err = session.DialNet(ctx)
+		return true, err
+	})
+	if err != nil {
+		return nil, err
 	}
+	return conn, nil
 }
 
 // Close closes its sessions, with the connections that are open on them. Dial gives net.ErrClosed

@@ -66,3 +66,29 @@ func TestAResetThatFindsNoRoomIsSentOnceThereIsSome(t *testing.T) {
 		})
 	}
 }
+
+// Nobody waits for anything of the client's session here either.
+func TestAnAnswerToAResetThatFindsNoRoomIsSentOnceThereIsSome(t *testing.T) {
+	come := make(chan *Stream, 1)
+	conn := serveStreams(t, "shm", func(stream *Stream) {
+		come <- stream
+		<-stream.session.done
+	})
+	if _, err := conn.Open(contextOf(t), 0); err != nil {
+		t.Fatal(err)
+	}
+	stream := soon(t, "the stream", come)
+	serving := stream.session
+	serving.mu.Lock() // It takes nothing meanwhile.
+	stream.wasReset, stream.resetDue = true, true
+	serving.owe(stream)
+	if _, err := serving.sendOwed(); err != nil {
+		t.Error(err)
+	}
+	conn.session.mu.Lock()
+	conn.session.fill()
+	conn.session.mu.Unlock()
+	conn.session.catchUp()
+	serving.mu.Unlock()
+	until(t, serving, "the stream's end", func() bool { return serving.openStreams == 0 })
+}

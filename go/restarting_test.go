@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	breezeway "github.com/breezeway-ipc/breezeway/go"
 )
 
@@ -396,7 +398,24 @@ func leaveSockets() {
 	select {}
 }
 
+// mustTellOfExits skips the test where the kernel has no SO_PEERPIDFD (before Linux 6.5).
+func mustTellOfExits(t *testing.T) {
+	t.Helper()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(pair[0])
+	defer unix.Close(pair[1])
+	process, err := unix.GetsockoptInt(pair[0], unix.SOL_SOCKET, unix.SO_PEERPIDFD)
+	if err != nil {
+		t.Skip("SKIPPED: the kernel does not tell of processes that have connected:", err)
+	}
+	unix.Close(process)
+}
+
 func TestAServerLearnsThatAClientIsGoneWhoeverHasItsSocket(t *testing.T) {
+	mustTellOfExits(t)
 	for _, carrier := range []string{"shm", "unix"} {
 		t.Run(carrier, func(t *testing.T) {
 			ended := make(chan error, 1)

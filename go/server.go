@@ -41,14 +41,14 @@ type Server struct {
 	bound    []*bound
 	offload  chan struct{}
 	refusing chan struct{}
-	// lettingGo are connections that were refused and are being closed, closing how many others.
-	lettingGo chan struct{}
-	closing   int
-	mu        sync.Mutex
-	sessions  map[*session]struct{}
-	pending   map[net.Conn]struct{}
-	users     map[segment.User]int
-	memory    *segment.Ledger // nil without a limit
+	// refused are connections that were refused and can be slow to close, closing how many others.
+	refused  chan struct{}
+	closing  int
+	mu       sync.Mutex
+	sessions map[*session]struct{}
+	pending  map[net.Conn]struct{}
+	users    map[segment.User]int
+	memory   *segment.Ledger // nil without a limit
 	// draining says that no new session is taken, stopped that nobody listens any more, closed that
 	// all sessions are closed.
 	draining, stopped, closed bool
@@ -90,7 +90,7 @@ func (s *Server) Listen(addresses string, opts ...Option) error {
 	s.sessions, s.pending = map[*session]struct{}{}, map[net.Conn]struct{}{}
 	s.users = map[segment.User]int{}
 	s.refusing = make(chan struct{}, refusedAtOnce)
-	s.lettingGo = make(chan struct{}, refusedAtOnce)
+	s.refused = make(chan struct{}, slowAtOnce)
 	s.idle = make(chan struct{})
 	if hasTLS(list) {
 		if s.tls, err = s.opts.tlsConfig(false); err != nil {
@@ -112,6 +112,7 @@ func (s *Server) Listen(addresses string, opts ...Option) error {
 		b, err := bind(address, s.opts.socketMode)
 		if err != nil {
 			s.unbind()
+			s.bound = nil // Whoever has the path by then has nothing to do with it.
 			return fmt.Errorf("breezeway: listen at %v: %w", address, err)
 		}
 		s.bound = append(s.bound, b)
@@ -125,10 +126,18 @@ func hasTLS(list []Address) bool {
 	return slices.ContainsFunc(list, func(a Address) bool { return a.Carrier == TLS })
 }
 
-func (s *Server) unbind() {
+// unbind ends listening, and gives what is closed once the sockets are.
+func (s *Server) unbind() <-chan struct{} {
+	var closing sync.WaitGroup
 	for _, b := range s.bound {
-		b.close()
+		b.close(&closing)
 	}
+	closed := make(chan struct{})
+	go func() {
+		closing.Wait()
+		close(closed)
+	}()
+	return closed
 }
 
 // Addresses are where it listens; a port 0 is the one that was found.
@@ -179,10 +188,10 @@ func (s *Server) leaveAfter(err error) {
 		return
 	}
 	s.Log.Error("breezeway: the server cannot listen any more", "error", err)
-	s.sendAway()
 	if s.failed != nil {
 		s.failed(err)
 	}
+	s.sendAway()
 }
 
 func (s *Server) acceptOn(b *bound) error {
@@ -196,6 +205,10 @@ func (s *Server) acceptOn(b *bound) error {
 				continue
 			}
 			return err
+		}
+		if reason := s.enter(conn); reason != nil {
+			s.refuseBusy(conn, b.address.Carrier, reason)
+			continue
 		}
 		s.served.Add(1)
 		go func() {
@@ -225,11 +238,8 @@ func (s *Server) enter(conn net.Conn) error {
 	return nil
 }
 
+// serveConn serves a connection that has entered.
 func (s *Server) serveConn(conn net.Conn, carrier Carrier) {
-	if err := s.enter(conn); err != nil {
-		s.refuseBusy(conn, carrier, err)
-		return
-	}
 	session, refused, err := s.greet(conn, carrier)
 	s.mu.Lock()
 	delete(s.pending, conn)
@@ -275,38 +285,6 @@ func (s *Server) waitFor(closed <-chan struct{}) {
 	}
 }
 
-// refuseBusy says why a client is not served, and closes its connection; over tls:, to which
-// nothing can be said before its handshake, to a few at one time. As many are closed at one time of
-// those that can be slow to close.
-func (s *Server) refuseBusy(conn net.Conn, carrier Carrier, reason error) {
-	if carrier == TLS {
-		s.refuseWithin(conn, reason)
-		_ = conn.Close()
-		return
-	}
-	refuse(conn, abi.RefusedBusy, reason.Error())
-	select {
-	case s.lettingGo <- struct{}{}:
-		defer func() { <-s.lettingGo }()
-	case <-s.idle:
-	}
-	closed := make(chan struct{})
-	closeApart(conn, nil, closed)
-	s.waitFor(closed)
-}
-
-func (s *Server) refuseWithin(conn net.Conn, reason error) {
-	select {
-	case s.refusing <- struct{}{}:
-		defer func() { <-s.refusing }()
-	default:
-		return
-	}
-	if g, err := meet(conn, TLS, s.opts, s.tls, false); err == nil {
-		refuse(g.speaks(), abi.RefusedBusy, reason.Error())
-	}
-}
-
 // greet makes a session of a connection, or gives descriptors that came on it and are not taken.
 func (s *Server) greet(conn net.Conn, carrier Carrier) (*session, []int, error) {
 	g, err := meet(conn, carrier, s.opts, s.tls, false)
@@ -321,30 +299,46 @@ func (s *Server) greet(conn net.Conn, carrier Carrier) (*session, []int, error) 
 		refuse(g.speaks(), abi.RefusedBusy, err.Error())
 		return nil, nil, err
 	}
-	g.account = segment.Account{Ledger: s.memory, User: userOf(g.peer)}
-	agreed, err := accept(g, s.opts)
-	var session *session
-	if err == nil {
-		session, err = newSession(agreed, conn, g.raw, g.peer, s.opts, false)
-	}
+	session, err := s.begun(g)
 	if err != nil {
 		s.dismiss(g.peer, carrier)
 		return nil, g.refused, err
 	}
+	return session, nil, nil
+}
+
+// begun answers a client that is admitted.
+func (s *Server) begun(g *greeting) (session *session, err error) {
+	exit := uint64(0)
+	if g.carrier == Shm || g.carrier == Unix {
+		if exit, err = everyExit.watch(g.raw); err != nil {
+			refuse(g.speaks(), abi.RefusedNoMemory, err.Error())
+			return nil, err
+		}
+		defer func() {
+			if err != nil {
+				everyExit.forget(exit)
+			}
+		}()
+	}
+	g.account = segment.Account{Ledger: s.memory, User: userOf(g.peer)}
+	agreed, err := accept(g, s.opts)
+	if err != nil {
+		return nil, err
+	}
+	session, err = newSession(agreed, g.conn, g.raw, g.peer, s.opts, false)
+	if err != nil {
+		return nil, err
+	}
 	if s.opts.offload > 0 {
 		session.serving = map[uint32]*Call{}
 	}
-	if carrier == Shm || carrier == Unix {
-		everyExit.watch(session)
-	}
-	return session, nil, nil
+	everyExit.tellOf(exit, session)
+	return session, nil
 }
 
 // descriptorsOfSession are a session's socket, and what tells that its client's process is gone.
 const descriptorsOfSession = 2
-
-// refusedAtOnce bounds the handshakes of clients that are then refused, and those that are closed.
-const refusedAtOnce = 64
 
 // userOf is who MaxSessionsOfUser and MaxMemoryOfUser count for.
 func userOf(p Peer) segment.User {
@@ -540,14 +534,21 @@ func (s *Server) sendAway() {
 }
 
 func (s *Server) stopListening() {
+	if closed := s.unlisten(); closed != nil {
+		waitAMoment(closed)
+	}
+}
+
+// unlisten gives what is closed once the sockets are; nil if somebody else has had it done.
+func (s *Server) unlisten() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.draining = true
 	if s.stopped {
-		return
+		return nil
 	}
 	s.stopped = true
-	s.unbind()
+	closed := s.unbind()
 	if s.succession != nil {
 		s.succession.end()
 	}
@@ -557,6 +558,7 @@ func (s *Server) stopListening() {
 		}
 	}
 	close(s.idle)
+	return closed
 }
 
 func (s *Server) all() (list []*session) {
@@ -616,7 +618,7 @@ func (s *session) refuseRest() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.told && s.err == nil {
-		s.turnAlone()
+		s.takeTurns(catchUpTurns, false)
 	}
 	for s.told && s.err == nil && s.hasArrival() {
 		var a arrival

@@ -32,9 +32,10 @@ const (
 type session struct {
 	*ledger
 	leash *leash
-	// process is the client's, and exit its number among those that are watched; 0 if it is not.
-	process int
-	exit    uint64
+	// exit is the number of the client's process among those that are watched; 0 if it is not.
+	exit uint64
+	// linger is how long Close waits for a socket to take what was sent.
+	linger time.Duration
 	// The link by its type, for what is called with every message: one of both is nil. Through an
 	// interface, each message would be moved to the heap.
 	memory *memoryLink
@@ -126,7 +127,7 @@ func newSession(agreed *agreement, conn net.Conn, raw syscall.RawConn, peer Peer
 		peer:   peer, opts: opts, isClient: isClient,
 		ownHello: agreed.own, peerHello: agreed.peer, done: make(chan struct{}),
 		maxInFlight: abi.MaxInFlight(agreed.own.RingCapacity, agreed.peer.RingCapacity),
-		nextNumber:  2, budget: opts.spinBound, processors: runtime.GOMAXPROCS(0),
+		nextNumber:  2, budget: opts.spinBound, processors: runtime.GOMAXPROCS(0), linger: linger,
 	}
 	if isClient {
 		s.nextNumber = 1
@@ -184,6 +185,7 @@ func (s *session) end(err error) {
 		s.hasWork() {
 		s.ending = err
 		s.cancelServing(err) // What was asked for is served, but nobody waits for it.
+		s.wakeRoom()         // Nor does anybody make room.
 		return
 	}
 	s.finish(err)
@@ -216,9 +218,7 @@ func (s *session) free() {
 	for ; s.arrivalFirst < len(s.arrivals); s.arrivalFirst++ {
 		s.arrivals[s.arrivalFirst].message.Release()
 	}
-	if s.exit != 0 {
-		everyExit.take(s.exit)
-	}
+	everyExit.forget(s.exit)
 	s.letGo()
 }
 
@@ -239,7 +239,7 @@ func (s *session) close() {
 		s.socket.bye()
 	}
 	s.flush()
-	if until := time.Now().Add(linger); s.hasBacklog() {
+	if until := time.Now().Add(s.linger); s.hasBacklog() {
 		w := s.newWaiter()
 		_ = s.wait(w, limit{deadline: until}, func() bool { return !s.hasBacklog() })
 		s.freeWaiter(w)
@@ -408,9 +408,17 @@ func (s *session) settle() {
 	if s.owes && s.isDriven() {
 		s.interrupt() // Who is parked does not wait for room yet.
 	}
-	if s.owes && s.memory != nil && !s.settling {
+	if s.owes {
+		s.oweLater() // Who drives may wait for nothing any more, and nobody need drive.
+	}
+}
+
+// oweLater has somebody drive until what is owed has found room. A socket's backlog has a goroutine
+// of its own.
+func (s *session) oweLater() {
+	if s.memory != nil && !s.settling {
 		s.settling = true
-		go s.settleLater() // Who drives may wait for nothing any more, and nobody need drive.
+		go s.settleLater()
 	}
 }
 

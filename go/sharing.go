@@ -99,6 +99,17 @@ func (s *sharing) dial(ctx context.Context, began time.Time) (*Conn, error) {
 	}
 	s.mu.Unlock()
 	conn, err := dialWaiting(within, s.addresses, s.opts, began)
+	if !s.dialled(ctx, conn, err) {
+		if err == nil {
+			_ = conn.Close()
+		}
+		return nil, net.ErrClosed
+	}
+	return conn, err
+}
+
+// dialled has a session used, if there is one; false if nobody wants it any more.
+func (s *sharing) dialled(ctx context.Context, conn *Conn, err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if ctx.Err() == nil && !s.closed {
@@ -106,14 +117,10 @@ func (s *sharing) dial(ctx context.Context, began time.Time) (*Conn, error) {
 	}
 	close(s.dialing.ended)
 	s.dialing, s.stop = nil, nil
-	if s.closed {
-		if err == nil {
-			_ = conn.Close()
-		}
-		return nil, net.ErrClosed
+	if !s.closed {
+		s.setCurrent(conn)
 	}
-	s.setCurrent(conn)
-	return conn, err
+	return !s.closed
 }
 
 // setCurrent has a session used, nil until the next is dialled. The lock is held.
@@ -131,20 +138,27 @@ func (s *sharing) setCurrent(conn *Conn) {
 func (s *sharing) tryFirst() {
 	first, _, _ := strings.Cut(s.addresses, ",")
 	conn, err := Dial(context.Background(), first, s.opts...)
+	if !s.tried(conn, err) && err == nil {
+		_ = conn.Close()
+	}
+}
+
+// tried has a session at the first address used, if there is one; false if another one has taken
+// its place.
+func (s *sharing) tried(conn *Conn, err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.trying = false
 	switch {
-	case s.triedFirst.IsZero() || s.closed: // Another session has taken its place.
-		if err == nil {
-			_ = conn.Close()
-		}
+	case s.triedFirst.IsZero() || s.closed:
+		return false
 	case err == nil:
 		s.leave()
 		s.setCurrent(conn)
 	default:
 		s.triedFirst = time.Now()
 	}
+	return true
 }
 
 const (

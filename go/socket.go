@@ -178,13 +178,14 @@ func (l *socketLink) read(fd uintptr) {
 		l.came(n)
 		return
 	}
-	n, control, err := l.receive(int(fd), room)
+	n, control, flags, err := l.receive(int(fd), room)
 	for errors.Is(err, unix.EINTR) {
-		n, control, err = l.receive(int(fd), room)
+		n, control, flags, err = l.receive(int(fd), room)
 	}
 	switch {
-	case len(control) > 0:
-		l.foreign = append(l.foreign, rights(control)...)
+	// One that finds no number is closed by the read, however long that takes.
+	case len(control) > 0 || flags&unix.MSG_CTRUNC != 0:
+		l.foreign = append(l.foreign, segment.Rights(control)...)
 		l.readErr = violated("file descriptors where messages travel on the socket")
 	case errors.Is(err, unix.EAGAIN):
 		l.closed = l.closed || l.gone
@@ -206,13 +207,12 @@ func (l *socketLink) came(n int) {
 	l.readMore = n > 0
 }
 
-func (l *socketLink) receive(fd int, room []byte) (n int, control []byte, err error) {
+func (l *socketLink) receive(fd int, room []byte) (n int, control []byte, flags int, err error) {
 	if l.kind == TCP {
 		n, err = unix.Read(fd, room)
-		return n, nil, err
+		return n, nil, 0, err
 	}
-	n, control, _, err = l.receiver.Receive(fd, room, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
-	return n, control, err
+	return l.receiver.Receive(fd, room, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
 }
 
 func (l *socketLink) prepareSleep() (bool, error) {

@@ -277,6 +277,8 @@ func (s *session) promote() {
 	}
 	if s.heir = s.followers.first(); s.heir != nil {
 		s.heir.wake()
+	} else if s.owes {
+		s.oweLater()
 	}
 }
 
@@ -390,12 +392,15 @@ func (s *session) lead(w *waiter, lim *limit, ready func() bool) bool {
 		s.memory.end.Disarm()
 	}
 	is, began := false, time.Time{}
-	for s.err == nil && lim.err() == nil && !s.isFlooded() {
+	for worked := 0; s.err == nil && lim.err() == nil && !s.isFlooded(); {
 		if s.turn() {
 			if is = ready(); is {
 				break
 			}
 			began = time.Time{}
+			if worked++; worked%turnsPerLock == 0 {
+				s.letIn()
+			}
 			continue
 		}
 		if s.err != nil {
@@ -452,6 +457,17 @@ func (s *session) lead(w *waiter, lim *limit, ready func() bool) bool {
 		s.free()
 	}
 	return is && s.err == nil
+}
+
+// turnsPerLock is after how many turns who drives lets others have the lock: the other side may
+// send for ever what nobody waits for.
+const turnsPerLock = 16
+
+// letIn lets those have the lock who wait for it.
+func (s *session) letIn() {
+	s.mu.Unlock()
+	runtime.Gosched()
+	s.mu.Lock()
 }
 
 // learn adjusts how long is polled before parking by what became of a wait: the evidence that
@@ -640,7 +656,7 @@ func (s *session) hush() {
 	}
 }
 
-// catchUpTurns bounds catchUp: the other side may go on for ever.
+// catchUpTurns bounds what is taken by who does not wait: the other side may go on for ever.
 const catchUpTurns = 64
 
 // catchUp takes what has come, if nobody drives who would: of a session for which nobody waits, the
@@ -649,15 +665,25 @@ const catchUpTurns = 64
 func (s *session) catchUp() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err != nil || s.leading {
+	s.takeTurns(catchUpTurns, true)
+}
+
+// takeTurns takes what has come, if nobody drives, within so many turns. The other side's end is
+// seen by a turn that finds nothing else; a socket is read before each if looks says so, as what is
+// read of it at a time may end before that.
+func (s *session) takeTurns(most int, looks bool) {
+	if s.leading || s.err != nil {
 		return
 	}
 	s.leading = true
-	// The end is seen by a turn that finds nothing else. What is read of a socket at a time may end
-	// before it.
-	for turns := 0; turns < catchUpTurns && s.err == nil && !s.isFlooded(); turns++ {
-		s.look()
-		if s.err == nil && !s.turn() {
+	for turns := 0; turns < most && s.err == nil; turns++ {
+		if turns > 0 && s.isFlooded() {
+			break
+		}
+		if looks {
+			s.look()
+		}
+		if s.err != nil || !s.turn() {
 			break
 		}
 	}
@@ -757,7 +783,7 @@ func (s *session) maySleep(announced bool) bool {
 	if !announced || len(s.roomWaiters) > 0 && s.mayHaveRoom() {
 		return false
 	}
-	if s.owes {
+	if s.owes && !s.saidBye {
 		s.link.armRoom(s.memoryWaits > 0)
 		return !s.mayHaveRoom()
 	}

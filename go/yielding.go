@@ -105,7 +105,7 @@ func (s *session) yield(w *waiter) bool {
 	if s.err == nil {
 		s.flush()
 	}
-	s.turnOnce()
+	s.takeTurns(1, false)
 	return false
 }
 
@@ -118,18 +118,4 @@ func (s *session) yieldTimed() {
 		defer s.mu.Unlock()
 		s.yielding.stop()
 	}
-}
-
-// turnOnce takes what has come, if nobody drives.
-func (s *session) turnOnce() {
-	if s.leading || s.err != nil {
-		return
-	}
-	s.leading = true
-	s.turn()
-	s.leading = false
-	if s.err != nil {
-		s.free()
-	}
-	s.promote()
 }

@@ -155,7 +155,7 @@ func TestManyWhoCallAServerThatSleepsAreServed(t *testing.T) {
 // TestAnUnfencedEntryWakesWhoSleepsForIt: nobody flushes it here.
 func TestAnUnfencedEntryWakesWhoSleepsForIt(t *testing.T) {
 	taken := make(chan struct{}, 1)
-	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), func(call *Call) error {
+	server, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), func(*Call) error {
 		taken <- struct{}{}
 		return nil
 	}, Wait(Park))
@@ -165,7 +165,10 @@ func TestAnUnfencedEntryWakesWhoSleepsForIt(t *testing.T) {
 	}
 	defer conn.Close()
 	s := conn.session
-	until(t, s, "the server's sleep", s.memory.end.PeerSleeps)
+	serving := sessionOf(t, server)
+	until(t, serving, "the server's sleep", func() bool {
+		return serving.link.counters().Sleeps > 0
+	})
 	s.mu.Lock()
 	head := abi.Head{Kind: abi.KindMessage, Stream: s.freeNumber(),
 		Flags: abi.FlagOpen | abi.FlagFin | abi.FlagNoReply}

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	breezeway "github.com/breezeway-ipc/breezeway/go"
 	"github.com/breezeway-ipc/breezeway/go/metrics"
@@ -99,9 +100,12 @@ func TestWhatIsPolledIsPublished(t *testing.T) {
 	}
 	const spun, polled = `breezeway_spun_total{role="client"}`,
 		`breezeway_spin_nanoseconds_total{role="client"}`
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
 	// A reply that is there at once is not polled for.
-	for now := published(t); now[spun] == 0 || now[polled] == 0; now = published(t) {
-		if _, err := conn.Call(context.Background(), 0, nil); err != nil {
+	for before, now := published(t), published(t); now[spun] == before[spun] ||
+		now[polled] == before[polled]; now = published(t) {
+		if _, err := conn.Call(ctx, 0, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -26,6 +26,7 @@ const (
 	countedAtOnce = 64
 	// awakeBefore is how long before a call of an open loop is due its caller stops sleeping.
 	awakeBefore        = 100 * time.Microsecond
+	openWithin         = 5 * time.Second
 	step        uint64 = 0x9E37_79B9_7F4A_7C15
 	// step4 is four of them, modulo 2^64.
 	step4 uint64 = 0x78DD_E6E5_FD29_F054
@@ -68,9 +69,9 @@ func (d *driver) run(count uint64, until time.Time) error {
 	for i := range callers {
 		callers[i] = d.newCaller()
 		if d.load.streams > 0 {
-			stream, err := d.conn.Open(context.Background(), echo)
+			stream, err := d.open()
 			if err != nil {
-				return err
+				return fmt.Errorf("stream %d of %d: %w", i+1, len(callers), err)
 			}
 			callers[i].stream = stream
 		}
@@ -88,6 +89,17 @@ func (d *driver) run(count uint64, until time.Time) error {
 	all.Wait()
 	d.count = d.latencies.count
 	return errors.Join(errs...)
+}
+
+// open opens a stream. A server that has as many as it takes lets it wait.
+func (d *driver) open() (*breezeway.Stream, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), openWithin)
+	defer cancel()
+	stream, err := d.conn.Open(ctx, echo)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = errors.New("not open within 5 s; does the server take as many (its MaxStreams)?")
+	}
+	return stream, err
 }
 
 // cold connects, makes one call and closes, again and again, and counts the time that all takes.

@@ -40,3 +40,20 @@ func (r *Receiver) Receive(fd int, to []byte, flags int) (n int, control []byte,
 	}
 	return int(got), r.control[:r.header.Controllen], int(r.header.Flags), nil
 }
+
+// Rights gives the descriptors of a control message.
+func Rights(control []byte) (descriptors []int) {
+	if len(control) == 0 {
+		return nil
+	}
+	messages, err := unix.ParseSocketControlMessage(control)
+	if err != nil {
+		return nil
+	}
+	for i := range messages {
+		if fds, err := unix.ParseUnixRights(&messages[i]); err == nil {
+			descriptors = append(descriptors, fds...)
+		}
+	}
+	return descriptors
+}

@@ -144,7 +144,7 @@ func (d *doorbell) read(fd uintptr) {
 		d.closed = true
 		return
 	}
-	descriptors := parseRights(control)
+	descriptors := segment.Rights(control)
 	if received&unix.MSG_CTRUNC != 0 && len(descriptors) == 0 {
 		if d.canPeek {
 			_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PEEK_OFF, d.peeked)
@@ -163,22 +163,6 @@ func (d *doorbell) read(fd uintptr) {
 	if len(descriptors) > 0 || !d.canPeek || d.peeked >= maxPeeked {
 		d.consume(int(fd))
 	}
-}
-
-func parseRights(oob []byte) (descriptors []int) {
-	if len(oob) == 0 {
-		return nil
-	}
-	messages, err := unix.ParseSocketControlMessage(oob)
-	if err != nil {
-		return nil
-	}
-	for i := range messages {
-		if rights, err := unix.ParseUnixRights(&messages[i]); err == nil {
-			descriptors = append(descriptors, rights...)
-		}
-	}
-	return descriptors
 }
 
 // consume takes from the socket what was peeked at.

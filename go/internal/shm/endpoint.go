@@ -444,9 +444,6 @@ func (e *Endpoint) Arm() (bool, error) {
 // Disarm takes that back, as somebody polls for it.
 func (e *Endpoint) Disarm() { e.own.Store(abi.DataWakeAt, abi.Idle) }
 
-// PeerSleeps says whether the peer has announced to sleep for the next entry.
-func (e *Endpoint) PeerSleeps() bool { return e.peer.Load(abi.DataWakeAt) == e.producer.tail }
-
 // PrepareSleep announces that this side is about to sleep for the next entry, and lets the peer see
 // everything. False if the entry, or the peer's end, is there already.
 //

@@ -1,0 +1,140 @@
+package breezeway
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+)
+
+// backlog leaves more to a session's socket than that takes, and less than what makes others wait.
+// Close waits for that as long as it is told.
+func (s *session) backlog(t *testing.T, head abi.Head, body []byte, linger time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.linger = linger
+	for range 100 {
+		if s.socket.flush(); s.hasBacklog() {
+			return
+		}
+		for sent := 0; sent < 64<<10; sent += abi.FrameLen + len(body) {
+			_ = s.transmit(head, &outgoing{bytes: body})
+		}
+	}
+	t.Error("the socket takes everything")
+}
+
+// closing is a client's session that is being closed, with a stream, while its server reads
+// nothing.
+func closing(t *testing.T, linger time.Duration) (conn *Conn, stream *Stream, closed chan error) {
+	conn, err := Dial(contextOf(t), stoppedServer(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err = conn.Open(contextOf(t), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := conn.session
+	s.backlog(t, abi.Head{Kind: abi.KindMessage, Stream: stream.number}, make([]byte, 64<<10),
+		linger)
+	closed = make(chan error, 1)
+	go func() { closed <- conn.Close() }()
+	until(t, s, "Close waits", func() bool { return s.isDriven() && s.saidBye })
+	return conn, stream, closed
+}
+
+func TestNothingIsSentBehindTheFarewell(t *testing.T) {
+	conn, stream, closed := closing(t, time.Minute)
+	s := conn.session
+	if err := stream.Send(contextOf(t), []byte("behind it")); !errors.Is(err, ErrClosed) {
+		t.Errorf("Send gave %v", err)
+	}
+	if err := conn.Post(contextOf(t), 0, nil); !errors.Is(err, ErrClosed) {
+		t.Errorf("Post gave %v", err)
+	}
+	s.mu.Lock()
+	if !s.hasBacklog() {
+		t.Error("Close does not wait any more")
+	}
+	s.finish(ErrClosed)
+	s.mu.Unlock()
+	soon(t, "Close", closed)
+}
+
+func TestWhatIsOwedBehindTheFarewellIsNotLookedForAgainAndAgain(t *testing.T) {
+	conn, stream, closed := closing(t, 100*time.Millisecond)
+	stream.Reset(CodeCancelled)
+	conn.session.interrupt()
+	soon(t, "Close", closed)
+	if sleeps := conn.session.socket.sleeps; sleeps > 20 {
+		t.Errorf("it has gone to sleep %d times meanwhile", sleeps)
+	}
+}
+
+func TestAReplyBehindTheFarewellEndsNoSession(t *testing.T) {
+	began, release, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	server, address := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"),
+		func(call *Call) error {
+			close(began)
+			<-release
+			return call.Echo()
+		}, Offload(1), OnSessionEnd(func(_ Peer, err error) { ended <- err }))
+	conn, err := Dial(contextOf(t), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	answered := make(chan error, 1)
+	go func() {
+		_, err := conn.Call(contextOf(t), 0, nil)
+		answered <- err
+	}()
+	soon(t, "the call", began)
+	s := sessionOf(t, server)
+	conn.session.mu.Lock() // It reads nothing meanwhile.
+	s.backlog(t, crossedReset, nil, time.Minute)
+	past, cancel := context.WithCancel(context.Background())
+	cancel()
+	go func() { _ = server.Shutdown(past) }()
+	until(t, s, "Close waits", func() bool { return s.isDriven() && s.saidBye })
+	close(release)
+	until(t, s, "the handler's end", func() bool { return s.callsTaken == 0 || s.err != nil })
+	conn.session.mu.Unlock()
+	if err := soon(t, "the call's end", answered); !errors.Is(err, ErrPeerClosed) {
+		t.Errorf("the call ended with %v", err)
+	}
+	if err := soon(t, "the session's end", ended); err != nil {
+		t.Errorf("the session ended with %v", err)
+	}
+}
+
+func TestAReplyThatWaitsForMemoryDoesNotOutliveItsClient(t *testing.T) {
+	const size, most = 600_000, 1 << 20 // There is memory for one.
+	ended := make(chan error, 1)
+	server, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"),
+		func(call *Call) error { return call.Reply(make([]byte, size)) },
+		ReplyTimeout(time.Minute), OnSessionEnd(func(_ Peer, err error) { ended <- err }))
+	conn, err := Dial(contextOf(t), address, Cap(most))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	kept, err := conn.Call(contextOf(t), 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = conn.Call(context.Background(), 0, nil) }()
+	s := sessionOf(t, server)
+	until(t, s, "the wait for memory", func() bool {
+		return s.memoryWaits > 0 && len(s.roomWaiters) > 0
+	})
+	_ = conn.Close()
+	if err := soon(t, "the session's end", ended); err != nil {
+		t.Errorf("the session ended with %v", err)
+	}
+	kept.Release()
+}

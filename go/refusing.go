@@ -1,0 +1,108 @@
+package breezeway
+
+import (
+	"net"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/segment"
+)
+
+const (
+	// refusedAtOnce bounds the handshakes of clients that are then refused.
+	refusedAtOnce = 64
+	// slowAtOnce bounds the connections that were refused and are slow to close.
+	slowAtOnce = 128
+)
+
+// refuseBusy says why a client is not served, and closes its connection. It waits for nothing but
+// for those that are slow to close, where there are as many as may be.
+func (s *Server) refuseBusy(conn net.Conn, carrier Carrier, reason error) {
+	if carrier != TLS {
+		refuse(conn, abi.RefusedBusy, reason.Error())
+		s.letGo(conn)
+		return
+	}
+	// Nothing can be said to it before its handshake.
+	select {
+	case s.refusing <- struct{}{}:
+	default:
+		_ = conn.Close()
+		return
+	}
+	s.served.Add(1)
+	go func() {
+		defer s.served.Done()
+		defer func() { <-s.refusing }()
+		defer conn.Close()
+		if g, err := meet(conn, TLS, s.opts, s.tls, false); err == nil {
+			refuse(g.speaks(), abi.RefusedBusy, reason.Error())
+		}
+	}()
+}
+
+// letGo closes a connection that was refused, in a goroutine if that can take a while.
+func (s *Server) letGo(conn net.Conn) {
+	if !isSlowToClose(conn) {
+		_ = conn.Close()
+		return
+	}
+	select {
+	case s.refused <- struct{}{}:
+	case <-s.idle:
+		closeApart(conn, nil, make(chan struct{}))
+		return
+	}
+	s.served.Add(1)
+	go func() {
+		defer s.served.Done()
+		closed := make(chan struct{})
+		closeApart(conn, nil, closed)
+		s.waitFor(closed)
+		<-s.refused
+	}()
+}
+
+// isSlowToClose says whether a connection brings descriptors that may be. Sealed memory, as in a
+// hello, is not. It ends the connection, so that no more come.
+func isSlowToClose(conn net.Conn) bool {
+	socket, is := conn.(*net.UnixConn)
+	if !is {
+		return false
+	}
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return true
+	}
+	readUrgentInLine(conn)
+	does := true
+	_ = raw.Control(func(fd uintptr) {
+		_ = unix.Shutdown(int(fd), unix.SHUT_RDWR)
+		does = holdsForeign(int(fd))
+	})
+	return does
+}
+
+// holdsForeign looks for descriptors in a socket, by a peek, which leaves them there.
+func holdsForeign(socket int) bool {
+	unread, err := unix.IoctlGetInt(socket, unix.SIOCINQ)
+	if err != nil || unread == 0 {
+		return err != nil
+	}
+	receiver := segment.NewReceiver(segment.MaxRights)
+	n, control, flags, err := receiver.Receive(socket, make([]byte, unread),
+		unix.MSG_PEEK|unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
+	descriptors := segment.Rights(control)
+	defer closeAll(descriptors)
+	// A peek ends with the first descriptors.
+	if err != nil || n < unread || flags&unix.MSG_CTRUNC != 0 {
+		return true
+	}
+	for _, fd := range descriptors {
+		if segment.Accept(fd) != nil {
+			return true
+		}
+	}
+	return false
+}
