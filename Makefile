@@ -24,7 +24,7 @@ LACKS = $(filter-out $(HAS),$(NEEDS))
 # The oldest toolchain that the workspace is for.
 MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: help demo check test ship format columns links arrows unsafe lint unit model release budgets peers bench-iceoryx2 bench-grpc study-grpc bench-rpc bench-thrift bench-compile bench-tokio bench-threads bench-against bench-calls bench-idle bench-fairness bench-cold bench-streams bench-tls bench-go clean go go-race fuzz-go \
+.PHONY: help demo charts check test ship format columns links arrows unsafe lint unit model release budgets peers bench-iceoryx2 bench-grpc study-grpc bench-rpc bench-thrift bench-compile bench-tokio bench-threads bench-against bench-calls bench-idle bench-fairness bench-cold bench-streams bench-tls bench-go clean go go-race fuzz-go \
 	golden carriers carriers-tls needs relaxed arm64 etcd soak soak-go slow restarts failover polling shmipc-peers bench-shmipc features docs tutorial fuzz-check peers-check random-idls packages msrv asan tsan hostile attacks faults torture fuzz
 .DEFAULT_GOAL := help
 
@@ -41,6 +41,11 @@ demo: release
 	@mkdir -p $(dir $(REPORT))
 	$(CARGO) run --quiet --release --locked -p breezeway-cli -- compare --quick --report $(REPORT)
 	@echo "charts: $(REPORT)"
+
+## The charts of the README, with iceoryx2 and the bare lines (three minutes after the builds).
+charts: release
+	cd peers && $(CARGO) build --release --locked --quiet -p iceoryx2-ping-pong
+	.ci/charts
 
 ## The loop while one works: format, lints and the unit tests; under two minutes when warm.
 check: format columns arrows unsafe relaxed links

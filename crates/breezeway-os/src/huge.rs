@@ -19,11 +19,14 @@ use crate::clock;
 pub(crate) const HUGE: usize = 2 << 20;
 /// Up to this size small pages take little more time than a huge one, and far less memory.
 const SMALL: usize = 512 * 1024;
-/// After a failure, or a page that took long (the kernel may move others to make one), no other is
-/// asked for in this time.
+/// After a failure no other is asked for in this time.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Longer than small pages take.
 const LONG: Duration = Duration::from_millis(4);
+/// After pages that took long no other is asked for in so many times as long, up to [`PAUSE`]. The
+/// kernel may have moved others to make one; but it also asks every CPU for pages that it has not
+/// yet counted, and waits there behind whoever runs, which says nothing of the next.
+const REST: u64 = 16;
 
 /// When huge pages may be asked for again, in clock ticks.
 static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
@@ -72,11 +75,24 @@ pub(crate) fn map_aligned(
 pub(crate) fn back(fd: impl AsFd, address: *mut c_void, len: usize) -> Result<(), Errno> {
     let start = clock::ticks();
     let outcome = try_to_back(fd, address, len);
-    let taken = clock::ticks().wrapping_sub(start);
-    if outcome.is_err() || taken > clock::ticks_in(LONG).saturating_mul((len / HUGE) as u64) {
-        NOT_BEFORE.store(clock::ticks() + clock::ticks_in(PAUSE), Ordering::Relaxed);
+    let now = clock::ticks();
+    let pause = pause_after(outcome.is_ok(), now.wrapping_sub(start), len / HUGE);
+    if pause > 0 {
+        NOT_BEFORE.store(now + pause, Ordering::Relaxed);
     }
     outcome
+}
+
+/// For how many clock ticks no huge page is asked for after so many pages that took `taken` ticks.
+fn pause_after(succeeded: bool, taken: u64, pages: usize) -> u64 {
+    let most = clock::ticks_in(PAUSE);
+    if !succeeded {
+        most
+    } else if taken > clock::ticks_in(LONG).saturating_mul(pages as u64) {
+        taken.saturating_mul(REST).min(most)
+    } else {
+        0
+    }
 }
 
 fn try_to_back(fd: impl AsFd, address: *mut c_void, len: usize) -> Result<(), Errno> {
@@ -107,5 +123,20 @@ mod tests {
         assert_eq!(near(HUGE + 8192, HUGE..=HUGE + 8192), Some(HUGE));
         assert_eq!(near(HUGE + 8192, HUGE + 4096..=HUGE + 8192), None);
         assert_eq!(near(HUGE - 4096, 4096..=HUGE - 4096), None);
+    }
+
+    #[test]
+    fn huge_pages_rest_for_a_second_after_a_failure_and_in_proportion_after_slow_ones() {
+        let long = clock::ticks_in(LONG);
+        assert_eq!(pause_after(true, 0, 1), 0);
+        assert_eq!((pause_after(true, long, 1), pause_after(true, 3 * long, 3)), (0, 0));
+        assert_eq!(pause_after(true, long + 1, 1), REST * (long + 1));
+        assert_eq!(pause_after(true, 3 * long + 1, 3), REST * (3 * long + 1));
+        for most in [pause_after(true, 100 * long, 1), pause_after(true, u64::MAX, 1)] {
+            assert_eq!(most, clock::ticks_in(PAUSE));
+        }
+        for taken in [0, long + 1] {
+            assert_eq!(pause_after(false, taken, 1), clock::ticks_in(PAUSE));
+        }
     }
 }
