@@ -7,6 +7,7 @@ mod closing;
 mod deaths;
 mod foreign;
 mod generations;
+mod handlers;
 mod idle;
 mod rare;
 mod resending;
