@@ -5,6 +5,7 @@ mod calls;
 mod cancelling;
 mod closing;
 mod deaths;
+mod examples;
 mod foreign;
 mod generations;
 mod handlers;
