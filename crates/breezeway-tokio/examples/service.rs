@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use breezeway_tokio::{Channel, ErrorCode, IncomingCall, Server, Stream};
+use breezeway_tokio::{Address, Channel, ErrorCode, IncomingCall, Server, Stream};
 use tokio::sync::watch;
 
 const ADD: u32 = 1;
-const WATCH: u32 = 2;
 
 async fn call(counter: Arc<watch::Sender<u64>>, call: IncomingCall) {
     match (call.method(), call.request().u64_le_at(0)) {
@@ -19,23 +18,21 @@ async fn call(counter: Arc<watch::Sender<u64>>, call: IncomingCall) {
 }
 
 async fn stream(mut values: watch::Receiver<u64>, mut stream: Stream) {
-    loop {
-        let value = values.borrow_and_update().to_le_bytes();
-        if stream.send(&value).await.is_err() {
-            return;
-        }
+    let mut value = *values.borrow_and_update();
+    while stream.send(&value.to_le_bytes()).await.is_ok() {
         tokio::select! {
             changed = values.changed() => changed.expect("the counter is there"),
             // A client that has enough drops its stream.
             _ = stream.receive() => return,
         }
+        value = *values.borrow_and_update();
     }
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let folder = tempfile::tempdir()?;
-    let server = Server::bind(&format!("shm:{}/counter.sock", folder.path().display()).parse()?)?;
+    let address: Address = std::env::args().nth(1).unwrap_or("shm:/tmp/sum.sock".into()).parse()?;
+    let server = Server::bind(&address)?;
     let (address, stopper) = (server.address(), server.stopper());
     let (counter, values) = watch::channel(0);
     let counter = Arc::new(counter);
@@ -45,13 +42,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     ));
 
     let channel = Channel::connect(&address).await?;
-    let mut watched = channel.open(WATCH, None).await?;
+    let mut watched = channel.open(0, None).await?;
     for amount in 1..=4u64 {
         let sum = channel.call(ADD, &amount.to_le_bytes()).await?;
-        println!("added {amount}: {:?}", sum.bytes().u64_le_at(0));
+        println!("added {amount}: {}", sum.bytes().u64_le_at(0).expect("8 bytes"));
     }
     while let Some(message) = watched.receive().await? {
         if message.bytes().u64_le_at(0) == Some(10) {
+            println!("watched it become 10");
             break;
         }
     }

@@ -65,3 +65,36 @@ pub(crate) fn note(ended: &Result<(), JoinError>) {
         tracing::warn!("a handler panicked");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use super::*;
+
+    /// Waits for ever, or is done at once.
+    async fn handle(waits: bool) {
+        if waits {
+            std::future::pending().await
+        }
+    }
+
+    #[tokio::test]
+    async fn the_place_is_used_again_until_a_handler_waits_in_it() {
+        let mut cx = Context::from_waker(Waker::noop());
+        let (mut slot, mut waiting) = (Slot::new(), JoinSet::new());
+        let place = |slot: &Slot<_>| std::ptr::from_ref(&*slot.0).addr();
+        let first = place(&slot);
+        for _ in 0..100 {
+            slot.start(&mut cx, || handle(false), &mut waiting, || panic!("it does not wait"));
+            assert_eq!((place(&slot), waiting.len()), (first, 0));
+            assert!(slot.0.is_none(), "what is done is dropped");
+        }
+        slot.start(&mut cx, || handle(true), &mut waiting, || ());
+        // The other one is the task's, at its address.
+        assert!(place(&slot) != first && waiting.len() == 1);
+        let second = place(&slot);
+        slot.start(&mut cx, || handle(false), &mut waiting, || panic!("it does not wait"));
+        assert_eq!((place(&slot), waiting.len()), (second, 1));
+    }
+}

@@ -123,8 +123,12 @@ impl Server {
     }
 
     /// Listens at all places of the address. A socket file that nobody serves any more is replaced.
-    /// The runtime decides how many threads serve; the options' number of workers does not matter.
+    /// The runtime decides how many threads serve, so the options'
+    /// [`workers`](ServerOptions::workers) and [`stream_threads`](ServerOptions::stream_threads) do
+    /// not matter; [`offload`](ServerOptions::offload) is refused unless it is 0, as what is slow
+    /// in a handler belongs into `spawn_blocking`.
     pub fn bind_with(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
+        options.validate_for_tasks()?;
         let drain_timeout = options.drain_time();
         let listener = SessionListener::bind(address, options)?;
         Ok(Self { listener, stopper: Stopper::new(), drain_timeout })
@@ -153,8 +157,11 @@ impl Server {
     /// Each session is a task, in which `call` and the first poll of its future run; one that waits
     /// for something goes on as a task of its own, also when the client is gone
     /// ([`cancelled`](crate::cancelled) says so). So calls of one session are begun in their order,
-    /// and may end in any. While 1,024 handlers of a session's one-way messages wait, or
-    /// as many as have messages of its cap together, nothing more of that session is begun.
+    /// and may end in any. A reply reaches the client at once, whatever its handler does then. Once
+    /// handlers of one session have taken 50 µs in a row, or have been given 1 MiB, other tasks
+    /// run; one that takes longer holds them up until it returns or waits. While 1,024 handlers of
+    /// a session's one-way messages wait, or as many as have messages of its cap together, nothing
+    /// more of that session is begun.
     pub async fn serve<C, F>(self, call: C) -> Result<(), ServeError>
     where
         C: Fn(IncomingCall) -> F + Send + Sync + 'static,

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use breezeway::{CallLimit, Driver, ErrorCode, Incoming, IncomingCall, ServerChannel};
+use breezeway::{CallLimit, Driver, ErrorCode, Incoming, IncomingCall, ServerChannel, Slice};
 use tokio::sync::futures::OwnedNotified;
 use tokio::task::JoinSet;
 
@@ -18,8 +18,6 @@ use crate::handlers::{Slot, note, reap};
 use crate::server::Stopper;
 use crate::stream::Stream;
 
-/// Handlers that are started before other tasks get to run.
-const HANDLERS_PER_POLL: usize = 64;
 /// Handlers of one-way messages of a session that wait at one time, unless their messages have as
 /// many bytes as its cap before: as many as there may be messages that are not begun. The next one,
 /// and what came behind it, is begun when a handler ends. (The client's window bounds those that
@@ -226,6 +224,12 @@ where
         }
     }
 
+    /// Whether [`Self::send_away`] has something to do.
+    fn has_news(&self) -> bool {
+        self.stopper.is_draining() && !self.is_draining
+            || self.stopper.is_stopping() && matches!(self.ending, Ending::No)
+    }
+
     /// What the client asks for next, if it is there.
     fn next(&mut self, cx: &mut Context<'_>) -> Option<Incoming> {
         let channel = self.channel.as_ref()?;
@@ -273,40 +277,56 @@ where
         false
     }
 
-    /// Starts the handlers of what has come, but not of all if that is much.
+    /// Starts the handlers of what has come, for a slice, or until there are news.
     fn begin(&mut self, cx: &mut Context<'_>) -> Left {
-        for _ in 0..HANDLERS_PER_POLL {
+        let mut slice = None;
+        loop {
             if self.is_held(cx) {
                 return Left::Held;
             }
-            match self.next(cx) {
-                Some(Incoming::Call(call)) if call.is_one_way() => {
-                    let len = call.request().len();
-                    let (serve, served) = (&self.call, &self.one_way_served);
-                    let handler = || serve(call);
-                    let hold = || OneWay::begin(served, len);
-                    self.calls.start(cx, handler, &mut self.waiting, hold);
-                }
-                Some(Incoming::Call(call)) => match self.limit.refusal() {
+            let Some(incoming) = self.next(cx) else { return Left::Nothing };
+            let slice = slice.get_or_insert_with(Slice::begin);
+            let bytes = self.start(incoming, cx);
+            if !slice.goes_on_after(bytes) || self.has_news() {
+                return Left::Something;
+            }
+        }
+    }
+
+    /// Starts one handler, or refuses what it would be for. Gives the request's bytes.
+    fn start(&mut self, incoming: Incoming, cx: &mut Context<'_>) -> usize {
+        match incoming {
+            Incoming::Call(call) if call.is_one_way() => {
+                let len = call.request().len();
+                let (serve, served) = (&self.call, &self.one_way_served);
+                let handler = || serve(call);
+                let hold = || OneWay::begin(served, len);
+                self.calls.start(cx, handler, &mut self.waiting, hold);
+                len
+            }
+            Incoming::Call(call) => {
+                let len = call.request().len();
+                match self.limit.refusal() {
                     Some(reason) => call.fail(ErrorCode::Overloaded, &reason),
                     None => {
                         let (serve, limit) = (&self.call, &self.limit);
                         let handler = || serve(call);
                         self.calls.start(cx, handler, &mut self.waiting, || limit.begin());
                     }
-                },
-                Some(Incoming::Stream(_, stream)) if self.serves_enough_streams() => {
-                    tracing::debug!(peer = ?stream.peer(), "a stream is refused: too many handlers");
-                    stream.reset(ErrorCode::Overloaded);
                 }
-                Some(Incoming::Stream(method, stream)) => {
-                    let (serve, served) = (&self.stream, &self.streams_served);
-                    let handler = || serve(method, Stream::new(stream));
-                    self.streams.start(cx, handler, &mut self.waiting, || Arc::clone(served));
-                }
-                None => return Left::Nothing,
+                len
+            }
+            Incoming::Stream(_, stream) if self.serves_enough_streams() => {
+                tracing::debug!(peer = ?stream.peer(), "a stream is refused: too many handlers");
+                stream.reset(ErrorCode::Overloaded);
+                0
+            }
+            Incoming::Stream(method, stream) => {
+                let (serve, served) = (&self.stream, &self.streams_served);
+                let handler = || serve(method, Stream::new(stream));
+                self.streams.start(cx, handler, &mut self.waiting, || Arc::clone(served));
+                0
             }
         }
-        Left::Something
     }
 }

@@ -216,6 +216,9 @@ pub use server::{Monitor, Server, ServerStats, SessionListener, Stopper, Unserve
 pub use session::{Batch, Reply, RequestSpace, Session};
 #[cfg(not(loom))]
 #[doc(hidden)]
+pub use slice::Slice;
+#[cfg(not(loom))]
+#[doc(hidden)]
 pub use spans::{CallOf, CallSpan};
 #[cfg(all(feature = "tls", not(loom)))]
 #[cfg_attr(docsrs, doc(cfg(feature = "tls")))]

@@ -57,7 +57,7 @@ impl Group {
 
 /// One turn: bounded by time and by bytes, however few requests that are.
 #[derive(Debug)]
-pub(crate) struct Slice<'w> {
+pub struct Slice<'w> {
     /// How long it takes, in clock ticks.
     ticks: u64,
     /// When it ends.
@@ -71,6 +71,14 @@ pub(crate) struct Slice<'w> {
     bytes_left: usize,
     /// What whoever serves is wanted for elsewhere.
     interrupt: Option<&'w News>,
+}
+
+impl Slice<'static> {
+    /// A turn that begins now, of a server with a loop of its own.
+    #[must_use]
+    pub fn begin() -> Self {
+        Self::new(clock::ticks(), clock::ticks_in(SLICE))
+    }
 }
 
 impl<'w> Slice<'w> {
@@ -98,7 +106,7 @@ impl<'w> Slice<'w> {
     /// Notes a request of so many bytes that was served and replied to; false if it was the last
     /// of this turn.
     #[inline(always)]
-    pub(crate) fn goes_on_after(&mut self, bytes: usize) -> bool {
+    pub fn goes_on_after(&mut self, bytes: usize) -> bool {
         self.spend(bytes);
         self.read_clock();
         self.has_more()

@@ -343,7 +343,7 @@ fn stopping_does_not_wait_for_handlers_whose_client_is_gone() {
 }
 
 /// A client without a driver: what it sends is out at once, over shared memory and unix sockets.
-async fn connect(address: &Address) -> breezeway::Channel {
+pub(crate) async fn connect(address: &Address) -> breezeway::Channel {
     let address = address.clone();
     let connecting = spawn_blocking(move || breezeway::Channel::connect(&address).unwrap());
     let channel = soon(connecting).await.unwrap();
@@ -353,7 +353,7 @@ async fn connect(address: &Address) -> breezeway::Channel {
 }
 
 /// Sends calls, and gives what awaits their replies.
-fn commit(
+pub(crate) fn commit(
     channel: &breezeway::Channel,
     calls: u8,
 ) -> impl FnOnce() -> Vec<Result<Message, CallError>> + use<> {

@@ -526,6 +526,7 @@ fn send(
                 let _ = state.send_or_keep(head, Outgoing::message(beginning), Deadline::NEVER);
             }
         }
+        state.flush_reply();
         !state.is_ended()
     })
 }

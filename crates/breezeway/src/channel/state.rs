@@ -344,6 +344,18 @@ impl State {
         Ok(())
     }
 
+    /// Lets the peer see a reply at once. A [`Driver`](super::Driver) that is awake may run other
+    /// handlers, or other tasks, before its next turn.
+    pub(super) fn flush_reply(&mut self) {
+        let is_for_driver = self.has_driver && self.driver_is_awake && self.unflushed;
+        if is_for_driver
+            && !self.is_ended()
+            && let Err(error) = self.flush()
+        {
+            self.finish(error);
+        }
+    }
+
     /// Writes down, for tools, how many streams are open and what nobody has taken up.
     fn note_state(&mut self) {
         let (streams, arrivals) =

@@ -292,6 +292,13 @@ impl ServerOptions {
         self
     }
 
+    /// Refuses threads that run handlers, where tasks run them.
+    #[doc(hidden)]
+    pub fn validate_for_tasks(&self) -> Result<(), OptionError> {
+        let allowed = "0 under tokio: let slow handlers use spawn_blocking";
+        OptionError::check("offload", self.offload, 0..=0, allowed)
+    }
+
     /// Refuses values outside their ranges.
     pub fn validate(&self) -> Result<(), OptionError> {
         self.session.validate()?;

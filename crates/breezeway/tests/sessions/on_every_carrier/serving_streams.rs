@@ -1,5 +1,6 @@
 //! Servers that take streams: beside calls, each on a thread of its own, and none in another's way.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -12,7 +13,7 @@ use breezeway::{
 
 use crate::support::{
     EVERY_POLICY, Folder, PATIENCE, PROMPT, Process, Role, Settings, eventually, hear, patient,
-    say, within,
+    say, wait_for, within,
 };
 
 pub(crate) const ROLES: &[(&str, Role)] =
@@ -496,4 +497,37 @@ fn calls_of_channels_end_in_every_way_beside_streams() {
         drop((stream, channel));
         server.stop();
     }
+}
+
+#[test]
+fn a_reply_reaches_a_sleeping_channel_before_the_handler_returns() {
+    let (sender, received) = channel();
+    let received = Mutex::new(received);
+    let is_late = Arc::new(AtomicBool::new(false));
+    let folder = Folder::new();
+    let options = ServerOptions::new().session(patient().wait(WaitPolicy::Park));
+    let server = Server::bind_with(&folder.address(), options).unwrap();
+    let server = server.on_stream(|_, mut stream| echo(&mut stream));
+    let stopper = server.stopper();
+    let serving = thread::spawn({
+        let is_late = Arc::clone(&is_late);
+        move || {
+            server.serve(move |call: Call<'_>| {
+                let replied = call.reply(b"at once")?;
+                let heard = wait_for(&received.lock().unwrap(), PATIENCE);
+                is_late.fetch_or(heard.is_err(), Ordering::Relaxed);
+                Ok(replied)
+            })
+        }
+    });
+    let channel =
+        Channel::connect_with(&folder.address(), &patient().wait(WaitPolicy::Park)).unwrap();
+    for _ in 0..10 {
+        assert_eq!(channel.call(0, b"").unwrap().to_vec(), b"at once");
+        sender.send(()).unwrap();
+        assert!(!is_late.load(Ordering::Relaxed), "the handler had returned before");
+    }
+    drop(channel);
+    stopper.stop();
+    within(PATIENCE, "the end", move || serving.join().unwrap().unwrap());
 }
