@@ -26,7 +26,7 @@ impl State {
         if self.is_ended() {
             return;
         }
-        self.finish(CallError::Ended);
+        self.finish(CallError::ClosedHere);
         self.closing = Some(Closing { until: Deadline::after(LINGER), has_said_so: false });
         if self.turn() == Turn::Closing && !self.has_driver {
             self.linger();
@@ -38,7 +38,7 @@ impl State {
         if self.is_ended() {
             return;
         }
-        self.finish(CallError::Ended);
+        self.finish(CallError::ClosedHere);
         self.closing = Some(Closing { until: Deadline::after(LINGER), has_said_so: false });
         if self.turn() == Turn::Closing {
             self.end_closing();
@@ -48,7 +48,7 @@ impl State {
     /// The driver goes, and nobody takes turns from here on.
     pub(super) fn lose_driver(&mut self) {
         self.has_driver = false;
-        self.finish(CallError::Ended);
+        self.finish(CallError::ClosedHere);
         self.linger();
     }
 
