@@ -119,8 +119,6 @@ impl ServerOptions {
 
     /// How long a reply waits for payload memory, which its client has to release, before the call
     /// fails, 0 s to 1 h; shorter if the client itself waits no longer. Default 1 s.
-    ///
-    /// Of sessions of plain calls: those with streams wait as long as the client lives.
     pub fn reply_timeout(mut self, timeout: Duration) -> Self {
         self.reply_timeout = timeout;
         self
