@@ -251,7 +251,7 @@ impl From<StreamError> for Error {
     fn from(error: StreamError) -> Self {
         match error {
             StreamError::Session(error) => error.into(),
-            StreamError::DeadlinePassed | StreamError::Reset(ErrorCode::DeadlinePassed) => {
+            StreamError::DeadlinePassed(_) | StreamError::Reset(ErrorCode::DeadlinePassed) => {
                 Self::Call(CallError::DeadlinePassed)
             }
             StreamError::Reset(code) => match kind(code) {

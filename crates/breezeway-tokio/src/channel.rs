@@ -122,6 +122,12 @@ impl Channel {
         self.channel.is_going_away()
     }
 
+    /// Closes the session for all its clones and streams, as [`breezeway::Channel::close`] does.
+    /// What waits on it ends; its task sends what is owed.
+    pub fn close(&self) {
+        self.channel.close();
+    }
+
     /// Calls `method` with a copy of `request`, and gives the reply. Dropped before, the call is
     /// cancelled.
     pub async fn call(&self, method: u32, request: &[u8]) -> Result<Message, CallError> {
@@ -323,8 +329,8 @@ impl ServerChannel {
         self.channel.carrier()
     }
 
-    /// Waits for what the client asks for next; `None` once it has closed the session, or that has
-    /// [drained](Self::drain).
+    /// Waits for what the client asks for next; `None` once it or [this side](Self::close) has
+    /// closed the session, or that has [drained](Self::drain).
     pub async fn accept(&self) -> Result<Option<Incoming>, SessionError> {
         let mut timer = DrainTimer::default();
         poll_fn(|cx| {
@@ -344,6 +350,12 @@ impl ServerChannel {
     /// most [`Self::accept`] gives what was asked before, and then `None`.
     pub fn drain(&self, timeout: Duration) {
         self.channel.drain(timeout);
+    }
+
+    /// Closes the session for all its clones and streams, as [`breezeway::ServerChannel::close`]
+    /// does.
+    pub fn close(&self) {
+        self.channel.close();
     }
 
     /// What a session that drains has left undone so far.

@@ -1,5 +1,6 @@
-//! A session in an event loop of one's own: epoll watches the session's socket, and an eventfd by
-//! which other threads ask for a turn. With any other loop it is the same: `mio_loop` uses mio.
+//! `cargo run -p breezeway --example event_loop [ADDRESS]`: a session in an event loop of one's
+//! own: epoll watches the session's socket, and an eventfd by which other threads ask for a turn.
+//! With any other loop it is the same: `mio_loop` uses mio.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -37,8 +38,7 @@ fn run(mut driver: Driver) -> rustix::io::Result<()> {
             Next::Sleep { at_most, .. } => {
                 let at_most = at_most.and_then(|time| time.try_into().ok());
                 epoll::wait(&epoll, spare_capacity(&mut events), at_most.as_ref())?;
-                for event in events.drain(..) {
-                    let (data, flags) = (event.data, event.flags);
+                for epoll::Event { data, flags } in events.drain(..) {
                     if data.u64() == 0 {
                         driver.ready(flags.intersects(EventFlags::RDHUP | EventFlags::HUP));
                     }
@@ -49,8 +49,7 @@ fn run(mut driver: Driver) -> rustix::io::Result<()> {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let address: Address =
-        std::env::args().nth(1).unwrap_or("shm:/tmp/loop.sock".into()).parse()?;
+    let address: Address = std::env::args().nth(1).unwrap_or("shm:/tmp/own.sock".into()).parse()?;
     let server = Server::bind(&address)?;
     let (address, stopper) = (server.address(), server.stopper());
     let serving = thread::spawn(move || server.serve(|call: Call<'_>| call.echo()));

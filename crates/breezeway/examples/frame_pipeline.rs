@@ -1,5 +1,6 @@
-//! A pipeline of frames: the receiving thread hands them to an encoder thread as they came, without
-//! a copy, and the sender gets the memory back when the encoder drops them.
+//! `cargo run -p breezeway --example frame_pipeline`: a pipeline of frames: the receiving thread
+//! hands them to an encoder thread as they came, without a copy, and the sender gets the memory
+//! back when the encoder drops them.
 
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc;

@@ -1,5 +1,5 @@
-//! A key-value store that many threads call over one session. What goes wrong has codes of the
-//! service's own.
+//! `cargo run -p breezeway --example key_value [ADDRESS]`: a key-value store that many threads call
+//! over one session. What goes wrong has codes of the service's own.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -12,29 +12,26 @@ const GET: u32 = 2;
 const NO_SUCH_KEY: ErrorCode = ErrorCode::Application(1);
 const BAD_REQUEST: ErrorCode = ErrorCode::Application(2);
 
-#[derive(Default)]
-struct Store(Mutex<HashMap<Vec<u8>, Vec<u8>>>);
+type Store = Mutex<HashMap<Vec<u8>, Vec<u8>>>;
 
-impl Store {
-    fn serve(&self, call: Call<'_>) -> Handled {
-        let request = call.request().to_vec();
-        let mut entries = self.0.lock().expect("nobody panics with the lock");
-        match call.method() {
-            PUT => match request.split_first() {
-                // The key's length, the key, the value.
-                Some((&len, rest)) if rest.len() >= len.into() => {
-                    let (key, value) = rest.split_at(len.into());
-                    entries.insert(key.to_vec(), value.to_vec());
-                    call.done()
-                }
-                _ => call.fail(BAD_REQUEST, "the key is longer than the request"),
-            },
-            GET => match entries.get(&request) {
-                Some(value) => call.reply(value),
-                None => call.fail(NO_SUCH_KEY, "nobody has put that"),
-            },
-            _ => call.no_such_method(),
-        }
+fn serve(store: &Store, call: Call<'_>) -> Handled {
+    let request = call.request().to_vec();
+    let mut entries = store.lock().expect("nobody panics with the lock");
+    match call.method() {
+        PUT => match request.split_first() {
+            // The key's length, the key, the value.
+            Some((&len, rest)) if rest.len() >= len.into() => {
+                let (key, value) = rest.split_at(len.into());
+                entries.insert(key.to_vec(), value.to_vec());
+                call.done()
+            }
+            _ => call.fail(BAD_REQUEST, "the key is longer than the request"),
+        },
+        GET => match entries.get(&request) {
+            Some(value) => call.reply(value),
+            None => call.fail(NO_SUCH_KEY, "nobody has put that"),
+        },
+        _ => call.no_such_method(),
     }
 }
 
@@ -43,11 +40,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = Server::bind(&address)?;
     let (address, stopper) = (server.address(), server.stopper());
     let store = Store::default();
-    let serving = thread::spawn(move || server.serve(move |call: Call<'_>| store.serve(call)));
-    let channel = Channel::connect(&address)?;
+    let serving = thread::spawn(move || server.serve(move |call: Call<'_>| serve(&store, call)));
+    let channel = &Channel::connect(&address)?;
     thread::scope(|scope| {
         for entry in [b"\x03oneuno", b"\x03twodos", b"\x03sixsei"] {
-            let channel = &channel;
             scope.spawn(move || channel.call(PUT, entry).unwrap());
         }
     });
@@ -59,6 +55,5 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     stopper.stop();
-    serving.join().map_err(|_| "the server panicked")??;
-    Ok(())
+    Ok(serving.join().map_err(|_| "the server panicked")??)
 }

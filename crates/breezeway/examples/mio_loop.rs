@@ -1,5 +1,6 @@
-//! A session in an event loop of mio, which watches the session's socket, and whose waker asks for
-//! a turn. The example `event_loop` does the same with epoll alone.
+//! `cargo run -p breezeway --example mio_loop [ADDRESS]`: a session in an event loop of mio, which
+//! watches the session's socket, and whose waker asks for a turn. The example `event_loop` does the
+//! same with epoll alone.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};

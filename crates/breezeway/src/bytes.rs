@@ -97,7 +97,7 @@ impl From<StreamError> for io::Error {
         let kind = match &error {
             StreamError::Reset(_) => io::ErrorKind::ConnectionReset,
             StreamError::Finished => io::ErrorKind::BrokenPipe,
-            StreamError::DeadlinePassed => io::ErrorKind::TimedOut,
+            StreamError::DeadlinePassed(_) => io::ErrorKind::TimedOut,
             StreamError::Session(_) => io::ErrorKind::ConnectionAborted,
             _ => io::ErrorKind::Other,
         };

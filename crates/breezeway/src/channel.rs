@@ -78,10 +78,11 @@ use waiters::NOBODY;
 /// as many bytes as the cap. Nor do they stop calls of up to 104 bytes; larger ones share their
 /// memory.
 ///
-/// **End.** What was sent before the last clone is dropped is still sent: on a socket that does not
-/// take it at once, that drop waits for up to a second. So does that of a [`ServerChannel`] whose
-/// replies find no room; what then is left is lost, and logged as a warning. Where a [`Driver`]
-/// takes the turns, it waits instead, and the drop returns at once.
+/// **End.** What was sent before the last clone is dropped, or the session is
+/// [closed](Self::close), is still sent: on a socket that does not take it at once, that waits for
+/// up to a second. So does the end of a [`ServerChannel`] whose replies find no room; what then is
+/// left is lost, and logged as a warning. Where a [`Driver`] takes the turns, it waits instead, and
+/// nobody else.
 ///
 /// ```
 /// use breezeway::{Channel, SessionOptions};
@@ -267,6 +268,25 @@ impl Channel {
         self.handle.shared.glance(|state| state.may_begin().is_err())
     }
 
+    /// Closes the session for all its clones and streams, as the drop of the last of them does:
+    /// from any thread, to end what others wait for. They get an error that wraps
+    /// [`CallError::ClosedHere`], once what was sent before is out. Nothing happens to a session
+    /// that is over.
+    ///
+    /// ```
+    /// use breezeway::{Channel, SessionOptions};
+    ///
+    /// let (channel, _server) = Channel::pair(&SessionOptions::new())?;
+    /// let waiting = channel.clone();
+    /// let waiting = std::thread::spawn(move || waiting.call(0, b"nobody serves it"));
+    /// channel.close();
+    /// assert!(waiting.join().unwrap().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn close(&self) {
+        self.handle.shared.with(State::close);
+    }
+
     fn deadline(&self) -> Deadline {
         Deadline::from(self.handle.call_timeout)
     }
@@ -441,7 +461,18 @@ impl Channel {
 
     /// Opens a stream, with metadata if there is some. Waits while there is no room.
     pub fn open(&self, method: u32, metadata: Option<&[u8]>) -> Result<Stream, StreamError> {
-        self.open_before(method, metadata, Deadline::NEVER)
+        self.open_before(method, metadata, Deadline::NEVER, self.deadline())
+    }
+
+    /// As [`Self::open`], giving up at `deadline`: then nothing was sent. The other side does not
+    /// learn of it.
+    pub fn open_until(
+        &self,
+        method: u32,
+        metadata: Option<&[u8]>,
+        deadline: Instant,
+    ) -> Result<Stream, StreamError> {
+        self.open_before(method, metadata, Deadline::NEVER, Deadline::at(deadline))
     }
 
     /// As [`Self::open`], with a time after which this side will want no more of the stream, as the
@@ -452,7 +483,8 @@ impl Channel {
         metadata: Option<&[u8]>,
         time: Duration,
     ) -> Result<Stream, StreamError> {
-        self.open_before(method, metadata, Deadline::after(time))
+        let deadline = Deadline::after(time);
+        self.open_before(method, metadata, deadline, self.deadline().min(deadline))
     }
 
     fn open_before(
@@ -460,14 +492,14 @@ impl Channel {
         method: u32,
         metadata: Option<&[u8]>,
         deadline: Deadline,
+        wait: Deadline,
     ) -> Result<Stream, StreamError> {
         let shared = &self.handle.shared;
         let mut outgoing = Outgoing::new(None, metadata);
         let time = time_left::encode(deadline.time_left());
-        let wait = self.deadline().min(deadline);
         let outcome =
             shared.wait(wait, |state, cx| state.poll_open(cx, method, &mut outgoing, false, time));
-        let key = outcome.map_err(|_| StreamError::DeadlinePassed)??;
+        let key = outcome.map_err(|_| StreamError::DeadlinePassed(None))??;
         Ok(Stream::new(shared, key, Some(Arc::clone(&self.handle)), deadline))
     }
 
@@ -523,7 +555,16 @@ impl Channel {
 
     /// Waits for a stream that the server opens, and gives its method with it.
     pub fn accept(&self) -> Result<(u32, Stream), CallError> {
-        let arrival = self.handle.shared.wait(Deadline::NEVER, |state, cx| state.poll_arrival(cx));
+        self.accept_by(Deadline::NEVER)
+    }
+
+    /// As [`Self::accept`], giving up at `deadline`.
+    pub fn accept_until(&self, deadline: Instant) -> Result<(u32, Stream), CallError> {
+        self.accept_by(Deadline::at(deadline))
+    }
+
+    fn accept_by(&self, deadline: Deadline) -> Result<(u32, Stream), CallError> {
+        let arrival = self.handle.shared.wait(deadline, |state, cx| state.poll_arrival(cx));
         self.accepted(arrival.unwrap_or(Err(CallError::DeadlinePassed))?)
     }
 

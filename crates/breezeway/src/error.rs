@@ -209,6 +209,9 @@ pub enum CallError {
     /// An earlier error ended the session.
     #[error("an earlier error ended the session; open another one")]
     Ended,
+    /// This side has closed the session: see [`Channel::close`](crate::Channel::close).
+    #[error("this side has closed the session; open another one")]
+    ClosedHere,
     /// This is a forked child of the process that opened the session.
     #[error("a session cannot be used in a forked child; open one there")]
     Forked,
@@ -259,6 +262,7 @@ impl CallError {
             | Self::SpaceOfAnotherSession => false,
             Self::DeadlinePassed
             | Self::Closed
+            | Self::ClosedHere
             | Self::PeerDied
             | Self::Violation(_)
             | Self::Shortage(_)
@@ -266,6 +270,11 @@ impl CallError {
             | Self::Tls(_)
             | Self::EndedBy(_) => true,
         }
+    }
+
+    /// Whether it is the end of a session in which nothing went wrong.
+    fn is_in_order(&self) -> bool {
+        matches!(self, Self::Closed | Self::ClosedHere | Self::Ended)
     }
 
     /// Whether the session can still be used.
@@ -284,6 +293,7 @@ impl CallError {
             | Self::SpaceOfAnotherSession
             | Self::NothingInFlight => true,
             Self::Closed
+            | Self::ClosedHere
             | Self::PeerDied
             | Self::Violation(_)
             | Self::Io(_)
@@ -364,13 +374,16 @@ pub enum SessionError {
     /// What has ended a session that threads or tasks share.
     #[error("{0}")]
     EndedBy(Arc<CallError>),
+    /// The deadline passed. The session goes on.
+    #[error("the deadline passed; the session goes on")]
+    DeadlinePassed,
 }
 
 impl SessionError {
     /// What has ended a shared session, as its server sees it; none if that was in order.
     pub(crate) fn of_call(error: CallError) -> Option<Self> {
         match error {
-            CallError::Closed | CallError::Ended => None,
+            error if error.is_in_order() => None,
             CallError::PeerDied => Some(Self::PeerDied),
             CallError::Violation(violation) => Some(Self::Violation(violation)),
             CallError::Io(error) => Some(Self::Io(error)),
@@ -378,7 +391,7 @@ impl SessionError {
             CallError::Forked => Some(Self::Forked),
             CallError::EndedBy(end) => match Arc::try_unwrap(end) {
                 Ok(error) => Self::of_call(error),
-                Err(end) if matches!(*end, CallError::Closed | CallError::Ended) => None,
+                Err(end) if end.is_in_order() => None,
                 Err(end) => Some(Self::EndedBy(end)),
             },
             other => Some(Self::EndedBy(Arc::new(other))),

@@ -1,8 +1,9 @@
 //! Calls between processes on one machine at memory speed, safe against the process on the other
 //! side.
 //!
-//! A [`Server`] listens at an [`Address`]; a [`Session`] (one caller at a time) or a [`Client`] (a
-//! pool that threads share) calls it. Requests and replies travel through shared memory of which
+//! A [`Server`] listens at an [`Address`]; a [`Session`] (one caller at a time), a [`Client`] (a
+//! pool that threads share) or a [`Channel`] (one session that threads share, with calls and
+//! [streams](Stream)) calls it. Requests and replies travel through shared memory of which
 //! every byte has exactly one writing process: neither side can write, truncate or corrupt what the
 //! other relies on, and whatever a peer writes in its own memory is copied before it is judged.
 //!
@@ -41,8 +42,12 @@
 //! # Threads
 //!
 //! [`Session`] and [`ServerSession`] are `Send` and used by one thread at a time. [`Client`],
-//! [`Server`] and handlers are shared. Calls of one session are served in the order in which they
-//! were made; between sessions there is no order.
+//! [`Server`] and handlers are shared, and so are [`Channel`] and [`ServerChannel`], whose
+//! [`Stream`]s have a half for each direction, each used by one thread at a time. Tasks use them
+//! through the crate `breezeway-tokio`; another event loop drives them by a [`Driver`].
+//!
+//! Calls of one [`Session`] are served in the order in which they were made; between sessions there
+//! is no order. What holds on a shared one, for streams too, says [`Channel`] under "Order".
 //!
 //! # Errors
 //!

@@ -88,7 +88,7 @@ impl Requests {
     }
 
     fn failed(&mut self, error: StreamError) -> Error {
-        if matches!(error, StreamError::DeadlinePassed) {
+        if matches!(error, StreamError::DeadlinePassed(_)) {
             self.half.reset(ErrorCode::DeadlinePassed);
         }
         error.into()
@@ -102,7 +102,7 @@ impl Replies {
                 None => self.half.receive(),
                 Some(deadline) => self.half.receive_until(deadline),
             };
-            if let Err(StreamError::DeadlinePassed) = received {
+            if let Err(StreamError::DeadlinePassed(_)) = received {
                 self.half.reset(ErrorCode::DeadlinePassed);
             }
             if let Some(received) = self.take(received).transpose() {

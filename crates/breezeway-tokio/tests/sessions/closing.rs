@@ -1,6 +1,6 @@
 //! Sessions that close while the other side has not taken all that was sent.
 
-use breezeway_tokio::{Channel, Incoming, SessionOptions};
+use breezeway_tokio::{CallError, Channel, Incoming, SessionOptions};
 
 use crate::support::{on_both_runtimes, soon};
 
@@ -26,5 +26,37 @@ fn closing_blocks_no_task_and_a_reply_that_waits_for_room_still_comes() {
         drop(kept);
         assert_eq!(soon(second).await.unwrap().unwrap().to_vec(), [2; LEN]);
         assert!(soon(channel.call(0, b"")).await.is_err(), "it is closed");
+    });
+}
+
+#[test]
+fn a_channel_that_is_closed_ends_what_other_tasks_wait_for() {
+    on_both_runtimes(|| async {
+        let (channel, server) = Channel::pair(&SessionOptions::new()).await.unwrap();
+        let mut stream = channel.open(0, None).await.unwrap();
+        let [calling, accepting] = [0, 1].map(|_| channel.clone());
+        let call = tokio::spawn(async move { calling.call(0, b"never served").await.map(drop) });
+        let accept = tokio::spawn(async move { accepting.accept().await.map(drop) });
+        let receive = tokio::spawn(async move { stream.receive().await.map(drop) });
+        let mut taken = Vec::new();
+        for _ in 0..2 {
+            taken.push(soon(server.accept()).await.unwrap().expect("the stream and the call"));
+        }
+        channel.close();
+        channel.close();
+        for ended in [call, accept] {
+            let error = soon(ended).await.unwrap().unwrap_err();
+            assert!(
+                matches!(&error, CallError::EndedBy(end) if matches!(**end, CallError::ClosedHere))
+            );
+        }
+        let error = soon(receive).await.unwrap().unwrap_err().to_string();
+        assert!(error.contains("this side has closed the session"), "{error}");
+        assert!(soon(server.accept()).await.unwrap().is_none(), "in order");
+        let (_channel, server) = Channel::pair(&SessionOptions::new()).await.unwrap();
+        let accepting = server.clone();
+        let accept = tokio::spawn(async move { accepting.accept().await.map(|it| it.is_none()) });
+        server.close();
+        assert!(soon(accept).await.unwrap().unwrap());
     });
 }

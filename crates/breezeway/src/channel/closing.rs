@@ -26,7 +26,7 @@ impl State {
         if self.is_ended() {
             return;
         }
-        self.finish(CallError::Ended);
+        self.finish(CallError::ClosedHere);
         self.closing = Some(Closing { until: Deadline::after(LINGER), has_said_so: false });
         if self.turn() == Turn::Closing && !self.has_driver {
             self.linger();
@@ -36,7 +36,7 @@ impl State {
     /// The session ends in order, as far as that needs no waiting.
     pub(super) fn close_at_once(&mut self) {
         if !self.is_ended() {
-            self.finish(CallError::Ended);
+            self.finish(CallError::ClosedHere);
             self.closing = Some(Closing { until: Deadline::after(LINGER), has_said_so: false });
         }
         if self.turn() == Turn::Closing {
@@ -47,7 +47,7 @@ impl State {
     /// The driver goes, and nobody takes turns from here on.
     pub(super) fn lose_driver(&mut self) {
         self.has_driver = false;
-        self.finish(CallError::Ended);
+        self.finish(CallError::ClosedHere);
         self.linger();
     }
 

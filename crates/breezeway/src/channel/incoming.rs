@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use breezeway_os::{Deadline, Peer, TrustedPeer, Waiting};
 use breezeway_shm::layout::INLINE_MAX;
@@ -145,23 +145,33 @@ impl ServerChannel {
         self.handle.shared.max_streams
     }
 
-    /// Waits for what the client asks for next; `None` once it has closed the session, or that has
-    /// [drained](Self::drain).
+    /// Waits for what the client asks for next; `None` once it or [this side](Self::close) has
+    /// closed the session, or that has [drained](Self::drain).
     pub fn accept(&self) -> Result<Option<Incoming>, SessionError> {
-        let mut until = Deadline::NEVER;
+        self.accept_by(Deadline::NEVER)
+    }
+
+    /// As [`Self::accept`], giving up at `deadline`.
+    pub fn accept_until(&self, deadline: Instant) -> Result<Option<Incoming>, SessionError> {
+        self.accept_by(Deadline::at(deadline))
+    }
+
+    fn accept_by(&self, deadline: Deadline) -> Result<Option<Incoming>, SessionError> {
+        let mut until = deadline;
         loop {
             let outcome = self.handle.shared.wait(until, |state, cx| {
                 let polled = state.poll_request(cx);
                 match state.drains_until() {
-                    Some(deadline) if polled.is_pending() && deadline < until => {
-                        Poll::Ready(Err(deadline))
+                    Some(drained) if polled.is_pending() && drained < until => {
+                        Poll::Ready(Err(drained))
                     }
                     _ => polled.map(Ok),
                 }
             });
             match outcome {
                 Ok(Ok(arrival)) => return self.taken(arrival),
-                Ok(Err(deadline)) => until = deadline,
+                Ok(Err(drained)) => until = drained,
+                Err(TimedOut) if deadline.has_passed() => return Err(SessionError::DeadlinePassed),
                 // The next poll sees that the time to drain is over.
                 Err(TimedOut) => {}
             }
@@ -274,6 +284,14 @@ impl ServerChannel {
         shared.with(|state| state.drains_until())?.time_left()
     }
 
+    /// Closes the session for all its clones and streams, as the drop of the last clone does: what
+    /// was replied is still sent, and what waits here ends. [`Self::accept`] gives `None`, streams
+    /// fail by [`CallError::ClosedHere`], and calls that go on fail at their callers. Nothing
+    /// happens to a session that is over.
+    pub fn close(&self) {
+        self.handle.shared.with(State::close);
+    }
+
     /// What a session that [drains](Self::drain) has left undone so far; `calls_cut` are calls and
     /// streams that go on, and would end with the session. What it refuses while it closes tells
     /// [`Driver::unserved`](super::Driver::unserved).
@@ -284,12 +302,30 @@ impl ServerChannel {
     /// Opens a stream to the client, which [accepts](super::Channel::accept) it. Waits while there
     /// is no room.
     pub fn open(&self, method: u32, metadata: Option<&[u8]>) -> Result<Stream, StreamError> {
+        self.open_by(method, metadata, Deadline::NEVER)
+    }
+
+    /// As [`Self::open`], giving up at `deadline`: then nothing was sent.
+    pub fn open_until(
+        &self,
+        method: u32,
+        metadata: Option<&[u8]>,
+        deadline: Instant,
+    ) -> Result<Stream, StreamError> {
+        self.open_by(method, metadata, Deadline::at(deadline))
+    }
+
+    fn open_by(
+        &self,
+        method: u32,
+        metadata: Option<&[u8]>,
+        deadline: Deadline,
+    ) -> Result<Stream, StreamError> {
         let shared = &self.handle.shared;
         let mut outgoing = Outgoing::new(None, metadata);
-        let outcome = shared.wait(Deadline::NEVER, |state, cx| {
-            state.poll_open(cx, method, &mut outgoing, false, 0)
-        });
-        let key = outcome.map_err(|_| StreamError::DeadlinePassed)??;
+        let outcome =
+            shared.wait(deadline, |state, cx| state.poll_open(cx, method, &mut outgoing, false, 0));
+        let key = outcome.map_err(|_| StreamError::DeadlinePassed(None))??;
         Ok(Stream::new(shared, key, None, Deadline::NEVER))
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use breezeway_os::Deadline;
 use breezeway_shm::{Account, Flags, SendError};
@@ -135,6 +135,14 @@ impl Channel {
         self.handle.shared.reserve(Wanted::of_session(&[], len), deadline)
     }
 
+    /// As [`Self::reserve`], giving up at `deadline`: then the error says what is short, as that of
+    /// [`Self::try_reserve`] does.
+    pub fn reserve_until(&self, len: usize, deadline: Instant) -> Result<OwnedSpace, CallError> {
+        let deadline = Deadline::at(deadline);
+        self.handle.shared.hold_back(len, deadline);
+        self.handle.shared.reserve_or_say(Wanted::of_session(&[], len), deadline)
+    }
+
     /// As [`Self::reserve`], with a metadata block, which is sent in front of the message.
     pub fn reserve_with_metadata(
         &self,
@@ -171,9 +179,28 @@ impl Channel {
     }
 
     /// Calls `method` with what `space` holds, and waits for the reply.
-    pub fn call_space(&self, method: u32, mut space: OwnedSpace) -> Result<Message, CallError> {
+    pub fn call_space(&self, method: u32, space: OwnedSpace) -> Result<Message, CallError> {
+        self.call_space_by(method, space, self.deadline())
+    }
+
+    /// As [`Self::call_space`], giving up at `deadline`.
+    pub fn call_space_until(
+        &self,
+        method: u32,
+        space: OwnedSpace,
+        deadline: Instant,
+    ) -> Result<Message, CallError> {
+        self.call_space_by(method, space, Deadline::at(deadline))
+    }
+
+    fn call_space_by(
+        &self,
+        method: u32,
+        mut space: OwnedSpace,
+        deadline: Deadline,
+    ) -> Result<Message, CallError> {
         let outgoing = space.outgoing_by(&self.handle.shared)?;
-        self.call_within(method, outgoing, self.deadline())
+        self.call_within(method, outgoing, deadline)
     }
 
     /// As [`Self::poll_start_call`], with what `space` holds, which is empty once it was sent.
@@ -196,12 +223,31 @@ impl Channel {
     }
 
     /// Sends what `space` holds as a one-way message, as [`Self::post`] does.
-    pub fn post_space(&self, method: u32, mut space: OwnedSpace) -> Result<(), CallError> {
+    pub fn post_space(&self, method: u32, space: OwnedSpace) -> Result<(), CallError> {
+        self.post_space_by(method, space, self.deadline())
+    }
+
+    /// As [`Self::post_space`], giving up at `deadline`.
+    pub fn post_space_until(
+        &self,
+        method: u32,
+        space: OwnedSpace,
+        deadline: Instant,
+    ) -> Result<(), CallError> {
+        self.post_space_by(method, space, Deadline::at(deadline))
+    }
+
+    fn post_space_by(
+        &self,
+        method: u32,
+        mut space: OwnedSpace,
+        deadline: Deadline,
+    ) -> Result<(), CallError> {
         let mut outgoing = space.outgoing_by(&self.handle.shared)?;
         let outcome = self
             .handle
             .shared
-            .wait(self.deadline(), |state, cx| state.poll_post(cx, method, &mut outgoing));
+            .wait(deadline, |state, cx| state.poll_post(cx, method, &mut outgoing));
         outcome.unwrap_or(Err(CallError::DeadlinePassed))
     }
 
@@ -228,6 +274,16 @@ impl SendHalf {
     /// stream's window is looked at when the message is sent.)
     pub fn reserve(&mut self, len: usize) -> Result<OwnedSpace, CallError> {
         self.inner.shared.reserve(self.wanted(&[], len), Deadline::NEVER)
+    }
+
+    /// As [`Self::reserve`], giving up at `deadline`: then the error says what is short, as that of
+    /// [`Self::try_reserve`] does.
+    pub fn reserve_until(
+        &mut self,
+        len: usize,
+        deadline: Instant,
+    ) -> Result<OwnedSpace, CallError> {
+        self.inner.shared.reserve_or_say(self.wanted(&[], len), Deadline::at(deadline))
     }
 
     /// As [`Self::reserve`], with a metadata block, which is sent in front of the message: the
@@ -266,17 +322,31 @@ impl SendHalf {
 
     /// Sends what `space` holds. Waits while the other side does not read, or there is no room.
     pub fn send_space(&mut self, space: OwnedSpace) -> Result<(), StreamError> {
-        self.space_within(space, false)
+        self.space_within(space, false, Deadline::NEVER)
+    }
+
+    /// As [`Self::send_space`], giving up at `deadline`: then nothing was sent.
+    pub fn send_space_until(
+        &mut self,
+        space: OwnedSpace,
+        deadline: Instant,
+    ) -> Result<(), StreamError> {
+        self.space_within(space, false, Deadline::at(deadline))
     }
 
     /// As [`Self::finish`], with what `space` holds as the last message.
     pub fn finish_with_space(&mut self, space: OwnedSpace) -> Result<(), StreamError> {
-        self.space_within(space, true)
+        self.space_within(space, true, Deadline::NEVER)
     }
 
-    fn space_within(&mut self, mut space: OwnedSpace, last: bool) -> Result<(), StreamError> {
+    fn space_within(
+        &mut self,
+        mut space: OwnedSpace,
+        last: bool,
+        deadline: Deadline,
+    ) -> Result<(), StreamError> {
         let outgoing = space.outgoing_by(&self.inner.shared)?;
-        self.send_within(outgoing, last, Deadline::NEVER)
+        self.send_within(outgoing, last, deadline)
     }
 
     /// Sends what `space` holds, as the last message or not, if that needs no waiting; then it is
@@ -383,6 +453,18 @@ impl Shared {
     ) -> Result<OwnedSpace, CallError> {
         let outcome = self.wait(deadline, |state, cx| state.poll_reserve(cx, wanted));
         Ok(self.owned(outcome.unwrap_or(Err(CallError::DeadlinePassed))?, wanted))
+    }
+
+    /// As [`Self::reserve`]; after the deadline the error says what is short.
+    fn reserve_or_say(
+        self: &Arc<Self>,
+        wanted: Wanted<'_>,
+        deadline: Deadline,
+    ) -> Result<OwnedSpace, CallError> {
+        match self.reserve(wanted, deadline) {
+            Err(CallError::DeadlinePassed) => self.try_reserve(wanted),
+            outcome => outcome,
+        }
     }
 
     fn poll_reserve(

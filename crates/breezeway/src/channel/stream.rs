@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use breezeway_os::{Deadline, Peer};
 use breezeway_shm::layout::INLINE_MAX;
-use breezeway_shm::{Account, Flags, Head, Kind, SendError};
+use breezeway_shm::{Account, Flags, Head, Kind, SendError, Shortage};
 use thiserror::Error;
 
 use super::Handle;
 use super::outgoing::Outgoing;
 use super::receiving::Kept;
-use super::shared::Shared;
+use super::shared::{Shared, TimedOut};
 use super::space::OwnedSpace;
 use super::state::State;
 use super::stream_waiters::{Waiting, task_of};
@@ -35,9 +35,10 @@ pub enum StreamError {
     /// This side has sent its last message.
     #[error("this side has sent its last message on the stream")]
     Finished,
-    /// The deadline passed. The stream goes on.
-    #[error("the deadline passed; the stream goes on")]
-    DeadlinePassed,
+    /// The deadline passed. The stream goes on. With what payload memory lacks, if it was waited
+    /// for.
+    #[error("the deadline passed; the stream goes on{}", lacking(*.0))]
+    DeadlinePassed(Option<Shortage>),
     /// Metadata goes with the first and the last message of a direction only. The stream goes on.
     #[error("metadata goes with the first or the last message of a stream's direction")]
     MetadataInTheMiddle,
@@ -47,6 +48,10 @@ pub enum StreamError {
     /// What concerns the message, or the whole session.
     #[error(transparent)]
     Session(#[from] CallError),
+}
+
+fn lacking(shortage: Option<Shortage>) -> String {
+    shortage.map_or_else(String::new, |shortage| format!("; no payload memory: {shortage}"))
 }
 
 /// Both directions of a stream: messages go out and come in, in order.
@@ -182,12 +187,16 @@ impl Stream {
 }
 
 impl SendHalf {
-    /// Sends a copy of `message`. Waits while the other side does not read, or there is no room.
+    /// Sends a copy of `message`. Waits while the other side does not read, as its window says, or
+    /// the ring is full; and for payload memory, which may come back only once the other side drops
+    /// what it was sent: a stream takes none of what is kept for streams that hold nothing. What is
+    /// short say the errors of [`Self::send_until`] and [`Self::try_reserve`].
     pub fn send(&mut self, message: &[u8]) -> Result<(), StreamError> {
         self.send_within(Outgoing::message(message), false, Deadline::NEVER)
     }
 
-    /// As [`Self::send`], giving up at `deadline`: then nothing was sent.
+    /// As [`Self::send`], giving up at `deadline`: then nothing was sent, and the error says what
+    /// payload memory lacks, if it was waited for.
     pub fn send_until(&mut self, message: &[u8], deadline: Instant) -> Result<(), StreamError> {
         self.send_within(Outgoing::message(message), false, Deadline::at(deadline))
     }
@@ -251,7 +260,12 @@ impl SendHalf {
         let Inner { shared, key, .. } = &*self.inner;
         let outcome = shared
             .wait(deadline, |state, cx| state.poll_stream_send(cx, *key, &mut outgoing, last));
-        outcome.unwrap_or(Err(StreamError::DeadlinePassed))
+        match outcome {
+            Ok(outcome) => outcome,
+            Err(TimedOut) => {
+                shared.with(|state| state.stream_send_at_last(*key, &mut outgoing, last))
+            }
+        }
     }
 
     /// As [`Self::send`], if that needs no waiting. Wakes `cx` when it may not.
@@ -354,7 +368,7 @@ impl ReceiveHalf {
         self.waiting = Waiting::default();
         let outcome =
             shared.wait(deadline, |state, cx| state.poll_stream_receive(cx, *key).into_poll());
-        outcome.unwrap_or(Err(StreamError::DeadlinePassed))
+        outcome.unwrap_or(Err(StreamError::DeadlinePassed(None)))
     }
 
     /// As [`Self::receive`], if something is there. Wakes `cx` when that may be so.
@@ -432,28 +446,78 @@ impl State {
         outgoing: &mut Outgoing<'_>,
         last: bool,
     ) -> Poll<Result<(), StreamError>> {
-        let carried = outgoing.carried(last);
-        match self.connection.streams.may_send(key, carried) {
-            Ok(()) => {}
+        if !self.may_stream_send(key, outgoing, last)? {
+            let replaced = self.waiters.set_writer(key, cx);
+            self.due.extend(replaced);
+            return Poll::Pending;
+        }
+        let sent = self.send_on_stream(key, outgoing, last);
+        self.or_await_room(cx, sent).map_err(StreamError::from)
+    }
+
+    /// As [`Self::poll_stream_send`] once the deadline has passed: what is short, unless there is
+    /// room now.
+    #[cold]
+    fn stream_send_at_last(
+        &mut self,
+        key: StreamKey,
+        outgoing: &mut Outgoing<'_>,
+        last: bool,
+    ) -> Result<(), StreamError> {
+        if !self.may_stream_send(key, outgoing, last)? {
+            return Err(StreamError::DeadlinePassed(None));
+        }
+        match self.send_on_stream(key, outgoing, last) {
+            Ok(()) => Ok(()),
+            Err(SendError::Full { .. }) => Err(StreamError::DeadlinePassed(None)),
+            Err(SendError::NoMemory { shortage, until: Some(_), .. }) => {
+                Err(StreamError::DeadlinePassed(Some(shortage)))
+            }
+            Err(error) => Err(self.failed(error).into()),
+        }
+    }
+
+    /// Whether the window has room for an entry that the stream may send.
+    fn may_stream_send(
+        &self,
+        key: StreamKey,
+        outgoing: &Outgoing<'_>,
+        last: bool,
+    ) -> Result<bool, StreamError> {
+        match self.connection.streams.may_send(key, outgoing.carried(last)) {
+            Ok(()) => {
+                self.check()?;
+                self.check_metadata(outgoing.metadata)?;
+                Ok(true)
+            }
             Err(Refusal::Window) => {
                 self.check()?;
-                let replaced = self.waiters.set_writer(key, cx);
-                self.due.extend(replaced);
-                return Poll::Pending;
+                Ok(false)
             }
-            Err(Refusal::Finished) => return Poll::Ready(Err(StreamError::Finished)),
-            Err(Refusal::Reset(code)) => return Poll::Ready(Err(StreamError::Reset(code))),
-            Err(Refusal::Metadata) => return Poll::Ready(Err(StreamError::MetadataInTheMiddle)),
+            Err(Refusal::Finished) => Err(StreamError::Finished),
+            Err(Refusal::Reset(code)) => Err(StreamError::Reset(code)),
+            Err(Refusal::Metadata) => Err(StreamError::MetadataInTheMiddle),
         }
-        self.check()?;
-        self.check_metadata(outgoing.metadata)?;
+    }
+
+    /// Publishes an entry for which the window has room, on the stream's account.
+    fn send_on_stream(
+        &mut self,
+        key: StreamKey,
+        outgoing: &mut Outgoing<'_>,
+        last: bool,
+    ) -> Result<(), SendError> {
+        let carried = outgoing.carried(last);
         let flags = if last { Flags::FIN } else { Flags::NONE };
         let stream = self.connection.streams.number(key);
         let head = Head { kind: Kind::Message, flags, stream, tag: 0, time: 0 };
         self.link.set_account(Account::of_stream(key.index()));
-        let sent = self.poll_send(cx, head, outgoing);
+        let sent = self.send_behind_replies(head, outgoing);
         self.link.set_account(Account::SESSION);
-        sent.map_err(StreamError::from).map_ok(|()| self.connection.streams.sent(key, carried))
+        if sent.is_ok() {
+            self.connection.streams.sent(key, carried);
+        }
+        sent
     }
 
     /// Sends what most streams do, a small message alone, and gives whether the stream is then

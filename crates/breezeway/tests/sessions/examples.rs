@@ -4,6 +4,8 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
+use breezeway::{Address, Channel, Session, StreamError};
+
 use crate::support::{Folder, PATIENCE, within};
 
 /// A built example; `cargo test` builds them all.
@@ -242,6 +244,31 @@ fn the_event_loop_example_drives_a_session_over_every_carrier() {
 #[test]
 fn the_mio_example_drives_a_session_over_every_carrier() {
     drives_a_session("mio_loop");
+}
+
+#[test]
+fn the_listener_example_serves_several_sessions_at_once_over_every_carrier() {
+    let folder = Folder::new();
+    for (address, carrier) in addresses(&folder) {
+        let server = ExampleServer::start("listener_loop", &[&address]);
+        let address: Address = server.address.parse().unwrap();
+        let channels: Vec<_> = (0..3).map(|_| Channel::connect(&address).unwrap()).collect();
+        assert_eq!(channels[0].carrier().to_string(), carrier);
+        within(PATIENCE, "the replies", move || {
+            for number in 0..100u8 {
+                for (which, channel) in channels.iter().enumerate() {
+                    let request = vec![number; [8, 104, 5_000][which]];
+                    assert_eq!(channel.call(0, &request).unwrap().to_vec(), request);
+                }
+            }
+            let mut stream = channels[1].open(0, None).unwrap();
+            assert!(matches!(stream.receive(), Err(StreamError::Reset(_))));
+            drop(channels);
+        });
+        // The others' ends do not end it.
+        let mut session = Session::connect(&address).unwrap();
+        assert_eq!(session.call(0, b"still there").unwrap().to_vec(), b"still there");
+    }
 }
 
 #[track_caller]

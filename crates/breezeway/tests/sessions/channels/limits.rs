@@ -176,7 +176,8 @@ fn a_reply_that_lacks_memory_holds_up_no_other() {
             thread::spawn(move || channel.call(0, &large.to_le_bytes()).unwrap().len())
         };
         let end = Instant::now() + PATIENCE;
-        for len in (0..200u64).map(|number| number % 105) {
+        // The reply waits for memory for a second.
+        for len in (0..105u64).step_by(8) {
             let reply = channel.call_until(0, &len.to_le_bytes(), end).unwrap();
             assert_eq!(reply.len() as u64, len);
         }
@@ -468,4 +469,49 @@ fn one_way_messages_that_wait_for_a_thread_or_a_reply_are_bounded() {
         within(PATIENCE, "the end", move || serving.join().unwrap()).unwrap();
         replying.join().unwrap();
     }
+}
+
+#[test]
+fn a_stream_that_floods_a_small_ring_unread_stops_no_stream_and_no_call() {
+    const MESSAGES: u32 = 2_000;
+    every_policy(|options| {
+        // Nothing of the ring is kept for the others: whoever drives takes what comes out of it.
+        let options = options.clone().ring_capacity(8).stream_window(MESSAGES, 1 << 40);
+        let (channel, server) = pair(&options);
+        let (held, holding) = mpsc::channel();
+        let serving = serve(server, IncomingCall::echo, move |method, mut stream| {
+            if method == 1 {
+                return held.send(stream).unwrap();
+            }
+            while let Ok(Some(message)) = stream.receive() {
+                stream.send(&message.to_vec()).unwrap();
+            }
+        });
+        let end = Instant::now() + PATIENCE;
+        let mut flood = channel.open(1, None).unwrap();
+        let flooding = thread::spawn(move || {
+            for number in 0..MESSAGES {
+                flood.sender().send_until(&number.to_le_bytes(), end).unwrap();
+            }
+            flood
+        });
+        let mut other = channel.open(0, None).unwrap();
+        let mut rounds = 0u64;
+        while rounds < 100 || !flooding.is_finished() {
+            let message = rounds.to_le_bytes();
+            other.sender().send_until(&message, end).unwrap();
+            let echoed = other.receiver().receive_until(end).unwrap().unwrap();
+            assert_eq!(echoed.to_vec(), message);
+            assert_eq!(channel.call_until(0, &message, end).unwrap().to_vec(), message);
+            rounds += 1;
+        }
+        let _flood = flooding.join().unwrap();
+        let mut unread = holding.recv_timeout(PATIENCE).unwrap();
+        for number in 0..MESSAGES {
+            let message = unread.receiver().receive_until(end).unwrap().unwrap();
+            assert_eq!(message.bytes().u32_le_at(0), Some(number));
+        }
+        drop((other, unread, _flood, channel));
+        serving.join().unwrap();
+    });
 }

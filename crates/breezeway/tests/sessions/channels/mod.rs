@@ -1,6 +1,7 @@
 //! Sessions that threads share, and streams.
 
 mod calls;
+mod closing;
 mod drivers;
 mod limits;
 mod resending;

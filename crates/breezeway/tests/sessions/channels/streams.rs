@@ -99,7 +99,7 @@ fn a_stream_that_nobody_reads_stops_itself_and_nothing_else() {
                 Err(error) => break error,
             }
         };
-        assert!(matches!(refused, StreamError::DeadlinePassed), "{refused}");
+        assert!(matches!(refused, StreamError::DeadlinePassed(None)), "{refused}");
         assert_eq!(sent, 4, "as many as its window takes");
         let mut other = channel.open(0, None).unwrap();
         for number in 0..100 {
@@ -309,10 +309,17 @@ fn one_stream_that_keeps_all_it_may_stops_no_other() {
         let mut hog = channel.open(1, None).unwrap();
         let mut sent = 0;
         let soon = || Instant::now() + Duration::from_millis(50);
-        while hog.sender().send_until(&[0; 2_048], soon()).is_ok() {
-            sent += 1;
-        }
+        let refused = loop {
+            match hog.sender().send_until(&[0; 2_048], soon()) {
+                Ok(()) => sent += 1,
+                Err(error) => break error.to_string(),
+            }
+        };
         assert!(sent >= 16, "{sent} messages of 2 KiB fit into 48 KiB, fragments aside");
+        for part in ["deadline passed", "a quarter of the cap divided by max_streams", "raise the"]
+        {
+            assert!(refused.contains(part), "{refused}");
+        }
         for _ in 0..sent {
             holding.recv_timeout(PATIENCE).unwrap();
         }

@@ -287,7 +287,7 @@ fn a_stream_that_is_not_read_stops_itself_and_nothing_else() {
                 break error;
             }
         };
-        assert!(matches!(refused, StreamError::DeadlinePassed), "{refused}");
+        assert!(matches!(refused, StreamError::DeadlinePassed(None)), "{refused}");
         let mut session = server.session();
         for channel in [&channel, &other] {
             let mut stream = channel.open(ECHO, None).unwrap();

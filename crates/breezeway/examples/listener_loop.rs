@@ -1,0 +1,59 @@
+//! `cargo run -p breezeway --example listener_loop [ADDRESS]`: an echo server in an event loop of
+//! one's own, with all its sessions on one thread. (`Driver::take_exit` is for clients that fork.)
+
+use std::collections::HashMap;
+use std::task::Waker;
+use std::time::Duration;
+
+use breezeway::{Address, Driver, Incoming, Next, ServerChannel, ServerOptions, SessionListener};
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+
+/// Takes a turn and serves what has come; gives what to do next.
+fn serve(channel: &ServerChannel, driver: &mut Driver) -> Next {
+    // No other thread uses the session, so nobody asks for a turn.
+    let mut next = driver.advance(Waker::noop());
+    while let Some(incoming) = channel.try_accept() {
+        // A stream that is dropped is reset.
+        if let Incoming::Call(call) = incoming {
+            call.echo();
+        }
+        next = Next::Turn;
+    }
+    next
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let address: Address = std::env::args().nth(1).unwrap_or("shm:/tmp/all.sock".into()).parse()?;
+    let mut listener = SessionListener::bind(&address, ServerOptions::new())?;
+    println!("listening on {}", listener.address());
+    let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+    epoll::add(&epoll, &listener, EventData::new_u64(0), EventFlags::IN)?;
+    let edge = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+    let (mut sessions, mut events) = (HashMap::new(), Vec::with_capacity(64));
+    for number in 1.. {
+        if let Some((channel, driver)) = listener.accept()? {
+            epoll::add(&epoll, &driver, EventData::new_u64(number), edge)?;
+            sessions.insert(number, (channel, driver));
+        }
+        let mut wait = listener.time_left();
+        sessions.retain(|_, (channel, driver)| {
+            let at_most = match serve(channel, driver) {
+                Next::End => return false,
+                Next::Turn => Some(Duration::ZERO),
+                Next::Pause => Some(Duration::from_millis(10)),
+                Next::Sleep { at_most, .. } => at_most,
+            };
+            wait = [wait, at_most].into_iter().flatten().min();
+            true
+        });
+        let wait = wait.and_then(|time| time.try_into().ok());
+        epoll::wait(&epoll, spare_capacity(&mut events), wait.as_ref())?;
+        for epoll::Event { data, flags } in events.drain(..) {
+            if let Some((_, driver)) = sessions.get_mut(&data.u64()) {
+                driver.ready(flags.intersects(EventFlags::RDHUP | EventFlags::HUP));
+            }
+        }
+    }
+    Ok(())
+}
