@@ -10,8 +10,8 @@ use crate::stream::Stream;
 /// from any task, to a client that has not asked for it. The client
 /// [accepts](crate::Channel::accept) them.
 ///
-/// A handler gets it from what the client has asked for ([`Self::of`], [`Stream::back_channel`]) and
-/// may keep it as long as it likes, as [`breezeway::BackChannel`] says.
+/// A handler gets it from what the client has asked for ([`Self::of`], [`Stream::back_channel`])
+/// and may keep it as long as it likes, as [`breezeway::BackChannel`] says.
 #[derive(Clone, Debug)]
 pub struct BackChannel {
     back_channel: breezeway::BackChannel,
