@@ -48,15 +48,17 @@ impl Authority {
     }
 
     /// The one whose key is in the file `key`, which is made if need be, also by several processes
-    /// at once; its root lies in `folder`.
+    /// and threads at once; its root lies in `folder`.
     #[must_use]
     pub fn shared(key: &Path, folder: &Path) -> Self {
         if !key.exists() {
             key.parent().map_or(Ok(()), fs::create_dir_all).expect("a folder of the test's");
-            let mine = key.with_extension(std::process::id().to_string());
+            static NEXT: AtomicU64 = AtomicU64::new(0);
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let mine = key.with_extension(format!("{}-{number}", std::process::id()));
             let new = KeyPair::generate().expect("randomness");
             fs::write(&mine, new.serialize_pem()).expect("a folder of the test's");
-            // Fails if another process was faster.
+            // Fails if another one was faster.
             let _ = fs::hard_link(&mine, key);
             fs::remove_file(&mine).expect("a folder of the test's");
         }
@@ -115,4 +117,26 @@ fn root(key: &KeyPair) -> CertificateParams {
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
     params
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_that_want_the_same_authority_at_once_all_get_it() {
+        let own = std::env::temp_dir().join(format!("breezeway-authority-{}", std::process::id()));
+        for round in 0..20 {
+            let folder = own.join(round.to_string());
+            fs::create_dir_all(&folder).unwrap();
+            let key = folder.join("authority.key");
+            std::thread::scope(|scope| {
+                for _ in 0..8 {
+                    scope.spawn(|| Authority::shared(&key, &folder));
+                }
+            });
+            assert_eq!(fs::read_dir(&folder).unwrap().count(), 2, "the key and the root");
+        }
+        fs::remove_dir_all(&own).unwrap();
+    }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use breezeway::{
     Address, CallError, Carrier, ConnectError, Driver, IncomingCall, Message, Peer, SessionError,
-    SessionOptions, StreamError, TrustedPeer, TryPost, Unserved, shortage,
+    SessionId, SessionOptions, StreamError, TrustedPeer, TryPost, Unserved, shortage,
 };
 use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 use tokio::time::timeout_at;
@@ -317,6 +317,11 @@ impl ServerChannel {
     /// From now on messages are given as slices, without a copy.
     pub fn trusting(self, proof: TrustedPeer) -> Self {
         Self { channel: self.channel.trusting(proof) }
+    }
+
+    /// Which session of this process it is.
+    pub fn session(&self) -> SessionId {
+        self.channel.session()
     }
 
     /// Who calls.

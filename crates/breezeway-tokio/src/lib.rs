@@ -40,6 +40,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
+mod back_channel;
 mod bytes;
 mod channel;
 mod client;
@@ -52,6 +53,7 @@ mod session;
 mod space;
 mod stream;
 
+pub use back_channel::BackChannel;
 pub use bytes::{ByteListener, ByteStream};
 #[doc(hidden)]
 pub use channel::on_a_thread;
@@ -65,8 +67,8 @@ pub use stream::{ReceiveHalf, SendHalf, Stream};
 pub use breezeway::{
     Address, CallError, Carrier, ClientError, ClientOptions, ConnectError, ErrorCode,
     ForeignConnection, Identity, IncomingCall, Message, Monitor, OwnedSpace, Peer, PostQueue,
-    ServeError, ServerOptions, ServerStats, SessionError, SessionOptions, StreamError, TrustedPeer,
-    TryPost, Unserved, WaitPolicy,
+    ServeError, ServerOptions, ServerStats, SessionError, SessionId, SessionOptions, StreamError,
+    TrustedPeer, TryPost, Unserved, WaitPolicy,
 };
 
 /// The programs of the package's README compile.

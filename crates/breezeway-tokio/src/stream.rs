@@ -5,7 +5,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use breezeway::{Carrier, ErrorCode, Message, Peer, StreamError};
+use breezeway::{Carrier, ErrorCode, Message, Peer, SessionId, StreamError};
+
+use crate::back_channel::BackChannel;
 
 /// Both directions of a stream: messages go out and come in, in order.
 ///
@@ -13,6 +15,7 @@ use breezeway::{Carrier, ErrorCode, Message, Peer, StreamError};
 pub struct Stream {
     send: SendHalf,
     receive: ReceiveHalf,
+    session: SessionId,
     peer: Peer,
     carrier: Carrier,
     deadline: Option<Instant>,
@@ -30,16 +33,28 @@ pub struct ReceiveHalf {
 
 impl Stream {
     pub(crate) fn new(stream: breezeway::Stream) -> Self {
-        let (peer, carrier) = (stream.peer().clone(), stream.carrier());
+        let (session, carrier) = (stream.session(), stream.carrier());
+        let peer = stream.peer().clone();
         let deadline = stream.time_left().and_then(|left| Instant::now().checked_add(left));
         let (send, receive) = stream.split();
         let (send, receive) = (SendHalf { half: send }, ReceiveHalf { half: receive });
-        Self { send, receive, peer, carrier, deadline }
+        Self { send, receive, session, peer, carrier, deadline }
     }
 
     /// How much longer whoever opened the stream will want it; `None` if that was not said.
     pub fn time_left(&self) -> Option<Duration> {
         self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// The session that it belongs to: of a server, as in its
+    /// [hooks](crate::ServerOptions::on_session_start).
+    pub fn session(&self) -> SessionId {
+        self.session
+    }
+
+    /// What opens further streams to the other side, now or later.
+    pub fn back_channel(&self) -> BackChannel {
+        self.send.back_channel()
     }
 
     /// Who is on the other side.
@@ -89,6 +104,11 @@ impl Stream {
 }
 
 impl SendHalf {
+    /// As [`Stream::back_channel`].
+    pub fn back_channel(&self) -> BackChannel {
+        self.half.back_channel().into()
+    }
+
     /// Sends a copy of `message`. Waits while the other side does not read, or there is no room.
     pub async fn send(&mut self, message: &[u8]) -> Result<(), StreamError> {
         poll_fn(|cx| self.half.poll_send(cx, message)).await

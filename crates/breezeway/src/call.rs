@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use crate::call_limit::CallLimit;
 use crate::carrier::Carrier;
-use crate::channel::OwnedSpace;
+use crate::channel::{BackChannel, OwnedSpace};
 use crate::deferred::{Caller, Deferrals, DeferredCall, DeferredError};
 use crate::error::{ReplyError, SessionError};
 use crate::link::{Body, Link};
@@ -370,6 +370,16 @@ impl<'c> Call<'c> {
         match &self.0 {
             Here(serving) => serving.id,
             Offloaded(elsewhere) => elsewhere.call().session(),
+        }
+    }
+
+    /// What opens streams to the client, now or later. None of a plain session, whose client takes
+    /// no streams: that of a [`Session`](crate::Session) or a [`Client`](crate::Client), and every
+    /// one of a server without [streams](crate::Server::on_stream).
+    pub fn back_channel(&self) -> Option<BackChannel> {
+        match &self.0 {
+            Here(_) => None,
+            Offloaded(elsewhere) => elsewhere.call().back_channel(),
         }
     }
 

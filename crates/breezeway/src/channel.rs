@@ -1,5 +1,6 @@
 //! A session that threads and tasks share.
 
+mod back_channel;
 mod calling;
 mod closing;
 mod draining;
@@ -44,6 +45,7 @@ use crate::time_left;
 use crate::tls::SESSION;
 use crate::wire::Wire;
 
+pub use back_channel::BackChannel;
 pub(crate) use closing::LINGER;
 pub(crate) use driver::Counted;
 pub use driver::{Driver, Next};

@@ -15,7 +15,7 @@ use thiserror::Error;
 
 use crate::call_limit::CallInFlight;
 use crate::carrier::Carrier;
-use crate::channel::{IncomingCall, OwnedSpace};
+use crate::channel::{BackChannel, IncomingCall, OwnedSpace};
 use crate::presence::SessionId;
 use crate::protocol::{ErrorCode, Request};
 use crate::time_left;
@@ -145,7 +145,7 @@ pub struct DeferredCall(Way, Option<CallInFlight>);
 enum Way {
     Mailed(MailedCall),
     /// Of a shared session, which takes replies from any thread.
-    Shared(IncomingCall, SessionId),
+    Shared(IncomingCall),
 }
 
 use Way::{Mailed, Shared};
@@ -184,9 +184,9 @@ impl DeferredCall {
         Self(Mailed(MailedCall { mailbox, request, body, caller, deadline }), None)
     }
 
-    /// A call of a shared session, under the name that its server has for that.
-    pub(crate) fn of_shared(call: IncomingCall, session: SessionId) -> Self {
-        Self(Shared(call, session), None)
+    /// A call of a shared session.
+    pub(crate) fn of_shared(call: IncomingCall) -> Self {
+        Self(Shared(call), None)
     }
 
     /// From now on it counts among the server's calls in flight.
@@ -197,7 +197,7 @@ impl DeferredCall {
     fn asked(&self) -> &Request {
         match &self.0 {
             Mailed(call) => &call.request,
-            Shared(call, _) => call.asked(),
+            Shared(call) => call.asked(),
         }
     }
 
@@ -216,7 +216,7 @@ impl DeferredCall {
     pub fn request(&self) -> ForeignBytes<'_> {
         match &self.0 {
             Mailed(call) => call.body.bytes(),
-            Shared(call, _) => call.request(),
+            Shared(call) => call.request(),
         }
     }
 
@@ -224,7 +224,7 @@ impl DeferredCall {
     pub(crate) fn lease(&mut self) -> Option<crate::message::Message> {
         match &mut self.0 {
             Mailed(_) => None,
-            Shared(call, _) => call.lease(),
+            Shared(call) => call.lease(),
         }
     }
 
@@ -233,7 +233,7 @@ impl DeferredCall {
     pub fn metadata(&self) -> Option<&[u8]> {
         match &self.0 {
             Mailed(_) => None,
-            Shared(call, _) => call.message().metadata(),
+            Shared(call) => call.message().metadata(),
         }
     }
 
@@ -241,7 +241,16 @@ impl DeferredCall {
     pub fn session(&self) -> SessionId {
         match &self.0 {
             Mailed(call) => call.caller.session,
-            Shared(_, session) => *session,
+            Shared(call) => call.session(),
+        }
+    }
+
+    /// What opens streams to the client, as [`Call::back_channel`](crate::Call::back_channel) gives
+    /// it.
+    pub fn back_channel(&self) -> Option<BackChannel> {
+        match &self.0 {
+            Mailed(_) => None,
+            Shared(call) => Some(call.back_channel()),
         }
     }
 
@@ -249,7 +258,7 @@ impl DeferredCall {
     pub fn peer(&self) -> &Peer {
         match &self.0 {
             Mailed(call) => &call.caller.peer,
-            Shared(call, _) => call.peer(),
+            Shared(call) => call.peer(),
         }
     }
 
@@ -257,7 +266,7 @@ impl DeferredCall {
     pub fn carrier(&self) -> Carrier {
         match &self.0 {
             Mailed(call) => call.caller.carrier,
-            Shared(call, _) => call.carrier(),
+            Shared(call) => call.carrier(),
         }
     }
 
@@ -273,7 +282,7 @@ impl DeferredCall {
     /// As [`Self::reply`], with a copy that is made where it is published, if that is here.
     pub(crate) fn reply_copied(self, bytes: &[u8]) -> Result<(), DeferredError> {
         match self.refuse_if_too_large(bytes.len())? {
-            Self(Shared(call, _), _counted) => or_ended(call.try_reply(bytes)),
+            Self(Shared(call), _counted) => or_ended(call.try_reply(bytes)),
             mailed => mailed.end(Outcome::Reply(bytes.to_vec())),
         }
     }
@@ -293,7 +302,7 @@ impl DeferredCall {
     pub(crate) fn try_reserve(&self, len: usize) -> Option<OwnedSpace> {
         match &self.0 {
             Mailed(_) => None,
-            Shared(call, _) => call.try_reserve(len).ok(),
+            Shared(call) => call.try_reserve(len).ok(),
         }
     }
 
@@ -301,7 +310,7 @@ impl DeferredCall {
     pub(crate) fn reply_space(self, space: OwnedSpace) -> Result<(), DeferredError> {
         match self.0 {
             Mailed(_) => unreachable!("space is reserved of shared sessions"),
-            Shared(call, _) => {
+            Shared(call) => {
                 call.reply_space(space);
                 Ok(())
             }
@@ -311,7 +320,7 @@ impl DeferredCall {
     /// Replies with the request's own bytes.
     pub fn echo(self) -> Result<(), DeferredError> {
         match self {
-            Self(Shared(call, _), _counted) => {
+            Self(Shared(call), _counted) => {
                 call.echo();
                 Ok(())
             }
@@ -357,27 +366,27 @@ impl DeferredCall {
         self.end(Outcome::Failure(code, reason))
     }
 
-    /// The largest reply.
     /// Where it is noted how long handlers of its session take.
     pub(crate) fn handler_times(&self) -> Option<HandlerTimes> {
         match &self.0 {
             Mailed(call) => call.caller.times,
-            Shared(call, _) => call.handler_times(),
+            Shared(call) => call.handler_times(),
         }
     }
 
+    /// The largest reply.
     pub(crate) fn cap(&self) -> usize {
         match &self.0 {
             Mailed(call) => call.caller.cap,
-            Shared(call, _) => call.cap(),
+            Shared(call) => call.cap(),
         }
     }
 
     fn end(self, outcome: Outcome) -> Result<(), DeferredError> {
         match (self.0, outcome) {
             (Mailed(mut call), outcome) => call.post(outcome),
-            (Shared(call, _), Outcome::Reply(bytes)) => or_ended(call.try_reply(&bytes)),
-            (Shared(call, _), Outcome::Failure(code, reason)) => {
+            (Shared(call), Outcome::Reply(bytes)) => or_ended(call.try_reply(&bytes)),
+            (Shared(call), Outcome::Failure(code, reason)) => {
                 or_ended(call.try_fail(code, &reason))
             }
         }

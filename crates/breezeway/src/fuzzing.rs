@@ -10,7 +10,6 @@ use crate::deferred::DeferredCall;
 use crate::error::ConnectError;
 use crate::offload;
 use crate::options::SessionOptions;
-use crate::presence::SessionId;
 
 /// Runs entries and an application's steps through the core of a shared session.
 pub fn connection(data: &[u8]) {
@@ -37,5 +36,5 @@ pub fn server(
 
 /// Serves a call as a worker of a server does.
 pub fn serve(call: IncomingCall, handler: &impl Handler) {
-    offload::serve(DeferredCall::of_shared(call, SessionId::next()), handler);
+    offload::serve(DeferredCall::of_shared(call), handler);
 }

@@ -176,8 +176,8 @@ pub use call_limit::{CallInFlight, CallLimit};
 pub use carrier::Carrier;
 #[cfg(not(loom))]
 pub use channel::{
-    Channel, Driver, Incoming, IncomingCall, Next, OwnedSpace, PendingCall, ReceiveHalf, SendHalf,
-    ServerChannel, Stream, StreamError,
+    BackChannel, Channel, Driver, Incoming, IncomingCall, Next, OwnedSpace, PendingCall,
+    ReceiveHalf, SendHalf, ServerChannel, Stream, StreamError,
 };
 #[cfg(not(loom))]
 pub use channel_client::ChannelClient;

@@ -9,7 +9,8 @@ use breezeway_os::Peer;
 
 use crate::error::SessionError;
 
-/// One session that this process serves, told from all others that it has served or will serve.
+/// One session that this process serves, or shares as a client, told from all others that it has or
+/// will have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(u64);
 

@@ -1,5 +1,6 @@
 //! Sessions under tokio as their users see them, on both kinds of runtime.
 
+mod back_channels;
 mod bytes;
 mod calls;
 mod cancelling;

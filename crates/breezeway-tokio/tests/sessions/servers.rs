@@ -1,6 +1,6 @@
 //! What servers allow and how they end.
 
-use std::future::Future;
+use std::future::{Future, ready};
 use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use breezeway::PendingCall;
 use breezeway_tokio::{
     Address, CallError, Channel, ErrorCode, Incoming, IncomingCall, Message, Server, ServerOptions,
-    SessionOptions, Unserved,
+    SessionOptions, Stream, TrustedPeer, Unserved,
 };
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::{spawn_blocking, yield_now};
@@ -44,6 +44,47 @@ fn a_client_beyond_max_sessions_is_refused_until_another_leaves() {
         assert_eq!(soon(second.call(0, b"y")).await.unwrap().to_vec(), b"y");
         stopper.stop();
         soon(serving).await.unwrap().unwrap();
+    });
+}
+
+#[test]
+fn a_policy_decides_whose_requests_are_slices() {
+    on_both_runtimes(|| async {
+        let folder = tempfile::tempdir().unwrap();
+        for address in addresses(folder.path()) {
+            let on_socket = !address.to_string().starts_with("shm:");
+            // What comes over a socket is a slice for anybody.
+            for (trusts, slices) in [(true, true), (false, on_socket)] {
+                let options = ServerOptions::new().trust(move |peer| {
+                    assert!(peer.is_same_user() || peer.remote.is_some());
+                    // SAFETY: the client is this test, which uses the safe API alone.
+                    trusts.then(|| unsafe { TrustedPeer::assume() })
+                });
+                let server = Server::bind_with(&address, options).unwrap();
+                let (address, stopper) = (server.address(), server.stopper());
+                let is_slice = |message: &Message| [u8::from(message.bytes().as_slice().is_some())];
+                let call = move |call: IncomingCall| {
+                    let said = is_slice(call.message());
+                    call.reply(&said);
+                    ready(())
+                };
+                let stream = move |_, mut stream: Stream| async move {
+                    let message = stream.receive().await.unwrap().unwrap();
+                    stream.send(&is_slice(&message)).await.unwrap();
+                    stream.finish().await.unwrap();
+                };
+                let serving = tokio::spawn(server.serve_streams(call, stream));
+                let channel = Channel::connect(&address).await.unwrap();
+                let reply = soon(channel.call(0, &[7; 10_000])).await.unwrap().to_vec();
+                assert_eq!(reply, [u8::from(slices)], "{address}, trusts: {trusts}");
+                let mut stream = soon(channel.open(0, None)).await.unwrap();
+                soon(stream.send(&[7; 10_000])).await.unwrap();
+                let reply = soon(stream.receive()).await.unwrap().unwrap().to_vec();
+                assert_eq!(reply, [u8::from(slices)], "{address}, a stream, trusts: {trusts}");
+                stopper.stop();
+                soon(serving).await.unwrap().unwrap();
+            }
+        }
     });
 }
 

@@ -11,6 +11,7 @@ use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::statistics::HandlerTimes;
 use breezeway_shm::{Flags, ForeignBytes, Head, Kind};
 
+use super::back_channel::BackChannel;
 use super::driver::Driver;
 use super::outgoing::Outgoing;
 use super::receiving::Arrival;
@@ -23,6 +24,7 @@ use crate::error::{CallError, ConnectError, SessionError};
 use crate::handshake::{self, Agreed, HandshakeError};
 use crate::message::Message;
 use crate::options::{ServerOptions, SessionOptions};
+use crate::presence::SessionId;
 use crate::protocol::{ErrorCode, Request};
 use crate::server::Unserved;
 
@@ -117,6 +119,12 @@ impl ServerChannel {
     pub fn reply_timeout(self, timeout: Duration) -> Self {
         self.handle.shared.with(|state| state.outbox.set_patience(timeout));
         self
+    }
+
+    /// Which session of this process it is: in a listener's
+    /// [hooks](crate::ServerOptions::on_session_start) as well.
+    pub fn session(&self) -> SessionId {
+        self.handle.shared.id
     }
 
     /// Who calls.
@@ -302,7 +310,7 @@ impl ServerChannel {
     /// Opens a stream to the client, which [accepts](super::Channel::accept) it. Waits while there
     /// is no room.
     pub fn open(&self, method: u32, metadata: Option<&[u8]>) -> Result<Stream, StreamError> {
-        self.open_by(method, metadata, Deadline::NEVER)
+        self.handle.shared.open(method, metadata, Deadline::NEVER)
     }
 
     /// As [`Self::open`], giving up at `deadline`: then nothing was sent.
@@ -312,21 +320,7 @@ impl ServerChannel {
         metadata: Option<&[u8]>,
         deadline: Instant,
     ) -> Result<Stream, StreamError> {
-        self.open_by(method, metadata, Deadline::at(deadline))
-    }
-
-    fn open_by(
-        &self,
-        method: u32,
-        metadata: Option<&[u8]>,
-        deadline: Deadline,
-    ) -> Result<Stream, StreamError> {
-        let shared = &self.handle.shared;
-        let mut outgoing = Outgoing::new(None, metadata);
-        let outcome =
-            shared.wait(deadline, |state, cx| state.poll_open(cx, method, &mut outgoing, false, 0));
-        let key = outcome.map_err(|_| StreamError::DeadlinePassed(None))??;
-        Ok(Stream::new(shared, key, None, Deadline::NEVER))
+        self.handle.shared.open(method, metadata, Deadline::at(deadline))
     }
 
     /// As [`Self::open`], if there is room for it now. Wakes `cx` when there may be.
@@ -336,10 +330,7 @@ impl ServerChannel {
         method: u32,
         metadata: Option<&[u8]>,
     ) -> Poll<Result<Stream, StreamError>> {
-        let shared = &self.handle.shared;
-        let mut outgoing = Outgoing::new(None, metadata);
-        let key = shared.with(|state| state.poll_open(cx, method, &mut outgoing, false, 0));
-        key.map_ok(|key| Stream::new(shared, key, None, Deadline::NEVER))
+        self.handle.shared.poll_open(cx, method, metadata)
     }
 
     /// Serves calls on this thread, one after the other, until the client closes the session.
@@ -415,6 +406,16 @@ impl IncomingCall {
     /// fails.
     pub fn into_message(mut self) -> Message {
         std::mem::take(&mut self.message)
+    }
+
+    /// The session that the call came by, as [`Call::session`](crate::Call::session) names it.
+    pub fn session(&self) -> SessionId {
+        self.shared.id
+    }
+
+    /// What opens streams to the client, now or later.
+    pub fn back_channel(&self) -> BackChannel {
+        BackChannel::new(&self.shared)
     }
 
     /// Who calls.

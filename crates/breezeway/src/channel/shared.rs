@@ -19,6 +19,7 @@ use crate::carrier::Carrier;
 use crate::error::CallError;
 use crate::handshake::Agreed;
 use crate::link::Notice;
+use crate::presence::SessionId;
 
 /// Polls between two releases of the lock while a leader spins.
 const POLLS_PER_RELEASE: u32 = 32;
@@ -38,6 +39,7 @@ pub(crate) struct Shared {
     contenders: AtomicU32,
     stage: Mutex<Option<Stage>>,
     pub(crate) waiting: Waiting,
+    pub(super) id: SessionId,
     pub(crate) peer: Peer,
     pub(crate) carrier: Carrier,
     pub(crate) cap: usize,
@@ -94,6 +96,7 @@ impl Shared {
             contenders: AtomicU32::new(0),
             stage: Mutex::new(None),
             waiting,
+            id: SessionId::next(),
             peer,
             is_draining: AtomicBool::new(false),
         })

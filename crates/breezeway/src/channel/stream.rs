@@ -10,6 +10,7 @@ use breezeway_shm::{Account, Flags, Head, Kind, SendError, Shortage};
 use thiserror::Error;
 
 use super::Handle;
+use super::back_channel::BackChannel;
 use super::outgoing::Outgoing;
 use super::receiving::Kept;
 use super::shared::{Shared, TimedOut};
@@ -22,6 +23,7 @@ use crate::connection::{Refusal, StreamKey, Taken};
 use crate::error::CallError;
 use crate::link::Body;
 use crate::message::Message;
+use crate::presence::SessionId;
 use crate::protocol::ErrorCode;
 
 /// Why nothing could be sent or received on a stream.
@@ -129,6 +131,17 @@ impl Stream {
         self.deadline.time_left()
     }
 
+    /// The session that it belongs to: of a server, as [`Call::session`](crate::Call::session)
+    /// names it.
+    pub fn session(&self) -> SessionId {
+        self.send.inner.shared.id
+    }
+
+    /// What opens further streams to the other side, now or later.
+    pub fn back_channel(&self) -> BackChannel {
+        self.send.back_channel()
+    }
+
     /// Who is on the other side.
     pub fn peer(&self) -> &Peer {
         &self.send.inner.shared.peer
@@ -187,6 +200,11 @@ impl Stream {
 }
 
 impl SendHalf {
+    /// As [`Stream::back_channel`].
+    pub fn back_channel(&self) -> BackChannel {
+        BackChannel::new(&self.place.shared)
+    }
+
     /// Sends a copy of `message`. Waits while the other side does not read, as its window says, or
     /// the ring is full; and for payload memory, which may come back only once the other side drops
     /// what it was sent: a stream takes none of what is kept for streams that hold nothing. What is

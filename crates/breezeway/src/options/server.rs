@@ -246,8 +246,10 @@ impl ServerOptions {
     }
 
     /// Called before a session's first request is served, for example to make what belongs to the
-    /// session ([`Call::session`](crate::Call::session) says which). A worker calls it, which
-    /// serves nobody meanwhile.
+    /// session. Its calls and streams say which it is ([`Call::session`](crate::Call::session),
+    /// [`Stream::session`](crate::Stream::session)). A worker calls it, which serves nobody
+    /// meanwhile; of a [`SessionListener`](crate::SessionListener), and so under tokio, whoever
+    /// accepts, which accepts nobody meanwhile.
     pub fn on_session_start(
         mut self,
         hook: impl Fn(SessionId, &Peer) + Send + Sync + 'static,
@@ -256,8 +258,12 @@ impl ServerOptions {
         self
     }
 
-    /// Called once for each session whose start was reported, after its last request was served and
-    /// the connection closed: without an error if either side ended it in order. A worker calls it.
+    /// Called once for each session whose start was reported, after its last request was taken and
+    /// the session closed: without an error if either side ended it in order. Handlers that run
+    /// elsewhere may not have ended yet: those of deferred calls, of streams, and under tokio those
+    /// that wait for something. A worker calls it; of a
+    /// [`SessionListener`](crate::SessionListener), and so under tokio, whoever drops the session's
+    /// [`Driver`](crate::Driver).
     pub fn on_session_end(
         mut self,
         hook: impl Fn(SessionId, Option<&SessionError>) + Send + Sync + 'static,

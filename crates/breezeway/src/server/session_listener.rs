@@ -15,7 +15,6 @@ use crate::channel::{Counted, Driver, ServerChannel};
 use crate::error::ServeError;
 use crate::handshake::HandshakeError;
 use crate::options::ServerOptions;
-use crate::presence::SessionId;
 
 /// Listens, and completes handshakes, for an event loop: a task of an async runtime, or a thread
 /// with epoll. It enforces what a [`Server`](super::Server) does: the policy, the limits, and the
@@ -113,14 +112,14 @@ impl SessionListener {
     fn open(&self, accepted: Accepted) -> Result<(ServerChannel, Driver), HandshakeError> {
         let Accepted { agreed, peer, exit, trusted } = accepted;
         let options = self.acceptor.options();
-        tracing::debug!(?peer, "session started");
-        let presence = options.hooks.start(SessionId::next(), &peer);
-        let place = Arc::clone(&self.acceptor.destination.taken);
         let (channel, driver) = ServerChannel::accepted(agreed, peer, options)?;
         let channel = match trusted {
             Some(proof) => channel.trusting(proof),
             None => channel,
         };
+        tracing::debug!(peer = ?channel.peer(), "session started");
+        let presence = options.hooks.start(channel.session(), channel.peer());
+        let place = Arc::clone(&self.acceptor.destination.taken);
         Ok((channel, driver.accepted(exit, Counted { presence, _place: place })))
     }
 

@@ -24,7 +24,6 @@ use crate::slice::Slice;
 use crate::streaming::{Share, StreamThreads};
 
 pub(crate) struct SharedSession {
-    id: SessionId,
     driver: WorkerDriver,
     exit: Option<OwnedFd>,
     orphan: Orphan,
@@ -70,7 +69,6 @@ impl SharedSession {
         streams: Arc<StreamThreads>,
     ) -> Result<Self, HandshakeError> {
         Ok(Self {
-            id: SessionId::next(),
             share: streams.share_of(&peer),
             driver: WorkerDriver::new(agreed, peer, waiting, reply_timeout)?,
             exit: None,
@@ -93,7 +91,7 @@ impl SharedSession {
     }
 
     pub(super) fn id(&self) -> SessionId {
-        self.id
+        self.driver.channel().session()
     }
 
     pub(super) fn peer(&self) -> &Peer {
@@ -114,7 +112,7 @@ impl SharedSession {
 
     pub(super) fn join(&mut self, inbox: Arc<Inbox>, token: usize) {
         let called = Signal::default();
-        let call_worker = Arc::new(CallWorker { inbox, token, id: self.id, called });
+        let call_worker = Arc::new(CallWorker { inbox, token, id: self.id(), called });
         self.driver.set_waker(&Waker::from(Arc::clone(&call_worker)));
         self.call_worker = Some(call_worker);
     }
@@ -169,7 +167,7 @@ impl SharedSession {
 
     fn call(&self, call: IncomingCall, handler: &impl Handler) -> usize {
         let len = call.message().len();
-        offload::serve(DeferredCall::of_shared(call, self.id), handler);
+        offload::serve(DeferredCall::of_shared(call), handler);
         len
     }
 

@@ -20,6 +20,7 @@ mod options;
 mod vectors;
 
 mod on_every_carrier {
+    mod back_channels;
     pub(crate) mod clients;
     pub(crate) mod deaths;
     pub(crate) mod deferred;

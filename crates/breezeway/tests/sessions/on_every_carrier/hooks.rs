@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
 use breezeway::{
@@ -9,7 +10,7 @@ use breezeway::{
     SessionId, Stopper, TrustedPeer,
 };
 
-use crate::support::{Folder, PATIENCE, connect, eventually, on_socket, patient, within};
+use crate::support::{Folder, PATIENCE, connect, eventually, on_socket, patient, wait_for, within};
 
 /// What the hooks and the handler of a server have heard.
 #[derive(Default)]
@@ -92,6 +93,64 @@ fn each_session_has_a_start_before_its_calls_a_state_of_its_own_and_one_end() {
 }
 
 #[test]
+fn a_session_with_streams_has_one_id_in_its_hooks_calls_and_streams() {
+    for offload in [0, 1] {
+        let folder = Folder::new();
+        let (sender, heard) = std::sync::mpsc::channel();
+        let (starts, ends, streams) = (sender.clone(), sender.clone(), Mutex::new(sender.clone()));
+        let options = ServerOptions::new()
+            .session(patient())
+            .offload(offload)
+            .on_session_start(in_turn(starts, "start"))
+            .on_session_end({
+                let heard = in_turn(ends, "end");
+                move |id, _| heard(id, &())
+            });
+        let server = Server::bind_with(&folder.address(), options).unwrap();
+        let server = server.on_stream(move |_, mut stream| {
+            streams.lock().unwrap().send((stream.session(), "stream"))?;
+            Ok(stream.finish()?)
+        });
+        let stopper = server.stopper();
+        let calls = in_turn(sender, "call");
+        let serving = std::thread::spawn(move || {
+            server.serve(move |call: Call<'_>| {
+                calls(call.session(), &());
+                call.done()
+            })
+        });
+        let channel = Channel::connect_with(&folder.address(), &patient()).unwrap();
+        let mut ids = Vec::new();
+        let mut next = |what: &str| {
+            let (id, heard) = wait_for(&heard, PATIENCE).unwrap();
+            assert_eq!(heard, what);
+            ids.push(id);
+        };
+        next("start");
+        for _ in 0..2 {
+            channel.call(0, b"").unwrap();
+            next("call");
+            assert!(channel.open(0, None).unwrap().receive().unwrap().is_none());
+            next("stream");
+        }
+        drop(channel);
+        next("end");
+        assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
+        stopper.stop();
+        within(PATIENCE, "the end", move || serving.join().unwrap().unwrap());
+    }
+}
+
+/// Reports each session that it is called for.
+fn in_turn<T>(
+    sender: Sender<(SessionId, &'static str)>,
+    what: &'static str,
+) -> impl Fn(SessionId, &T) + Send + Sync {
+    let sender = Mutex::new(sender);
+    move |id, _| sender.lock().unwrap().send((id, what)).unwrap()
+}
+
+#[test]
 fn hooks_that_panic_harm_no_session() {
     let folder = Folder::new();
     let options = ServerOptions::new()
@@ -119,6 +178,11 @@ fn a_policy_decides_whose_requests_are_slices() {
             trusts.then(|| unsafe { TrustedPeer::assume() })
         });
         let server = Server::bind_with(&folder.address(), options).unwrap();
+        let server = server.on_stream(|_, mut stream| {
+            let message = stream.receive()?.ok_or("no message")?;
+            stream.send(&[u8::from(message.bytes().as_slice().is_some())])?;
+            Ok(stream.finish()?)
+        });
         let stopper = server.stopper();
         let serving = std::thread::spawn(move || {
             server.serve(|call: Call<'_>| {
@@ -126,9 +190,16 @@ fn a_policy_decides_whose_requests_are_slices() {
                 call.reply(&[u8::from(is_slice)])
             })
         });
-        let mut session = connect(&folder);
-        let reply = session.call(0, &[7; 10_000]).unwrap().to_vec();
-        assert_eq!(reply, [u8::from(slices)], "trusts: {trusts}");
+        let (request, expected) = ([7; 10_000], [u8::from(slices)]);
+        let plain = connect(&folder).call(0, &request).unwrap().to_vec();
+        assert_eq!(plain, expected, "a plain session, trusts: {trusts}");
+        let channel = Channel::connect_with(&folder.address(), &patient()).unwrap();
+        let reply = channel.call(0, &request).unwrap().to_vec();
+        assert_eq!(reply, expected, "a shared one, trusts: {trusts}");
+        let mut stream = channel.open(0, None).unwrap();
+        stream.send(&request).unwrap();
+        let reply = stream.receive().unwrap().unwrap().to_vec();
+        assert_eq!(reply, expected, "a stream, trusts: {trusts}");
         stopper.stop();
         within(PATIENCE, "the end", move || serving.join().unwrap().unwrap());
     }

@@ -1,0 +1,205 @@
+//! Streams that a server opens to its clients, from what its handlers have kept.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+
+use breezeway::{
+    BackChannel, Call, Channel, Handled, Server, ServerOptions, SessionId, Stopper, Stream,
+    StreamError,
+};
+
+use crate::support::{Folder, PATIENCE, connect, patient, wait_for, within};
+
+/// What a handler does with its call before it replies.
+const ON_CALL: u32 = 0;
+const DEFERRED: u32 = 1;
+
+/// A server whose handlers give what opens streams to the test, and the ends of sessions.
+struct Opening {
+    folder: Folder,
+    stopper: Stopper,
+    serving: JoinHandle<Result<(), breezeway::ServeError>>,
+    opened: Receiver<Option<BackChannel>>,
+    ended: Receiver<SessionId>,
+}
+
+impl Opening {
+    fn start(options: ServerOptions) -> Self {
+        let folder = Folder::new();
+        let ((sender, opened), (ends, ended)) = (channel(), channel());
+        let (sender, ends) = (Arc::new(Mutex::new(sender)), Mutex::new(ends));
+        let options = options.on_session_end(move |id, _| ends.lock().unwrap().send(id).unwrap());
+        let of_streams = Arc::clone(&sender);
+        let server = Server::bind_with(&folder.address(), options).unwrap();
+        let server = server.on_stream(move |_, mut stream| {
+            of_streams.lock().unwrap().send(Some(stream.back_channel()))?;
+            Ok(stream.finish()?)
+        });
+        let stopper = server.stopper();
+        let handler = move |call: Call<'_>| handle(&sender, call);
+        let serving = thread::spawn(move || server.serve(handler));
+        Self { folder, stopper, serving, opened, ended }
+    }
+
+    fn connect(&self) -> Channel {
+        Channel::connect_with(&self.folder.address(), &patient()).unwrap()
+    }
+
+    /// What the handler of the last call or stream has given.
+    #[track_caller]
+    fn next(&self) -> Option<BackChannel> {
+        wait_for(&self.opened, PATIENCE).expect("the handler has run")
+    }
+
+    #[track_caller]
+    fn stop(self) {
+        self.stopper.stop();
+        within(PATIENCE, "the end", move || self.serving.join().unwrap()).unwrap();
+    }
+}
+
+fn handle(sender: &Mutex<Sender<Option<BackChannel>>>, call: Call<'_>) -> Handled {
+    if call.method() == ON_CALL {
+        sender.lock().unwrap().send(call.back_channel())?;
+        return call.done();
+    }
+    let (call, later) = call.defer()?;
+    let back_channel = call.back_channel();
+    assert!(back_channel.as_ref().is_none_or(|it| it.session() == call.session()));
+    sender.lock().unwrap().send(back_channel)?;
+    call.done()?;
+    Ok(later)
+}
+
+/// Sends and receives on a stream that the server opens.
+#[track_caller]
+fn converse(back_channel: &BackChannel, client: &Channel) {
+    let back_channel = back_channel.clone();
+    let opening = thread::spawn(move || {
+        let mut stream = back_channel.open(7, Some(b"about")).unwrap();
+        assert_eq!(stream.session(), back_channel.session());
+        for len in [0, 10, 10_000] {
+            stream.send(&vec![3; len]).unwrap();
+        }
+        assert_eq!(stream.receive().unwrap().unwrap().to_vec(), b"thanks");
+        stream.finish().unwrap();
+        assert!(stream.receive().unwrap().is_none());
+    });
+    let (method, mut stream) = client.accept().unwrap();
+    assert_eq!(method, 7);
+    let about = stream.receive().unwrap().unwrap();
+    assert_eq!((about.metadata(), about.is_message()), (Some(&b"about"[..]), false));
+    for len in [0, 10, 10_000] {
+        assert!(stream.receive().unwrap().unwrap().to_vec() == vec![3; len]);
+    }
+    stream.send(b"thanks").unwrap();
+    stream.finish().unwrap();
+    assert!(stream.receive().unwrap().is_none());
+    opening.join().unwrap();
+}
+
+#[test]
+fn handlers_of_calls_and_streams_let_any_thread_open_streams_to_their_client() {
+    for options in [ServerOptions::new(), ServerOptions::new().offload(1)] {
+        let server = Opening::start(options.session(patient()));
+        let (client, other) = (server.connect(), server.connect());
+        client.call(ON_CALL, b"").unwrap();
+        let of_call = server.next().unwrap();
+        client.call(DEFERRED, b"").unwrap();
+        let of_deferred = server.next().unwrap();
+        let _stream = client.open(0, None).unwrap();
+        let of_stream = server.next().unwrap();
+        other.call(ON_CALL, b"").unwrap();
+        let of_other = server.next().unwrap();
+        for back_channel in [&of_call, &of_deferred, &of_stream] {
+            assert_eq!(back_channel.session(), of_call.session());
+            converse(back_channel, &client);
+        }
+        assert_ne!(of_other.session(), of_call.session());
+        converse(&of_other, &other);
+        server.stop();
+    }
+}
+
+#[test]
+fn a_plain_session_has_none() {
+    for options in [ServerOptions::new(), ServerOptions::new().offload(1)] {
+        let server = Opening::start(options.session(patient()));
+        let mut session = connect(&server.folder);
+        for method in [ON_CALL, DEFERRED] {
+            session.call(method, b"").unwrap();
+            assert!(server.next().is_none());
+        }
+        server.stop();
+    }
+}
+
+#[track_caller]
+fn assert_over(opened: Result<Stream, StreamError>) {
+    match opened.err().expect("the session is over") {
+        StreamError::Session(error) => assert!(!error.session_goes_on(), "{error:?}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_client_that_is_gone_is_an_error() {
+    let server = Opening::start(ServerOptions::new().session(patient()));
+    let client = server.connect();
+    client.call(ON_CALL, b"").unwrap();
+    let back_channel = server.next().unwrap();
+    drop(client);
+    assert_eq!(wait_for(&server.ended, PATIENCE).unwrap(), back_channel.session());
+    assert_over(back_channel.open(0, None));
+    server.stop();
+    assert_over(back_channel.open(0, None));
+}
+
+#[test]
+fn one_that_is_kept_keeps_no_server_from_ending() {
+    let options = ServerOptions::new().session(patient()).drain_timeout(100 * PATIENCE);
+    let server = Opening::start(options);
+    let client = server.connect();
+    client.call(ON_CALL, b"").unwrap();
+    let back_channel = server.next().unwrap();
+    // What is in use has an hour.
+    server.stop();
+    assert_over(back_channel.open(0, None));
+    drop(client);
+}
+
+mod on_shm {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+    use crate::support::stands_still;
+
+    #[test]
+    fn opening_that_waits_for_room_ends_with_the_session() {
+        let options = patient().ring_capacity(16);
+        let server = Opening::start(ServerOptions::new().session(options.clone()));
+        let client = Channel::connect_with(&server.folder.address(), &options).unwrap();
+        client.call(ON_CALL, b"").unwrap();
+        let back_channel = server.next().unwrap();
+        let opened = Arc::new(AtomicU64::new(0));
+        let opening = thread::spawn({
+            let opened = Arc::clone(&opened);
+            move || {
+                let mut streams = Vec::new();
+                loop {
+                    match back_channel.open(0, None) {
+                        Ok(stream) => streams.push(stream),
+                        failed => return assert_over(failed),
+                    }
+                    opened.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        });
+        // Nobody takes what comes to the client.
+        stands_still("no more room", &opened);
+        drop(client);
+        within(PATIENCE, "the end of opening", move || opening.join().unwrap());
+        server.stop();
+    }
+}
