@@ -483,6 +483,30 @@ impl<'c> Call<'c> {
         }
     }
 
+    /// How much longer the client waits for the reply; `None` if it waits for ever. On a plain
+    /// session the time runs from the worker's turn on, which began up to 50 µs before the handler;
+    /// of a [`ServerSession`](crate::ServerSession) that is served on its own the whole time is all
+    /// that is known.
+    pub fn time_left(&self) -> Option<Duration> {
+        match &self.0 {
+            Here(serving) => {
+                let age = serving.deferrals.turn_age().unwrap_or_default();
+                time_left::decode(serving.request.time).map(|time| time.saturating_sub(age))
+            }
+            Offloaded(elsewhere) => elsewhere.call().time_left(),
+        }
+    }
+
+    /// Whether nobody wants the reply any more, as
+    /// [`DeferredCall::is_cancelled`](crate::DeferredCall::is_cancelled) says. A worker that serves
+    /// a plain session sees only whether the client's [time](Self::time_left) is over.
+    pub fn is_cancelled(&self) -> bool {
+        match &self.0 {
+            Here(_) => self.time_left() == Some(Duration::ZERO),
+            Offloaded(elsewhere) => elsewhere.call().is_cancelled(),
+        }
+    }
+
     /// Gives the call up for a handle that replies later, from any thread and in any order with
     /// other calls. The handler returns the second value at once, and the worker serves others
     /// meanwhile.

@@ -11,6 +11,7 @@ use breezeway_shm::ForeignBytes;
 use crate::address::Address;
 use crate::connect;
 use crate::error::{CallError, ConnectError};
+use crate::message::Message;
 use crate::options::{ClientOptions, SessionOptions};
 use crate::reconnect::Reconnecting;
 use crate::session::Session;
@@ -436,6 +437,12 @@ impl ClientReply<'_> {
     /// A private copy of its bytes.
     pub fn to_vec(&self) -> Vec<u8> {
         self.bytes().to_vec()
+    }
+
+    /// The reply, to be kept, as [`Reply::into_message`](crate::Reply::into_message) gives it. Its
+    /// session returns to the pool at once.
+    pub fn into_message(mut self) -> Message {
+        self.session.detach_reply()
     }
 }
 

@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use breezeway_os::{Deadline, Notifier, Origin, Peer};
+use breezeway_os::{Deadline, Notifier, Origin, Peer, clock};
 use breezeway_shm::statistics::HandlerTimes;
 use breezeway_shm::{ForeignBytes, Message, Want};
 use thiserror::Error;
@@ -112,6 +112,11 @@ impl Mailbox {
     /// From now on nothing is taken any more.
     pub(crate) fn close(&self) {
         self.mail.close();
+    }
+
+    /// Whether nobody takes a reply of this process any more.
+    fn is_closed(&self) -> bool {
+        !self.origin.is_here() || self.mail.is_closed()
     }
 
     fn post(&self, answer: Answer) -> Result<(), DeferredError> {
@@ -356,6 +361,41 @@ impl DeferredCall {
         time_left::decode(self.asked().time)
     }
 
+    /// How much longer the client waits for the reply; `None` if it waits for ever.
+    pub fn time_left(&self) -> Option<Duration> {
+        match &self.0 {
+            Mailed(call) => call.deadline.time_left(),
+            Shared(call) => call.time_left(),
+        }
+    }
+
+    /// Whether nobody wants the reply any more: the client's time is over, it has given the call
+    /// up, or the session has ended. A plain session's client, a [`Session`](crate::Session) or a
+    /// [`Client`](crate::Client), does not say that it gives up: of its calls the time tells, and
+    /// the session's end.
+    ///
+    /// ```
+    /// # fn next_step() {}
+    /// fn work(call: breezeway::DeferredCall) {
+    ///     for _ in 0..1000 {
+    ///         if call.is_cancelled() {
+    ///             return;
+    ///         }
+    ///         next_step();
+    ///     }
+    ///     let _ = call.done();
+    /// }
+    /// ```
+    pub fn is_cancelled(&self) -> bool {
+        match &self.0 {
+            Mailed(call) => {
+                let is_closed = |mailbox: &Arc<Mailbox>| mailbox.is_closed();
+                call.deadline.has_passed() || call.mailbox.as_ref().is_none_or(is_closed)
+            }
+            Shared(call) => call.is_cancelled(),
+        }
+    }
+
     /// Fails the call: there is no such method.
     pub fn no_such_method(self) -> Result<(), DeferredError> {
         let reason = format!("there is no method {}", self.method());
@@ -473,6 +513,13 @@ impl Deferrals {
         debug_assert_eq!(self.calls, 0, "replies to deferred calls come to one worker");
         self.worker = Some((inbox, token));
         self.mailbox = None;
+    }
+
+    /// For how long the present turn of the session's worker has lasted.
+    pub(crate) fn turn_age(&self) -> Option<Duration> {
+        let (inbox, _) = self.worker.as_ref()?;
+        let ticks = inbox.load().turn_age(clock::ticks())?;
+        Some(Duration::from_nanos(clock::nanoseconds(ticks)))
     }
 
     pub(crate) fn mailbox(&self) -> Option<&Arc<Mailbox>> {

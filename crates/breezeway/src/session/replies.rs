@@ -6,6 +6,7 @@ use breezeway_shm::{ForeignBytes, Kind, Want};
 use super::Session;
 use crate::error::CallError;
 use crate::link::{LinkError, Notice, WaitFailure};
+use crate::message::Message;
 use crate::protocol::{About, Answer, CallId, ErrorCode, Side, judge};
 
 /// The longest failure reason that is read from a reply.
@@ -135,6 +136,11 @@ impl Session {
     #[inline]
     pub(crate) fn reply_bytes(&self) -> ForeignBytes<'_> {
         self.link.body()
+    }
+
+    /// Takes the reply that was taken out of the session.
+    pub(crate) fn detach_reply(&mut self) -> Message {
+        Message::plain(self.link.detach())
     }
 
     /// Drops the replies that have come to calls that were given up; whether none is to come. An
@@ -267,6 +273,27 @@ impl Reply<'_> {
     /// A private copy of its bytes.
     pub fn to_vec(&self) -> Vec<u8> {
         self.bytes().to_vec()
+    }
+
+    /// The reply, to be kept: it owns what it holds, may go to any thread, and lasts longer than
+    /// the session, which makes its next call meanwhile. What the peer lends counts against its cap
+    /// until this is dropped.
+    ///
+    /// ```
+    /// use breezeway::{Call, Session, SessionOptions};
+    ///
+    /// let (mut session, server) = Session::pair(&SessionOptions::new())?;
+    /// let serving = std::thread::spawn(move || server.serve(&|call: Call<'_>| call.echo()));
+    /// let one = session.call(0, &[1; 1000])?.into_message();
+    /// let two = session.call(0, &[2; 1000])?.into_message();
+    /// let sum = std::thread::spawn(move || one.to_vec()[0] + two.to_vec()[0]);
+    /// assert_eq!(sum.join().unwrap(), 3);
+    /// # drop(session);
+    /// # serving.join().unwrap()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn into_message(self) -> Message {
+        self.session.detach_reply()
     }
 }
 

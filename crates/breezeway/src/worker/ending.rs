@@ -92,7 +92,9 @@ impl Worker {
     /// Gives a session one more turn.
     fn serve_rest_of(&mut self, token: usize, handler: &impl Handler) -> Rest {
         let Some(slot) = &mut self.slots[token] else { return Rest::Nothing };
-        let mut slice = Slice::new(clock::ticks(), self.times.slice);
+        let now = clock::ticks();
+        self.inbox.load().turn_begins(now);
+        let mut slice = Slice::new(now, self.times.slice);
         match slot.session.serve_some(handler, 1, &mut slice) {
             Ok(Progress::Served(0)) => slot.session.rest(),
             Ok(Progress::Served(_)) => Rest::Served,

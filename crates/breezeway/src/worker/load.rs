@@ -38,7 +38,7 @@ impl Load {
     }
 
     /// How long the present turn has taken, in clock ticks; `None` while the worker sleeps.
-    pub(super) fn turn_age(&self, now: u64) -> Option<u64> {
+    pub(crate) fn turn_age(&self, now: u64) -> Option<u64> {
         let since = self.turn_since.load(Ordering::Relaxed);
         (since != 0).then(|| now.saturating_sub(since))
     }

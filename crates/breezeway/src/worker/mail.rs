@@ -56,6 +56,11 @@ impl<T> Mail<T> {
         left
     }
 
+    /// Whether nothing is taken any more.
+    pub(crate) fn is_closed(&self) -> bool {
+        !self.lock().open
+    }
+
     /// From now on nothing is taken any more.
     pub(crate) fn close(&self) {
         let mut state = self.lock();

@@ -2,27 +2,32 @@
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use breezeway::{
-    Call, CallError, DeferredCall, DeferredError, ErrorCode, Handled, Monitor, Server,
+    Call, CallError, Channel, DeferredCall, DeferredError, ErrorCode, Handled, Monitor, Server,
     ServerOptions, ServerSession, Session, SessionOptions, Stopper, WaitPolicy,
 };
 
 use super::parent_and_child::in_forked_child;
 use crate::support::content::message;
 use crate::support::{
-    EVERY_POLICY, Folder, PATIENCE, Process, Role, Settings, connect, patient, wait_for, within,
+    EVERY_POLICY, Folder, PATIENCE, Process, Role, Settings, connect, eventually, patient,
+    wait_for, within,
 };
 
 /// What other processes of these tests do.
-pub(crate) const ROLES: &[(&str, Role)] = &[("deferring forker", reply_in_a_forked_child)];
+pub(crate) const ROLES: &[(&str, Role)] =
+    &[("deferring forker", reply_in_a_forked_child), ("client that waits", call_and_wait)];
 
 /// Defers the call.
 const DEFER: u32 = 0;
 /// Replies at once, with the request.
 const ECHO: u32 = 1;
+/// Defers the call once it says that nobody waits for it.
+const UNTIL_CANCELLED: u32 = 2;
 
 /// A server whose handler gives deferred calls to the test.
 struct Deferring {
@@ -40,14 +45,31 @@ fn defer_to(sender: &Mutex<Sender<DeferredCall>>, call: Call<'_>) -> Handled {
             sender.lock().unwrap().send(call)?;
             Ok(later)
         }
+        UNTIL_CANCELLED => {
+            let begun = call.time_left();
+            eventually("the client waits no longer", || call.is_cancelled());
+            assert!(call.time_left() <= begun && begun <= call.patience());
+            let (call, later) = call.defer()?;
+            sender.lock().unwrap().send(call)?;
+            Ok(later)
+        }
         _ => call.echo(),
     }
 }
 
 impl Deferring {
     fn start(options: ServerOptions) -> Self {
+        Self::start_as(options, |server| server)
+    }
+
+    /// One whose sessions with channels are shared.
+    fn with_streams(options: ServerOptions) -> Self {
+        Self::start_as(options, |server| server.on_stream(|_, _| Ok(())))
+    }
+
+    fn start_as(options: ServerOptions, kind: impl FnOnce(Server) -> Server) -> Self {
         let folder = Folder::new();
-        let server = Server::bind_with(&folder.address(), options).unwrap();
+        let server = kind(Server::bind_with(&folder.address(), options).unwrap());
         let (stopper, monitor) = (server.stopper(), server.monitor());
         let (sender, calls) = channel();
         let sender = Mutex::new(sender);
@@ -323,6 +345,152 @@ fn a_session_takes_no_more_requests_than_it_may_have_in_flight_while_they_are_de
     }
     drop(posting.join().unwrap());
     server.stop();
+}
+
+/// The role: makes one call of a plain session or of a shared one, and waits for ever.
+fn call_and_wait(settings: &Settings) {
+    let address = settings.get("address");
+    if settings.find::<bool>("shared") == Some(true) {
+        Channel::connect_with(&address, &patient()).unwrap().call(DEFER, b"").map(drop).unwrap();
+    } else {
+        Session::connect_with(&address, &patient()).unwrap().call(DEFER, b"").map(drop).unwrap();
+    }
+}
+
+/// The kinds of servers: for plain sessions, for shared ones, and each with calls served elsewhere.
+fn for_each_kind(test: impl Fn(Deferring, bool)) {
+    for offload in [0, 1] {
+        let options = || ServerOptions::new().session(patient()).offload(offload);
+        test(Deferring::start(options()), false);
+        test(Deferring::with_streams(options()), true);
+    }
+}
+
+#[test]
+fn a_deferred_call_knows_how_long_its_client_waits() {
+    const HOUR: Duration = Duration::from_secs(3600);
+    for_each_kind(|server, shared| {
+        let waits_at_most = |options: SessionOptions, time: Option<Duration>| {
+            let mut plain = None;
+            let channel;
+            if shared {
+                let address = server.folder.address();
+                channel = Channel::connect_with(&address, &options.handshake_timeout(PATIENCE));
+                let channel = channel.unwrap();
+                let calling = std::thread::spawn(move || channel.call(DEFER, b"").map(drop));
+                let call = server.next();
+                check(call, time);
+                return calling.join().unwrap().unwrap();
+            }
+            let session = plain.insert(server.connect(options));
+            session.send(DEFER, b"").unwrap();
+            check(server.next(), time);
+            session.receive().map(drop).unwrap();
+        };
+        fn check(call: DeferredCall, time: Option<Duration>) {
+            let left = call.time_left();
+            assert_eq!(left.is_some(), time.is_some());
+            // An entry says it rounded up.
+            assert!(left <= call.patience(), "{left:?}");
+            assert!(left.is_none_or(|left| left > HOUR / 2), "{left:?}");
+            assert!(!call.is_cancelled());
+            call.done().unwrap();
+        }
+        waits_at_most(SessionOptions::new(), None);
+        waits_at_most(SessionOptions::new().call_timeout(Some(HOUR)), Some(HOUR));
+        server.stop();
+    });
+}
+
+#[test]
+fn a_deferred_call_whose_client_waits_no_longer_says_so() {
+    const BRIEFLY: Duration = Duration::from_millis(20);
+    for_each_kind(|server, shared| {
+        let options = patient().call_timeout(Some(BRIEFLY));
+        let error = if shared {
+            Channel::connect_with(&server.folder.address(), &options).unwrap().call(DEFER, b"")
+        } else {
+            let mut session = server.connect(options);
+            session.call(DEFER, b"").map(|reply| reply.into_message())
+        };
+        assert!(matches!(error, Err(CallError::DeadlinePassed)), "{error:?}");
+        let call = server.next();
+        eventually("the time is over", || call.is_cancelled());
+        assert!(call.time_left().is_some_and(|left| left < BRIEFLY));
+        server.stop();
+    });
+}
+
+#[test]
+fn a_deferred_call_whose_session_has_ended_says_so() {
+    for_each_kind(|server, shared| {
+        for is_killed in [false, true] {
+            if is_killed {
+                let settings = Settings::new().with("address", server.folder.address());
+                let settings = settings.with("shared", shared);
+                let mut client = Process::start("client that waits", &settings);
+                let call = server.next();
+                assert!(!call.is_cancelled() && call.time_left().is_none());
+                client.kill();
+                eventually("the client is gone", || call.is_cancelled());
+            } else if shared {
+                let channel = Channel::connect_with(&server.folder.address(), &patient()).unwrap();
+                let cx = &mut Context::from_waker(Waker::noop());
+                let Poll::Ready(pending) = channel.poll_start_call(cx, DEFER, None, b"", None)
+                else {
+                    panic!("there is room")
+                };
+                let call = server.next();
+                assert!(!call.is_cancelled());
+                drop((channel, pending));
+                eventually("the session is over", || call.is_cancelled());
+            } else {
+                let mut session = server.connect(SessionOptions::new());
+                session.send(DEFER, b"").unwrap();
+                let call = server.next();
+                assert!(!call.is_cancelled());
+                drop(session);
+                eventually("the session is over", || call.is_cancelled());
+            }
+        }
+        server.stop();
+    });
+}
+
+#[test]
+fn a_deferred_call_that_its_client_gives_up_says_so_on_a_shared_session() {
+    for offload in [0, 1] {
+        let options = ServerOptions::new().session(patient()).offload(offload);
+        let server = Deferring::with_streams(options);
+        let channel = Channel::connect_with(&server.folder.address(), &patient()).unwrap();
+        let cx = &mut Context::from_waker(Waker::noop());
+        let start = channel.poll_start_call(cx, DEFER, None, b"", None);
+        let Poll::Ready(Ok(given_up)) = start else { panic!("there is room") };
+        let call = server.next();
+        assert!(!call.is_cancelled() && call.time_left().is_none());
+        drop(given_up);
+        eventually("it is given up", || call.is_cancelled());
+        assert_eq!(channel.call(ECHO, b"x").unwrap().to_vec(), b"x");
+        server.stop();
+    }
+}
+
+#[test]
+fn a_handler_sees_that_the_time_of_its_client_is_over() {
+    const BRIEFLY: Duration = Duration::from_millis(20);
+    for_each_kind(|server, shared| {
+        let options = patient().call_timeout(Some(BRIEFLY));
+        let outcome = if shared {
+            let channel = Channel::connect_with(&server.folder.address(), &options).unwrap();
+            channel.call(UNTIL_CANCELLED, b"").map(drop)
+        } else {
+            server.connect(options).call(UNTIL_CANCELLED, b"").map(drop)
+        };
+        assert!(matches!(outcome, Err(CallError::DeadlinePassed)), "{outcome:?}");
+        let call = server.next();
+        eventually("of a deferred call too", || call.is_cancelled());
+        server.stop();
+    });
 }
 
 #[test]

@@ -436,3 +436,72 @@ fn a_call_that_has_waited_for_a_session_has_what_is_left_of_its_time() {
     stopper.stop();
     serving.join().unwrap().unwrap();
 }
+
+/// Lengths of replies that are private copies, and that the server lends.
+const KEPT: [usize; 4] = [0, 40, 5_000, 100_000];
+
+#[test]
+fn replies_are_kept_while_later_calls_go_on_and_read_by_another_thread() {
+    let server = Server::start(Settings::new().with("cap", MEBIBYTE));
+    let mut session = server.connect(&SessionOptions::new().cap(MEBIBYTE as u64));
+    let requests = || (0..40u64).map(|number| message(number, KEPT[number as usize % 4] / 10));
+    let kept: Vec<_> = requests()
+        .map(|request| {
+            let reply = session.call(ECHO, &request).unwrap().into_message();
+            assert_eq!(session.call(ECHO, b"next").unwrap().to_vec(), b"next");
+            reply
+        })
+        .collect();
+    // Several in flight, of which each is taken out.
+    let sent: Vec<_> =
+        KEPT.iter().map(|len| session.send(ECHO, &message(7, *len)).unwrap()).collect();
+    for (call, len) in sent.into_iter().zip(KEPT) {
+        let reply = session.receive().unwrap();
+        assert_eq!(reply.call(), call);
+        assert!(reply.into_message().to_vec() == message(7, len));
+    }
+    // They last longer than the session, and are dropped in any order.
+    drop(session);
+    let expected: Vec<_> = requests().collect();
+    let reading = std::thread::spawn(move || {
+        for (reply, expected) in kept.into_iter().zip(expected).rev() {
+            assert!(reply.to_vec() == expected);
+        }
+    });
+    reading.join().unwrap();
+    server.stop();
+}
+
+#[test]
+fn memory_of_replies_that_were_kept_comes_back() {
+    let server = Server::start(Settings::new().with("cap", MEBIBYTE));
+    let mut session = server.connect(&SessionOptions::new().cap(MEBIBYTE as u64));
+    // Ten times the cap.
+    for number in 0..100 {
+        let request = message(number, KEPT[3]);
+        let reply = session.call(ECHO, &request).unwrap().into_message();
+        let reading = std::thread::spawn(move || assert!(reply.to_vec() == request));
+        reading.join().unwrap();
+    }
+    drop(session);
+    server.stop();
+}
+
+#[test]
+fn a_reply_that_is_kept_gives_its_session_back() {
+    let server = Server::start(Settings::new().with("sessions", 1).with("cap", MEBIBYTE));
+    // With one session for all, the next call would wait for whoever holds it.
+    let client = client(&server, 1);
+    let kept: Vec<_> = (0..4)
+        .map(|number| {
+            let request = message(number, KEPT[number as usize]);
+            client.call(ECHO, &request).unwrap().into_message()
+        })
+        .collect();
+    assert_calls(&client);
+    drop(client);
+    for (number, reply) in kept.iter().enumerate() {
+        assert!(reply.to_vec() == message(number as u64, KEPT[number]));
+    }
+    server.stop();
+}
