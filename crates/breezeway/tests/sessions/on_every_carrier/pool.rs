@@ -447,14 +447,14 @@ fn replies_are_kept_while_later_calls_go_on_and_read_by_another_thread() {
     let requests = || (0..40u64).map(|number| message(number, KEPT[number as usize % 4] / 10));
     let kept: Vec<_> = requests()
         .map(|request| {
-            let reply = session.call(ECHO, &request).unwrap().into_message();
+            let reply = session.call(ECHO, request).unwrap().into_message();
             assert_eq!(session.call(ECHO, b"next").unwrap().to_vec(), b"next");
             reply
         })
         .collect();
     // Several in flight, of which each is taken out.
     let sent: Vec<_> =
-        KEPT.iter().map(|len| session.send(ECHO, &message(7, *len)).unwrap()).collect();
+        KEPT.iter().map(|len| session.send(ECHO, message(7, *len)).unwrap()).collect();
     for (call, len) in sent.into_iter().zip(KEPT) {
         let reply = session.receive().unwrap();
         assert_eq!(reply.call(), call);
@@ -479,7 +479,7 @@ fn memory_of_replies_that_were_kept_comes_back() {
     // Ten times the cap.
     for number in 0..100 {
         let request = message(number, KEPT[3]);
-        let reply = session.call(ECHO, &request).unwrap().into_message();
+        let reply = session.call(ECHO, request).unwrap().into_message();
         let reading = std::thread::spawn(move || assert!(reply.to_vec() == request));
         reading.join().unwrap();
     }
@@ -495,7 +495,7 @@ fn a_reply_that_is_kept_gives_its_session_back() {
     let kept: Vec<_> = (0..4)
         .map(|number| {
             let request = message(number, KEPT[number as usize]);
-            client.call(ECHO, &request).unwrap().into_message()
+            client.call(ECHO, request).unwrap().into_message()
         })
         .collect();
     assert_calls(&client);
