@@ -5,6 +5,7 @@ use std::time::Duration;
 use breezeway_os::Deadline;
 use breezeway_shm::{Head, Kind};
 
+use super::draining::Draining;
 use super::state::{State, Turn};
 use crate::error::CallError;
 use crate::link::Body;
@@ -23,11 +24,16 @@ impl State {
     /// at once is left to the driver, if there is one; else this thread waits for it. Whoever
     /// drives may sleep for the same, and takes no turn meanwhile.
     pub(super) fn close(&mut self) {
+        self.close_by(Deadline::after(LINGER));
+    }
+
+    /// As [`Self::close`], with the time that there is for it.
+    pub(super) fn close_by(&mut self, until: Deadline) {
         if self.is_ended() {
             return;
         }
         self.finish(CallError::ClosedHere);
-        self.closing = Some(Closing { until: Deadline::after(LINGER), has_said_so: false });
+        self.closing = Some(Closing { until, has_said_so: false });
         if self.turn() == Turn::Closing && !self.has_driver {
             self.linger();
         }
@@ -86,6 +92,8 @@ impl State {
     pub(super) fn turn_closing(&mut self) -> Turn {
         let Some(Closing { until, .. }) = self.closing else { return Turn::Ended };
         let goes_on = match self.try_turn() {
+            // A turn ends with its slice: what is left to be refused is told so before the end.
+            Ok(true) if matches!(self.draining, Draining::Over) => true,
             Ok(_) | Err(CallError::Shortage(_)) => self.say_shutdown(),
             Err(_) => false,
         };

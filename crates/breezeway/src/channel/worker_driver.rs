@@ -201,10 +201,11 @@ impl WorkerDriver {
         self.has_unwritten
     }
 
-    /// Ends the session in order, as far as that needs no waiting; what is left is to be flushed.
-    pub(crate) fn say_shutdown(&mut self) {
+    /// Ends the session in order, as far as that needs no waiting; what is left is to be flushed
+    /// until then.
+    pub(crate) fn say_shutdown(&mut self, until: Deadline) {
         self.has_unwritten = self.shared().with(|state| {
-            state.close();
+            state.close_by(until);
             state.is_closing()
         });
     }
@@ -376,7 +377,7 @@ mod tests {
             call.reply(&[7; 400_000]);
         }
         // Nothing is read before the farewell.
-        driver.say_shutdown();
+        driver.say_shutdown(Deadline::after(PATIENCE));
         assert!(driver.has_unwritten(), "the socket takes everything");
         thread::scope(|scope| {
             let reading = scope.spawn(|| {

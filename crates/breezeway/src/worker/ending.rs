@@ -40,7 +40,7 @@ impl Worker {
         }
         self.write_what_is_owed(end);
         for slot in self.slots.iter_mut().flatten() {
-            slot.session.say_shutdown();
+            slot.session.say_shutdown(end);
         }
         // That too finds no room in a socket that is full.
         self.write_what_is_owed(end);

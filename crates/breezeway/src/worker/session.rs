@@ -232,10 +232,10 @@ impl Session {
     }
 
     /// Says that the session is over, behind all replies.
-    pub(super) fn say_shutdown(&mut self) {
+    pub(super) fn say_shutdown(&mut self, until: Deadline) {
         match self {
             Plain(session) => session.say_shutdown(),
-            Shared(session) => session.say_shutdown(),
+            Shared(session) => session.say_shutdown(until),
         }
     }
 

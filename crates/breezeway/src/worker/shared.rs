@@ -227,9 +227,9 @@ impl SharedSession {
     }
 
     /// Says that the session is over, behind all replies: what the socket does not take at once is
-    /// [flushed](Self::flush).
-    pub(super) fn say_shutdown(&mut self) {
-        self.driver.say_shutdown();
+    /// [flushed](Self::flush) until then.
+    pub(super) fn say_shutdown(&mut self, until: Deadline) {
+        self.driver.say_shutdown(until);
     }
 
     /// Tells the calls and streams that were not begun that they will not be, and counts what else
