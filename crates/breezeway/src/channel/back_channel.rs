@@ -46,7 +46,9 @@ use crate::presence::SessionId;
 /// let channel = Channel::connect(&address)?;
 /// channel.call(0, b"subscribe")?;
 /// for subscriber in subscribers.lock().unwrap().iter() {
-///     subscriber.open(7, None)?.send(b"news")?;
+///     let mut stream = subscriber.open(7, None)?;
+///     stream.send(b"news")?;
+///     stream.finish()?;
 /// }
 /// let (method, mut stream) = channel.accept()?;
 /// assert_eq!((method, stream.receive()?.unwrap().to_vec()), (7, b"news".to_vec()));
