@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use breezeway_os::Deadline;
-use breezeway_shm::{Head, Kind};
+use breezeway_shm::{Head, Kind, SendError};
 
 use super::draining::Draining;
 use super::state::{State, Turn};
@@ -107,10 +107,9 @@ impl State {
 
     /// Says that the session is over once nothing else is to be said; whether that has to wait.
     fn say_shutdown(&mut self) -> bool {
-        if !self.outbox.is_empty() {
+        if !self.outbox.is_empty() || self.send_shutdown() {
             return true;
         }
-        self.send_shutdown();
         self.link.flush_now().is_ok() && self.link.has_unwritten()
     }
 
@@ -119,14 +118,17 @@ impl State {
         self.closing.as_ref().is_some_and(|closing| closing.has_said_so)
     }
 
-    /// Publishes it, if that was not done.
-    fn send_shutdown(&mut self) {
-        if let Some(closing) = &mut self.closing
-            && !std::mem::replace(&mut closing.has_said_so, true)
-        {
-            // A full ring or a dead peer: the end of file says the same, less politely.
-            let _ = self.link.send(Head::of_session(Kind::Shutdown, 0), Body::Bytes(&[]));
+    /// Publishes it, if that was not done; whether there is to be room for it in the socket first.
+    fn send_shutdown(&mut self) -> bool {
+        let Some(closing) = &mut self.closing else { return false };
+        if closing.has_said_so {
+            return false;
         }
+        let sent = self.link.send(Head::of_session(Kind::Shutdown, 0), Body::Bytes(&[]));
+        let waits = matches!(sent, Err(SendError::Full { .. })) && self.link.has_unwritten();
+        // A full ring or a dead peer: the end of file says the same, less politely.
+        closing.has_said_so = !waits;
+        waits
     }
 
     /// There is no more time, or nothing more to do.
