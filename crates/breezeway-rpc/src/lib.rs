@@ -94,6 +94,12 @@ mod tokio;
 /// The Thrift runtime that generated code is written for.
 pub use breezeway_thrift as thrift;
 
+/// The number of this protocol in a session's hello: servers of this crate say it, and so do the
+/// sessions that its clients open. One that is opened elsewhere says it by
+/// [`SessionOptions::service`](breezeway::SessionOptions::service), to be told if its server serves
+/// gRPC.
+pub const RPC: u16 = 1;
+
 pub use business::BusinessError;
 pub use call::Call;
 pub use caller::{CallOptions, Caller};

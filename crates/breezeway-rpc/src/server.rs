@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use breezeway::{Address, Handled, Monitor, ServeError, ServerOptions, Stopper};
 
+use crate::RPC;
 use crate::call::{Call, Exchange, Fill};
 use crate::context::Context;
 use crate::error::Error;
@@ -54,7 +55,10 @@ impl Server {
     pub fn bind_with(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
         let thrift: Arc<Connections> = Arc::default();
         let clients = Arc::clone(&thrift);
-        let options = options.on_foreign_connection(move |connection| clients.serve(connection));
+        let session = options.session_options().clone().service(RPC);
+        let options = options
+            .session(session)
+            .on_foreign_connection(move |connection| clients.serve(connection));
         let server = breezeway::Server::bind_with(address, options)?;
         Ok(Self { server, services: Services::default(), thrift, serves_thrift: false })
     }

@@ -1,6 +1,7 @@
 //! Exchanging hellos over the session socket: the only part of a session's life in which bytes and
 //! descriptors cross the socket together.
 
+use std::borrow::Cow;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -69,6 +70,18 @@ pub enum HandshakeError {
         status: u32,
         /// Its reason.
         reason: String,
+    },
+    /// The server serves something else than this client speaks
+    /// ([`SessionOptions::service`]).
+    #[error(
+        "the server serves {}, and this client speaks {}: use the address of one that does",
+        service_name(*theirs), service_name(*ours)
+    )]
+    Service {
+        /// The server's number.
+        theirs: u16,
+        /// This client's.
+        ours: u16,
     },
     /// A client sent a refusal.
     #[error("a client's hello with a refusal's status")]
@@ -196,6 +209,15 @@ pub(crate) fn connect(
     }
 }
 
+/// What a hello's number stands for.
+fn service_name(number: u16) -> Cow<'static, str> {
+    match number {
+        1 => "Breezeway RPC".into(),
+        2 => "gRPC".into(),
+        other => format!("service {other}").into(),
+    }
+}
+
 fn greet(
     wire: &mut Wire,
     carrier: Carrier,
@@ -211,6 +233,10 @@ fn greet(
     let (greeting, fd) = GreetingReceiver::new(carrier).wait(wire, options.handshake_timeout)?;
     match greeting {
         Greeting::Welcome(peer_terms) => {
+            let (theirs, ours) = (peer_terms.service, terms.service);
+            if theirs != ours && theirs != 0 && ours != 0 {
+                return Err(HandshakeError::Service { theirs, ours });
+            }
             let agreement = Agreement { role: Role::Client, carrier, options, terms, peer_terms };
             agreement.settle(wire, own, fd)
         }

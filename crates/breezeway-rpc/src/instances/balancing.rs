@@ -20,6 +20,7 @@ use super::discovery::{Changes, changes, follow};
 use super::instance::Way;
 use super::reach::To;
 use super::{Instance, InstanceService, Resolver, Task};
+use crate::RPC;
 use crate::error::Error;
 use crate::governance::{BoxFuture, CallReply, CallRequest};
 
@@ -118,6 +119,7 @@ impl Instances {
         let (tell_here, here) = changes();
         let (tell_elsewhere, elsewhere) = changes();
         let InstanceOptions { session, max_in_flight, wait } = options;
+        let session = session.service(RPC);
         let make = move |instance: &Instance, way: &Way| {
             let (Way::Here(address) | Way::Elsewhere(address)) = way;
             let reached = InstanceService::new(To {

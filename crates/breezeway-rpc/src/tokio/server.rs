@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use crate::RPC;
 use crate::bytes::{keep_buffer, take_buffer};
 use crate::call::{Call, Exchange};
 use crate::context::Context;
@@ -124,7 +125,8 @@ impl AsyncServer {
     pub fn bind_with(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
         // At most as many as there may be sessions.
         let (came, thrift) = mpsc::unbounded_channel();
-        let options = options.on_foreign_connection(move |connection| {
+        let session = options.session_options().clone().service(RPC);
+        let options = options.session(session).on_foreign_connection(move |connection| {
             // Fails only when nothing is served any more; then it is closed.
             let _ = came.send(connection);
         });

@@ -219,3 +219,17 @@ async fn a_oneway_call_ends_at_its_deadline_where_the_server_takes_nothing_up() 
     let failed = timeout(LONG, failing).await.expect("it waits for ever");
     assert!(matches!(failed, Error::Call(CallError::DeadlinePassed)), "{failed}");
 }
+
+#[tokio::test]
+async fn a_server_says_what_it_serves() {
+    for carrier in ["shm", "unix", "tcp"] {
+        let running = Running::new(carrier);
+        let channel = Channel::connect(&running.address).await.unwrap();
+        assert_eq!(channel.service(), breezeway_rpc::RPC, "{carrier}");
+        let other = SessionOptions::new().service(2);
+        let error = Channel::connect_with(&running.address, &other).await.map(drop).unwrap_err();
+        assert!(error.to_string().contains("serves Breezeway RPC"), "{error}");
+        drop(channel);
+        running.end().await;
+    }
+}

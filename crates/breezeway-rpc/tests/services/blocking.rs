@@ -280,3 +280,20 @@ fn a_oneway_call_ends_at_its_deadline_where_the_server_takes_nothing_up() {
     let failed = told.recv_timeout(Duration::from_secs(20)).expect("it waits for the session's");
     assert!(matches!(failed, Error::Call(CallError::DeadlinePassed)), "{failed}");
 }
+
+#[test]
+fn a_client_of_another_service_is_told_whose_address_it_has() {
+    on_every_carrier(|running| {
+        for (service, refused) in [(0, false), (breezeway_rpc::RPC, false), (2, true)] {
+            let options = SessionOptions::new().service(service);
+            match Session::connect_with(&running.address, &options).map(drop) {
+                Err(error) if refused => {
+                    let said = error.to_string();
+                    assert!(said.contains("serves Breezeway RPC"), "{said}");
+                    assert!(said.contains("speaks gRPC"), "{said}");
+                }
+                outcome => assert!(!refused && outcome.is_ok(), "{service}: {outcome:?}"),
+            }
+        }
+    });
+}

@@ -195,8 +195,9 @@ impl SessionOptions {
     }
 
     /// What this side's messages mean, as the hello says it: 0, the default, whatever both sides
-    /// agree on, 1 Breezeway RPC, 2 gRPC. Nothing here acts on it: a layer above reads the other
-    /// side's number ([`Channel::service`](crate::Channel::service)).
+    /// agree on, 1 Breezeway RPC, 2 gRPC. A layer above reads the other side's number
+    /// ([`Channel::service`](crate::Channel::service)). A client gets no session with a server that
+    /// says another one, unless one of the two is 0.
     pub fn service(mut self, number: u16) -> Self {
         self.service = number;
         self
