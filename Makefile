@@ -177,11 +177,9 @@ ASAN = RUSTFLAGS="-Zsanitizer=address" $(CARGO) +nightly test --locked --target 
 ## AddressSanitizer over the crates that have unsafe code, and those on top: some ten minutes (needs a nightly).
 asan:
 	$(ASAN) --no-fail-fast --lib -p breezeway-os -p breezeway-shm -p breezeway -p breezeway-tokio -p breezeway-shmipc -p breezeway-thrift
-	$(ASAN) -p breezeway-shm --test endpoints -- \
-		--skip traffic_that_goes_faster_than_windows_end_uses_what_was_released_again
+	$(ASAN) -p breezeway-shm --test endpoints
 	$(ASAN) -p breezeway --test sessions -- channels::
-	$(ASAN) -p breezeway-tokio --test sessions -- \
-		--skip past_the_time_to_drain_calls_are_refused_and_counted
+	$(ASAN) -p breezeway-tokio --test sessions -- --skip examples::
 
 ## ThreadSanitizer over pools, channels and hand-offs: some six minutes (needs a nightly and perl).
 tsan:
