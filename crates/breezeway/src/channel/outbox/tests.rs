@@ -121,10 +121,11 @@ fn a_reply_that_finds_no_room_waits_no_longer_than_its_caller() {
         let (channel, server) = session(carrier, LONG);
         let mut cx = Context::from_waker(Waker::noop());
         let soon = Some(Duration::from_millis(5));
+        // As one does that hangs, nobody takes a reply, or says that it is not wanted any more.
+        let mut calls = Vec::new();
         for _ in 0..CALLS {
             match channel.poll_start_call(&mut cx, 0, None, b"x", soon) {
-                // As one does that was killed: nobody takes the reply, or says so.
-                Poll::Ready(Ok(call)) => std::mem::forget(call),
+                Poll::Ready(Ok(call)) => calls.push(call),
                 _ => panic!("there is room for it"),
             }
         }
@@ -135,6 +136,7 @@ fn a_reply_that_finds_no_room_waits_no_longer_than_its_caller() {
             assert!(began.elapsed() < PATIENCE, "{carrier}: {} are kept", owed(&server));
             thread::yield_now();
         }
+        drop(calls);
     }
 }
 
