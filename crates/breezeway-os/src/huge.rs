@@ -78,7 +78,8 @@ pub(crate) fn back(fd: impl AsFd, address: *mut c_void, len: usize) -> Result<()
     let now = clock::ticks();
     let pause = pause_after(outcome.is_ok(), now.wrapping_sub(start), len / HUGE);
     if pause > 0 {
-        NOT_BEFORE.store(now + pause, Ordering::Relaxed);
+        // Another thread may have found out more.
+        NOT_BEFORE.fetch_max(now + pause, Ordering::Relaxed);
     }
     outcome
 }

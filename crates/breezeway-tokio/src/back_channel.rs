@@ -18,7 +18,8 @@ pub struct BackChannel {
 }
 
 impl BackChannel {
-    /// That of the session that the call came by.
+    /// That of the session that the call came by. (The call's own method gives one whose `open`
+    /// blocks the thread.)
     pub fn of(call: &IncomingCall) -> Self {
         call.back_channel().into()
     }

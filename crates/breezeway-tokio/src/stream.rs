@@ -52,8 +52,9 @@ impl Stream {
         self.session
     }
 
-    /// What opens further streams to the other side, now or later.
-    pub fn back_channel(&self) -> BackChannel {
+    /// What opens further streams to the client, now or later. A client has none: it
+    /// [opens](crate::Channel::open) its own.
+    pub fn back_channel(&self) -> Option<BackChannel> {
         self.send.back_channel()
     }
 
@@ -105,8 +106,8 @@ impl Stream {
 
 impl SendHalf {
     /// As [`Stream::back_channel`].
-    pub fn back_channel(&self) -> BackChannel {
-        self.half.back_channel().into()
+    pub fn back_channel(&self) -> Option<BackChannel> {
+        self.half.back_channel().map(BackChannel::from)
     }
 
     /// Sends a copy of `message`. Waits while the other side does not read, or there is no room.

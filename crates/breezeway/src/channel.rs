@@ -275,6 +275,9 @@ impl Channel {
     /// [`CallError::ClosedHere`], once what was sent before is out. Nothing happens to a session
     /// that is over.
     ///
+    /// Without a [`Driver`], while a socket does not take what was sent before, for a second at
+    /// most, this waits, and so does whoever asks anything of the session meanwhile.
+    ///
     /// ```
     /// use breezeway::{Channel, SessionOptions};
     ///

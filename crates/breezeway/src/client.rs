@@ -113,7 +113,8 @@ impl Member {
 
 impl Drop for Member {
     fn drop(&mut self) {
-        // Whoever drops it has a deadline, and what is unwritten then is a call that was given up.
+        // Somebody may wait for another with a deadline, and what is unwritten then is a call that
+        // was given up, and one-way messages behind it, if somebody posted some.
         if self.session.has_late_replies() {
             self.session.leave_unwritten();
         }

@@ -35,7 +35,7 @@ impl Opening {
             std::future::ready(())
         };
         let stream = move |_, mut stream: Stream| {
-            sender.send(stream.back_channel()).unwrap();
+            sender.send(stream.back_channel().unwrap()).unwrap();
             async move { stream.finish().await.unwrap() }
         };
         let serving = tokio::spawn(server.serve_streams(call, stream));

@@ -76,8 +76,10 @@ impl BackChannel {
     }
 
     /// Opens a stream, with metadata if there is some. Waits while there is no room, until the
-    /// session ends: whoever makes room is the thread that serves the session, so a call's handler
-    /// that is run by a worker leaves this, and sending, to another thread.
+    /// session ends.
+    ///
+    /// A handler that a worker runs must not wait so, here or to send: the worker is who makes
+    /// room. It leaves that to another thread, or takes [`Self::open_until`].
     ///
     /// Fails if the session is over, by [`CallError::NotSent`], and if the client lets no more
     /// streams be open ([`StreamError::TooMany`]).

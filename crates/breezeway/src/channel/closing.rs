@@ -29,22 +29,22 @@ impl State {
 
     /// As [`Self::close`], with the time that there is for it.
     pub(super) fn close_by(&mut self, until: Deadline) {
-        if self.is_ended() {
-            return;
-        }
-        self.finish(CallError::ClosedHere);
-        self.closing = Some(Closing { until, has_said_so: false });
+        self.begin_closing(until);
         if self.turn() == Turn::Closing && !self.has_driver {
             self.linger();
         }
     }
 
-    /// The session ends in order, as far as that needs no waiting.
-    pub(super) fn close_at_once(&mut self) {
+    fn begin_closing(&mut self, until: Deadline) {
         if !self.is_ended() {
             self.finish(CallError::ClosedHere);
-            self.closing = Some(Closing { until: Deadline::after(LINGER), has_said_so: false });
+            self.closing = Some(Closing { until, has_said_so: false });
         }
+    }
+
+    /// The session ends in order, as far as that needs no waiting.
+    pub(super) fn close_at_once(&mut self) {
+        self.begin_closing(Deadline::after(LINGER));
         if self.turn() == Turn::Closing {
             self.end_closing();
         }

@@ -125,7 +125,7 @@ impl State {
     }
 
     /// Says of everything that was not begun that it will not be.
-    fn refuse_arrivals(&mut self) {
+    pub(super) fn refuse_arrivals(&mut self) {
         if self.has_said_shutdown() {
             return;
         }

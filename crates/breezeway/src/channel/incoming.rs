@@ -413,7 +413,8 @@ impl IncomingCall {
         self.shared.id
     }
 
-    /// What opens streams to the client, now or later.
+    /// What opens streams to the client, now or later. Its [`open`](BackChannel::open) blocks a
+    /// thread: tasks of `breezeway-tokio` have a `BackChannel` of their own, `BackChannel::of`.
     pub fn back_channel(&self) -> BackChannel {
         BackChannel::new(&self.shared)
     }

@@ -149,7 +149,11 @@ impl Outbox {
         for waiting in self.replies.range_mut(first..) {
             if waiting.until.has_passed() {
                 let len = waiting.body.len();
-                waiting.fail(ErrorCode::DeadlinePassed, "the reply found no room in time");
+                let (code, reason) = match waiting.lacks_memory {
+                    true => (ErrorCode::NoMemory, "the reply found no payload memory in time"),
+                    false => (ErrorCode::DeadlinePassed, "the reply found no room in time"),
+                };
+                waiting.fail(code, reason);
                 self.bytes = self.bytes - len + waiting.body.len();
             }
         }

@@ -42,6 +42,8 @@ pub(crate) struct Shared {
     pub(super) id: SessionId,
     pub(crate) peer: Peer,
     pub(crate) carrier: Carrier,
+    /// Which side this is.
+    pub(super) is_client: bool,
     pub(crate) cap: usize,
     pub(crate) max_in_flight: usize,
     pub(crate) service: u16,
@@ -86,6 +88,7 @@ impl Shared {
         let state = State::new(agreed, is_client, leadership, spinning);
         Arc::new(Self {
             carrier: state.link.carrier(),
+            is_client,
             cap: state.link.cap(),
             max_in_flight,
             service,

@@ -137,8 +137,9 @@ impl Stream {
         self.send.inner.shared.id
     }
 
-    /// What opens further streams to the other side, now or later.
-    pub fn back_channel(&self) -> BackChannel {
+    /// What opens further streams to the client, now or later. A client has none: it
+    /// [opens](super::Channel::open) its own.
+    pub fn back_channel(&self) -> Option<BackChannel> {
         self.send.back_channel()
     }
 
@@ -201,8 +202,9 @@ impl Stream {
 
 impl SendHalf {
     /// As [`Stream::back_channel`].
-    pub fn back_channel(&self) -> BackChannel {
-        BackChannel::new(&self.place.shared)
+    pub fn back_channel(&self) -> Option<BackChannel> {
+        let shared = &self.place.shared;
+        (!shared.is_client).then(|| BackChannel::new(shared))
     }
 
     /// Sends a copy of `message`. Waits while the other side does not read, as its window says, or

@@ -52,15 +52,13 @@ impl WorkerDriver {
         waiting: Waiting,
         reply_timeout: Duration,
     ) -> Result<Self, HandshakeError> {
-        let channel = ServerChannel::waiting(agreed, peer, waiting, Driving::Elsewhere);
+        let channel = ServerChannel::waiting(agreed, peer, waiting, Driving::Elsewhere)
+            .reply_timeout(reply_timeout);
         let shared = &channel.handle.shared;
         // No turn: whether the peer is trusted with what it takes is said later.
         let socket = shared.with(|state| dup(state.link.socket()));
         let socket = socket.map_err(|_| HandshakeError::OpenFiles)?;
-        shared.with(|state| {
-            state.has_driver = true;
-            state.outbox.set_patience(reply_timeout);
-        });
+        shared.with(|state| state.has_driver = true);
         Ok(Self {
             channel,
             socket,
@@ -192,7 +190,8 @@ impl WorkerDriver {
         self.has_unwritten
     }
 
-    /// Writes what the socket has not taken, until the deadline; true if that was too early.
+    /// Writes what the socket has not taken, until the deadline, and of a session that closes what
+    /// else it owes; true if that was too early.
     pub(crate) fn flush(&mut self, deadline: Deadline) -> bool {
         self.has_unwritten = self.shared().with(|state| match state.is_closing() {
             true => state.linger_until(deadline),
@@ -210,9 +209,13 @@ impl WorkerDriver {
         });
     }
 
-    /// What was not begun is not begun any more: the turns that follow say so.
-    pub(crate) fn begin_nothing(&self) {
-        self.shared().with(|state| state.draining = Draining::Over);
+    /// What was not begun is not begun any more: this says so of what has come, also of a session
+    /// that is over, and turns that follow of what comes. (Nobody is woken, as the worker ends.)
+    pub(crate) fn refuse_new(&self) {
+        self.shared().with(|state| {
+            state.draining = Draining::Over;
+            state.refuse_arrivals();
+        });
     }
 
     /// Whether the client is gone.

@@ -118,7 +118,8 @@ impl ServerOptions {
     }
 
     /// How long a reply waits for payload memory, which its client has to release, before the call
-    /// fails, 0 s to 1 h; shorter if the client itself waits no longer. Default 1 s.
+    /// fails, 0 s to 1 h; shorter if the client itself waits no longer. Default 1 s. (One that
+    /// finds no room in the ring or the socket waits as long as its caller does.)
     pub fn reply_timeout(mut self, timeout: Duration) -> Self {
         self.reply_timeout = timeout;
         self

@@ -235,7 +235,7 @@ impl SharedSession {
     /// Tells the calls and streams that were not begun that they will not be, and counts what else
     /// is left.
     pub(super) fn refuse_the_rest(&mut self) -> Unserved {
-        self.driver.begin_nothing();
+        self.driver.refuse_new();
         let mut undone = self.driver.channel().unserved();
         // A client that asks for more meanwhile, without end, keeps nobody.
         let mut left = self.driver.max_pending();
@@ -253,6 +253,8 @@ impl SharedSession {
             left = left.saturating_sub(refused.max(1));
             undone = now;
         }
+        // What a client has asked for before its own end is there behind that.
+        self.driver.refuse_new();
         self.driver.channel().unserved()
     }
 }

@@ -622,3 +622,13 @@ fn a_session_whose_replies_wait_is_looked_at_again_where_another_worker_could_ta
     }
     drop(calls);
 }
+
+#[test]
+fn what_a_client_that_is_gone_had_posted_is_counted_past_the_time_to_drain() {
+    let (mut session, channel) = shared_session(&SessionOptions::new());
+    for _ in 0..3 {
+        channel.post(0, b"x").unwrap();
+    }
+    drop(channel);
+    assert_eq!(session.refuse_the_rest().messages_lost, 3);
+}

@@ -9,12 +9,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use breezeway_adversary::socket::PATIENCE;
+use breezeway_os::Deadline;
+use breezeway_shm::{Flags, Head, Kind};
 
+use super::Outbox;
 use crate::carrier::Carrier;
 use crate::channel::draining::tests::{pair, start};
 use crate::channel::state::State;
 use crate::channel::{Channel, Incoming, IncomingCall, PendingCall, ServerChannel};
 use crate::error::CallError;
+use crate::link::OwnedBody;
 use crate::message::Message;
 use crate::options::SessionOptions;
 use crate::protocol::ErrorCode;
@@ -138,6 +142,21 @@ fn a_reply_that_finds_no_room_waits_no_longer_than_its_caller() {
         }
         drop(calls);
     }
+}
+
+#[test]
+fn a_late_reply_says_what_it_has_waited_for() {
+    let mut outbox = Outbox::default();
+    let body = || OwnedBody::Private(vec![7; 200]);
+    let head = Head { kind: Kind::Message, flags: Flags::FIN, stream: 1, tag: 0, time: 0 };
+    outbox.set_patience(Duration::ZERO);
+    outbox.push(head, body(), false, Deadline::NEVER);
+    outbox.push(head, body(), true, Deadline::after(Duration::ZERO));
+    // As where the ring has no slot.
+    outbox.fail_late_ones(0);
+    let codes: Vec<_> = outbox.replies.iter().map(|waiting| waiting.head.tag).collect();
+    assert_eq!(codes, [ErrorCode::NoMemory.number(), ErrorCode::DeadlinePassed.number()]);
+    assert_eq!(outbox.bytes(), outbox.replies.iter().map(|waiting| waiting.body.len()).sum());
 }
 
 #[test]

@@ -33,7 +33,7 @@ impl Opening {
         let of_streams = Arc::clone(&sender);
         let server = Server::bind_with(&folder.address(), options).unwrap();
         let server = server.on_stream(move |_, mut stream| {
-            of_streams.lock().unwrap().send(Some(stream.back_channel()))?;
+            of_streams.lock().unwrap().send(stream.back_channel())?;
             Ok(stream.finish()?)
         });
         let stopper = server.stopper();
