@@ -21,15 +21,19 @@ pub(crate) const HUGE: usize = 2 << 20;
 const SMALL: usize = 512 * 1024;
 /// After a failure no other is asked for in this time.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Longer than small pages take.
-const LONG: Duration = Duration::from_millis(4);
-/// After pages that took long no other is asked for in so many times as long, up to [`PAUSE`]. The
-/// kernel may have moved others to make one; but it also asks every CPU for pages that it has not
-/// yet counted, and waits there behind whoever runs, which says nothing of the next.
+/// What small pages take in place of one.
+const SMALL_ONES: Duration = Duration::from_millis(1);
+/// Pages of which the average counts. While that is longer than small ones take, no other is asked
+/// for in so many times the average, or the last page's time, up to [`PAUSE`]. One takes long by
+/// chance: the kernel asks every CPU for pages that it has not yet counted, and waits there behind
+/// whoever runs, for a tick of 4 ms. But it may also have to move others to make one, each time.
+const WINDOW: u64 = 16;
 const REST: u64 = 16;
 
 /// When huge pages may be asked for again, in clock ticks.
 static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
+/// What one has taken on average, in clock ticks.
+static AVERAGE: AtomicU64 = AtomicU64::new(0);
 
 /// The size in whole huge pages of a segment that is to have about `size` bytes. `None` if it is
 /// to be of small pages.
@@ -76,7 +80,16 @@ pub(crate) fn back(fd: impl AsFd, address: *mut c_void, len: usize) -> Result<()
     let start = clock::ticks();
     let outcome = try_to_back(fd, address, len);
     let now = clock::ticks();
-    let pause = pause_after(outcome.is_ok(), now.wrapping_sub(start), len / HUGE);
+    let pause = match outcome {
+        Ok(()) => {
+            let taken = now.wrapping_sub(start) / (len / HUGE) as u64;
+            // Of what two threads find at one time one may be lost.
+            let average = average_with(AVERAGE.load(Ordering::Relaxed), taken);
+            AVERAGE.store(average, Ordering::Relaxed);
+            pause_after(average, taken)
+        }
+        Err(_) => clock::ticks_in(PAUSE),
+    };
     if pause > 0 {
         // Another thread may have found out more.
         NOT_BEFORE.fetch_max(now + pause, Ordering::Relaxed);
@@ -84,16 +97,16 @@ pub(crate) fn back(fd: impl AsFd, address: *mut c_void, len: usize) -> Result<()
     outcome
 }
 
-/// For how many clock ticks no huge page is asked for after so many pages that took `taken` ticks.
-fn pause_after(succeeded: bool, taken: u64, pages: usize) -> u64 {
-    let most = clock::ticks_in(PAUSE);
-    if !succeeded {
-        most
-    } else if taken > clock::ticks_in(LONG).saturating_mul(pages as u64) {
-        taken.saturating_mul(REST).min(most)
-    } else {
-        0
-    }
+/// The average of the last pages, one that took so many ticks included.
+fn average_with(average: u64, taken: u64) -> u64 {
+    average - average / WINDOW + taken / WINDOW
+}
+
+/// For how many clock ticks no huge page is asked for after one that took so many.
+fn pause_after(average: u64, taken: u64) -> u64 {
+    let is_long = average > clock::ticks_in(SMALL_ONES);
+    let rest = || REST.saturating_mul(average.max(taken)).min(clock::ticks_in(PAUSE));
+    if is_long { rest() } else { 0 }
 }
 
 fn try_to_back(fd: impl AsFd, address: *mut c_void, len: usize) -> Result<(), Errno> {
@@ -127,17 +140,20 @@ mod tests {
     }
 
     #[test]
-    fn huge_pages_rest_for_a_second_after_a_failure_and_in_proportion_after_slow_ones() {
-        let long = clock::ticks_in(LONG);
-        assert_eq!(pause_after(true, 0, 1), 0);
-        assert_eq!((pause_after(true, long, 1), pause_after(true, 3 * long, 3)), (0, 0));
-        assert_eq!(pause_after(true, long + 1, 1), REST * (long + 1));
-        assert_eq!(pause_after(true, 3 * long + 1, 3), REST * (3 * long + 1));
-        for most in [pause_after(true, 100 * long, 1), pause_after(true, u64::MAX, 1)] {
-            assert_eq!(most, clock::ticks_in(PAUSE));
-        }
-        for taken in [0, long + 1] {
-            assert_eq!(pause_after(false, taken, 1), clock::ticks_in(PAUSE));
-        }
+    fn huge_pages_rest_when_they_take_longer_than_small_ones_on_average() {
+        let (usual, tick) = (clock::ticks_in(SMALL_ONES) / 8, 4 * clock::ticks_in(SMALL_ONES));
+        let after = |taken: &[u64]| {
+            let average = taken.iter().fold(0, |average, &ticks| average_with(average, ticks));
+            pause_after(average, *taken.last().unwrap())
+        };
+        assert_eq!(after(&[usual; 100]), 0);
+        let some: Vec<u64> =
+            (0..100).map(|index| if index % 10 == 0 { tick } else { usual }).collect();
+        assert_eq!(after(&some[..91]), 0, "one of ten that took long");
+        assert_eq!(after(&[tick; 8]), REST * tick);
+        assert_eq!(after(&[&[usual; 100][..], &[tick; 8]].concat()), REST * tick);
+        assert_eq!(after(&[50 * tick]), clock::ticks_in(PAUSE));
+        assert_eq!(after(&[u64::MAX; 4]), clock::ticks_in(PAUSE));
+        assert_eq!(after(&[&[tick; 8][..], &[usual; 32]].concat()), 0, "and then no more");
     }
 }
