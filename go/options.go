@@ -29,6 +29,7 @@ type options struct {
 	spinBound        time.Duration
 	cap              uint64
 	firstSegment     uint64
+	prefault         uint64
 	shrinkAfter      time.Duration
 	underWay         uint64
 	ringCapacity     uint32
@@ -90,6 +91,11 @@ func Cap(bytes uint64) Option { return func(o *options) { o.cap = bytes } }
 // FirstSegment is the size of the first payload segment, unless a message asks for more: 1 byte to
 // 1 TiB. Default 64 KiB.
 func FirstSegment(bytes uint64) Option { return func(o *options) { o.firstSegment = bytes } }
+
+// Prefault is payload memory that this side has ready when a session is set up, instead of when the
+// first message over 104 bytes needs it: up to 1 TiB; the cap counts if it is less. Where memory is
+// short the session comes about all the same. Default 0: none.
+func Prefault(bytes uint64) Option { return func(o *options) { o.prefault = bytes } }
 
 // ShrinkAfter is how long traffic must do without a payload segment before its memory is given
 // back, 0 to 1 h. There are no timers: a session that rests keeps what it has. Default 1 s.
@@ -271,6 +277,7 @@ func (o *options) validate() error {
 		{o.cap >= 1 && o.cap <= largest, "Cap", o.cap, "within 1 byte to 1 TiB"},
 		{o.firstSegment >= 1 && o.firstSegment <= largest, "FirstSegment", o.firstSegment,
 			"within 1 byte to 1 TiB"},
+		{o.prefault <= largest, "Prefault", o.prefault, "within 0 bytes to 1 TiB"},
 		{o.underWay <= largest, "UnderWay", o.underWay,
 			"within 1 byte to 1 TiB, or 0 for a quarter of the cache"},
 		{o.maxMemory <= 1<<63, "MaxMemory", o.maxMemory,

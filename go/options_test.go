@@ -52,6 +52,7 @@ func TestValuesOutOfRangeAreRefusedByTheirNames(t *testing.T) {
 	for name, option := range map[string]breezeway.Option{
 		"Wait": breezeway.Wait(7), "SpinBound": breezeway.SpinBound(time.Second + 1),
 		"Cap": breezeway.Cap(0), "FirstSegment": breezeway.FirstSegment(1<<40 + 1),
+		"Prefault":         breezeway.Prefault(1<<40 + 1),
 		"ShrinkAfter":      breezeway.ShrinkAfter(time.Hour + 1),
 		"RingCapacity":     breezeway.RingCapacity(12),
 		"HandshakeTimeout": breezeway.HandshakeTimeout(0), "CallTimeout": breezeway.CallTimeout(-1),
@@ -66,6 +67,33 @@ func TestValuesOutOfRangeAreRefusedByTheirNames(t *testing.T) {
 		_, err := breezeway.Listen("shm:/nowhere/s", echoes, option)
 		if err == nil || !strings.Contains(err.Error(), "option "+name+" = ") {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestMemoryThatIsReadyIsThatOfTheFirstMessages(t *testing.T) {
+	const ready = 256 << 10
+	serve := func(option breezeway.Option) string {
+		return goServer(t, "shm", echoes, nil, option)
+	}
+	ask := breezeway.Prefault(ready)
+	conn := dial(t, serve(ask), ask)
+	for range 3 {
+		if counts := conn.Counters(); counts.PayloadSegmentBytes != ready ||
+			counts.SegmentsAddedSoFar != 1 {
+			t.Fatalf("%+v", counts)
+		}
+		reply, err := conn.Call(within(t, time.Minute), echo, make([]byte, ready))
+		if err != nil {
+			t.Fatal(err)
+		}
+		reply.Release()
+	}
+	for own, conn := range map[uint64]*breezeway.Conn{
+		ready / 4: dial(t, serve(breezeway.Cap(ready/4)), ask), 0: dial(t, serve(ask)),
+	} {
+		if counts := conn.Counters(); counts.PayloadSegmentBytes != own {
+			t.Fatalf("%d: %+v", own, counts)
 		}
 	}
 }

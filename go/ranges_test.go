@@ -21,6 +21,7 @@ var numbered = map[string]func(value int64) breezeway.Option{
 	"DrainTimeout": timed(breezeway.DrainTimeout), "WaitForServer": timed(breezeway.WaitForServer),
 	"ReturnToFirst": timed(breezeway.ReturnToFirst),
 	"Cap":           sized(breezeway.Cap), "FirstSegment": sized(breezeway.FirstSegment),
+	"Prefault": sized(breezeway.Prefault),
 	"UnderWay": sized(breezeway.UnderWay), "MaxMemory": sized(breezeway.MaxMemory),
 	"MaxMemoryOfUser": sized(breezeway.MaxMemoryOfUser),
 	"RingCapacity":    func(v int64) breezeway.Option { return breezeway.RingCapacity(uint32(v)) },

@@ -149,6 +149,7 @@ func newSession(agreed *agreement, conn net.Conn, raw syscall.RawConn, peer Peer
 	if err != nil {
 		return nil, err
 	}
+	end.Prefault(opts.prefault)
 	s.pace = newPace(opts.underWay)
 	s.memory = &memoryLink{end: end, trusted: opts.trusted}
 	s.in.entry.Body = &s.in.message.inline

@@ -34,17 +34,27 @@ type Work = Box<dyn Fn(&Address) -> Result<Duration, Failure>>;
 struct Row {
     name: String,
     pairs: usize,
+    /// Which of the servers in shared memory.
+    server: usize,
     work: Work,
 }
 
+/// Payload memory that each server in shared memory has ready.
+const READY: [u64; 3] = [0, 64 << 10, 2 << 20];
+
 fn rows() -> Vec<Row> {
-    let row = |name: &str, pairs, work| Row { name: name.to_owned(), pairs, work };
+    let row = |name: &str, pairs, work| Row { name: name.to_owned(), pairs, server: 0, work };
     let mut rows = vec![
         row("connect, a process's first", 21, Box::new(first_connect)),
         row("connect", 101, Box::new(connect)),
-        row("connect, echo 1 MiB, close", 41, Box::new(|address| visit(address, 1 << 20))),
-        row("connect, echo 64 KiB, close", 41, Box::new(|address| visit(address, 64 << 10))),
     ];
+    for (of, size, ready) in [("1 MiB", 1 << 20, 2), ("64 KiB", 64 << 10, 1)] {
+        for (server, how) in [(0, ""), (ready, ", prefault")] {
+            let name = format!("connect, echo {of}, close{how}");
+            let work = Box::new(move |address: &Address| visit(address, size, READY[server]));
+            rows.push(Row { name, pairs: 101, server, work });
+        }
+    }
     for (size, of, pairs) in
         [(64 << 10, "64 KiB", 21), (1 << 20, "1 MiB", 11), (8 << 20, "8 MiB", 3)]
     {
@@ -55,7 +65,7 @@ fn rows() -> Vec<Row> {
         ] {
             let name = format!("first {FIRST} of {of}, {how}");
             let work = Box::new(move |address: &Address| first(address, pattern, size, depth));
-            rows.push(Row { name, pairs, work });
+            rows.push(Row { name, pairs, server: 0, work });
         }
     }
     rows
@@ -76,11 +86,12 @@ fn first_connect(address: &Address) -> Result<Duration, Failure> {
     Ok(Duration::from_nanos(String::from_utf8(output.stdout)?.trim().parse()?))
 }
 
-/// A session for one echo, from the first system call to the last.
-fn visit(address: &Address, size: usize) -> Result<Duration, Failure> {
+/// A session for one echo, from the first system call to the last, with so much memory ready.
+fn visit(address: &Address, size: usize, ready: u64) -> Result<Duration, Failure> {
+    let options = SessionOptions::new().prefault(ready);
     let load = messages(Pattern::PingPong, size, 1, 1);
     let start = Instant::now();
-    let mut session = Session::connect(address)?;
+    let mut session = Session::connect_with(address, &options)?;
     load::first_messages(&load, &mut session)?;
     drop(session);
     Ok(start.elapsed())
@@ -121,7 +132,7 @@ fn measure(row: &Row, [shm, unix]: &[Address; 2]) -> Result<(), Failure> {
     }
     let [shm, unix] = times.map(|times| Spread::of(times).map_or(f64::NAN, |spread| spread.median));
     let Spread { q1, median, q3, .. } = Spread::of(ratios).ok_or("no figure")?;
-    println!("{:<32} {shm:>9.0} {unix:>9.0}   {median:.2} ({q1:.2}-{q3:.2})", row.name);
+    println!("{:<40} {shm:>9.0} {unix:>9.0}   {median:.2} ({q1:.2}-{q3:.2})", row.name);
     Ok(())
 }
 
@@ -138,24 +149,29 @@ fn main() -> Result<(), Failure> {
     }
     let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with("--"));
     let folder = tempfile::tempdir()?;
-    let serve = |scheme: &str| {
-        let address = format!("{scheme}:{}", folder.path().join(scheme).display());
+    let serve = |scheme: &str, ready: u64| {
+        let path = folder.path().join(format!("{scheme}-{ready}"));
+        let (address, ready) = (format!("{scheme}:{}", path.display()), ready.to_string());
         let mut command = Command::new(env!("CARGO_BIN_EXE_breezeway"));
         command.args(["serve", "--cpu", "1", "--cap", "256MiB", "--addr", &address]);
-        Server::start(command, &folder.path().join(format!("{scheme}.log")))
+        command.args(["--prefault", &ready]);
+        Server::start(command, &path.with_extension("log"))
     };
-    let servers = [serve("shm")?, serve("unix")?];
-    let addresses = [servers[0].address.parse()?, servers[1].address.parse()?];
+    let shm = READY.map(|ready| serve("shm", ready));
+    let unix = serve("unix", 0)?;
+    let shm = shm.into_iter().collect::<Result<Vec<_>, _>>()?;
     for (name, value) in Machine::detect(Cpus::first_allowed()?).facts() {
         println!("{name}: {value}");
     }
     cpu::pin_current_thread(0)?;
-    println!("{:<32} {:>9} {:>9}   ratio, median (quartiles)", "", "shm us", "unix us");
+    println!("{:<40} {:>9} {:>9}   ratio, median (quartiles)", "", "shm us", "unix us");
     let rows = rows();
     let chosen =
         rows.iter().filter(|row| wanted.as_ref().is_none_or(|part| row.name.contains(part)));
-    servers[0].during(|| {
-        servers[1].during(|| chosen.into_iter().try_for_each(|row| measure(row, &addresses)))
-    })???;
+    for row in chosen {
+        let server = &shm[row.server];
+        let addresses = [server.address.parse()?, unix.address.parse()?];
+        server.during(|| unix.during(|| measure(row, &addresses)))???;
+    }
     Ok(())
 }

@@ -32,6 +32,9 @@ pub(crate) struct SessionSettings {
     /// [default: 64KiB]
     #[arg(long, value_name = "BYTES", env = "BREEZEWAY_FIRST_SEGMENT", value_parser = value::first_segment)]
     first_segment: Option<u64>,
+    /// Payload memory that is ready when a session is set up: up to 1TiB; 0: none [default: 0]
+    #[arg(long, value_name = "BYTES", env = "BREEZEWAY_PREFAULT", value_parser = value::prefault)]
+    prefault: Option<u64>,
     /// How long traffic must do without a payload segment before its memory is given back: 0s to
     /// 1h [default: 1s]
     #[arg(long, value_name = "TIME", env = "BREEZEWAY_SHRINK_AFTER", value_parser = value::shrink_after)]
@@ -61,6 +64,7 @@ impl SessionSettings {
             spin_bound: self.spin_bound.or(other.spin_bound),
             cap: self.cap.or(other.cap),
             first_segment: self.first_segment.or(other.first_segment),
+            prefault: self.prefault.or(other.prefault),
             shrink_after: self.shrink_after.or(other.shrink_after),
             under_way: self.under_way.or(other.under_way),
             ring_capacity: self.ring_capacity.or(other.ring_capacity),
@@ -76,6 +80,7 @@ impl SessionSettings {
         let set = fill(set, self.spin_bound, SessionOptions::spin_bound);
         let set = fill(set, self.cap, SessionOptions::cap);
         let set = fill(set, self.first_segment, SessionOptions::first_segment);
+        let set = fill(set, self.prefault, SessionOptions::prefault);
         let set = fill(set, self.shrink_after, SessionOptions::shrink_after);
         let set = fill(set, self.under_way, |set, UnderWay(bytes)| set.under_way(bytes));
         let set = fill(set, self.ring_capacity, SessionOptions::ring_capacity);
@@ -91,6 +96,7 @@ impl SessionSettings {
         refuse_here("--spin-bound", self.spin_bound.is_some())?;
         refuse_here("--cap", self.cap.is_some())?;
         refuse_here("--first-segment", self.first_segment.is_some())?;
+        refuse_here("--prefault", self.prefault.is_some())?;
         refuse_here("--shrink-after", self.shrink_after.is_some())?;
         refuse_here("--under-way", self.under_way.is_some())?;
         refuse_here("--ring-capacity", self.ring_capacity.is_some())?;

@@ -241,9 +241,13 @@ fn watched(reports: &OwnedFd) -> io::Result<HashSet<i32>> {
 }
 
 impl MemoryAccount {
-    /// Makes a segment of this size, if there is room for it. It counts until nobody has it any
-    /// more.
-    pub(crate) fn make<S>(
+    /// Makes a segment of this size, or takes one that nobody was sent, if there is room for it. It
+    /// counts until nobody has it any more.
+    ///
+    /// # Errors
+    ///
+    /// There is no room, it cannot be counted, or what `make` says.
+    pub fn make<S>(
         &self,
         size: usize,
         make: impl FnOnce(usize) -> Result<(S, OwnedFd), SegmentError>,

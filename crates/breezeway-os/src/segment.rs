@@ -263,10 +263,7 @@ pub fn create(size: usize) -> Result<(Mapping, OwnedFd), SegmentError> {
 }
 
 /// As [`create`], on this account.
-pub fn create_for(
-    size: usize,
-    account: &MemoryAccount,
-) -> Result<(Mapping, OwnedFd), SegmentError> {
+fn create_for(size: usize, account: &MemoryAccount) -> Result<(Mapping, OwnedFd), SegmentError> {
     account.make(size, create)
 }
 

@@ -5,8 +5,8 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use breezeway_os::ForeignDescriptor;
 use breezeway_os::segment::{self, SegmentError};
-use breezeway_os::{ForeignDescriptor, MemoryAccount};
 
 use crate::ring::layout::{
     ABI_VERSION, CONTROL_CAPACITY_AT, CONTROL_LENDS_AT, CONTROL_MAGIC, CONTROL_MAGIC_AT,
@@ -27,16 +27,7 @@ impl ControlSegment {
     /// Creates one with `capacity` ring entries (a power of two, 8..=65536) and `lend_count`
     /// release bits (a multiple of 64, 64..=1024), and gives the descriptor to send to the peer.
     pub fn create(capacity: u32, lend_count: u32) -> Result<(Self, OwnedFd), SegmentError> {
-        Self::create_for(capacity, lend_count, &MemoryAccount::default())
-    }
-
-    /// As [`Self::create`], on this account.
-    pub fn create_for(
-        capacity: u32,
-        lend_count: u32,
-        account: &MemoryAccount,
-    ) -> Result<(Self, OwnedFd), SegmentError> {
-        let (mapping, fd) = segment::create_for(control_size(capacity), account)?;
+        let (mapping, fd) = segment::create(control_size(capacity))?;
         let words = OwnWords::new(Arc::new(mapping));
         for (offset, value) in [
             (CONTROL_MAGIC_AT, CONTROL_MAGIC),
@@ -49,6 +40,11 @@ impl ControlSegment {
             words.word(offset).store(value, Ordering::Relaxed);
         }
         Ok((Self { words, capacity, lend_count }, fd))
+    }
+
+    /// Whether it has so many entries and release bits.
+    pub fn is_of(&self, capacity: u32, lend_count: u32) -> bool {
+        (self.capacity, self.lend_count) == (capacity, lend_count)
     }
 }
 

@@ -93,7 +93,8 @@ pub use {
     control::{ControlSegment, ForeignControl},
     doorbell::{SEND_BUFFER, SocketError},
     endpoint::{
-        Body, Endpoint, Filling, Limits, Message, OwnedSpace, PayloadMemory, SendError, Space,
+        Body, Endpoint, Filling, FirstSegment, Limits, Message, OwnedSpace, PayloadMemory,
+        SendError, Space,
     },
     foreign::{ForeignBytes, ForeignReader},
     payload::accounts::Account,

@@ -1,18 +1,20 @@
 //! Exchanging hellos over the session socket: the only part of a session's life in which bytes and
 //! descriptors cross the socket together.
 
+mod memory;
+
 use std::borrow::Cow;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use breezeway_os::scm;
 use breezeway_os::shortage::advice;
 use breezeway_os::{
-    Deadline, ForeignDescriptor, MemoryAccount, Waiting, ready, segment, segment::SegmentError,
+    Deadline, ForeignDescriptor, MemoryAccount, Waiting, ready, segment::SegmentError,
 };
 use breezeway_shm::statistics::{Description, Meter, Role};
-use breezeway_shm::{ControlSegment, Endpoint, ForeignControl, Limits, SEND_BUFFER};
+use breezeway_shm::{ForeignControl, Limits, SEND_BUFFER};
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
@@ -30,6 +32,9 @@ use crate::pace::Pace;
 use crate::protocol::max_in_flight;
 use crate::tls::TlsError;
 use crate::wire::{Wire, only};
+use memory::OwnMemory;
+
+pub(crate) use memory::ReadyControl;
 
 /// The largest ring that a server makes because a client has one.
 const LARGEST_MIRRORED_RING: u32 = 1024;
@@ -224,11 +229,15 @@ fn greet(
     options: &SessionOptions,
 ) -> Result<Settled, HandshakeError> {
     let terms = Hello { go_away: true, ..options.hello(carrier) };
-    let own = OwnMemory::create(&terms, MemoryAccount::default())?;
+    let mut own =
+        OwnMemory::create(&terms, MemoryAccount::default(), &mut ReadyControl::default())?;
     match send_greeting(wire, &terms.encode(), own.as_ref().map(OwnMemory::descriptor)) {
         // A server that refuses may have closed already; its answer can still be read.
         Ok(()) | Err(Errno::PIPE | Errno::CONNRESET) => {}
         Err(errno) => return Err(errno.into()),
+    }
+    if let Some(own) = &mut own {
+        own.prefault(options.prefault, terms.payload_cap);
     }
     let (greeting, fd) = GreetingReceiver::new(carrier).wait(wire, options.handshake_timeout)?;
     match greeting {
@@ -252,19 +261,20 @@ pub(crate) fn accept(
 ) -> Result<Agreed, HandshakeError> {
     let mut wire = wire.into();
     let received = GreetingReceiver::new(carrier).wait(&mut wire, options.handshake_timeout);
-    welcome(wire, carrier, options, MemoryAccount::default(), received)
+    let memory = (MemoryAccount::default(), &mut ReadyControl::default());
+    welcome(wire, carrier, options, memory, received)
 }
 
 /// The server's side once the client's hello is there, or has failed: answers, or refuses with the
-/// reason. What the session makes is handed out on `account`.
+/// reason. What the session makes is handed out on the account; what is ready may go to it.
 pub(crate) fn welcome(
     mut wire: Wire,
     carrier: Carrier,
     options: &SessionOptions,
-    account: MemoryAccount,
+    (account, ready): (MemoryAccount, &mut ReadyControl),
     received: Result<Received, HandshakeError>,
 ) -> Result<Agreed, HandshakeError> {
-    let offer = Offer { carrier, options, account };
+    let offer = Offer { carrier, options, account, ready };
     match received.and_then(|(greeting, fd)| offer.answer(&mut wire, greeting, fd)) {
         Ok(settled) => Ok(settled.on(wire)),
         Err(error) => {
@@ -282,6 +292,7 @@ struct Offer<'o> {
     carrier: Carrier,
     options: &'o SessionOptions,
     account: MemoryAccount,
+    ready: &'o mut ReadyControl,
 }
 
 impl Offer<'_> {
@@ -291,7 +302,7 @@ impl Offer<'_> {
         greeting: Greeting,
         fd: Option<ForeignDescriptor>,
     ) -> Result<Settled, HandshakeError> {
-        let Self { carrier, options, account } = self;
+        let Self { carrier, options, account, ready } = self;
         let Greeting::Welcome(peer_terms) = greeting else {
             return Err(HandshakeError::ClientRefuses);
         };
@@ -301,34 +312,14 @@ impl Offer<'_> {
         }
         let mirrored = peer_terms.ring_capacity.min(LARGEST_MIRRORED_RING);
         let terms = Hello { ring_capacity: mirrored.max(offer.ring_capacity), ..offer };
-        let own = OwnMemory::create(&terms, account)?;
+        let own = OwnMemory::create(&terms, account, ready)?;
         let agreement = Agreement { role: Role::Server, carrier, options, terms, peer_terms };
-        let settled = agreement.settle(wire, own, fd)?;
+        let mut settled = agreement.settle(wire, own, fd)?;
         send_greeting(wire, &terms.encode(), settled.descriptor())?;
-        Ok(settled)
-    }
-}
-
-/// This side's control segment, where there is shared memory.
-struct OwnMemory {
-    control: ControlSegment,
-    fd: OwnedFd,
-    account: MemoryAccount,
-}
-
-impl OwnMemory {
-    fn create(terms: &Hello, account: MemoryAccount) -> Result<Option<Self>, SegmentError> {
-        if !terms.memory {
-            return Ok(None);
+        if let Some((own, _)) = &mut settled.memory {
+            own.prefault(options.prefault, settled.limits.cap);
         }
-        segment::probe()?;
-        let (capacity, lends) = (terms.ring_capacity, terms.lend_count);
-        let (control, fd) = ControlSegment::create_for(capacity, lends, &account)?;
-        Ok(Some(Self { control, fd, account }))
-    }
-
-    fn descriptor(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+        Ok(settled)
     }
 }
 
@@ -425,9 +416,7 @@ impl Settled {
         let cap = limits.cap;
         let link = match (memory, wire) {
             (Some((own, peer)), Wire::Plain(socket)) => {
-                let mut endpoint = Endpoint::new(socket.into_owned(), own.control, peer, limits);
-                endpoint.set_meter(meter);
-                endpoint.set_memory_account(own.account);
+                let endpoint = own.into_endpoint(socket.into_owned(), peer, limits, meter);
                 Link::Memory(MemoryLink::new(endpoint, waiting))
             }
             (_, wire) => Link::Socket(SocketLink::new(wire, carrier, cap, waiting, meter)),

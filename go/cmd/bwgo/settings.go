@@ -23,6 +23,7 @@ type settings struct {
 	spinBound        time.Duration
 	cap              size
 	firstSegment     size
+	prefault         size
 	shrinkAfter      time.Duration
 	underWay         optional
 	ringCapacity     uint
@@ -77,6 +78,7 @@ func newFlags(name string, s *settings) *flag.FlagSet {
 		"the longest that adaptive polls")
 	flags.Var(&s.cap, "cap", "the most payload memory per direction, and so the largest message")
 	flags.Var(&s.firstSegment, "first-segment", "size of the first payload segment")
+	flags.Var(&s.prefault, "prefault", "payload memory that is ready when a session is set up")
 	flags.DurationVar(&s.shrinkAfter, "shrink-after", time.Second,
 		"how long traffic must do without a segment before it goes")
 	flags.Var(&s.underWay, "under-way",
@@ -122,7 +124,8 @@ func (s *settings) options() ([]breezeway.Option, error) {
 	}
 	return []breezeway.Option{
 		breezeway.Wait(policy), breezeway.SpinBound(s.spinBound), breezeway.Cap(uint64(s.cap)),
-		breezeway.FirstSegment(uint64(s.firstSegment)), breezeway.ShrinkAfter(s.shrinkAfter),
+		breezeway.FirstSegment(uint64(s.firstSegment)),
+		breezeway.Prefault(uint64(s.prefault)), breezeway.ShrinkAfter(s.shrinkAfter),
 		breezeway.RingCapacity(uint32(s.ringCapacity)), breezeway.UnderWay(uint64(s.underWay.size)),
 		breezeway.HandshakeTimeout(s.handshakeTimeout), breezeway.CallTimeout(s.callTimeout),
 		breezeway.Certificate(s.certificate, s.key), breezeway.Roots(s.roots),

@@ -336,6 +336,14 @@ func (e *Endpoint) grow(n int) error {
 	return e.addOwn(size)
 }
 
+// Prefault makes payload memory of so many bytes, or as much as the cap, ahead of the first message.
+// What keeps it from that the first message says, if it still does.
+func (e *Endpoint) Prefault(bytes uint64) {
+	if bytes > 0 {
+		_ = e.addOwn(int(min(abi.RoundUp(bytes), uint64(e.lender.cap))))
+	}
+}
+
 func (e *Endpoint) retireSpare() (bool, error) {
 	if err := e.producer.refresh(); err != nil {
 		return false, err

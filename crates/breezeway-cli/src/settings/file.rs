@@ -18,7 +18,7 @@ pub(crate) struct File {
 type Set = fn(&mut File, &str) -> Result<(), String>;
 
 /// Every setting: its section, its key, and its place.
-const SETTINGS: [(&str, &str, Set); 16] = [
+const SETTINGS: [(&str, &str, Set); 17] = [
     ("session", "wait", |file, text| put(&mut file.session.wait, value::wait(text))),
     ("session", "spin_bound", |file, text| {
         put(&mut file.session.spin_bound, value::spin_bound(text))
@@ -27,6 +27,7 @@ const SETTINGS: [(&str, &str, Set); 16] = [
     ("session", "first_segment", |file, text| {
         put(&mut file.session.first_segment, value::first_segment(text))
     }),
+    ("session", "prefault", |file, text| put(&mut file.session.prefault, value::prefault(text))),
     ("session", "shrink_after", |file, text| {
         put(&mut file.session.shrink_after, value::shrink_after(text))
     }),
@@ -176,6 +177,7 @@ mod tests {
             spin_bound = "1us"
             cap = "2MiB"
             first_segment = 4096
+            prefault = 8192
             shrink_after = "3s"
             under_way = "3MiB"
             ring_capacity = 16
@@ -197,6 +199,7 @@ mod tests {
             spin_bound: Some(Duration::from_micros(1)),
             cap: Some(2 << 20),
             first_segment: Some(4096),
+            prefault: Some(8192),
             shrink_after: seconds(3),
             under_way: Some(value::UnderWay(Some(3 << 20))),
             ring_capacity: Some(16),
@@ -237,6 +240,7 @@ mod tests {
             ("session", "cap", "\"2TiB\"", "1 byte to 1 TiB"),
             ("session", "cap", "1.5", "a string or a whole number"),
             ("session", "first_segment", "0", "1 byte to 1 TiB"),
+            ("session", "prefault", "\"2TiB\"", "0 bytes to 1 TiB"),
             ("session", "shrink_after", "\"2h\"", "0 s to 1 h"),
             ("session", "under_way", "0", "1 byte to 1 TiB"),
             ("session", "ring_capacity", "100", "a power of two in 8..=65536"),

@@ -79,6 +79,10 @@ pub(crate) fn first_segment(text: &str) -> Parsed<u64> {
     of_session(bytes(text)?, SessionOptions::first_segment)
 }
 
+pub(crate) fn prefault(text: &str) -> Parsed<u64> {
+    of_session(bytes(text)?, SessionOptions::prefault)
+}
+
 pub(crate) fn shrink_after(text: &str) -> Parsed<Duration> {
     of_session(time(text)?, SessionOptions::shrink_after)
 }

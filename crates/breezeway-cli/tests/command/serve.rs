@@ -249,6 +249,7 @@ fn every_option_goes_with_shmipc_or_is_refused() {
         ("--spin-bound", "1us"),
         ("--cap", "1MiB"),
         ("--first-segment", "1MiB"),
+        ("--prefault", "1MiB"),
         ("--shrink-after", "1s"),
         ("--ring-capacity", "16"),
         ("--call-timeout", "1s"),

@@ -1,7 +1,7 @@
 //! When an endpoint adds payload segments and gives them back, and how it announces that.
 
 use std::ops::RangeInclusive;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use super::Endpoint;
@@ -10,15 +10,15 @@ use crate::counters::Counter;
 use crate::doorbell::{MAX_PENDING_SEGMENTS, SocketError};
 use crate::payload::accounts::Account;
 use crate::payload::lender::Loan;
-use crate::payload::segments::{MOST_SEGMENTS, pages};
+use crate::payload::segments::{MOST_SEGMENTS, Segments, pages};
 use crate::payload::shortage::Shortage;
 use crate::ring::layout::CONSUMED_AT;
 use crate::ring::{Head, Kind, PublishFailure, Want};
 use crate::statistics::Field;
 use crate::violation::Violation;
-use breezeway_os::clock;
 use breezeway_os::copy::{PREFETCHED_UP_TO, STREAM_FROM, claim_lines};
-use breezeway_os::segment::{self, SegmentError};
+use breezeway_os::segment::{self, Mapping, SegmentError};
+use breezeway_os::{MemoryAccount, clock};
 
 /// Flushes between two readings of the clock, while there are more segments than an idle session
 /// keeps.
@@ -48,6 +48,12 @@ impl Limits {
     pub const fn new(cap: u64) -> Self {
         Self { cap, first_segment: Self::FIRST_SEGMENT, shrink_after: Self::SHRINK_AFTER }
     }
+
+    /// What a session begins with.
+    pub(super) fn segments(self) -> Segments {
+        let bytes = |limit| usize::try_from(limit).unwrap_or(isize::MAX as usize);
+        Segments::new(bytes(self.first_segment.min(self.cap)), bytes(self.cap))
+    }
 }
 
 /// What a session's payload segments take now.
@@ -62,6 +68,28 @@ pub struct PayloadMemory {
     pub peers: u64,
     /// Segments that the peer has added so far, as far as this side has taken entries.
     pub peers_added: u32,
+}
+
+/// A payload segment for a session that is yet to come. No peer has been sent it.
+#[derive(Debug)]
+pub struct FirstSegment {
+    mapping: Mapping,
+    fd: OwnedFd,
+}
+
+impl FirstSegment {
+    /// Makes a segment of `size` bytes, or of more within the cap where huge pages are quicker to
+    /// have, on this account.
+    ///
+    /// # Errors
+    ///
+    /// There is no memory for it, or too little of what the account may have.
+    pub fn create(size: u64, cap: u64, account: &MemoryAccount) -> Result<Self, SegmentError> {
+        let segments = Limits { first_segment: size, ..Limits::new(cap) }.segments();
+        let size = segments.first().min(segments.left());
+        let (mapping, fd) = segment::create_near(size, size..=segments.left(), account)?;
+        Ok(Self { mapping, fd })
+    }
 }
 
 impl Endpoint {
@@ -97,6 +125,22 @@ impl Endpoint {
         if self.origin.is_here() {
             self.collect();
         }
+    }
+
+    /// Adds the first segment, which was made before there was a session; drops it if the session's
+    /// cap is less. The peer may map it before a message needs it.
+    ///
+    /// # Errors
+    ///
+    /// The socket failed, or does not take it now. Then the first message makes another.
+    pub fn add_first_segment(&mut self, first: FirstSegment) -> Result<(), SendError> {
+        let FirstSegment { mapping, fd } = first;
+        let is_first = self.lender.segments.next_number() == 0;
+        let fits = mapping.size() <= self.lender.segments.left();
+        if is_first && fits && self.has_slot_for(Kind::SegmentAdd) {
+            self.hand_over(mapping, fd)?;
+        }
+        Ok(())
     }
 
     /// Refuses what never fits.
@@ -231,6 +275,12 @@ impl Endpoint {
             return Ok(false);
         }
         let (mapping, fd) = segment::create_near(size, bounds, &self.memory)?;
+        self.hand_over(mapping, fd)?;
+        Ok(true)
+    }
+
+    /// Hands a segment to the peer. There is a slot to announce it in.
+    fn hand_over(&mut self, mapping: Mapping, fd: OwnedFd) -> Result<(), SendError> {
         let size = mapping.size();
         self.doorbell.send_segment(fd.as_fd()).map_err(|source| {
             not_handed_over(SegmentError::Call { call: "sendmsg", size, source })
@@ -241,7 +291,7 @@ impl Endpoint {
         assert!(announced, "a spare slot was seen, and only this side fills slots");
         self.lender.segments.add(mapping);
         self.count_segments();
-        Ok(true)
+        Ok(())
     }
 
     /// Drops a wholly free segment; false if the peer has to consume more first.

@@ -4,7 +4,10 @@
 use std::time::{Duration, Instant};
 
 use crate::support::{Pair, Terms, take};
-use breezeway_shm::{Body, Endpoint, Flags, Head, Kind, Limits, SendError, Shortage, Want};
+use breezeway_os::{MemoryAccount, MemoryLedger, MemoryLimits};
+use breezeway_shm::{
+    Body, Endpoint, FirstSegment, Flags, Head, Kind, Limits, SendError, Shortage, Want,
+};
 
 const PAGE: usize = 4096;
 const MEBIBYTE: usize = 1 << 20;
@@ -262,4 +265,67 @@ fn a_session_that_rests_keeps_its_memory_until_it_is_used() {
         lend(&mut pair.one, mark, MEBIBYTE).unwrap();
     }
     assert_eq!(pair.one.payload_memory().own_added, grown.own_added);
+}
+
+#[test]
+fn a_first_segment_that_is_ready_is_the_peers_before_a_message_needs_it() {
+    let account = MemoryAccount::default();
+    let mut pair = pair(PAGE as u64, 16 * MEBIBYTE);
+    let ready = FirstSegment::create(3 * PAGE as u64, 16 << 20, &account).unwrap();
+    pair.one.add_first_segment(ready).unwrap();
+    assert_eq!(pair.one.payload_memory().own, 3 * PAGE as u64);
+    assert!(!take(&mut pair.other).unwrap(), "there is no message");
+    assert_eq!(pair.other.payload_memory().peers, 3 * PAGE as u64);
+    for mark in 1..4 {
+        lend(&mut pair.one, mark, 3 * PAGE).unwrap();
+        receive(&mut pair.other, mark, 3 * PAGE);
+    }
+    assert_eq!(pair.one.payload_memory().own_added, 1, "and what fits needs no other");
+    lend(&mut pair.one, 9, 3 * PAGE + 1).unwrap();
+    receive(&mut pair.other, 9, 3 * PAGE + 1);
+    assert_eq!(pair.one.payload_memory().own_added, 2);
+}
+
+#[test]
+fn a_first_segment_is_as_large_as_was_asked_for_or_of_huge_pages_and_within_the_cap() {
+    let account = MemoryAccount::default();
+    for (asked, cap, range) in [
+        (1, 16 * MEBIBYTE, PAGE..=PAGE),
+        (PAGE + 1, 16 * MEBIBYTE, 2 * PAGE..=2 * PAGE),
+        (MEBIBYTE, 16 * MEBIBYTE, MEBIBYTE..=2 * MEBIBYTE),
+        (3 * MEBIBYTE, 3 * MEBIBYTE, 3 * MEBIBYTE..=3 * MEBIBYTE),
+        (64 * MEBIBYTE, 3 * PAGE, 3 * PAGE..=3 * PAGE),
+    ] {
+        let mut pair = pair(PAGE as u64, cap);
+        let ready = FirstSegment::create(asked as u64, cap as u64, &account).unwrap();
+        pair.one.add_first_segment(ready).unwrap();
+        let own = pair.one.payload_memory().own;
+        assert!(range.contains(&(own as usize)), "{asked} of {cap}: {own}");
+    }
+}
+
+#[test]
+fn a_first_segment_that_is_none_or_too_large_is_dropped() {
+    let account = MemoryAccount::default();
+    let ready = |pages| FirstSegment::create(pages * PAGE as u64, 1 << 20, &account).unwrap();
+    // The peer's hello may allow less than this side thought.
+    let mut pair = pair(PAGE as u64, 2 * PAGE);
+    pair.one.add_first_segment(ready(3)).unwrap();
+    assert_eq!(pair.one.payload_memory().own_added, 0);
+    lend(&mut pair.one, 1, PAGE).unwrap();
+    receive(&mut pair.other, 1, PAGE);
+    pair.one.add_first_segment(ready(1)).unwrap();
+    assert_eq!(pair.one.payload_memory().own_added, 1, "a message came first");
+}
+
+#[test]
+fn a_first_segment_counts_on_its_account() {
+    let limits = MemoryLimits { total: Some(8 * PAGE as u64), of_user: None };
+    let ledger = MemoryLedger::new(limits);
+    let create = || FirstSegment::create(8 * PAGE as u64, 1 << 20, &ledger.account(None));
+    let ready = create().unwrap();
+    assert_eq!(ledger.held(), 8 * PAGE as u64);
+    assert!(create().unwrap_err().is_shortage());
+    drop(ready);
+    assert_eq!(ledger.held(), 0);
 }

@@ -21,7 +21,9 @@ use crate::connect;
 use crate::error::ServeError;
 use crate::foreign::{ForeignConnection, ForeignProtocol};
 use crate::hand_over::Door;
-use crate::handshake::{Agreed, GreetingReceiver, HandshakeError, Received, refuse, welcome};
+use crate::handshake::{
+    Agreed, GreetingReceiver, HandshakeError, ReadyControl, Received, refuse, welcome,
+};
 use crate::hello::{HelloError, Refusal};
 use crate::listener::Listener;
 use crate::log_limit::LogLimit;
@@ -80,6 +82,7 @@ pub(super) struct Acceptor<D> {
     foreign: Arc<()>,
     sleeper: Sleeper,
     half_open: HalfOpens,
+    ready: ReadyControl,
     monitor: Monitor,
     /// Listeners that may have another client, as far as is known.
     pending: Vec<bool>,
@@ -137,6 +140,7 @@ impl<D: Destination> Acceptor<D> {
             foreign: Arc::new(()),
             sleeper,
             half_open: HalfOpens::new(half_open::most()),
+            ready: ReadyControl::default(),
             monitor,
             pause_until: None,
             log,
@@ -162,8 +166,8 @@ impl<D: Destination> Acceptor<D> {
     }
 
     /// Whether clients are still to say hello.
-    pub(super) fn has_half_open(&mut self) -> bool {
-        self.half_open.oldest().is_some()
+    pub(super) fn has_half_open(&self) -> bool {
+        !self.half_open.is_empty()
     }
 
     /// Ends [`Self::turn`]'s sleep when this is notified.
@@ -192,6 +196,9 @@ impl<D: Destination> Acceptor<D> {
         let woken = self.wait(timeout)?;
         self.give_up_late();
         self.accept_some();
+        if !self.has_half_open() {
+            self.ready.give_up();
+        }
         Ok(woken)
     }
 
@@ -358,7 +365,10 @@ impl<D: Destination> Acceptor<D> {
             watched = watched.and_then(|()| self.sleeper.watch_room(&client, token, true));
         }
         match watched {
-            Ok(()) => self.half_open.insert(client),
+            Ok(()) => {
+                self.ready.make(client.carrier, &self.options.session);
+                self.half_open.insert(client);
+            }
             Err(error) => self.complete(client, Err(error.into())),
         }
     }
@@ -532,8 +542,8 @@ impl<D: Destination> Acceptor<D> {
             Ok(exit) => (exit, received),
             Err(_) => (None, received.and(Err(HandshakeError::OpenFiles))),
         };
-        let account = self.monitor.memory_of(peer.uid);
-        match welcome(wire, carrier, options, account, received) {
+        let memory = (self.monitor.memory_of(peer.uid), &mut self.ready);
+        match welcome(wire, carrier, options, memory, received) {
             Ok(mut agreed) => {
                 self.monitor.enters(agreed.link.meter());
                 let trusted = self.trust(&peer);

@@ -119,6 +119,10 @@ impl HalfOpens {
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.clients.is_empty()
+    }
+
     pub(super) fn is_full(&self) -> bool {
         self.clients.len() >= self.max
     }

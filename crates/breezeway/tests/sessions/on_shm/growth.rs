@@ -2,6 +2,7 @@
 //! page faults, and what is no longer needed is given back whole.
 
 use std::collections::VecDeque;
+use std::os::unix::net::UnixStream;
 
 use breezeway::{CallError, PayloadMemory, Session, SessionOptions};
 
@@ -233,6 +234,59 @@ fn growing_and_shrinking_again_and_again_leaks_neither_descriptors_nor_mappings(
     }
     client.succeeds();
     server.stop();
+}
+
+#[test]
+fn memory_that_is_ready_at_connecting_is_that_of_the_first_messages() {
+    const READY: usize = MEBIBYTE / 4;
+    let server = Server::start(Settings::new().with("prefault", READY));
+    let mut session = server.connect(&SessionOptions::new().prefault(READY as u64));
+    let memory = session.payload_memory();
+    assert_eq!((memory.own, memory.own_added), (READY as u64, 1), "before the first message");
+    let bytes = vec![3; READY];
+    for _ in 0..3 {
+        assert_eq!(session.call(ECHO, &bytes).unwrap().bytes().to_vec(), bytes);
+        let memory = session.payload_memory();
+        assert_eq!((memory.own, memory.own_added), (READY as u64, 1));
+        assert_eq!((memory.peers, memory.peers_added), (READY as u64, 1));
+    }
+    // A side that has nothing ready takes memory as it needs it.
+    let mut plain = server.connect(&SessionOptions::new());
+    assert_eq!(plain.payload_memory().own, 0);
+    assert_eq!(plain.call(ECHO, &bytes[..200]).unwrap().bytes().len(), 200);
+    let memory = plain.payload_memory();
+    assert_eq!((memory.own, memory.peers), (FIRST as u64, READY as u64));
+}
+
+#[test]
+fn clients_that_say_nothing_cost_a_server_one_control_segment_which_the_next_session_takes() {
+    let server = Server::start(Settings::new());
+    let mapped = || observe::segments(server.pid()).count;
+    assert_eq!(mapped(), 0);
+    let silent: Vec<_> = (0..20).map(|_| UnixStream::connect(server.socket()).unwrap()).collect();
+    eventually("one is made", || mapped() == 1);
+    let mut session = server.connect(&SessionOptions::new());
+    assert_eq!(mapped(), 2, "both sides' control segments: it took the one that was there");
+    assert_serves(&mut session);
+    drop((silent, session));
+    eventually("none is left", || mapped() == 0);
+    let silent = UnixStream::connect(server.socket()).unwrap();
+    eventually("one is made", || mapped() == 1);
+    drop(silent);
+    eventually("none is left although nobody took it", || mapped() == 0);
+    server.stop();
+}
+
+#[test]
+fn a_session_for_whose_ready_memory_there_is_no_room_comes_about_all_the_same() {
+    let cap = 64 * 1024;
+    let server = Server::start(Settings::new().with("cap", cap).with("prefault", MEBIBYTE));
+    let mut session = server.connect(&SessionOptions::new().prefault(MEBIBYTE as u64));
+    // This side made it for a larger cap than the server allows.
+    assert_eq!(session.payload_memory().own, 0);
+    assert_eq!(session.call(ECHO, &vec![1; cap]).unwrap().bytes().len(), cap);
+    let memory = session.payload_memory();
+    assert_eq!((memory.own, memory.peers), (cap as u64, cap as u64));
 }
 
 #[test]

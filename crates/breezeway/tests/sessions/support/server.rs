@@ -80,6 +80,9 @@ pub(crate) fn session_options(settings: &Settings) -> SessionOptions {
     if let Some(bytes) = settings.find("first") {
         options = options.first_segment(bytes);
     }
+    if let Some(bytes) = settings.find("prefault") {
+        options = options.prefault(bytes);
+    }
     if let Some(milliseconds) = settings.find("shrink") {
         options = options.shrink_after(Duration::from_millis(milliseconds));
     }
