@@ -336,8 +336,8 @@ func (e *Endpoint) grow(n int) error {
 	return e.addOwn(size)
 }
 
-// Prefault makes payload memory of so many bytes, or as much as the cap, ahead of the first message.
-// What keeps it from that the first message says, if it still does.
+// Prefault makes so much payload memory, or as much as the cap, before a message needs it. What
+// keeps it from that the first message says, if it still does.
 func (e *Endpoint) Prefault(bytes uint64) {
 	if bytes > 0 {
 		_ = e.addOwn(int(min(abi.RoundUp(bytes), uint64(e.lender.cap))))
