@@ -11,8 +11,10 @@ use std::time::Duration;
 use crate::clock;
 use trial::{Evidence, Trial};
 
-/// Large payloads between two samples, each of which takes as long as a line does.
-const SAMPLE_EVERY: u32 = 8;
+/// Large payloads from one sample to the next, each of which takes as long as a line does: as few
+/// after one that changed what is believed, and twice as many after each that did not, up to as
+/// many.
+const SAMPLE_AFTER: std::ops::RangeInclusive<u32> = 8..=128;
 /// Faster than any line comes from another CPU: it was in our own cache.
 const OWN_CACHE: Duration = Duration::from_nanos(40);
 /// Lines that come sooner are from a cache nearby. Measured on Zen 4: 50 to 60 ns where a round
@@ -33,14 +35,16 @@ static FOUND: Evidence = Evidence::new();
 /// What is known of the distance, and a trial of what is right at it.
 #[derive(Debug, Default)]
 pub struct Distance {
-    payloads: u32,
+    /// Payloads until the next sample, and from that to the one after it.
+    left: u32,
+    interval: u32,
     not_near: Balance,
     far: Balance,
     trial: Trial,
 }
 
 /// The last few samples: those that said so, less those that did not.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Balance(i8);
 
 impl Balance {
@@ -72,13 +76,13 @@ impl Distance {
     /// Notes that a large payload of `len` bytes is about to be filled. Now and then this times
     /// `load`, of a word of its progress that the peer writes with each message.
     pub fn sample<T>(&mut self, len: usize, load: impl FnOnce() -> T) {
-        if self.payloads.is_multiple_of(SAMPLE_EVERY) {
+        if self.left == 0 {
             let start = clock::ticks_in_order();
             std::hint::black_box(load());
             let took = clock::nanoseconds(clock::ticks_in_order().wrapping_sub(start));
-            self.learn(Duration::from_nanos(took), &FOUND);
+            self.pace(Duration::from_nanos(took), &FOUND);
         }
-        self.payloads = self.payloads.wrapping_add(1);
+        self.left -= 1;
         if self.is_in_doubt(&FOUND) {
             self.trial.count(len, clock::ticks(), &FOUND);
         }
@@ -94,6 +98,16 @@ impl Distance {
 
     fn is_in_doubt(&self, found: &Evidence) -> bool {
         self.not_near.says_so() && !self.far.says_so() && found.verdict().is_none()
+    }
+
+    /// Learns from a sample, and sets when the next one is due.
+    fn pace(&mut self, took: Duration, found: &Evidence) {
+        let before = (self.not_near, self.far);
+        self.learn(took, found);
+        let (least, most) = SAMPLE_AFTER.into_inner();
+        let is_settled = before == (self.not_near, self.far);
+        self.interval = if is_settled { (2 * self.interval).clamp(least, most) } else { least };
+        self.left = self.interval;
     }
 
     fn learn(&mut self, took: Duration, found: &Evidence) {
@@ -124,6 +138,20 @@ mod tests {
         assert!(after(&[400, 400, 90], &found));
         assert!(!after(&[90, 90, 400], &found));
         assert!(!after(&[400, 400, 90, 90], &found));
+    }
+
+    #[test]
+    fn samples_become_rare_while_they_agree_and_frequent_when_one_does_not() {
+        let (found, mut distance) = (Evidence::new(), Distance::default());
+        let mut pace = |ns| {
+            distance.pace(Duration::from_nanos(ns), &found);
+            distance.left
+        };
+        let of_near: Vec<u32> = (0..10).map(|_| pace(90)).collect();
+        assert_eq!(of_near, [8, 8, 16, 32, 64, 128, 128, 128, 128, 128]);
+        assert_eq!(pace(10), 128, "of no line");
+        let of_far: Vec<u32> = (0..7).map(|_| pace(400)).collect();
+        assert_eq!(of_far, [8, 8, 8, 8, 16, 32, 64]);
     }
 
     #[test]
