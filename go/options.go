@@ -93,8 +93,11 @@ func Cap(bytes uint64) Option { return func(o *options) { o.cap = bytes } }
 func FirstSegment(bytes uint64) Option { return func(o *options) { o.firstSegment = bytes } }
 
 // Prefault is payload memory that this side has ready when a session is set up, instead of when the
-// first message over 104 bytes needs it: up to 1 TiB; the cap counts if it is less. Where memory is
-// short the session comes about all the same. Default 0: none.
+// first message over 104 bytes needs it: up to 1 TiB, at least FirstSegment; the cap counts if it
+// is less. It is made after the hellos, in no time-out. Each client that connects costs a server
+// that much memory, asked or not; MaxMemory counts it. A session without traffic keeps it. Where
+// memory is short the session comes about all the same. On a socket it does nothing. Default 0:
+// none.
 func Prefault(bytes uint64) Option { return func(o *options) { o.prefault = bytes } }
 
 // ShrinkAfter is how long traffic must do without a payload segment before its memory is given

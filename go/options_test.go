@@ -91,6 +91,7 @@ func TestMemoryThatIsReadyIsThatOfTheFirstMessages(t *testing.T) {
 	}
 	for own, conn := range map[uint64]*breezeway.Conn{
 		ready / 4: dial(t, serve(breezeway.Cap(ready/4)), ask), 0: dial(t, serve(ask)),
+		9 << 12: dial(t, serve(ask), breezeway.FirstSegment(9<<12), breezeway.Prefault(1)),
 	} {
 		if counts := conn.Counters(); counts.PayloadSegmentBytes != own {
 			t.Fatalf("%d: %+v", own, counts)

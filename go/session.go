@@ -149,7 +149,9 @@ func newSession(agreed *agreement, conn net.Conn, raw syscall.RawConn, peer Peer
 	if err != nil {
 		return nil, err
 	}
-	end.Prefault(opts.prefault)
+	if opts.prefault > 0 {
+		end.Prefault(max(opts.prefault, opts.firstSegment))
+	}
 	s.pace = newPace(opts.underWay)
 	s.memory = &memoryLink{end: end, trusted: opts.trusted}
 	s.in.entry.Body = &s.in.message.inline

@@ -139,12 +139,14 @@ pub(crate) fn run(mut args: Args) -> Result<(), Failure> {
     }
     args.certificates.install_for_client(args.addr.places())?;
     clock::calibrate();
+    // While there is no session yet, whose end keeps the CPU busy for a while.
+    let empty = load::empty::cost(&args.load());
     let measurement = match &args.addr {
         _ if args.protocol == Protocol::Grpc => measure_grpc(&args)?,
         Target::Breezeway(address) => measure_calls(&args, address)?,
         Target::Shmipc(address) => measure_streams(&args, address)?,
     };
-    print(&args, &measurement)
+    print(&args, empty, &measurement)
 }
 
 impl Args {
@@ -271,14 +273,14 @@ fn check_grpc(args: &Args) -> Result<(), Failure> {
 }
 
 /// Says what was measured.
-fn print(args: &Args, measurement: &Measurement) -> Result<(), Failure> {
+fn print(args: &Args, empty: f64, measurement: &Measurement) -> Result<(), Failure> {
     let setup = Setup {
         addr: &args.addr.to_string(),
         wait: args.session.wait.unwrap_or_default().name(),
         pattern: args.pattern,
         size: args.size(),
         touch: args.touch,
-        empty_ns: Some(load::empty::cost(&args.load())),
+        empty_ns: Some(empty),
         spread: args.spread(),
     };
     let report = Report::new(setup, measurement);

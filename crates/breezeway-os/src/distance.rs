@@ -11,9 +11,9 @@ use std::time::Duration;
 use crate::clock;
 use trial::{Evidence, Trial};
 
-/// Large payloads from one sample to the next, each of which takes as long as a line does: as few
-/// after one that changed what is believed, and twice as many after each that did not, up to as
-/// many.
+/// Large payloads from one sample, which takes as long as a line does, to the next: the least at
+/// first and after a sample that moved a balance, twice as many after each that moved none, up to
+/// the most.
 const SAMPLE_AFTER: std::ops::RangeInclusive<u32> = 8..=128;
 /// Faster than any line comes from another CPU: it was in our own cache.
 const OWN_CACHE: Duration = Duration::from_nanos(40);
@@ -105,13 +105,17 @@ impl Distance {
         let before = (self.not_near, self.far);
         self.learn(took, found);
         let (least, most) = SAMPLE_AFTER.into_inner();
-        let is_settled = before == (self.not_near, self.far);
-        self.interval = if is_settled { (2 * self.interval).clamp(least, most) } else { least };
+        self.interval = match before == (self.not_near, self.far) {
+            // It says nothing.
+            _ if !counts(took) => self.interval.max(least),
+            true => (2 * self.interval).clamp(least, most),
+            false => least,
+        };
         self.left = self.interval;
     }
 
     fn learn(&mut self, took: Duration, found: &Evidence) {
-        if (OWN_CACHE..INTERRUPTED).contains(&took) {
+        if counts(took) {
             self.not_near.add(took >= NEAR);
             self.far.add(took >= FAR);
         }
@@ -119,6 +123,11 @@ impl Distance {
             self.trial = Trial::default();
         }
     }
+}
+
+/// Whether a sample is of a line that came from the peer.
+fn counts(took: Duration) -> bool {
+    (OWN_CACHE..INTERRUPTED).contains(&took)
 }
 
 #[cfg(test)]
@@ -147,9 +156,10 @@ mod tests {
             distance.pace(Duration::from_nanos(ns), &found);
             distance.left
         };
+        assert_eq!([10, 5_000, 10].map(&mut pace), [8; 3], "of no line");
         let of_near: Vec<u32> = (0..10).map(|_| pace(90)).collect();
         assert_eq!(of_near, [8, 8, 16, 32, 64, 128, 128, 128, 128, 128]);
-        assert_eq!(pace(10), 128, "of no line");
+        assert_eq!(pace(10), 128, "of no line either");
         let of_far: Vec<u32> = (0..7).map(|_| pace(400)).collect();
         assert_eq!(of_far, [8, 8, 8, 8, 16, 32, 64]);
     }

@@ -4,7 +4,7 @@
 //! pages stay charged to who made it. Who still has one its owner cannot see, and the end of the
 //! process that got it proves nothing: it may have passed it on. But the kernel says when the last
 //! hold is gone: the file, which has no name, is deleted then, and `inotify(7)` reports that. So a
-//! segment counts from before it is made until that report.
+//! segment counts from before it is made, or is handed out if it was made ahead, until that report.
 
 use std::collections::{HashMap, HashSet};
 use std::io;

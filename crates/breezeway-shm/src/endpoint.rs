@@ -20,6 +20,7 @@ use crate::doorbell::Doorbell;
 use crate::payload::borrower::{Borrowed, Borrower};
 use crate::payload::lender::Lender;
 use crate::payload::returned::Returned;
+use crate::payload::segments::Segments;
 use crate::payload::staging::Staging;
 use crate::ring::words::{ForeignWords, OwnWords};
 use crate::ring::{Duplex, Entry, Kind};
@@ -85,13 +86,16 @@ pub struct Endpoint {
 impl Endpoint {
     /// Puts together what the hello has exchanged.
     pub fn new(socket: OwnedFd, own: ControlSegment, peer: ForeignControl, limits: Limits) -> Self {
+        let bytes = |limit| usize::try_from(limit).unwrap_or(isize::MAX as usize);
+        let segments =
+            Segments::new(bytes(limits.first_segment.min(limits.cap)), bytes(limits.cap));
         let capacities = [own.capacity, peer.capacity];
         let rings = Duplex::new(&own.words, &peer.words, capacities, peer.lend_count);
         let doorbell = Doorbell::new(socket);
         Self {
             id: EndpointId::next(),
             origin: Origin::here(),
-            lender: Lender::new(peer.lend_count, limits.segments()),
+            lender: Lender::new(peer.lend_count, segments),
             borrower: Borrower::new(own.lend_count, limits.cap),
             releaser: Arc::new(Releaser::new(&rings.releases, doorbell.bell())),
             rings,

@@ -237,7 +237,8 @@ fn greet(
         Err(errno) => return Err(errno.into()),
     }
     if let Some(own) = &mut own {
-        own.prefault(options.prefault, terms.payload_cap);
+        // While the server is busy.
+        own.prefault(options, terms.payload_cap);
     }
     let (greeting, fd) = GreetingReceiver::new(carrier).wait(wire, options.handshake_timeout)?;
     match greeting {
@@ -247,7 +248,9 @@ fn greet(
                 return Err(HandshakeError::Service { theirs, ours });
             }
             let agreement = Agreement { role: Role::Client, carrier, options, terms, peer_terms };
-            agreement.settle(wire, own, fd)
+            let mut settled = agreement.settle(wire, own, fd)?;
+            settled.prefault(options);
+            Ok(settled)
         }
         Greeting::Refused { status, reason } => Err(HandshakeError::Refused { status, reason }),
     }
@@ -261,8 +264,8 @@ pub(crate) fn accept(
 ) -> Result<Agreed, HandshakeError> {
     let mut wire = wire.into();
     let received = GreetingReceiver::new(carrier).wait(&mut wire, options.handshake_timeout);
-    let memory = (MemoryAccount::default(), &mut ReadyControl::default());
-    welcome(wire, carrier, options, memory, received)
+    let (account, mut ready) = (MemoryAccount::default(), ReadyControl::default());
+    welcome(wire, carrier, options, account, &mut ready, received)
 }
 
 /// The server's side once the client's hello is there, or has failed: answers, or refuses with the
@@ -271,7 +274,8 @@ pub(crate) fn welcome(
     mut wire: Wire,
     carrier: Carrier,
     options: &SessionOptions,
-    (account, ready): (MemoryAccount, &mut ReadyControl),
+    account: MemoryAccount,
+    ready: &mut ReadyControl,
     received: Result<Received, HandshakeError>,
 ) -> Result<Agreed, HandshakeError> {
     let offer = Offer { carrier, options, account, ready };
@@ -316,9 +320,8 @@ impl Offer<'_> {
         let agreement = Agreement { role: Role::Server, carrier, options, terms, peer_terms };
         let mut settled = agreement.settle(wire, own, fd)?;
         send_greeting(wire, &terms.encode(), settled.descriptor())?;
-        if let Some((own, _)) = &mut settled.memory {
-            own.prefault(options.prefault, settled.limits.cap);
-        }
+        // While the client is busy.
+        settled.prefault(options);
         Ok(settled)
     }
 }
@@ -405,6 +408,13 @@ impl Agreement<'_> {
 }
 
 impl Settled {
+    /// Makes payload memory ready as far as the agreed cap goes.
+    fn prefault(&mut self, options: &SessionOptions) {
+        if let Some((own, _)) = &mut self.memory {
+            own.prefault(options, self.limits.cap);
+        }
+    }
+
     /// What goes out with this side's hello.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.memory.as_ref().map(|(own, _)| own.descriptor())

@@ -339,9 +339,7 @@ func (e *Endpoint) grow(n int) error {
 // Prefault makes so much payload memory, or as much as the cap, before a message needs it. What
 // keeps it from that the first message says, if it still does.
 func (e *Endpoint) Prefault(bytes uint64) {
-	if bytes > 0 {
-		_ = e.addOwn(int(min(abi.RoundUp(bytes), uint64(e.lender.cap))))
-	}
+	_ = e.addOwn(int(min(abi.RoundUp(bytes), uint64(e.lender.cap))))
 }
 
 func (e *Endpoint) retireSpare() (bool, error) {

@@ -22,7 +22,7 @@ use rows::{Budget, ROWS, Row, System};
 use serde_json::Value;
 
 /// Floors below count as near, others as far: a ratio holds within one level only.
-const FAR_FROM_NS: f64 = 350.0;
+const FAR_FROM_NS: f64 = 300.0;
 /// How much the floors before and after a measurement may differ.
 const STEADY: f64 = 0.15;
 

@@ -12,7 +12,7 @@ const LEAST_SHARE: f64 = 0.03;
 /// No cache line takes so long between two CPUs: something else ran on one of them meanwhile.
 const DISTURBED_NS: f64 = 5_000.0;
 /// What a single level is called depends on which side of this it lies.
-const FAR_FROM_NS: f64 = 350.0;
+const FAR_FROM_NS: f64 = 300.0;
 
 /// Readings of the floor that lie together.
 #[derive(Clone, Debug, PartialEq, Serialize)]

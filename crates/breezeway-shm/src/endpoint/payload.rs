@@ -10,7 +10,7 @@ use crate::counters::Counter;
 use crate::doorbell::{MAX_PENDING_SEGMENTS, SocketError};
 use crate::payload::accounts::Account;
 use crate::payload::lender::Loan;
-use crate::payload::segments::{MOST_SEGMENTS, Segments, pages};
+use crate::payload::segments::{MOST_SEGMENTS, PAGE, pages};
 use crate::payload::shortage::Shortage;
 use crate::ring::layout::CONSUMED_AT;
 use crate::ring::{Head, Kind, PublishFailure, Want};
@@ -48,12 +48,6 @@ impl Limits {
     pub const fn new(cap: u64) -> Self {
         Self { cap, first_segment: Self::FIRST_SEGMENT, shrink_after: Self::SHRINK_AFTER }
     }
-
-    /// What a session begins with.
-    pub(super) fn segments(self) -> Segments {
-        let bytes = |limit| usize::try_from(limit).unwrap_or(isize::MAX as usize);
-        Segments::new(bytes(self.first_segment.min(self.cap)), bytes(self.cap))
-    }
 }
 
 /// What a session's payload segments take now.
@@ -85,10 +79,15 @@ impl FirstSegment {
     ///
     /// There is no memory for it, or too little of what the account may have.
     pub fn create(size: u64, cap: u64, account: &MemoryAccount) -> Result<Self, SegmentError> {
-        let segments = Limits { first_segment: size, ..Limits::new(cap) }.segments();
-        let size = segments.first().min(segments.left());
-        let (mapping, fd) = segment::create_near(size, size..=segments.left(), account)?;
+        let most = usize::try_from(cap).unwrap_or(isize::MAX as usize) / PAGE * PAGE;
+        let size = pages(usize::try_from(size).unwrap_or(most).min(most));
+        let (mapping, fd) = segment::create_near(size, size..=most, account)?;
         Ok(Self { mapping, fd })
+    }
+
+    /// Its bytes.
+    pub fn size(&self) -> usize {
+        self.mapping.size()
     }
 }
 

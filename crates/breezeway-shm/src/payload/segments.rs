@@ -42,7 +42,7 @@ const BUSY: u32 = 2;
 /// How often messages of a window would have gone around when a segment is added for that.
 const OFTEN: usize = 16;
 /// Segment sizes are multiples of this.
-const PAGE: usize = 4096;
+pub(crate) const PAGE: usize = 4096;
 
 /// Windows in a row in which nothing was taken from a segment before it goes.
 const QUIET: u32 = 1;

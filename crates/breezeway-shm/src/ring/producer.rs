@@ -126,7 +126,7 @@ impl Producer {
         body: &[u8],
     ) -> Result<(), PublishFailure> {
         if self.batching && self.tail.is_multiple_of(CLAIMED) {
-            self.claim_lines().map_err(PublishFailure::Violation)?;
+            self.claim_lines(body.len()).map_err(PublishFailure::Violation)?;
         }
         if self.known_space() == 0 {
             self.refresh().map_err(PublishFailure::Violation)?;
@@ -156,15 +156,19 @@ impl Producer {
     /// Takes the lines of some free slots back from the peer's cache together. A store waits until
     /// its line is ours, and stores are made in order, so entries written one by one wait for
     /// one line after the other; these stores stand so close to each other that the processor asks
-    /// for all the lines at once.
-    fn claim_lines(&mut self) -> Result<(), Violation> {
+    /// for all the lines at once. What follows in a batch is mostly as long as its first body.
+    fn claim_lines(&mut self, len: usize) -> Result<(), Violation> {
         if self.known_space() < CLAIMED {
             self.refresh()?;
         }
         if self.known_space() >= CLAIMED || removed(FenceSite::ClaimOfFreeSlots) {
             for position in self.tail..self.tail + CLAIMED {
                 let slot = RING_AT + (position & self.mask) as usize * ENTRY_SIZE;
-                self.own.entry(slot)[1].store(0, Ordering::Relaxed);
+                let slot = self.own.entry(slot);
+                slot[1].store(0, Ordering::Relaxed);
+                if len > INLINE_FIRST_LINE {
+                    slot[FIRST_LINE_WORDS].store(0, Ordering::Relaxed);
+                }
             }
         }
         Ok(())

@@ -63,10 +63,13 @@ impl OwnMemory {
         Ok(Some(Self { control, fd, account, first: None }))
     }
 
-    /// Makes so much payload memory ready, while the other side is busy. Where memory is short the
-    /// first message says so, if it still is.
-    pub(super) fn prefault(&mut self, bytes: u64, cap: u64) {
-        if bytes > 0 {
+    /// Makes payload memory ready that these options ask for, unless there is some that the cap
+    /// allows. Where memory is short the first message says so, if it still is.
+    pub(super) fn prefault(&mut self, options: &SessionOptions, cap: u64) {
+        let fits = |first: &FirstSegment| first.size() as u64 <= cap;
+        if let Some(bytes) = options.ready_memory()
+            && !self.first.as_ref().is_some_and(fits)
+        {
             self.first = FirstSegment::create(bytes, cap, &self.account).ok();
         }
     }

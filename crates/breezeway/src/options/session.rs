@@ -44,7 +44,7 @@ pub struct SessionOptions {
     spin_bound: Duration,
     cap: u64,
     first_segment: u64,
-    pub(crate) prefault: u64,
+    prefault: u64,
     shrink_after: Duration,
     pub(crate) under_way: Option<u64>,
     pub(crate) ring_capacity: u32,
@@ -118,12 +118,15 @@ impl SessionOptions {
     }
 
     /// Payload memory that this side has ready, with its pages, when the session is set up, instead
-    /// of when the first message over 104 bytes needs it: up to 1 TiB; the cap counts if it is
-    /// less. 0, the default, is none. For sessions that soon send large messages.
+    /// of when the first message over 104 bytes needs it: up to 1 TiB, at least
+    /// [`Self::first_segment`]; the cap counts if it is less. 0, the default, is none. For sessions
+    /// that soon send large messages.
     ///
     /// A client makes it while it waits for the server's hello, and a server when it has answered,
     /// before it takes the next client: some 0.1 ms for 2 MiB where there are huge pages, 1 ms and
-    /// more where there are none. Where memory is short the session comes about all the same, and
+    /// more where there are none, which counts in no time-out. So each client that connects costs a
+    /// server that much memory, asked or not; `ServerOptions::max_memory` counts it. A session
+    /// without traffic keeps it. Where memory is short the session comes about all the same, and
     /// the first message says what is short. On a socket this does nothing.
     pub fn prefault(mut self, bytes: u64) -> Self {
         self.prefault = bytes;
@@ -359,6 +362,11 @@ impl SessionOptions {
             max_metadata: self.max_metadata,
             go_away: false,
         }
+    }
+
+    /// Payload memory that is ready when a session is set up, if any is to be.
+    pub(crate) fn ready_memory(&self) -> Option<u64> {
+        (self.prefault > 0).then(|| self.prefault.max(self.first_segment))
     }
 
     /// The bounds of the memory of a session with this agreed cap.

@@ -1,4 +1,5 @@
-//! Accepts clients and completes their handshakes, none of which can delay another.
+//! Accepts clients and completes their handshakes, in which nobody is waited for: what a client
+//! does not say delays no other.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -82,7 +83,7 @@ pub(super) struct Acceptor<D> {
     foreign: Arc<()>,
     sleeper: Sleeper,
     half_open: HalfOpens,
-    ready: ReadyControl,
+    ready_control: ReadyControl,
     monitor: Monitor,
     /// Listeners that may have another client, as far as is known.
     pending: Vec<bool>,
@@ -140,7 +141,7 @@ impl<D: Destination> Acceptor<D> {
             foreign: Arc::new(()),
             sleeper,
             half_open: HalfOpens::new(half_open::most()),
-            ready: ReadyControl::default(),
+            ready_control: ReadyControl::default(),
             monitor,
             pause_until: None,
             log,
@@ -197,7 +198,7 @@ impl<D: Destination> Acceptor<D> {
         self.give_up_late();
         self.accept_some();
         if !self.has_half_open() {
-            self.ready.give_up();
+            self.ready_control.give_up();
         }
         Ok(woken)
     }
@@ -366,7 +367,7 @@ impl<D: Destination> Acceptor<D> {
         }
         match watched {
             Ok(()) => {
-                self.ready.make(client.carrier, &self.options.session);
+                self.ready_control.make(client.carrier, &self.options.session);
                 self.half_open.insert(client);
             }
             Err(error) => self.complete(client, Err(error.into())),
@@ -542,8 +543,8 @@ impl<D: Destination> Acceptor<D> {
             Ok(exit) => (exit, received),
             Err(_) => (None, received.and(Err(HandshakeError::OpenFiles))),
         };
-        let memory = (self.monitor.memory_of(peer.uid), &mut self.ready);
-        match welcome(wire, carrier, options, memory, received) {
+        let account = self.monitor.memory_of(peer.uid);
+        match welcome(wire, carrier, options, account, &mut self.ready_control, received) {
             Ok(mut agreed) => {
                 self.monitor.enters(agreed.link.meter());
                 let trusted = self.trust(&peer);

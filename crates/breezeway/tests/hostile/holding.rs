@@ -14,11 +14,16 @@ use super::service::{ECHO, ECHO_STREAM, Service, on_stream};
 use super::stage::options;
 use super::watchdog::{GENEROUS, within};
 
+/// What every server here is set to.
+fn server() -> ServerOptions {
+    ServerOptions::new().session(options())
+}
+
 /// A server with these options, of which `usage` is a client.
 fn with_server(server: ServerOptions, usage: impl FnOnce(&Path, Monitor)) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("holding.sock");
-    let server = Server::bind_with(&Address::shm(&path), server.session(options())).unwrap();
+    let server = Server::bind_with(&Address::shm(&path), server).unwrap();
     let server = server.on_stream(on_stream);
     let (monitor, stopper) = (server.monitor(), server.stopper());
     thread::scope(|scope| {
@@ -45,7 +50,7 @@ fn connect(path: &Path) -> Result<Session, ConnectError> {
 fn what_a_client_keeps_of_ended_sessions_counts_against_its_user_until_it_lets_go() {
     within(GENEROUS, || {
         let one = control::size(Terms::default().ring_capacity) as u64;
-        let server = ServerOptions::new().max_memory_of_user(2 * one + 100);
+        let server = server().max_memory_of_user(2 * one + 100);
         with_server(server, |path, monitor| {
             let Peer { socket, view, .. } = Peer::connect(path, Terms::default());
             drop(socket);
@@ -67,7 +72,7 @@ fn what_a_client_keeps_of_ended_sessions_counts_against_its_user_until_it_lets_g
 #[test]
 fn a_reply_for_which_clients_hold_too_much_fails_by_name_and_the_session_goes_on() {
     within(GENEROUS, || {
-        with_server(ServerOptions::new().max_memory(1 << 20), |path, monitor| {
+        with_server(server().max_memory(1 << 20), |path, monitor| {
             let mut session = connect(path).unwrap();
             let error = session.call(ECHO, &[7; 2 << 20]).map(drop).unwrap_err();
             assert!(matches!(error, CallError::Failed { .. }), "{error:?}");
@@ -89,7 +94,7 @@ fn so_it_does_on_a_session_that_many_share_also_where_there_is_room_for_nothing(
             // A longer reason finds no room either.
             (one + 100, "no room for a segment"),
         ] {
-            with_server(ServerOptions::new().max_memory(limit), |path, _| {
+            with_server(server().max_memory(limit), |path, _| {
                 let channel = Channel::connect_with(&Address::shm(path), &options()).unwrap();
                 // From now on the session is one that may have streams.
                 channel.open(ECHO_STREAM, None).unwrap();
@@ -99,5 +104,28 @@ fn so_it_does_on_a_session_that_many_share_also_where_there_is_room_for_nothing(
                 assert_eq!(channel.call(ECHO, &[7; 100]).unwrap().to_vec(), [7; 100]);
             });
         }
+    });
+}
+
+#[test]
+fn clients_that_connect_and_keep_what_is_ready_for_them_hold_no_more_than_the_limit() {
+    within(GENEROUS, || {
+        const LIMIT: u64 = 1 << 20;
+        let ready = server().session(options().prefault(LIMIT / 4));
+        with_server(ready.max_memory(LIMIT), |path, monitor| {
+            let one = control::size(Terms::default().ring_capacity) as u64;
+            let mut kept = Vec::new();
+            for number in 1..=10 {
+                kept.push(Peer::connect(path, Terms::default()));
+                // It comes when the hello is answered. Three have theirs, and the others a session.
+                let expected = number * one + number.min(3) * (LIMIT / 4);
+                eventually("it is ready", || monitor.stats().memory == expected);
+            }
+            drop(kept);
+            // A child that another test forks meanwhile has it until it executes a program.
+            eventually("the kernel has it back", || monitor.stats().memory == 0);
+            let mut session = connect(path).unwrap();
+            assert_eq!(session.call(ECHO, &[7; 10_000]).unwrap().to_vec(), [7; 10_000]);
+        });
     });
 }

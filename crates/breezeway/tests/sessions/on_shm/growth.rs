@@ -278,15 +278,29 @@ fn clients_that_say_nothing_cost_a_server_one_control_segment_which_the_next_ses
 }
 
 #[test]
-fn a_session_for_whose_ready_memory_there_is_no_room_comes_about_all_the_same() {
+fn ready_memory_is_no_more_than_the_agreed_cap_and_no_less_than_the_first_segment() {
     let cap = 64 * 1024;
-    let server = Server::start(Settings::new().with("cap", cap).with("prefault", MEBIBYTE));
-    let mut session = server.connect(&SessionOptions::new().prefault(MEBIBYTE as u64));
-    // This side made it for a larger cap than the server allows.
-    assert_eq!(session.payload_memory().own, 0);
+    let server = Server::start(Settings::new().with("cap", cap).with("prefault", 4 * MEBIBYTE));
+    // This side had made it for a larger cap than the server allows.
+    let mut session = server.connect(&SessionOptions::new().prefault(4 << 20));
     assert_eq!(session.call(ECHO, &vec![1; cap]).unwrap().bytes().len(), cap);
     let memory = session.payload_memory();
     assert_eq!((memory.own, memory.peers), (cap as u64, cap as u64));
+    assert_eq!((memory.own_added, memory.peers_added), (1, 1));
+    let session = server.connect(&SessionOptions::new().first_segment(9 * 4096).prefault(1));
+    assert_eq!(session.payload_memory().own, 9 * 4096);
+}
+
+#[test]
+fn without_room_for_ready_memory_there_is_a_session_and_the_first_reply_says_what_is_short() {
+    let settings = Settings::new().with("prefault", MEBIBYTE).with("memory", MEBIBYTE / 2);
+    let server = Server::start(settings);
+    let mut session = server.connect(&SessionOptions::new());
+    assert_eq!(session.call(ECHO, &[1; 104]).unwrap().bytes().len(), 104);
+    assert_eq!(session.call(ECHO, &vec![1; MEBIBYTE / 4]).unwrap().bytes().len(), MEBIBYTE / 4);
+    let error = session.call(ECHO, &vec![1; MEBIBYTE]).unwrap_err().to_string();
+    assert!(error.contains("max_memory"), "{error}");
+    assert_eq!(session.call(ECHO, &[1; 104]).unwrap().bytes().len(), 104);
 }
 
 #[test]

@@ -107,6 +107,9 @@ pub(crate) fn server_options(settings: &Settings) -> ServerOptions {
     if let Some(milliseconds) = settings.find("reply") {
         options = options.reply_timeout(Duration::from_millis(milliseconds));
     }
+    if let Some(bytes) = settings.find("memory") {
+        options = options.max_memory(bytes);
+    }
     if let Some(count) = settings.find("sessions") {
         options = options.max_sessions(count);
     }
