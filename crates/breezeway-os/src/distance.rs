@@ -12,8 +12,8 @@ use crate::clock;
 use trial::{Evidence, Trial};
 
 /// Large payloads from one sample, which takes as long as a line does, to the next: the least at
-/// first and after a sample that moved a balance, twice as many after each that moved none, up to
-/// the most.
+/// first and after a sample that moved a balance, twice as many after each of a line that moved
+/// none, up to the most.
 const SAMPLE_AFTER: std::ops::RangeInclusive<u32> = 8..=128;
 /// Faster than any line comes from another CPU: it was in our own cache.
 const OWN_CACHE: Duration = Duration::from_nanos(40);

@@ -70,6 +70,8 @@ impl OwnMemory {
         if let Some(bytes) = options.ready_memory()
             && !self.first.as_ref().is_some_and(fits)
         {
+            // What is too large is gone before there is another.
+            self.first = None;
             self.first = FirstSegment::create(bytes, cap, &self.account).ok();
         }
     }

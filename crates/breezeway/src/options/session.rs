@@ -124,10 +124,11 @@ impl SessionOptions {
     ///
     /// A client makes it while it waits for the server's hello, and a server when it has answered,
     /// before it takes the next client: some 0.1 ms for 2 MiB where there are huge pages, 1 ms and
-    /// more where there are none, which counts in no time-out. So each client that connects costs a
-    /// server that much memory, asked or not; `ServerOptions::max_memory` counts it. A session
-    /// without traffic keeps it. Where memory is short the session comes about all the same, and
-    /// the first message says what is short. On a socket this does nothing.
+    /// more where there are none. That comes on top of the time-out of this session's handshake,
+    /// and is waited for by its first call and by clients behind it. Each client that connects
+    /// costs a server that much memory, asked or not; `ServerOptions::max_memory` counts it. A
+    /// session without traffic keeps it. Where memory is short the session comes about all the
+    /// same, and the first message says what is short. On a socket this does nothing.
     pub fn prefault(mut self, bytes: u64) -> Self {
         self.prefault = bytes;
         self

@@ -292,7 +292,7 @@ fn ready_memory_is_no_more_than_the_agreed_cap_and_no_less_than_the_first_segmen
 }
 
 #[test]
-fn without_room_for_ready_memory_there_is_a_session_and_the_first_reply_says_what_is_short() {
+fn without_room_for_ready_memory_there_is_a_session_and_a_reply_that_finds_none_says_why() {
     let settings = Settings::new().with("prefault", MEBIBYTE).with("memory", MEBIBYTE / 2);
     let server = Server::start(settings);
     let mut session = server.connect(&SessionOptions::new());
