@@ -267,8 +267,8 @@ fn create_for(size: usize, account: &MemoryAccount) -> Result<(Mapping, OwnedFd)
     account.make(size, create)
 }
 
-/// As [`create_for`], but where the kernel gives huge pages the segment has a whole number of them
-/// within `bounds`. That takes a tenth of the time and may take more memory.
+/// As [`create`], on this account, but where the kernel gives huge pages the segment has a whole
+/// number of them within `bounds`. That takes a tenth of the time and may take more memory.
 pub fn create_near(
     size: usize,
     bounds: RangeInclusive<usize>,

@@ -134,8 +134,9 @@ fn round(client: &mut Process, server: &Server) -> Taken {
 }
 
 fn steady_traffic_takes_nothing_more(count: u64) {
-    // A busy machine may take a page away and give it back, so not every round needs to be free of
-    // faults.
+    // A busy machine may take a page away and give it back, and a peer whose CPU has become far, as
+    // a hypervisor does it, brings a segment for messages to go around in: so not every round needs
+    // to be free of faults and of growth.
     const TRIES: usize = 3;
     for depth in [1, DEPTH] {
         let server = Server::start(Settings::new());
@@ -147,16 +148,19 @@ fn steady_traffic_takes_nothing_more(count: u64) {
         let mut client = Process::start("steady", &settings);
         client.expect_within("warm", PLENTY);
         let start = Stopwatch::start();
-        let mut before = round(&mut client, &server);
-        let without_fault = (0..TRIES).any(|_| {
+        let first = round(&mut client, &server);
+        let mut before = first;
+        let is_steady = (0..TRIES).any(|_| {
             let now = round(&mut client, &server);
             println!("{depth} in flight, {count} messages: {before:?}, then {now:?}");
-            assert_eq!(now.added, before.added, "segments were added");
-            assert!(now.bytes[0] <= before.bytes[0] && now.bytes[1] <= before.bytes[1]);
-            std::mem::replace(&mut before, now).page_faults == now.page_faults
+            let most = first.added.map(|added| added + 1);
+            assert!(now.added[0] <= most[0] && now.added[1] <= most[1], "more segments each time");
+            let before = std::mem::replace(&mut before, now);
+            let grew = now.bytes[0] > before.bytes[0] || now.bytes[1] > before.bytes[1];
+            !grew && (now.added, now.page_faults) == (before.added, before.page_faults)
         });
         println!("{depth} in flight: {:?}", start.elapsed());
-        assert!(without_fault, "page faults in every round, at last {before:?}");
+        assert!(is_steady, "page faults or more segments in every round, at last {before:?}");
         client.succeeds();
         server.stop();
     }
