@@ -11,10 +11,8 @@ use std::time::Duration;
 use crate::clock;
 use trial::{Evidence, Trial};
 
-/// Large payloads from one sample, which takes as long as a line does, to the next: the least at
-/// first and after a sample that moved a balance, twice as many after each of a line that moved
-/// none, up to the most.
-const SAMPLE_AFTER: std::ops::RangeInclusive<u32> = 8..=128;
+/// Large payloads between two samples, each of which takes as long as a line does.
+const SAMPLE_EVERY: u32 = 8;
 /// Faster than any line comes from another CPU: it was in our own cache.
 const OWN_CACHE: Duration = Duration::from_nanos(40);
 /// Lines that come sooner are from a cache nearby. Measured on Zen 4: 50 to 60 ns where a round
@@ -35,16 +33,14 @@ static FOUND: Evidence = Evidence::new();
 /// What is known of the distance, and a trial of what is right at it.
 #[derive(Debug, Default)]
 pub struct Distance {
-    /// Payloads until the next sample, and from that to the one after it.
-    left: u32,
-    interval: u32,
+    payloads: u32,
     not_near: Balance,
     far: Balance,
     trial: Trial,
 }
 
 /// The last few samples: those that said so, less those that did not.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Balance(i8);
 
 impl Balance {
@@ -76,13 +72,13 @@ impl Distance {
     /// Notes that a large payload of `len` bytes is about to be filled. Now and then this times
     /// `load`, of a word of its progress that the peer writes with each message.
     pub fn sample<T>(&mut self, len: usize, load: impl FnOnce() -> T) {
-        if self.left == 0 {
+        if self.payloads.is_multiple_of(SAMPLE_EVERY) {
             let start = clock::ticks_in_order();
             std::hint::black_box(load());
             let took = clock::nanoseconds(clock::ticks_in_order().wrapping_sub(start));
-            self.pace(Duration::from_nanos(took), &FOUND);
+            self.learn(Duration::from_nanos(took), &FOUND);
         }
-        self.left -= 1;
+        self.payloads = self.payloads.wrapping_add(1);
         if self.is_in_doubt(&FOUND) {
             self.trial.count(len, clock::ticks(), &FOUND);
         }
@@ -100,22 +96,8 @@ impl Distance {
         self.not_near.says_so() && !self.far.says_so() && found.verdict().is_none()
     }
 
-    /// Learns from a sample, and sets when the next one is due.
-    fn pace(&mut self, took: Duration, found: &Evidence) {
-        let before = (self.not_near, self.far);
-        self.learn(took, found);
-        let (least, most) = SAMPLE_AFTER.into_inner();
-        self.interval = match before == (self.not_near, self.far) {
-            // It says nothing.
-            _ if !counts(took) => self.interval.max(least),
-            true => (2 * self.interval).clamp(least, most),
-            false => least,
-        };
-        self.left = self.interval;
-    }
-
     fn learn(&mut self, took: Duration, found: &Evidence) {
-        if counts(took) {
+        if (OWN_CACHE..INTERRUPTED).contains(&took) {
             self.not_near.add(took >= NEAR);
             self.far.add(took >= FAR);
         }
@@ -123,11 +105,6 @@ impl Distance {
             self.trial = Trial::default();
         }
     }
-}
-
-/// Whether a sample is of a line that came from the peer.
-fn counts(took: Duration) -> bool {
-    (OWN_CACHE..INTERRUPTED).contains(&took)
 }
 
 #[cfg(test)]
@@ -147,21 +124,6 @@ mod tests {
         assert!(after(&[400, 400, 90], &found));
         assert!(!after(&[90, 90, 400], &found));
         assert!(!after(&[400, 400, 90, 90], &found));
-    }
-
-    #[test]
-    fn samples_become_rare_while_they_agree_and_frequent_when_one_does_not() {
-        let (found, mut distance) = (Evidence::new(), Distance::default());
-        let mut pace = |ns| {
-            distance.pace(Duration::from_nanos(ns), &found);
-            distance.left
-        };
-        assert_eq!([10, 5_000, 10].map(&mut pace), [8; 3], "of no line");
-        let of_near: Vec<u32> = (0..10).map(|_| pace(90)).collect();
-        assert_eq!(of_near, [8, 8, 16, 32, 64, 128, 128, 128, 128, 128]);
-        assert_eq!(pace(10), 128, "of no line either");
-        let of_far: Vec<u32> = (0..7).map(|_| pace(400)).collect();
-        assert_eq!(of_far, [8, 8, 8, 8, 16, 32, 64]);
     }
 
     #[test]

@@ -134,9 +134,9 @@ fn round(client: &mut Process, server: &Server) -> Taken {
 }
 
 fn steady_traffic_takes_nothing_more(count: u64) {
-    // A busy machine may take a page away and give it back, and a peer whose CPU has become far, as
-    // a hypervisor does it, brings a segment for messages to go around in: so not every round needs
-    // to be free of faults and of growth.
+    // A busy machine may take a page away and give it back, and a peer that a hypervisor has moved
+    // far away brings a segment for messages to go around in: so not every round needs to be free
+    // of faults and of growth.
     const TRIES: usize = 3;
     for depth in [1, DEPTH] {
         let server = Server::start(Settings::new());
