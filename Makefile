@@ -135,8 +135,9 @@ go:
 			go test ./...; \
 		go test -race -short ./...; \
 		cd grpc; go vet ./...; go test -race ./...; \
-		cd ../kitex; go generate ./...; go vet ./...; go test -race ./...; \
+		cd ../kitex; go generate ./...; git diff --exit-code kitex_gen; go vet ./...; go test -race ./...; \
 		cd ../examples/thrift; go vet ./...; go test -race ./...; \
+		cd ../../..; .ci/go-modules; \
 	else echo "SKIPPED: the Go module needs go"; fi
 
 # The emulator has neither SO_PEEK_OFF nor MSG_CTRUNC, and ignores most of madvise, which some tests
@@ -162,7 +163,7 @@ STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 ## go vet and staticcheck over the Go modules, and all their tests under the race detector (minutes).
 go-race:
 	@if command -v go >/dev/null; then \
-		set -e; $(TEST) --quiet --no-run --test command --test cases; (cd go/kitex; go generate ./...); \
+		set -e; $(TEST) --quiet --no-run --test command --test cases; \
 		export BREEZEWAY_BIN=$(CURDIR)/target/debug/breezeway BREEZEWAY_INTEROP=$(CURDIR)/target/debug/interop; \
 		for module in $(GO_MODULES); do \
 			echo "go/$$module"; (cd go/$$module; go vet ./...; $(STATICCHECK) ./...; go test -race ./...); \
