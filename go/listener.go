@@ -1,10 +1,10 @@
 package breezeway
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -38,9 +38,6 @@ func bind(address Address, mode uint32) (*bound, error) {
 		}
 		return &bound{address: address, socket: socket}, nil
 	}
-	if err := removeStale(address.Path); err != nil {
-		return nil, err
-	}
 	socket, err := listenUnix(address.Path, mode)
 	if err != nil {
 		return nil, err
@@ -63,9 +60,13 @@ func placeOf(wanted string, found net.Addr) (string, error) {
 	return net.JoinHostPort(host, port), err
 }
 
+// errServed is that of a path at which another server listens.
+var errServed = errors.New("it is served by another process; stop it or choose another path")
+
+// removeStale removes the socket file of a server that has ended.
 func removeStale(path string) error {
 	info, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) || isAbstract(path) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
@@ -77,18 +78,50 @@ func removeStale(path string) error {
 	conn, err := net.DialTimeout("unix", path, time.Second)
 	if err == nil {
 		_ = conn.Close()
-		return fmt.Errorf("%s is served by another process; stop it or choose another path", path)
+		return errServed
 	}
-	if !errors.Is(err, unix.ECONNREFUSED) {
-		return fmt.Errorf("%s is there and cannot be connected to: %w", path, err)
+	switch {
+	case errors.Is(err, unix.ECONNREFUSED):
+		err = os.Remove(path)
+	case errors.Is(err, unix.EAGAIN): // Its backlog is full.
+		return errServed
+	default:
+		err = fmt.Errorf("%s is there and cannot be connected to: %w", path, err)
 	}
-	return os.Remove(path)
+	if errors.Is(err, fs.ErrNotExist) { // Its server has removed it meanwhile.
+		return nil
+	}
+	return err
+}
+
+const (
+	// turnTries and turnPause bound the wait for the lock of a socket file's folder.
+	turnTries = 100
+	turnPause = 2 * time.Millisecond
+)
+
+// takeTurn locks the folder of a socket file, as servers in Rust do, until the returned function is
+// called. It goes on without the lock where that cannot be had: a process that may read the folder
+// can hold it for ever.
+func takeTurn(path string) (end func()) {
+	folder, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return func() {}
+	}
+	for range turnTries {
+		err = unix.Flock(int(folder.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+			break
+		}
+		time.Sleep(turnPause)
+	}
+	return func() { _ = folder.Close() }
 }
 
 func isAbstract(path string) bool { return strings.HasPrefix(path, "@") }
 
-// listenUnix binds under another name, and renames the socket once its mode is set: nobody whom the
-// mode keeps out can connect in between.
+// listenUnix listens at a path. The file inherits the socket's mode, less the umask, so that at no
+// moment more users can connect than the mode allows.
 func listenUnix(path string, mode uint32) (net.Listener, error) {
 	if isAbstract(path) {
 		return net.Listen("unix", path)
@@ -97,20 +130,26 @@ func listenUnix(path string, mode uint32) (net.Listener, error) {
 		return nil, fmt.Errorf("the path has %d bytes, and a socket's has %d at most", len(path),
 			longestPath)
 	}
-	// Of processes in containers that share a folder, several may have one number.
-	staging := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%x.new", rand.Uint64()))
-	socket, err := listenAt(staging)
+	defer takeTurn(path)()
+	if err := removeStale(path); err != nil {
+		return nil, err
+	}
+	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
+		var failed error
+		err := raw.Control(func(fd uintptr) { failed = unix.Fchmod(int(fd), mode) })
+		return errors.Join(err, failed)
+	}}
+	socket, err := config.Listen(context.Background(), "unix", path)
+	if errors.Is(err, unix.EADDRINUSE) {
+		return nil, errServed
+	}
 	if err != nil {
 		return nil, err
 	}
-	socket.SetUnlinkOnClose(false)
-	err = os.Chmod(staging, fs.FileMode(mode))
-	if err == nil {
-		err = os.Rename(staging, path)
-	}
-	if err != nil {
+	socket.(*net.UnixListener).SetUnlinkOnClose(false)
+	if err := os.Chmod(path, fs.FileMode(mode)); err != nil {
 		_ = socket.Close()
-		_ = os.Remove(staging)
+		_ = os.Remove(path)
 		return nil, err
 	}
 	return socket, nil
@@ -119,24 +158,13 @@ func listenUnix(path string, mode uint32) (net.Listener, error) {
 // longestPath is the longest path of a socket.
 const longestPath = len(unix.RawSockaddrUnix{}.Path) - 1
 
-// listenAt listens at a path, by way of its folder if it is too long.
-func listenAt(path string) (*net.UnixListener, error) {
-	if len(path) <= longestPath {
-		return net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	}
-	folder, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return nil, err
-	}
-	defer folder.Close()
-	path = fmt.Sprintf("/proc/self/fd/%d/%s", folder.Fd(), filepath.Base(path))
-	return net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-}
-
-// close ends listening, and removes the socket file if it is still the server's own. It waits for
+// close ends listening, and removes the socket file if it is still the server's own: before the
+// socket is closed, as another server may take a file over on which nobody listens. It waits for
 // nothing; once the socket is closed, it is done.
 func (b *bound) close(closing *sync.WaitGroup) {
-	own := b.ownsFile()
+	if b.ownsFile() {
+		_ = os.Remove(b.address.Path)
+	}
 	last, err := b.lastCopy()
 	_ = b.socket.Close()
 	if err == nil && last >= 0 {
@@ -148,9 +176,6 @@ func (b *bound) close(closing *sync.WaitGroup) {
 			defer closing.Done()
 			unix.Close(last)
 		}()
-	}
-	if own {
-		_ = os.Remove(b.address.Path)
 	}
 }
 

@@ -1,0 +1,136 @@
+package breezeway
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// leaveSocketFile leaves the socket file of a server that has died.
+func leaveSocketFile(t *testing.T, path string) {
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.SetUnlinkOnClose(false)
+	_ = listener.Close()
+}
+
+func TestServersStartedAtOnceExactlyOneListens(t *testing.T) {
+	const servers, turns = 8, 40
+	for turn := range turns {
+		path := filepath.Join(t.TempDir(), "s")
+		if turn%2 == 1 {
+			leaveSocketFile(t, path)
+		}
+		var listening [servers]*Server
+		var all sync.WaitGroup
+		start := make(chan struct{})
+		for i := range servers {
+			all.Add(1)
+			go func() {
+				defer all.Done()
+				<-start
+				if server, err := Listen("unix:"+path, (*Call).Echo); err == nil {
+					listening[i] = server
+				}
+			}()
+		}
+		close(start)
+		all.Wait()
+		count := 0
+		for _, server := range listening {
+			if server == nil {
+				continue
+			}
+			count++
+			if _, err := os.Lstat(path); err != nil {
+				t.Errorf("turn %d: the socket file of a server that listens: %v", turn, err)
+			}
+			_ = server.Close()
+		}
+		if count != 1 {
+			t.Errorf("turn %d: %d servers listen", turn, count)
+		}
+	}
+}
+
+func TestServerStartedWhileAnotherEndsKeepsItsFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	server, err := Listen("unix:"+path, (*Call).Echo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for turn := range 200 {
+		ended := make(chan struct{})
+		ending := server
+		go func() {
+			defer close(ended)
+			_ = ending.Close()
+		}()
+		for until := time.Now().Add(20 * time.Second); ; {
+			if server, err = Listen("unix:"+path, (*Call).Echo); err == nil {
+				break
+			}
+			if time.Now().After(until) {
+				t.Fatal(err)
+			}
+		}
+		<-ended
+		conn, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatalf("turn %d: %v", turn, err)
+		}
+		_ = conn.Close()
+	}
+	_ = server.Close()
+}
+
+func TestListenFolderLockHeldGoesOnWithoutIt(t *testing.T) {
+	folder := t.TempDir()
+	held, err := os.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	if err := unix.Flock(int(held.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(folder, "s")
+	began := time.Now()
+	server, err := Listen("unix:"+path, (*Call).Echo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	if waited := time.Since(began); waited < turnTries*turnPause {
+		t.Errorf("it waited %v for its turn", waited)
+	}
+	if _, err := Listen("unix:"+path, (*Call).Echo); !errors.Is(err, errServed) {
+		t.Errorf("a second server got %v", err)
+	}
+}
+
+func TestSocketFileHasItsModeWhateverTheUmask(t *testing.T) {
+	for _, mode := range []uint32{0o600, 0o666, 0o400} {
+		path := filepath.Join(t.TempDir(), fmt.Sprintf("%o", mode))
+		server, err := Listen("unix:"+path, (*Call).Echo, SocketMode(mode))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Lstat(path); err != nil || uint32(info.Mode().Perm()) != mode {
+			t.Errorf("mode %v, %v where %o was asked for", info.Mode(), err, mode)
+		}
+		_ = server.Close()
+		if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the file of a closed server: %v", err)
+		}
+	}
+}
