@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/breezeway-ipc/breezeway/go/internal/abi"
 )
@@ -49,8 +52,7 @@ func dial(ctx context.Context, address Address, opts *options) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	dialer := net.Dialer{Timeout: opts.handshakeTimeout, KeepAlive: -1}
-	conn, err := dialer.DialContext(ctx, address.network(), address.Path)
+	conn, err := connectTo(ctx, address, opts.handshakeTimeout)
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +69,32 @@ func dial(ctx context.Context, address Address, opts *options) (*Conn, error) {
 		return nil, err
 	}
 	return &Conn{session, address}, nil
+}
+
+// backlogPause is the pause between two tries while a server's backlog is full, whose end is not
+// reported.
+const backlogPause = 2 * time.Millisecond
+
+// connectTo connects to an address until the timeout or the end of the context, also while the
+// server's backlog is full.
+func connectTo(ctx context.Context, address Address, timeout time.Duration) (net.Conn, error) {
+	until := time.Now().Add(timeout)
+	dialer := net.Dialer{Timeout: timeout, KeepAlive: -1}
+	for {
+		conn, err := dialer.DialContext(ctx, address.network(), address.Path)
+		if !errors.Is(err, unix.EAGAIN) { // Over TCP, a backlog that is full is no error.
+			return conn, err
+		}
+		if !time.Now().Before(until) {
+			return nil, fmt.Errorf("the server's backlog has been full for %v: %w", timeout,
+				os.ErrDeadlineExceeded)
+		}
+		select {
+		case <-time.After(backlogPause):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }
 
 func clientSession(conn net.Conn, address Address, opts *options, config *tls.Config) (*session,

@@ -1,6 +1,7 @@
 package breezeway
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -138,7 +139,7 @@ func (s *Server) takeOver(list []Address) (err error) {
 
 // ask asks the server at the path for its sockets, if there is one. It serves on until commit.
 func (s *succession) ask() (offers []*offer, err error) {
-	conn, err := net.DialTimeout("unix", s.path, patience)
+	conn, err := connectTo(context.Background(), Address{Unix, s.path}, patience)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ECONNREFUSED) {
 		return nil, nil
 	}

@@ -116,8 +116,8 @@ func UnderWay(bytes uint64) Option { return func(o *options) { o.underWay = byte
 // to 1024. Default 256.
 func RingCapacity(entries uint32) Option { return func(o *options) { o.ringCapacity = entries } }
 
-// HandshakeTimeout is how long connecting, and the other side's hello, may each take, up to 1 h.
-// Default 1 s.
+// HandshakeTimeout is how long connecting, also to a server whose backlog is full, and the other
+// side's hello, may each take, up to 1 h. Default 1 s.
 func HandshakeTimeout(timeout time.Duration) Option {
 	return func(o *options) { o.handshakeTimeout = timeout }
 }
