@@ -53,6 +53,10 @@ func dial(ctx context.Context, address Address, opts *options) (*Conn, error) {
 		return nil, err
 	}
 	conn, err := connectTo(ctx, address, opts.handshakeTimeout)
+	if errors.Is(err, unix.ECONNREFUSED) && !address.isRemote() {
+		return nil, fmt.Errorf("%w: the socket file is a left-over of a server that ended; start "+
+			"the server again, or, if the file alone is mounted here, mount its folder", err)
+	}
 	if err != nil {
 		return nil, err
 	}

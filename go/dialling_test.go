@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -35,6 +36,21 @@ func TestDialSaysThatItsContextIsDone(t *testing.T) {
 	_, err = Dial(ctx, address, HandshakeTimeout(time.Hour))
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled, Dial gave %v", err)
+	}
+}
+
+// A bind mount of the socket file keeps the file of the server that ended.
+func TestAnUnservedFileNamesTheMountOfItsFolder(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.SetUnlinkOnClose(false)
+	_ = listener.Close()
+	_, err = Dial(context.Background(), "shm:"+path)
+	if err == nil || !strings.Contains(err.Error(), "mount its folder") {
+		t.Error(err)
 	}
 }
 

@@ -83,16 +83,23 @@ type offer struct {
 	socket  net.Listener
 }
 
+// adminPath returns the path of the admin socket.
 func (o *options) adminPath(list []Address) (string, error) {
-	if o.adminSocket != "" {
-		return o.adminSocket, nil
-	}
+	path := o.adminSocket
 	for _, address := range list {
-		if !address.isRemote() {
-			return address.Path + ".admin", nil
+		if path == "" && !address.isRemote() {
+			path = address.Path + ".admin"
 		}
 	}
-	return "", errNoAdmin
+	if path == "" {
+		return "", errNoAdmin
+	}
+	if len(path) > longestPath {
+		return "", fmt.Errorf("breezeway: the path of the admin socket, %s, is %d bytes long and "+
+			"%d fit into a socket address; set the option AdminSocket to a shorter one",
+			path, len(path), longestPath)
+	}
+	return path, nil
 }
 
 // takeOver listens at addresses: at sockets of a predecessor, or of a service manager, or else

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -106,4 +107,15 @@ func TestAnUrgentByteAtTheAdminSocketIsReadLikeAnyOther(t *testing.T) {
 		t.Fatalf("a socket of kind %d, %v", kind, err)
 	}
 	_ = socket.Close()
+}
+
+func TestAnAdminPathPastTheLimitNamesTheOption(t *testing.T) {
+	folder := t.TempDir()
+	for _, length := range []int{102, 107} {
+		address := "unix:" + folder + "/" + strings.Repeat("x", length-len(folder)-1)
+		_, err := Listen(address, nil, TakeOver(true))
+		if err == nil || !strings.Contains(err.Error(), "option AdminSocket") {
+			t.Errorf("%d bytes: %v", length, err)
+		}
+	}
 }

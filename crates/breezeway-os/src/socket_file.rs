@@ -45,6 +45,13 @@ const TURN_PAUSE: Duration = Duration::from_millis(2);
 const NOBODY: u32 = 0;
 const NO_FILE: (u64, u64) = (0, 0);
 
+/// The error for a file that can be neither removed nor replaced.
+const MOUNTED: &str = "the socket file alone is mounted there, so that no server can replace it; \
+    mount its folder instead";
+
+/// The longest path of a unix socket, without its terminating zero (`sun_path`, unix(7)).
+pub const LONGEST_PATH: usize = 107;
+
 /// Why nobody can listen at a path, which the caller names.
 #[derive(Debug, Error)]
 pub enum ListenError {
@@ -75,7 +82,11 @@ pub enum ListenError {
 
 impl From<Errno> for ListenError {
     fn from(errno: Errno) -> Self {
-        Self::Io(errno.into())
+        Self::Io(match errno {
+            // unlink(2) and rename(2), of a mount point.
+            Errno::BUSY => io::Error::new(io::ErrorKind::ResourceBusy, MOUNTED),
+            _ => errno.into(),
+        })
     }
 }
 
@@ -207,9 +218,13 @@ fn identity(stat: &Stat) -> (u64, u64) {
     (stat.st_dev, stat.st_ino)
 }
 
-/// In the same folder, so that renaming is possible, and short, since socket paths are.
+/// Returns a name in the same folder, so that renaming is possible. It is shortened where the
+/// folder's path leaves less room in a socket address.
 fn name_beside(path: &Path) -> PathBuf {
-    path.with_file_name(format!(".{:x}", std::process::id() ^ clock::ticks() as u32))
+    let mut name = format!(".{:x}", std::process::id() ^ clock::ticks() as u32);
+    let folder = path.with_file_name("").as_os_str().len();
+    name.truncate(LONGEST_PATH.saturating_sub(folder).max(2));
+    path.with_file_name(name)
 }
 
 /// The folder's lock, for as long as the file is open; `None` where it cannot be had, see the top
@@ -432,6 +447,22 @@ mod tests {
         assert!(probe(&folder.path()).is_ok());
         drop(second);
         assert_eq!(folder.files(), 0);
+    }
+
+    #[test]
+    fn the_longest_path_is_taken_over() {
+        let folder = Folder::new();
+        let room = LONGEST_PATH - folder.0.path().join("").as_os_str().len();
+        for name in [1, 2, 3, 9, 60] {
+            let nested = folder.0.path().join("f".repeat(room - name - 1));
+            std::fs::create_dir(&nested).unwrap();
+            let path = nested.join("s".repeat(name));
+            assert_eq!(path.as_os_str().len(), LONGEST_PATH);
+            let _first = listen_at(&path).unwrap();
+            if name > 1 {
+                take_over(&path).unwrap();
+            }
+        }
     }
 
     #[test]

@@ -5,13 +5,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use breezeway_os::socket_file::LONGEST_PATH;
 use thiserror::Error;
 
 use crate::carrier::Carrier;
 use crate::printable::printable;
 
-/// The longest path of a unix socket, without its terminating zero (`sun_path`, unix(7)).
-const LONGEST_PATH: usize = 107;
 /// How to write an address, for errors.
 const FORMS: &str = "shm:/path/to.sock, unix:/path/to.sock, tcp:host:port or tls:host:port";
 
@@ -33,8 +32,9 @@ pub struct Address(Vec<Place>);
 #[non_exhaustive]
 pub enum Place {
     /// Shared memory, negotiated on the unix socket at this path. Its file permissions, and the
-    /// server's policy, decide who may connect; a bind-mounted socket is all that two containers
-    /// need.
+    /// server's policy, decide which clients may connect. Two containers need only the socket's
+    /// folder in common: a mount of the socket file alone is dead after the server's restart, which
+    /// makes a new file.
     Shm(PathBuf),
     /// A unix stream socket at this path, which carries the messages themselves.
     Unix(PathBuf),

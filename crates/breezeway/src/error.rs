@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use breezeway_os::segment::SegmentError;
 use breezeway_os::shortage::advice;
+use breezeway_os::socket_file::LONGEST_PATH;
 use breezeway_shm::{SendError, Shortage, SocketError};
 use thiserror::Error;
 
@@ -60,9 +61,11 @@ pub enum ConnectError {
     /// There is no such socket.
     #[error("no server at {0}: the socket file does not exist; start the server first")]
     NoSocket(PathBuf),
-    /// The socket file is there, but nobody listens on it.
+    /// The socket file is there, but nobody listens on it: its server has ended, or has been
+    /// restarted behind a mount of this file alone, which keeps the old file.
     #[error(
-        "no server at {0}: the socket file is a left-over of one that ended; start the server again"
+        "no server at {0}: the socket file is a left-over of one that ended; start the server \
+         again, or, if the file alone is mounted here, mount its folder"
     )]
     NobodyListens(PathBuf),
     /// What is there is no socket.
@@ -543,10 +546,20 @@ pub enum ServeError {
     },
     /// A server that can be taken over from needs an admin socket, and there is no place for one.
     #[error(
-        "no place for the admin socket of a server without a socket file; set admin_socket to a \
-         path of its own"
+        "no place for the admin socket of a server without a socket file; set admin_socket \
+         (--admin) to a path of its own"
     )]
     NoAdminSocket,
+    /// The path of the admin socket does not fit into a socket address.
+    #[error(
+        "the path of the admin socket, {path}, is {} bytes long and {LONGEST_PATH} fit into a \
+         socket address; set admin_socket (--admin) to a shorter one",
+        path.as_os_str().len()
+    )]
+    AdminPathTooLong {
+        /// The admin socket.
+        path: PathBuf,
+    },
     /// The socket cannot be made there.
     #[error("cannot listen on {place}: {source}{}", advice(source))]
     Listen {

@@ -6,7 +6,7 @@ use std::net::ToSocketAddrs;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-use breezeway_os::socket_file::SocketFile;
+use breezeway_os::socket_file::{LONGEST_PATH, SocketFile};
 use breezeway_os::{
     MemoryLedger, MemoryLimits, Notifier, inherited_listeners, make_room_for_descriptors, segment,
 };
@@ -127,15 +127,21 @@ impl Succession {
     }
 }
 
-/// Where a server's admin socket is.
+/// Returns the path of a server's admin socket.
 fn admin_path(address: &Address, options: &ServerOptions) -> Result<PathBuf, ServeError> {
-    if let Some(path) = &options.admin_socket {
-        return Ok(path.clone());
+    let path = match (&options.admin_socket, address.places().iter().find_map(Place::path)) {
+        (Some(path), _) => path.clone(),
+        (None, Some(socket)) => {
+            let mut path = OsString::from(socket);
+            path.push(".admin");
+            path.into()
+        }
+        (None, None) => return Err(ServeError::NoAdminSocket),
+    };
+    if path.as_os_str().len() > LONGEST_PATH {
+        return Err(ServeError::AdminPathTooLong { path });
     }
-    let beside = address.places().iter().find_map(Place::path).ok_or(ServeError::NoAdminSocket)?;
-    let mut path = OsString::from(beside);
-    path.push(".admin");
-    Ok(path.into())
+    Ok(path)
 }
 
 /// Whether a socket listens at a place.

@@ -64,6 +64,15 @@ fn a_killed_server_leaves_a_socket_file_that_is_told_from_an_absent_server() {
     assert!(error.to_string().contains("left-over"), "{error}");
 }
 
+/// A bind mount of the socket file keeps the file of the server that ended.
+#[test]
+fn an_unserved_file_names_the_mount_of_its_folder() {
+    let folder = Folder::new();
+    leave_over(&folder);
+    let error = connect_error(&folder.address());
+    assert!(error.to_string().contains("mount its folder"), "{error}");
+}
+
 #[test]
 fn a_server_that_stands_still_is_given_up_within_the_handshake_timeout() {
     let server = Server::waiting(WaitPolicy::Adaptive);

@@ -293,6 +293,25 @@ fn an_address_without_a_file_needs_a_place_for_the_admin_socket() {
 }
 
 #[test]
+fn an_admin_path_past_the_limit_names_the_option() {
+    let folder = Folder::new();
+    let named = |len: usize| {
+        let name = "x".repeat(len - folder.path().join("").as_os_str().len());
+        Address::unix(folder.path().join(name))
+    };
+    let options = || ServerOptions::new().take_over(true);
+    // The name of the admin socket has six bytes more.
+    drop(breezeway::Server::bind_with(&named(101), options()).unwrap());
+    for len in [102, 107] {
+        let error = breezeway::Server::bind_with(&named(len), options()).err().unwrap();
+        assert!(matches!(error, ServeError::AdminPathTooLong { .. }), "{error}");
+        assert!(error.to_string().contains("(--admin)"), "{error}");
+        let elsewhere = options().admin_socket(folder.path().join("admin"));
+        drop(breezeway::Server::bind_with(&named(len), elsewhere).unwrap());
+    }
+}
+
+#[test]
 fn a_client_waits_for_a_server_that_comes_back_and_no_longer_than_it_may() {
     let folder = Folder::new();
     let waiting = options().wait_for_server(PATIENCE);
