@@ -8,6 +8,7 @@ use std::task::Waker;
 use crate::lock::lock;
 use crate::message::Piece;
 use crate::pace::LastMessage;
+use crate::wire::SOCKET_PART;
 
 /// A stream's part in its session, shared between its handle and whoever receives for all.
 pub(crate) struct StreamState {
@@ -84,7 +85,9 @@ impl StreamState {
     pub(crate) fn deliver_copy(&self, more: &[u8]) {
         let mut unread = lock(&self.unread);
         match unread.pieces.back_mut() {
-            Some(Piece::Heap { bytes, .. }) => bytes.extend_from_slice(more),
+            Some(Piece::Heap { bytes, .. }) if bytes.len() + more.len() <= SOCKET_PART => {
+                bytes.extend_from_slice(more);
+            }
             _ => unread.pieces.push_back(Piece::Heap { bytes: more.to_vec(), read: 0 }),
         }
         let waiting = unread.waiting.take();

@@ -37,6 +37,41 @@ pub(crate) fn run(test: &str, body: impl FnOnce()) -> Option<Outcome> {
     Some(Outcome { status, folder })
 }
 
+/// A child that runs until this is dropped.
+pub(crate) struct Running {
+    child: Child,
+    folder: tempfile::TempDir,
+}
+
+/// Starts a child as [`run`] does, which goes on beside this process.
+pub(crate) fn start(test: &str, body: impl FnOnce()) -> Option<Running> {
+    if std::env::var_os(CHILD).is_some() {
+        body();
+        return None;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let said = File::create(folder.path().join("said")).unwrap();
+    let child = command(test, folder.path(), said).spawn().unwrap();
+    Some(Running { child, folder })
+}
+
+impl Running {
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 impl Outcome {
     /// Fails unless the child made a file of this name in its folder.
     #[track_caller]

@@ -8,6 +8,7 @@ mod handshakes;
 mod lifetimes;
 mod memory;
 mod random;
+mod returned_memory;
 mod servers;
 mod shared_files;
 mod signals;
