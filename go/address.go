@@ -33,7 +33,9 @@ type Address struct {
 }
 
 // isRemote says whether it is a host's port.
-func (a Address) isRemote() bool { return a.Carrier == TCP || a.Carrier == TLS }
+func (a Address) isRemote() bool { return a.Carrier.isRemote() }
+
+func (c Carrier) isRemote() bool { return c == TCP || c == TLS }
 
 // Network is the name of the package net for the connection.
 func (a Address) network() string {

@@ -43,7 +43,8 @@ func TestDialFullBacklogFailsAtTheConnectTimeout(t *testing.T) {
 		const timeout = 300 * time.Millisecond
 		began := time.Now()
 		_, err := Dial(context.Background(), address, HandshakeTimeout(timeout))
-		if waited := time.Since(began); !errors.Is(err, os.ErrDeadlineExceeded) || waited < timeout {
+		waited := time.Since(began)
+		if !errors.Is(err, os.ErrDeadlineExceeded) || waited < timeout {
 			t.Errorf("%s: %v after %v", scheme, err, waited)
 		}
 	}

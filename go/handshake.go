@@ -38,7 +38,6 @@ type greeting struct {
 	carrier Carrier
 	peer    Peer
 	within  *secured
-	account segment.Account
 	// refused are descriptors that came and are not taken. Closing them may take as long as the
 	// other side likes.
 	refused []int
@@ -96,7 +95,7 @@ func connect(g *greeting, opts *options) (*agreement, error) {
 	fd := -1
 	if own.Memory {
 		var err error
-		if agreed.ownControl, fd, err = controlSegment(own, g.account); err != nil {
+		if agreed.ownControl, fd, err = controlSegment(own, agreed.account); err != nil {
 			return nil, err
 		}
 		defer unix.Close(fd)
@@ -258,27 +257,35 @@ func readWithRights(conn net.Conn, piece []byte) (int, []int, error) {
 	return n, fds, err
 }
 
-// accept is the server's side of the handshake. It answers, also if it refuses.
-func accept(g *greeting, opts *options) (*agreement, error) {
-	conn := g.speaks()
-	_ = conn.SetDeadline(time.Now().Add(opts.handshakeTimeout))
-	agreed := &agreement{carrier: g.carrier, own: opts.hello(g.carrier == Shm), within: g.within,
-		account: g.account}
-	err := agreed.receive(g, opts)
-	if err == nil {
-		err = agreed.answer(conn)
+// hear is the first part of the server's side of the handshake: it takes in a client's hello. It
+// answers only if it refuses.
+func hear(g *greeting, opts *options) (*agreement, error) {
+	_ = g.speaks().SetDeadline(time.Now().Add(opts.handshakeTimeout))
+	agreed := &agreement{carrier: g.carrier, own: opts.hello(g.carrier == Shm), within: g.within}
+	if err := agreed.receive(g, opts); err != nil {
+		return nil, agreed.refuse(g, err)
 	}
-	if err != nil {
-		agreed.drop()
-		if status := refusalOf(err); status != 0 {
-			refuse(conn, status, err.Error())
-		}
-		return nil, err
-	}
-	return agreed, conn.SetDeadline(time.Time{})
+	return agreed, nil
 }
 
-func (a *agreement) answer(conn net.Conn) error {
+// answer is the second part: it answers a client that is served. It answers also if it fails.
+func (a *agreement) answer(g *greeting) error {
+	if err := a.sayHello(g); err != nil {
+		return a.refuse(g, err)
+	}
+	return g.speaks().SetDeadline(time.Time{})
+}
+
+// refuse tells a client of an error, and gives that back.
+func (a *agreement) refuse(g *greeting, err error) error {
+	a.drop()
+	if status := refusalOf(err); status != 0 {
+		refuse(g.speaks(), status, err.Error())
+	}
+	return err
+}
+
+func (a *agreement) sayHello(g *greeting) error {
 	mirrored := min(a.peer.RingCapacity, maxMirroredRing)
 	a.own.RingCapacity = max(a.own.RingCapacity, mirrored)
 	fd := -1
@@ -289,7 +296,7 @@ func (a *agreement) answer(conn net.Conn) error {
 		}
 		defer unix.Close(fd)
 	}
-	return sendHello(conn, a.own.Encode(), fd)
+	return sendHello(g.speaks(), a.own.Encode(), fd)
 }
 
 // refusalOf is what a client is told of an error; 0 is nothing.

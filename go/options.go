@@ -167,7 +167,9 @@ func Roots(file string) Option { return func(o *options) { o.roots = file } }
 func TLSConfig(config *tls.Config) Option { return func(o *options) { o.tls = config } }
 
 // MaxSessions is the most sessions of a server at one time, 1 to 1000000; one more is refused with
-// the reason. Default 4096.
+// the reason. Clients whose hello is not complete do not count: of those there are 1024 at most, or
+// a quarter of the descriptors that the process may have, and one more ends the oldest of the user,
+// or over tcp and tls of the host, that has the most. Default 4096.
 func MaxSessions(count int) Option { return func(o *options) { o.maxSessions = count } }
 
 // MaxSessionsOfUser is the most sessions of one user at one time, 1 to 1000000, so that one user's

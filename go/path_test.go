@@ -18,6 +18,9 @@ func greeted(tb testing.TB, opts ...Option) (*Server, *Conn, *session) {
 	go func() {
 		defer close(accepted)
 		if conn, err := server.bound[0].socket.Accept(); err == nil {
+			if server.enter(conn) != nil {
+				return
+			}
 			if s, _, err := server.greet(conn, Shm); err == nil {
 				accepted <- s
 			}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -40,7 +41,9 @@ func peerOf(raw syscall.RawConn) (Peer, error) {
 }
 
 // overflowUID is what the kernel says for users that it cannot name here.
-func overflowUID() uint32 {
+var overflowUID = sync.OnceValue(readOverflowUID)
+
+func readOverflowUID() uint32 {
 	text, err := os.ReadFile("/proc/sys/kernel/overflowuid")
 	if err == nil {
 		if uid, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 32); err == nil {

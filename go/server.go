@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -41,12 +42,17 @@ type Server struct {
 	bound    []*bound
 	offload  chan struct{}
 	refusing chan struct{}
-	// refused are connections that were refused and can be slow to close, closing how many others.
+	// refused are connections that were refused and can be slow to close, closing how many others
+	// can be.
 	refused  chan struct{}
 	closing  int
 	mu       sync.Mutex
 	sessions map[*session]struct{}
+	// pending are connections that are no sessions yet, halfOpen those of them whose hello is not
+	// complete; admitted counts the others, and sessions.
 	pending  map[net.Conn]struct{}
+	halfOpen *halfOpens
+	admitted int
 	users    map[segment.User]int
 	memory   *segment.Ledger // nil without a limit
 	// draining says that no new session is taken, stopped that nobody listens any more, closed that
@@ -88,7 +94,7 @@ func (s *Server) Listen(addresses string, opts ...Option) error {
 	}
 	s.offload = make(chan struct{}, s.opts.offload)
 	s.sessions, s.pending = map[*session]struct{}{}, map[net.Conn]struct{}{}
-	s.users = map[segment.User]int{}
+	s.users, s.halfOpen = map[segment.User]int{}, newHalfOpens()
 	s.refusing = make(chan struct{}, refusedAtOnce)
 	s.refused = make(chan struct{}, slowAtOnce)
 	s.idle = make(chan struct{})
@@ -102,7 +108,8 @@ func (s *Server) Listen(addresses string, opts ...Option) error {
 			return fmt.Errorf("breezeway: %w", err)
 		}
 	}
-	if err := segment.MakeRoom(descriptorsOfSession * s.opts.maxSessions); err != nil {
+	room := descriptorsOfSession*s.opts.maxSessions + s.halfOpen.most
+	if err := segment.MakeRoom(room); err != nil {
 		s.Log.Warn("no room for as many descriptors as clients may need", "error", err)
 	}
 	if s.opts.takeOver {
@@ -226,15 +233,33 @@ func (s *Server) isClosed() bool {
 
 // enter notes a connection, or says why it is refused.
 func (s *Server) enter(conn net.Conn) error {
+	from := sourceOf(conn)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.halfOpen.isFull() {
+		// Others have sent their hello, and it was not read yet.
+		s.mu.Unlock()
+		runtime.Gosched()
+		s.mu.Lock()
+	}
 	if s.closed || s.draining && !s.handedOver {
 		return ErrServerClosed
 	}
-	if len(s.sessions)+len(s.pending)+s.closing >= s.opts.maxSessions {
-		return fmt.Errorf("the server has its %d sessions (option MaxSessions)", s.opts.maxSessions)
+	if err := s.hasRoom(); err != nil {
+		return err
 	}
 	s.pending[conn] = struct{}{}
+	if victim := s.halfOpen.add(conn, from); victim != nil {
+		shutDown(victim)
+	}
+	return nil
+}
+
+// hasRoom says why there is no room for one more session. The lock is held.
+func (s *Server) hasRoom() error {
+	if s.admitted+s.closing >= s.opts.maxSessions {
+		return fmt.Errorf("the server has its %d sessions (option MaxSessions)", s.opts.maxSessions)
+	}
 	return nil
 }
 
@@ -243,27 +268,21 @@ func (s *Server) serveConn(conn net.Conn, carrier Carrier) {
 	session, refused, err := s.greet(conn, carrier)
 	s.mu.Lock()
 	delete(s.pending, conn)
+	s.halfOpen.remove(conn)
 	gone, draining, leaving := s.closed, s.draining, s.leaving
 	if err == nil && !gone {
 		s.sessions[session] = struct{}{}
-	} else {
-		s.closing++
 	}
 	s.mu.Unlock()
-	if err != nil || gone {
-		closed := make(chan struct{})
-		if err == nil {
-			session.close()
-			s.dismiss(session.peer, carrier)
-			closed = session.gone
-		} else {
-			closeApart(conn, refused, closed)
-		}
+	if err != nil {
 		s.Log.Debug("breezeway: no session", "error", err)
-		s.waitFor(closed)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.closing--
+		s.closeRefused(conn, refused)
+		return
+	}
+	if gone {
+		session.close()
+		s.waitFor(session.gone)
+		s.dismiss(session.peer, carrier)
 		return
 	}
 	if draining { // Shutdown may have told all others already.
@@ -273,6 +292,24 @@ func (s *Server) serveConn(conn net.Conn, carrier Carrier) {
 		go session.closeOnceIdle()
 	}
 	s.serveSession(session)
+}
+
+// closeRefused closes a connection that has become no session, with the descriptors that came on it
+// and were not taken. What can be slow to close counts against MaxSessions meanwhile.
+func (s *Server) closeRefused(conn net.Conn, refused []int) {
+	if len(refused) == 0 && !isSlowToClose(conn) {
+		_ = conn.Close()
+		return
+	}
+	s.mu.Lock()
+	s.closing++
+	s.mu.Unlock()
+	closed := make(chan struct{})
+	closeApart(conn, refused, closed)
+	s.waitFor(closed)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closing--
 }
 
 // waitFor waits until a connection is closed, so that those which take long count against
@@ -295,23 +332,36 @@ func (s *Server) greet(conn net.Conn, carrier Carrier) (*session, []int, error) 
 		refuse(g.speaks(), abi.RefusedDenied, err.Error())
 		return nil, nil, err
 	}
-	if err := s.admit(g); err != nil {
+	s.mu.Lock()
+	err = s.objection(g)
+	s.mu.Unlock()
+	if err != nil {
 		refuse(g.speaks(), abi.RefusedBusy, err.Error())
 		return nil, nil, err
 	}
-	session, err := s.begun(g)
+	agreed, err := hear(g, s.opts)
+	if err != nil {
+		return nil, g.refused, err
+	}
+	if err := s.admit(g); err != nil {
+		agreed.drop()
+		refuse(g.speaks(), abi.RefusedBusy, err.Error())
+		return nil, nil, err
+	}
+	session, err := s.begun(g, agreed)
 	if err != nil {
 		s.dismiss(g.peer, carrier)
-		return nil, g.refused, err
+		return nil, nil, err
 	}
 	return session, nil, nil
 }
 
 // begun answers a client that is admitted.
-func (s *Server) begun(g *greeting) (session *session, err error) {
+func (s *Server) begun(g *greeting, agreed *agreement) (session *session, err error) {
 	exit := uint64(0)
 	if g.carrier == Shm || g.carrier == Unix {
 		if exit, err = everyExit.watch(g.raw); err != nil {
+			agreed.drop()
 			refuse(g.speaks(), abi.RefusedNoMemory, err.Error())
 			return nil, err
 		}
@@ -321,9 +371,8 @@ func (s *Server) begun(g *greeting) (session *session, err error) {
 			}
 		}()
 	}
-	g.account = segment.Account{Ledger: s.memory, User: userOf(g.peer)}
-	agreed, err := accept(g, s.opts)
-	if err != nil {
+	agreed.account = segment.Account{Ledger: s.memory, User: userOf(g.peer)}
+	if err = agreed.answer(g); err != nil {
 		return nil, err
 	}
 	session, err = newSession(agreed, g.conn, g.raw, g.peer, s.opts, false)
@@ -348,29 +397,44 @@ func userOf(p Peer) segment.User {
 	return segment.User{Known: true, UID: p.UID}
 }
 
-// admit counts a session of a user, or says why there is no room for it.
-func (s *Server) admit(g *greeting) error {
-	limit, of := s.opts.sessionsOfUser, userOf(g.peer)
-	if limit == 0 || g.carrier == TCP || g.carrier == TLS {
-		return nil
+// objection says why there is no room for a client's session, if there is none. The lock is held.
+func (s *Server) objection(g *greeting) error {
+	if err := s.hasRoom(); err != nil {
+		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.users[of] >= limit {
+	limit := s.opts.sessionsOfUser
+	if limit > 0 && !g.carrier.isRemote() && s.users[userOf(g.peer)] >= limit {
 		return fmt.Errorf("sessions of this user open: %d; the server's option MaxSessionsOfUser "+
 			"allows no more", limit)
 	}
-	s.users[of]++
+	return nil
+}
+
+// admit counts the session of a client whose hello has come, or says why there is no room for it.
+func (s *Server) admit(g *greeting) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.objection(g); err != nil {
+		return err
+	}
+	if !s.halfOpen.remove(g.conn) {
+		return errPushedOut
+	}
+	s.admitted++
+	if !g.carrier.isRemote() {
+		s.users[userOf(g.peer)]++
+	}
 	return nil
 }
 
 // dismiss takes back what admit has counted.
 func (s *Server) dismiss(p Peer, carrier Carrier) {
-	if s.opts.sessionsOfUser == 0 || carrier == TCP || carrier == TLS {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.admitted--
+	if carrier.isRemote() {
+		return
+	}
 	if of := userOf(p); s.users[of] > 1 {
 		s.users[of]--
 	} else {
