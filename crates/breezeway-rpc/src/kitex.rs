@@ -13,6 +13,7 @@ mod frame;
 pub(crate) mod fuzzing;
 mod incoming;
 mod message;
+mod output;
 mod pool;
 mod protobuf;
 mod receiver;
@@ -21,6 +22,7 @@ mod serving;
 mod shmipc;
 #[cfg(feature = "shmipc")]
 mod shmipc_server;
+mod side_by_side;
 mod socket;
 pub(crate) mod stream;
 mod streams;

@@ -1,47 +1,62 @@
 //! A connection of a Thrift client, served by a thread.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use breezeway::{Carrier, Peer};
 
 use super::incoming::Incoming;
-use super::{Receiver, Served, stream};
+use super::output::Output;
+use super::{Receiver, Served, side_by_side, stream};
 use crate::call::Call;
 use crate::error::Error;
 use crate::server::Services;
 use crate::thrift::{ExceptionKind, Limits};
 
-/// Serves a connection's requests, one after the other, until its client closes it.
-pub(crate) fn serve_connection(services: &Services, mut connection: Incoming) {
+/// Serves a connection's requests until its client closes it.
+///
+/// A client that uses TTHeader finds its replies by their numbers, as a multiplexed one of Kitex
+/// does: its requests are served side by side. Others expect replies in order, and are served one
+/// request after the other.
+pub(crate) fn serve_connection(services: &Services, connection: Incoming) {
+    let peer = connection.peer().clone();
+    if let Err(error) = serve_requests(services, connection) {
+        tracing::warn!(?peer, %error, "a Thrift client is refused");
+    }
+}
+
+fn serve_requests(services: &Services, mut connection: Incoming) -> Result<(), Error> {
     let mut receiver = Receiver::new(Limits::default());
     loop {
         if receiver.begins_with_stream() == Some(true) {
-            let peer = connection.peer().clone();
-            if let Err(error) = stream::serve(services, connection, &mut receiver) {
-                tracing::warn!(?peer, %error, "a Thrift client is refused");
-            }
-            return;
+            let client = (connection.carrier(), connection.peer().clone());
+            let (socket, mut alone) = connection.shared()?;
+            let output = Arc::new(Output::new(socket));
+            return stream::serve(services, &output, &mut alone, client, &mut receiver);
         }
         match receiver.next() {
+            Ok(Some(message)) if message.header.is_some() => {
+                connection.note_message();
+                return side_by_side::serve(services, connection, receiver, message);
+            }
             Ok(Some(message)) => {
                 connection.note_message();
                 let (carrier, peer) = (connection.carrier(), connection.peer().clone());
                 let reply = serve(services, carrier, peer, Served::new(message));
                 if reply.is_some_and(|reply| connection.write(&reply).is_err()) {
-                    return;
+                    return Ok(());
                 }
             }
             Ok(None) => match connection.read(receiver.room()) {
-                Ok(0) | Err(_) => return,
+                Ok(0) | Err(_) => return Ok(()),
                 Ok(count) => receiver.take(count),
             },
             Err(error) => {
-                tracing::warn!(peer = ?connection.peer(), %error, "a Thrift client is refused");
                 if let Some(refusal) = error.refusal() {
                     // Fails if it is gone.
                     let _ = connection.write(&refusal);
                 }
-                return;
+                return Err(Error::wire(error));
             }
         }
     }

@@ -50,7 +50,6 @@ impl Message {
     }
 
     /// About how much memory it takes.
-    #[cfg(feature = "tokio")]
     pub(crate) fn memory(&self) -> usize {
         self.bytes.len() + self.header.as_ref().map_or(0, pairs_memory)
     }

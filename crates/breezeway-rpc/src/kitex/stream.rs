@@ -5,4 +5,6 @@ mod room;
 mod server;
 
 pub(crate) use client::{Replies, Requests};
-pub(crate) use server::{Replies as ServedReplies, Requests as ServedRequests, serve};
+pub(super) use room::{Place, Room};
+pub(super) use server::serve;
+pub(crate) use server::{Replies as ServedReplies, Requests as ServedRequests};

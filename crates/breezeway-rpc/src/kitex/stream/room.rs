@@ -8,7 +8,7 @@ const ROOM: usize = 64 << 20;
 const EACH: usize = 1 << 10;
 
 #[derive(Clone)]
-pub(super) struct Room(Arc<Shared>);
+pub(in crate::kitex) struct Room(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
@@ -17,18 +17,18 @@ struct Shared {
 }
 
 /// What a message takes, until it is read.
-pub(super) struct Place {
+pub(in crate::kitex) struct Place {
     room: Arc<Shared>,
     size: usize,
 }
 
 impl Room {
-    pub(super) fn new() -> Self {
+    pub(in crate::kitex) fn new() -> Self {
         Self(Arc::default())
     }
 
     /// Waits until there is room for a message.
-    pub(super) fn take(&self, len: usize) -> Place {
+    pub(in crate::kitex) fn take(&self, len: usize) -> Place {
         let size = len + EACH;
         let is_full = |taken: &mut usize| *taken > 0 && *taken + size > ROOM;
         let taken = self.0.taken.lock().expect("nobody panics with the lock");

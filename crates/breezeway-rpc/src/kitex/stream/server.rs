@@ -1,9 +1,9 @@
 //! A connection of Kitex's streams, served by a thread for each.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex};
 use std::thread::{Builder, Scope};
 
 use breezeway::{CallError, Carrier, Peer};
@@ -13,9 +13,10 @@ use super::room::{Place, Room};
 use crate::context::Context;
 use crate::error::Error;
 use crate::kitex::Receiver;
-use crate::kitex::connected::Connected;
 use crate::kitex::frame::{TIMEOUT, Writer};
 use crate::kitex::incoming::Incoming;
+use crate::kitex::output::Output;
+use crate::kitex::side_by_side::read;
 use crate::kitex::streams::{Came, Opening, Streams};
 use crate::server::Services;
 use crate::stream::{Body, Ended, ReceivingRequests, SendingReplies, Served};
@@ -50,13 +51,6 @@ pub(crate) struct Requests {
     has_ended: bool,
 }
 
-/// Where all streams of a connection write.
-struct Output {
-    socket: Connected,
-    /// Held from a frame's first byte to its last.
-    turn: Mutex<()>,
-}
-
 /// The server's direction.
 #[derive(Clone)]
 pub(crate) struct Replies {
@@ -72,21 +66,20 @@ pub(crate) struct Replies {
 ///
 /// What came and no handler has read takes room; when there is no more, nothing further is read:
 /// the protocol has no other way to stop a client, and all streams of the connection wait.
-pub(crate) fn serve(
+pub(in crate::kitex) fn serve(
     services: &Services,
-    connection: Incoming,
+    output: &Arc<Output>,
+    alone: &mut Option<Incoming>,
+    (carrier, peer): (Carrier, Peer),
     receiver: &mut Receiver,
 ) -> Result<(), Error> {
-    let (carrier, peer) = (connection.carrier(), connection.peer().clone());
-    let (socket, mut alone) = connection.shared()?;
-    let output = Arc::new(Output { socket, turn: Mutex::default() });
     std::thread::scope(|scope| {
         let (ended, reaped) = mpsc::channel();
         let mut streams = Connection {
             services,
             carrier,
             peer,
-            output: Arc::clone(&output),
+            output: Arc::clone(output),
             room: Room::new(),
             streams: Streams::new(MAX_OPEN),
             inlets: HashMap::new(),
@@ -94,18 +87,14 @@ pub(crate) fn serve(
         };
         loop {
             while let Some(frame) = receiver.next_frame().map_err(Error::wire)? {
-                output.socket.note_message();
+                output.socket().note_message();
                 while let Ok(stream) = reaped.try_recv() {
                     streams.close(stream);
                 }
                 let came = streams.streams.take(frame).map_err(Error::wire)?;
                 streams.take(scope, came);
             }
-            let read = match &mut alone {
-                Some(connection) => connection.read(receiver.room()),
-                None => output.socket.read(receiver.room(), None),
-            };
-            match read {
+            match read(output, alone, receiver.room()) {
                 Ok(0) | Err(_) => return Ok(()),
                 Ok(count) => receiver.take(count),
             }
@@ -248,7 +237,7 @@ impl Replies {
         }
         self.writer.data(message, &mut bytes)?;
         self.has_begun = true;
-        self.write(&bytes).map_err(|_| Error::cancelled())
+        self.output.write(&bytes).map_err(|_| Error::cancelled())
     }
 
     /// Ends the stream.
@@ -264,24 +253,13 @@ impl Replies {
         let last = self.writer.last(self.has_begun, ended, texts);
         if !self.is_unwanted.load(Ordering::Acquire) {
             // Fails if the client is gone.
-            let _ = self.write(&last);
+            let _ = self.output.write(&last);
         }
     }
 
     fn reset(&mut self) {
         if let Ok(bytes) = self.writer.reset(TIMEOUT, "the stream's deadline passed") {
-            let _ = self.write(&bytes);
+            let _ = self.output.write(&bytes);
         }
-    }
-
-    /// Writes whole frames, between those of other streams. Where that fails the connection is
-    /// over: the client would wait for what it lacks, or read on in the middle of a frame.
-    fn write(&self, bytes: &[u8]) -> Result<(), Error> {
-        let _turn = self.output.turn.lock().expect("nobody panics with the lock");
-        let written = self.output.socket.write(bytes, None);
-        if written.is_err() {
-            self.output.socket.shut_down();
-        }
-        written
     }
 }
