@@ -1,5 +1,7 @@
 //! From a call to a request, and from a reply to what became of the call.
 
+use std::time::Duration;
+
 use super::frame::Writer;
 use super::message::{Framing, Message, write_value};
 use crate::business::BusinessError;
@@ -7,8 +9,7 @@ use crate::caller::CallOptions;
 use crate::error::Error;
 use crate::method::Method;
 use crate::thrift::{
-    self, ApplicationException, ExceptionKind, HeaderKey, MessageHeader, MessageKind, TtHeader,
-    decode_slice,
+    self, ExceptionKind, HeaderKey, MessageHeader, MessageKind, TtHeader, decode_slice,
 };
 
 /// How a client's messages are wrapped. A server answers in the same way.
@@ -92,6 +93,14 @@ fn timeout(options: &CallOptions) -> Option<String> {
     options.timeout.map(|timeout| timeout.as_millis().max(1).to_string())
 }
 
+/// Time limit for reading a server's reason, after it has closed the connection.
+pub(super) const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// Returns the error that a server reports in a message, if it does.
+pub(super) fn exception(message: &Message) -> Option<Error> {
+    (message.head.kind == MessageKind::Exception).then(|| reported(message))
+}
+
 /// What a reply says of the call.
 pub(super) fn outcome<A: thrift::Call>(
     message: &Message,
@@ -111,11 +120,7 @@ pub(super) fn outcome<A: thrift::Call>(
             ExceptionKind::BAD_SEQUENCE_ID,
             format!("a reply with sequence number {}, not {sequence}", head.sequence),
         )),
-        MessageKind::Exception => {
-            let exception: ApplicationException =
-                decode_slice(message.body()).map_err(Error::Reply)?;
-            Err(Error::Application(exception))
-        }
+        MessageKind::Exception => Err(reported(message)),
         MessageKind::Reply => {
             if let Some(error) = header.and_then(BusinessError::read_from) {
                 return Err(Error::Business(error));
@@ -124,6 +129,11 @@ pub(super) fn outcome<A: thrift::Call>(
         }
         other => Err(Error::Protocol(format!("a message of kind {other:?} is no reply"))),
     }
+}
+
+/// Decodes an exception.
+fn reported(message: &Message) -> Error {
+    decode_slice(message.body()).map_or_else(Error::Reply, Error::Application)
 }
 
 /// Whether the connection can be used for another call: what came is the reply to this one, and

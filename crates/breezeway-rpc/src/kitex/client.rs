@@ -9,9 +9,9 @@ use breezeway::{Address, Place};
 #[cfg(feature = "shmipc")]
 use breezeway_shmipc::{ConnectError, Deadline};
 
-use super::calling::{ThriftFraming, outcome, stays};
+use super::calling::{LAST_WORDS, ThriftFraming, exception, outcome, stays};
 use super::connected::Connected;
-use super::pool::{Pool, Reach};
+use super::pool::{Pool, Reach, Traffic};
 #[cfg(feature = "shmipc")]
 use super::shmipc::Stream;
 use super::socket::Socket;
@@ -28,7 +28,8 @@ use crate::thrift::{self, Limits};
 /// Threads share it: each call has a connection for itself, which is opened when no other is idle,
 /// within a second for each of the server's addresses ([`Self::connect_timeout`]). A connection
 /// that failed, or whose reply was given up, is closed; one that the server closed while idle is
-/// replaced before it is used.
+/// replaced before it is used. Oneway calls have connections of their own, so that no call waits
+/// for the handler of one; they may therefore overtake each other.
 ///
 /// ```no_run
 /// use breezeway_rpc::ThriftClient;
@@ -100,8 +101,8 @@ impl ThriftClient {
         self
     }
 
-    fn connection(&self, deadline: Option<Instant>) -> Result<Connection, Error> {
-        if let Some(idle) = self.pool.idle(|connection| connection.socket.is_usable()) {
+    fn connection(&self, traffic: Traffic, deadline: Option<Instant>) -> Result<Connection, Error> {
+        if let Some(idle) = self.pool.idle(traffic, |connection| connection.socket.is_usable()) {
             return Ok(idle);
         }
         let socket = self.connect(deadline)?;
@@ -123,16 +124,18 @@ impl ThriftClient {
 
     fn send<A: thrift::Call>(
         &self,
+        traffic: Traffic,
         method: &Method,
         arguments: &A,
         options: &CallOptions,
         deadline: Option<Instant>,
     ) -> Result<(Connection, i32), Error> {
         let (bytes, sequence) = self.pool.request(method, arguments, options)?;
-        let connection = self.connection(deadline)?;
-        let written = connection.socket.write(&bytes, deadline);
-        written.map_err(|error| connection.receiver.failure(error))?;
-        Ok((connection, sequence))
+        let mut connection = self.connection(traffic, deadline)?;
+        match connection.socket.write(&bytes, deadline) {
+            Ok(()) => Ok((connection, sequence)),
+            Err(error) => Err(connection.unwritten(error, deadline)),
+        }
     }
 }
 
@@ -177,10 +180,11 @@ impl Channel for ThriftClient {
         options: &CallOptions,
     ) -> Result<A::Reply, Error> {
         let deadline = options.deadline();
-        let (mut connection, sequence) = self.send(method, arguments, options, deadline)?;
+        let (mut connection, sequence) =
+            self.send(Traffic::Calls, method, arguments, options, deadline)?;
         let message = connection.receive(deadline)?;
         if stays(&message, sequence) && connection.receiver.is_empty() {
-            self.pool.keep(connection);
+            self.pool.keep(Traffic::Calls, connection);
         }
         outcome::<A>(&message, sequence, options)
     }
@@ -191,13 +195,27 @@ impl Channel for ThriftClient {
         arguments: &A,
         options: &CallOptions,
     ) -> Result<(), Error> {
-        let (connection, _) = self.send(method, arguments, options, options.deadline())?;
-        self.pool.keep(connection);
+        let (connection, _) =
+            self.send(Traffic::Oneways, method, arguments, options, options.deadline())?;
+        self.pool.keep(Traffic::Oneways, connection);
         Ok(())
     }
 }
 
 impl Connection {
+    /// Returns why a request could not be written: in the server's words, if it sent an exception
+    /// before it closed the connection.
+    fn unwritten(&mut self, error: Error, deadline: Option<Instant>) -> Error {
+        if let Error::Io(_) = error {
+            let until = Instant::now() + LAST_WORDS;
+            let until = deadline.map_or(until, |deadline| deadline.min(until));
+            if let Some(reason) = self.receive(Some(until)).ok().as_ref().and_then(exception) {
+                return reason;
+            }
+        }
+        self.receiver.failure(error)
+    }
+
     fn receive(&mut self, deadline: Option<Instant>) -> Result<Message, Error> {
         loop {
             if let Some(message) = self.receiver.next().map_err(Error::wire)? {

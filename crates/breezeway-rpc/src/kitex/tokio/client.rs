@@ -16,8 +16,8 @@ use tokio::time::timeout;
 
 use crate::caller::CallOptions;
 use crate::error::Error;
-use crate::kitex::calling::{ThriftFraming, outcome, stays};
-use crate::kitex::pool::{Pool, Reach};
+use crate::kitex::calling::{LAST_WORDS, ThriftFraming, exception, outcome, stays};
+use crate::kitex::pool::{Pool, Reach, Traffic};
 use crate::kitex::socket::UNNAMED;
 use crate::kitex::{Message, Receiver};
 use crate::method::Method;
@@ -121,7 +121,7 @@ impl AsyncThriftClient {
     /// Makes sure that there is a connection for a call.
     #[cfg(feature = "tower")]
     pub(crate) async fn connect(&self) -> Result<(), Error> {
-        self.pool.keep(self.connection().await?);
+        self.pool.keep(Traffic::Calls, self.connection(Traffic::Calls).await?);
         Ok(())
     }
 
@@ -132,8 +132,8 @@ impl AsyncThriftClient {
         }
     }
 
-    async fn connection(&self) -> Result<Connection, Error> {
-        if let Some(idle) = self.pool.idle(|connection| connection.socket.is_usable()) {
+    async fn connection(&self, traffic: Traffic) -> Result<Connection, Error> {
+        if let Some(idle) = self.pool.idle(traffic, |connection| connection.socket.is_usable()) {
             return Ok(idle);
         }
         let socket = self.socket().await?;
@@ -155,26 +155,29 @@ impl AsyncThriftClient {
         arguments: &A,
         options: &CallOptions,
     ) -> Result<A::Reply, Error> {
-        let (mut connection, sequence) = self.send(method, arguments, options).await?;
+        let (mut connection, sequence) =
+            self.send(Traffic::Calls, method, arguments, options).await?;
         let message = connection.receive().await?;
         if stays(&message, sequence) && connection.receiver.is_empty() {
-            self.pool.keep(connection);
+            self.pool.keep(Traffic::Calls, connection);
         }
         outcome::<A>(&message, sequence, options)
     }
 
     async fn send<A: thrift::Call + Sync>(
         &self,
+        traffic: Traffic,
         method: &Method,
         arguments: &A,
         options: &CallOptions,
     ) -> Result<(Connection, i32), Error> {
         let (bytes, sequence) = self.pool.request(method, arguments, options)?;
-        let mut connection = self.connection().await?;
+        let mut connection = self.connection(traffic).await?;
         options.took(connection.socket.carrier());
-        let written = connection.write(&bytes).await;
-        written.map_err(|error| connection.receiver.failure(error))?;
-        Ok((connection, sequence))
+        match connection.write(&bytes).await {
+            Ok(()) => Ok((connection, sequence)),
+            Err(error) => Err(connection.unwritten(error).await),
+        }
     }
 }
 
@@ -222,8 +225,9 @@ impl AsyncChannel for AsyncThriftClient {
         options: &CallOptions,
     ) -> Result<(), Error> {
         let options = &self.in_time(options);
-        let (connection, _) = within(options, self.send(method, arguments, options)).await?;
-        self.pool.keep(connection);
+        let sending = self.send(Traffic::Oneways, method, arguments, options);
+        let (connection, _) = within(options, sending).await?;
+        self.pool.keep(Traffic::Oneways, connection);
         Ok(())
     }
 }
@@ -248,6 +252,13 @@ impl Connection {
         socket.write_all(bytes).await?;
         // Over TLS some of it may still want room.
         socket.flush().await
+    }
+
+    /// As the blocking client's.
+    async fn unwritten(&mut self, error: io::Error) -> Error {
+        let reason = timeout(LAST_WORDS, self.receive()).await;
+        let reason = reason.ok().and_then(Result::ok).as_ref().and_then(exception);
+        reason.unwrap_or_else(|| self.receiver.failure(error))
     }
 
     async fn receive(&mut self) -> Result<Message, Error> {
