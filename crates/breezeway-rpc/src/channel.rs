@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-use breezeway::{CallError, Client, Session};
+use breezeway::{CallError, Client, PooledSession, Session};
 
 use crate::bytes::{INLINE, decode, decode_into, keep_buffer, take_buffer};
 use crate::caller::CallOptions;
@@ -63,7 +63,7 @@ impl Channel for RefCell<Session> {
         arguments: &A,
         options: &CallOptions,
     ) -> Result<A::Reply, Error> {
-        call(&mut self.borrow_mut(), method, arguments, options)
+        call(&mut self.borrow_mut(), method, arguments, options, options.timeout)
     }
 
     #[inline]
@@ -73,7 +73,7 @@ impl Channel for RefCell<Session> {
         arguments: &A,
         options: &CallOptions,
     ) -> Result<(), Error> {
-        post(&mut self.borrow_mut(), method, arguments, options)
+        post(&mut self.borrow_mut(), method, arguments, options, options.timeout)
     }
 }
 
@@ -84,7 +84,8 @@ impl Channel for Client {
         arguments: &A,
         options: &CallOptions,
     ) -> Result<A::Reply, Error> {
-        call(&mut *self.session()?, method, arguments, options)
+        let (mut session, timeout) = pooled(self, options)?;
+        call(&mut session, method, arguments, options, timeout)
     }
 
     fn post<A: thrift::Call>(
@@ -93,8 +94,22 @@ impl Channel for Client {
         arguments: &A,
         options: &CallOptions,
     ) -> Result<(), Error> {
-        post(&mut *self.session()?, method, arguments, options)
+        let (mut session, timeout) = pooled(self, options)?;
+        post(&mut session, method, arguments, options, timeout)
     }
+}
+
+/// Takes a session of a pool. Returns it with the time that is then left to the call.
+fn pooled<'c>(
+    client: &'c Client,
+    options: &CallOptions,
+) -> Result<(PooledSession<'c>, Option<Duration>), Error> {
+    let Some(deadline) = options.deadline() else {
+        return Ok((client.session()?, options.timeout));
+    };
+    let session = client.session_before(deadline)?;
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() { Err(CallError::DeadlinePassed.into()) } else { Ok((session, Some(left))) }
 }
 
 /// Calls over a session, writing the arguments where they will travel.
@@ -104,10 +119,11 @@ fn call<A: thrift::Call>(
     method: &Method,
     arguments: &A,
     options: &CallOptions,
+    timeout: Option<Duration>,
 ) -> Result<A::Reply, Error> {
     without_metadata(options)?;
     let mut value = A::Reply::default();
-    within(session, options.timeout, |session| {
+    within(session, timeout, |session| {
         let size = arguments.size();
         let reply = if size <= INLINE {
             let mut small = [0; INLINE];
@@ -128,9 +144,10 @@ fn post<A: thrift::Call>(
     method: &Method,
     arguments: &A,
     options: &CallOptions,
+    timeout: Option<Duration>,
 ) -> Result<(), Error> {
     without_metadata(options)?;
-    within(session, options.timeout, |session| {
+    within(session, timeout, |session| {
         let mut space = session.reserve(arguments.size())?;
         encode_slice(arguments, space.bytes_mut())?;
         Ok(space.post(method.tag)?)

@@ -1,5 +1,6 @@
 //! A client that many threads share: a small pool of sessions.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Condvar, Mutex, MutexGuard};
@@ -176,6 +177,13 @@ impl Client {
         self.session_until(Deadline::from(self.options.session.call_timeout))
     }
 
+    /// Takes a session like [`session`](Self::session), but waits until `until` at most, for a
+    /// connection too.
+    #[doc(hidden)]
+    pub fn session_before(&self, until: Instant) -> Result<PooledSession<'_>, ClientError> {
+        self.session_until(Deadline::at(until))
+    }
+
     fn session_until(&self, deadline: Deadline) -> Result<PooledSession<'_>, ClientError> {
         let mut pool = self.lock();
         let mut has_waited = false;
@@ -230,12 +238,23 @@ impl Client {
     /// Opens a session that is counted already.
     fn open(&self, deadline: Deadline) -> Result<PooledSession<'_>, ClientError> {
         let mut reconnecting = Reconnecting::new(self.options.wait_for_server, deadline);
-        match reconnecting.run(|| connect(&self.address, &self.options.session)) {
+        match reconnecting.run(|| connect(&self.address, &self.options_until(deadline))) {
             Ok(member) => Ok(self.lend(member, None)),
             Err(error) => {
                 self.closed();
                 Err(error.into())
             }
+        }
+    }
+
+    /// Returns the options of a session that is opened before a call's deadline.
+    fn options_until(&self, deadline: Deadline) -> Cow<'_, SessionOptions> {
+        let options = &self.options.session;
+        match deadline.time_left() {
+            Some(left) if left < options.handshake_timeout => {
+                Cow::Owned(options.clone().handshake_timeout(left.max(Duration::from_nanos(1))))
+            }
+            _ => Cow::Borrowed(options),
         }
     }
 
@@ -259,10 +278,7 @@ impl Client {
             return Ok(self.lend(late.member, Some(late.since)));
         }
         // A server that hangs may not answer the hello of another session either.
-        let left = deadline.time_left().unwrap_or(Duration::MAX);
-        let options = &self.options.session;
-        let options = options.clone().handshake_timeout(options.handshake_timeout.min(left));
-        match connect(&self.address, &options) {
+        match connect(&self.address, &self.options_until(deadline)) {
             Ok(member) => {
                 if !is_overdue {
                     self.give_back(|pool| pool.late.push_back(late));

@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use breezeway::{CallError, SessionOptions};
 use tokio::sync::Mutex;
@@ -65,8 +65,9 @@ impl InstanceOptions {
         self
     }
 
-    /// How long a call waits for an instance that can take it; then it fails, not having left
-    /// ([`Error::NoInstance`]).
+    /// Sets the longest wait of a call for an instance that can take it, within the call's own
+    /// timeout ([`CallOptions::timeout`](crate::CallOptions::timeout)). A call that waits longer
+    /// fails without having left ([`Error::NoInstance`]).
     pub fn wait(mut self, time: Duration) -> Self {
         self.wait = time;
         self
@@ -154,18 +155,21 @@ impl Balancers {
     }
 }
 
-/// Gives the call to an instance.
+/// Gives the call to an instance, with the time that is left to it then.
 async fn send(
     balancers: &Mutex<Balancers>,
-    request: CallRequest,
+    request: &CallRequest,
+    deadline: Option<Instant>,
 ) -> Result<<Balancer as Service<CallRequest>>::Future, BoxError> {
     let mut balancers = balancers.lock().await;
-    let mut request = Some(request);
     // An instance here that seemed not to be ready only as the task's turn is over would be passed
     // by.
     unconstrained(poll_fn(|cx| {
         let balancer = ready!(balancers.poll_ready(cx))?;
-        let request = request.take().expect("it is ready once");
+        let mut request = request.clone();
+        if let Some(deadline) = deadline {
+            request.options.timeout = Some(deadline.saturating_duration_since(Instant::now()));
+        }
         Poll::Ready(Ok(balancer.call(request)))
     }))
     .await
@@ -181,12 +185,19 @@ impl Service<CallRequest> for Instances {
     }
 
     fn call(&mut self, request: CallRequest) -> Self::Future {
-        let (balancers, wait) = (Arc::clone(&self.balancers), self.wait);
+        let balancers = Arc::clone(&self.balancers);
+        // The call's own timeout includes the wait for an instance, and all resends.
+        let deadline = request.options.deadline();
+        let longest = request.options.timeout.map_or(self.wait, |given| given.min(self.wait));
         Box::pin(async move {
             let mut resends = 0;
             loop {
-                let sent = timeout(wait, send(&balancers, request.clone())).await;
-                let sent = sent.map_err(|_| Error::NoInstance(wait))?.map_err(Error::from_layer)?;
+                let left =
+                    deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+                let wait = left.map_or(longest, |left| left.min(longest));
+                let sent = timeout(wait, send(&balancers, &request, deadline)).await;
+                let sent = sent.map_err(|_| Error::NoInstance(longest))?;
+                let sent = sent.map_err(Error::from_layer)?;
                 match sent.await.map_err(Error::from_layer) {
                     Err(error) if resends < RESENDS && was_over(&error) => resends += 1,
                     outcome => return outcome,
@@ -275,7 +286,7 @@ mod tests {
     async fn an_instance_of_three_times_the_weight_gets_three_times_the_calls() {
         let weighed = Weighed::new([10, 30], true);
         for _ in 0..8_000 {
-            send(&weighed.balancers, request()).await.unwrap().await.unwrap();
+            send(&weighed.balancers, &request(), None).await.unwrap().await.unwrap();
         }
         let [light, heavy] = weighed.counts();
         assert!(light.abs_diff(2_000) < 200 && light + heavy == 8_000, "{light}, {heavy}");
@@ -286,7 +297,7 @@ mod tests {
         let weighed = Weighed::new([1, 3, 4], false);
         let mut under_way = Vec::new();
         for _ in 0..800 {
-            under_way.push(send(&weighed.balancers, request()).await.unwrap());
+            under_way.push(send(&weighed.balancers, &request(), None).await.unwrap());
         }
         let counts = weighed.counts();
         let near =
@@ -298,7 +309,7 @@ mod tests {
     async fn an_instance_of_no_weight_gets_no_call() {
         let weighed = Weighed::new([0, 2, 2], true);
         for _ in 0..1_000 {
-            send(&weighed.balancers, request()).await.unwrap().await.unwrap();
+            send(&weighed.balancers, &request(), None).await.unwrap().await.unwrap();
         }
         let counts = weighed.counts();
         assert!(counts[0] == 0 && counts[1] > 400 && counts[2] > 400, "{counts:?}");

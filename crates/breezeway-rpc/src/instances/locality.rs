@@ -27,9 +27,16 @@ pub struct Locality {
 }
 
 impl Locality {
-    /// Of the first of the address's places that is a socket file. Its folder must exist.
+    /// Of the first of the address's places that is a socket file. Its folder must exist. An
+    /// address without such a place is an error.
     pub fn of(address: &Address) -> io::Result<Self> {
-        let no_file = || io::Error::new(io::ErrorKind::NotFound, "no place is a socket file");
+        let no_file = || {
+            let message = format!(
+                "{address} has no place with a socket file: list a shm: or unix: place too, or use \
+                 Instance::new for an instance that is reached over the network alone"
+            );
+            io::Error::new(io::ErrorKind::NotFound, message)
+        };
         let path = address.places().iter().find_map(Place::path).ok_or_else(no_file)?;
         let (device, inode) = folder(path)?;
         Ok(Self { boot: boot_id()?.to_owned(), device, inode })
@@ -120,9 +127,15 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_there_and_an_address_without_files_have_none() {
+    fn a_folder_that_is_not_there_has_none() {
         assert!(Locality::of(&Address::shm("/no/such/folder/a.sock")).is_err());
-        assert!(Locality::of(&"tcp:localhost:1".parse().unwrap()).is_err());
+    }
+
+    #[test]
+    fn address_without_a_socket_file_is_refused_with_the_remedy() {
+        let error = Locality::of(&"tcp:localhost:1".parse().unwrap()).unwrap_err().to_string();
+        assert!(error.starts_with("tcp:localhost:1 has no place with a socket file"), "{error}");
+        assert!(error.contains("shm: or unix:") && error.contains("Instance::new"), "{error}");
     }
 
     #[test]
