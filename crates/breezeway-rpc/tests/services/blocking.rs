@@ -2,11 +2,11 @@
 
 use std::cell::RefCell;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use breezeway::{
-    Address, CallError, Client, ErrorCode, ServeError, ServerOptions, Session, SessionOptions,
-    Stopper,
+    Address, CallError, Client, ClientOptions, ErrorCode, ServeError, ServerOptions, Session,
+    SessionOptions, Stopper,
 };
 use breezeway_rpc::thrift::{ApplicationException, ExceptionKind};
 use breezeway_rpc::{CallOptions, Channel, Context, Error, Method, Reply, Server, Service};
@@ -296,4 +296,19 @@ fn a_client_of_another_service_is_told_whose_address_it_has() {
             }
         }
     });
+}
+
+#[test]
+fn wait_for_a_session_of_the_pool_is_within_the_calls_timeout() {
+    const LONG: Duration = Duration::from_secs(30);
+    let running = Running::new("shm");
+    let session = SessionOptions::new().call_timeout(Some(LONG));
+    let options = ClientOptions::new().max_sessions(1).session(session);
+    let client = Client::connect_with(&running.address, options).unwrap();
+    let _taken = client.session().unwrap();
+    let begun = Instant::now();
+    let short = CallOptions::new().timeout(Duration::from_millis(50));
+    let failed = ShopClient::new(&client).with(short).count();
+    assert!(matches!(failed, Err(Error::Call(CallError::DeadlinePassed))), "{failed:?}");
+    assert!(begun.elapsed() < LONG / 2, "{:?}", begun.elapsed());
 }

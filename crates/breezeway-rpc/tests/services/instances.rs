@@ -427,3 +427,33 @@ async fn sessions_end_with_the_last_clone() {
     timeout(PATIENCE, free).await.expect("the session ends");
     server.end().await;
 }
+
+#[tokio::test]
+async fn call_without_an_instance_fails_at_its_own_timeout() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = format!("shm:{}/nobody", folder.path().display()).parse().unwrap();
+    let set = vec![Instance::here("nobody", address).unwrap()];
+    let instances = Instances::new(Fixed::new(set), InstanceOptions::new().wait(10 * PATIENCE));
+    let shop = shop(instances);
+    let time = Duration::from_millis(50);
+    let calling = async { shop.with(CallOptions::new().timeout(time)).count().await };
+    let failed = timeout(PATIENCE, calling).await.expect("the call ends by itself").unwrap_err();
+    assert!(matches!(failed, Error::NoInstance(waited) if waited == time), "{failed}");
+    assert!(!failed.may_have_run());
+}
+
+#[tokio::test]
+async fn wait_for_an_instance_is_taken_off_the_calls_timeout() {
+    const AWAY: Duration = Duration::from_millis(100);
+    let folder = tempfile::tempdir().unwrap();
+    let address = format!("shm:{}/late", folder.path().display());
+    let set = vec![Instance::here("late", address.parse().unwrap()).unwrap()];
+    let shop = shop(Instances::new(Fixed::new(set), InstanceOptions::new().wait(10 * PATIENCE)));
+    let calling =
+        tokio::spawn(async move { shop.with(CallOptions::new().timeout(PATIENCE)).count().await });
+    sleep(AWAY).await;
+    let server = Running::at(&address);
+    let left = calling.await.unwrap().unwrap();
+    assert!(left <= (PATIENCE - AWAY).as_millis() as i64, "{left} ms are left");
+    server.end().await;
+}

@@ -15,6 +15,7 @@ mod instances;
 mod names;
 mod namespaces;
 mod needs_go;
+mod oneways;
 #[cfg(feature = "shmipc")]
 mod over_shmipc;
 #[cfg(feature = "tls")]

@@ -23,6 +23,12 @@ impl Corner {
         Self { stock: Mutex::new(vec![tea]), looks, slow: Arc::default() }
     }
 
+    /// Blocks until the tests release it.
+    fn wait(&self) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(self.slow.notified());
+    }
+
     pub(crate) fn take(&self, wanted: &Item, coupon: Option<&str>) -> Result<Item, ShopBuyError> {
         if coupon == Some("forged") {
             return Err(Error::new(ExceptionKind(77), "no such coupon").into());
@@ -87,13 +93,16 @@ impl Shop for Corner {
     fn echo(&self, cx: &Context, text: String) -> Result<String, Error> {
         greet(cx);
         if text == "never" {
-            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-            runtime.block_on(self.slow.notified());
+            self.wait();
         }
         Ok(text)
     }
 
+    /// Somebody who is slow is seen only when the tests say so.
     fn look(&self, _: &Context, who: String) {
+        if who == "slow" {
+            self.wait();
+        }
         self.looks.send(who).unwrap();
     }
 

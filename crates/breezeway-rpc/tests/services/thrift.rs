@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use breezeway::{Address, CallError, ServeError, Stopper};
 use breezeway_rpc::thrift::{ApplicationException, ExceptionKind};
 use breezeway_rpc::{CallOptions, Error, ReplyMetadata, Server, ThriftClient, ThriftFraming};
 use tempfile::TempDir;
+use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::shop::{Corner, Item, ShopBuyError, ShopClient, ShopServer};
@@ -19,6 +21,8 @@ use crate::shop::{Corner, Item, ShopBuyError, ShopClient, ShopServer};
 pub(crate) struct Running {
     pub(crate) address: Address,
     pub(crate) looks: UnboundedReceiver<String>,
+    /// Releases handlers that wait.
+    pub(crate) slow: Arc<Notify>,
     stopper: Stopper,
     serving: Option<JoinHandle<Result<(), ServeError>>>,
     folder: TempDir,
@@ -33,10 +37,12 @@ impl Running {
         };
         let (tell, looks) = unbounded_channel();
         let server = Server::bind(&place.parse().unwrap()).unwrap().with_thrift_clients();
-        let server = server.add_service(ShopServer(Corner::new(tell))).unwrap();
+        let corner = Corner::new(tell);
+        let slow = Arc::clone(&corner.slow);
+        let server = server.add_service(ShopServer(corner)).unwrap();
         let (address, stopper) = (server.address(), server.stopper());
         let serving = Some(std::thread::spawn(move || server.serve()));
-        Self { address, looks, stopper, serving, folder }
+        Self { address, looks, slow, stopper, serving, folder }
     }
 
     pub(crate) fn client(&self, framing: ThriftFraming) -> ShopClient<ThriftClient> {

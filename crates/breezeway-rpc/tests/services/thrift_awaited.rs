@@ -138,7 +138,7 @@ async fn five_hundred_calls_at_a_time_get_their_own_replies() {
 }
 
 /// A call of `echo` in TTHeader.
-fn echo(sequence: u8, text: &str) -> Vec<u8> {
+pub(crate) fn echo(sequence: u8, text: &str) -> Vec<u8> {
     let mut message = b"\x80\x01\0\x01\0\0\0\x04echo\0\0\0".to_vec();
     message.extend_from_slice(&[sequence, 0x0b, 0, 1, 0, 0, 0, text.len() as u8]);
     message.extend_from_slice(text.as_bytes());

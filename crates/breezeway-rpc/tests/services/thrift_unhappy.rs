@@ -7,13 +7,16 @@ use std::time::{Duration, Instant};
 
 use breezeway::{Address, CallError};
 use breezeway_rpc::thrift::ExceptionKind;
-use breezeway_rpc::{AsyncServer, CallOptions, Error, ThriftClient, ThriftFraming};
+use breezeway_rpc::{
+    AsyncServer, AsyncThriftClient, CallOptions, Error, ThriftClient, ThriftFraming,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tempfile::TempDir;
 use tokio::sync::mpsc::unbounded_channel;
 
 use crate::shop::{AsyncShopClient, AsyncShopServer, Corner, ShopBuyError, ShopClient};
 use crate::thrift::{FRAMINGS, Running, said, tea};
+use crate::thrift_awaited::echo;
 
 /// A listener that the tests answer for, and a client of it.
 fn by_hand(framing: ThriftFraming) -> (UnixListener, ShopClient<ThriftClient>, TempDir) {
@@ -174,4 +177,98 @@ async fn a_stopped_server_keeps_no_connection_of_a_client_that_reads_nothing() {
         asked[0].revents()
     });
     assert!(closed.await.unwrap().contains(PollFlags::HUP), "the server still has it");
+}
+
+/// Reads a part of a request, answers as a server that refuses its length, and closes.
+fn refuse(listener: &UnixListener) {
+    let (mut socket, _) = listener.accept().unwrap();
+    socket.read_exact(&mut [0; 1024]).unwrap();
+    // An exception without a frame, as Volo's server sends.
+    let words = "frame of 16777252 bytes exceeds the limit";
+    let mut message = b"\x80\x01\0\x03\0\0\0\x04echo\0\0\0\0\x0b\0\x01\0\0\0".to_vec();
+    message.push(words.len() as u8);
+    message.extend_from_slice(words.as_bytes());
+    message.extend_from_slice(b"\x08\0\x02\0\0\0\x07\0");
+    socket.write_all(&message).unwrap();
+}
+
+fn assert_refused(outcome: Result<String, Error>) {
+    let Err(Error::Application(error)) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(error.kind, ExceptionKind::PROTOCOL_ERROR);
+    assert_eq!(error.message, "frame of 16777252 bytes exceeds the limit");
+}
+
+#[test]
+fn request_refused_while_it_is_written_fails_with_the_servers_reason() {
+    for framing in FRAMINGS {
+        let (listener, shop, _folder) = by_hand(framing);
+        let refusing = std::thread::spawn(move || refuse(&listener));
+        assert_refused(shop.echo("x".repeat(16 << 20)));
+        refusing.join().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn request_refused_while_it_is_awaited_fails_with_the_servers_reason() {
+    for framing in FRAMINGS {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("shop.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        let refusing = tokio::task::spawn_blocking(move || refuse(&listener));
+        let client = AsyncThriftClient::with_framing(Address::unix(path), framing);
+        assert_refused(AsyncShopClient::new(client).echo("x".repeat(16 << 20)).await);
+        refusing.await.unwrap();
+    }
+}
+
+#[test]
+fn request_cut_without_a_reason_fails_with_the_connections_error() {
+    let (listener, shop, _folder) = by_hand(ThriftFraming::Framed);
+    let cutting = std::thread::spawn(move || {
+        let (mut socket, _) = listener.accept().unwrap();
+        socket.read_exact(&mut [0; 1024]).unwrap();
+    });
+    let failed = shop.echo("x".repeat(16 << 20));
+    assert!(matches!(failed, Err(Error::Io(_))), "{failed:?}");
+    cutting.join().unwrap();
+}
+
+/// Sends a call that waits and one that does not; returns the number of the first reply.
+fn first_replied(running: &Running) -> u8 {
+    let mut socket = UnixStream::connect(running.path()).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    socket.write_all(&[echo(1, "never"), echo(2, "now")].concat()).unwrap();
+    let mut start = [0; 12];
+    let read = socket.read_exact(&mut start);
+    running.slow.notify_one();
+    read.expect("a reply in time");
+    assert_eq!(start[4..6], [0x10, 0]);
+    start[11]
+}
+
+#[test]
+fn slow_call_in_ttheader_delays_no_other_of_its_connection() {
+    let running = Running::new("unix");
+    assert_eq!(first_replied(&running), 2);
+}
+
+#[test]
+fn calls_of_one_connection_run_side_by_side_up_to_a_limit() {
+    const CALLS: u8 = 200;
+    let running = Running::new("unix");
+    let mut socket = UnixStream::connect(running.path()).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let slow = (0..CALLS).flat_map(|number| echo(number, "never")).collect::<Vec<_>>();
+    socket.write_all(&slow).unwrap();
+    let reply_size = echo(0, "never").len() + 12;
+    let mut seen = [false; CALLS as usize];
+    for _ in 0..CALLS {
+        running.slow.notify_one();
+        let mut size = [0; 4];
+        socket.read_exact(&mut size).unwrap();
+        let mut reply = vec![0; u32::from_be_bytes(size) as usize];
+        assert!(reply.len() < 2 * reply_size, "{}", reply.len());
+        socket.read_exact(&mut reply).unwrap();
+        assert!(!std::mem::replace(&mut seen[usize::from(reply[7])], true), "answered twice");
+    }
 }
