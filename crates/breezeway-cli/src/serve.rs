@@ -33,7 +33,8 @@ Examples:
   breezeway serve --protocol grpc --addr shm:/tmp/grpc.sock,tcp:127.0.0.1:7000
   breezeway serve --addr tls:0.0.0.0:7000 --certificate server.pem --key server.key --roots ca.pem
   breezeway serve --addr shmipc:/tmp/echo.sock
-  breezeway serve --addr shmipc:tcp:127.0.0.1:7000 --folder /dev/shm/pool --log info
+  breezeway serve --addr shmipc:tcp:127.0.0.1:7000 --files-of-unknown-users \\
+    --folder /dev/shm/pool --log info
   BREEZEWAY_CAP=1GiB breezeway serve --addr shm:/tmp/echo.sock --config breezeway.toml
 
 Methods: 0 echoes the request; 1 replies with as many bytes, of which it copies the first 8; 2 \

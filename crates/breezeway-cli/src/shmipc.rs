@@ -23,12 +23,24 @@ pub(crate) struct Serving {
     /// Leave the files of clients of shmipc: when their sessions end
     #[arg(long)]
     keep_files: bool,
+    /// Serve clients of shmipc: whose user is not known, which over TCP are all. Such a client can
+    /// name, change and have removed every file in the folders that this server can open, also
+    /// those that clients of other servers share: --folder must name a folder of this server's own
+    #[arg(long, requires = "folder")]
+    files_of_unknown_users: bool,
 }
+
+/// The error for a server at a TCP address without `--files-of-unknown-users`.
+const FILES_OVER_TCP: &str = "a shmipc:tcp: address needs --files-of-unknown-users and --folder: \
+    over TCP no user is known, so that any local process which connects can name, change and have \
+    removed every file in the folder that this server can open, also those that clients of other \
+    servers share in /dev/shm; give it a folder of its own";
 
 impl Serving {
     /// An error if something was given that goes with shmipc: only.
     pub(crate) fn refuse(&self) -> Result<(), Failure> {
         refuse_elsewhere("--folder", !self.folder.is_empty())?;
+        refuse_elsewhere("--files-of-unknown-users", self.files_of_unknown_users)?;
         refuse_elsewhere("--keep-files", self.keep_files)
     }
 
@@ -41,10 +53,13 @@ impl Serving {
         server: &ServerSettings,
     ) -> Result<ServerOptions, Failure> {
         let is_tcp = matches!(address, Address::Tcp(_));
+        if is_tcp && !self.files_of_unknown_users {
+            return Err(FILES_OVER_TCP.into());
+        }
         let trust = if is_tcp { Trust::Anybody } else { Trust::SameUser };
         let options = server.shmipc(ServerOptions::new(trust), address)?;
-        // Over TCP there is no other memory, and whoever runs the command has asked for TCP.
-        let options = options.session(session_options(session)?).files_of_unknown_users(is_tcp);
+        let options = options.session(session_options(session)?);
+        let options = options.files_of_unknown_users(self.files_of_unknown_users);
         let options = options.remove_files(!self.keep_files);
         let has_folders = !self.folder.is_empty();
         Ok(if has_folders { options.folders(&self.folder) } else { options })

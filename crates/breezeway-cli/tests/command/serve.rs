@@ -261,19 +261,30 @@ fn every_option_goes_with_shmipc_or_is_refused() {
         }
     }
     let tcp = "shmipc:tcp:127.0.0.1:0";
+    let own = ["--files-of-unknown-users", "--folder", "/dev/shm/own"];
     refused(
-        &["serve", "--addr", tcp, "--socket-mode", "600"],
+        &[&["serve", "--addr", tcp, "--socket-mode", "600"], &own[..]].concat(),
         &["--socket-mode", "no socket file"],
     );
     refused(&["serve", "--addr", &address, "--folder", "shm"], &["shm is not an absolute path"]);
     let shm = folder.address().to_string();
     let words = ["goes with a shmipc: address only"];
-    for arguments in [&["--folder", "/dev/shm"][..], &["--keep-files"]] {
+    for arguments in [&["--folder", "/dev/shm"][..], &["--keep-files"], &own] {
         refused(&[&["serve", "--addr", &shm], arguments].concat(), &words);
     }
     for arguments in [&["--memory", "memfd"][..], &["--prefix", "/dev/shm/x"]] {
         refused(&[&["bench", "--addr", &shm], arguments].concat(), &words);
     }
+}
+
+#[test]
+fn files_over_tcp_need_the_flag_and_a_folder() {
+    let serve = ["serve", "--addr", "shmipc:tcp:127.0.0.1:0"];
+    let risk = ["--files-of-unknown-users", "--folder", "clients of other servers"];
+    refused(&serve, &risk);
+    refused(&[&serve[..], &["--folder", "/dev/shm"]].concat(), &risk);
+    let without_folder = [&serve[..], &["--files-of-unknown-users"]].concat();
+    refused(&without_folder, &["--folder <DIR>", "; see breezeway serve --help"]);
 }
 
 #[test]

@@ -70,9 +70,10 @@ impl ServerOptions {
 
     /// Accept files from clients whose user is not known, as over TCP, where memory can be shared
     /// in no other way. Any local process that can connect may then name any file in the
-    /// [`folders`](Self::folders) that this process can open; only what a session of this process
-    /// has mapped already is refused, which also goes for the second session of a shmipc-go client
-    /// that has several. Default false.
+    /// [`folders`](Self::folders) that this process can open, also one that a client of another
+    /// server shares, whose file is then removed; only what a session of this process has mapped
+    /// already is refused, which also goes for the second session of a shmipc-go client that has
+    /// several. Name a folder that no other server uses. Default false.
     pub fn files_of_unknown_users(mut self, allowed: bool) -> Self {
         self.files_of_unknown_users = allowed;
         self

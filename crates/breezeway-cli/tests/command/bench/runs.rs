@@ -212,7 +212,11 @@ fn shmipc_is_measured_in_every_memory_and_over_tcp() {
     let path = format!("shmipc:{}", folder.path().join("sock").display());
     for address in [&path, "shmipc:tcp:127.0.0.1:0"] {
         let allowed = folder.path().to_str().unwrap();
-        let serve = Running::start(breezeway(&["serve", "--addr", address, "--folder", allowed]));
+        let mut command = breezeway(&["serve", "--addr", address, "--folder", allowed]);
+        if address.contains("tcp") {
+            command.arg("--files-of-unknown-users");
+        }
+        let serve = Running::start(command);
         let line = serve.line();
         let address = line.strip_prefix("listening on ").unwrap();
         let is_tcp = address.contains("tcp");
