@@ -1,9 +1,10 @@
-//! `breezeway top`: what sessions do at this moment, in a terminal.
+//! `breezeway top`: what sessions do at this moment, in a terminal or as lines.
 
 mod rates;
 mod screen;
 mod view;
 
+use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use breezeway_shm::statistics::StatisticsFile;
@@ -11,7 +12,7 @@ use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers
 
 use crate::Failure;
 use crate::inspect::{processes, reason};
-use rates::Watch;
+use rates::{Row, Watch};
 use view::{Column, View};
 
 const EXAMPLES: &str = "\
@@ -19,6 +20,8 @@ Examples:
   breezeway top                          all processes of this user that have sessions; as root, all
   breezeway top 4242                     one process
   breezeway top --sort out               by what goes out
+  breezeway top --once                   one table, without a terminal
+  breezeway top --once --json | jq '.sessions[] | select(.calls_per_second > 1000)'
 
 Keys: up and down choose a session, Enter shows all of it, s sorts by the next column, / filters by \
 a word, Esc goes back, q ends. Processes are not asked and not slowed down; one that is stopped is \
@@ -40,6 +43,12 @@ pub(crate) struct Args {
     /// Show only lines that have this word
     #[arg(long, value_name = "WORD", default_value = "")]
     filter: String,
+    /// Print a table of one interval, --every, and end
+    #[arg(long)]
+    once: bool,
+    /// Print one line with one JSON object for each interval, in place of a screen
+    #[arg(long)]
+    json: bool,
 }
 
 /// How often the list of processes is made anew.
@@ -61,7 +70,14 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     if let Some(pid) = args.pid {
         StatisticsFile::open(pid).map_err(|error| reason(pid, &error))?;
     }
-    let mut terminal = ratatui::try_init()?;
+    if args.once || args.json {
+        return print(&args);
+    }
+    if !io::stdout().is_terminal() {
+        return Err("standard output is not a terminal; take --once or --json".into());
+    }
+    let no_terminal = |error| format!("no terminal to show it in ({error}); take --once or --json");
+    let mut terminal = ratatui::try_init().map_err(no_terminal)?;
     let outcome = show(&mut terminal, args);
     ratatui::restore();
     outcome
@@ -72,20 +88,57 @@ fn file_of(pid: u32) -> Option<(u32, StatisticsFile)> {
     Some((pid, StatisticsFile::open(pid).ok()??))
 }
 
-fn show(terminal: &mut ratatui::DefaultTerminal, args: Args) -> Result<(), Failure> {
-    let mut watch = Watch::default();
-    let mut view = View::new(args.sort, args.filter);
-    let mut searched: Option<Instant> = None;
-    loop {
-        if searched.is_none_or(|searched| searched.elapsed() >= SEARCH_EVERY) {
-            searched = Some(Instant::now());
-            watch.files(match args.pid {
+/// What the sessions of one process, or of all, do.
+struct Sampler {
+    pid: Option<u32>,
+    watch: Watch,
+    searched: Option<Instant>,
+}
+
+impl Sampler {
+    fn new(pid: Option<u32>) -> Self {
+        Self { pid, watch: Watch::default(), searched: None }
+    }
+
+    /// Returns what they have done since the last sample.
+    fn sample(&mut self, now: Instant) -> Vec<Row> {
+        if self.searched.is_none_or(|searched| now - searched >= SEARCH_EVERY) {
+            self.searched = Some(now);
+            self.watch.files(match self.pid {
                 Some(pid) => Vec::from_iter(file_of(pid)),
                 None => processes::with_sessions(),
             });
         }
+        self.watch.sample(now)
+    }
+}
+
+/// Prints each interval, or only the first one.
+fn print(args: &Args) -> Result<(), Failure> {
+    let (mut sampler, mut out) = (Sampler::new(args.pid), io::stdout());
+    let mut view = View::new(args.sort, args.filter.clone());
+    sampler.sample(Instant::now());
+    loop {
+        std::thread::sleep(args.every);
+        view.show(sampler.sample(Instant::now()));
+        if args.json {
+            let sessions = view.rows();
+            writeln!(out, "{}", serde_json::json!({ "sessions": sessions }))?;
+        } else {
+            screen::print(&view, &mut out)?;
+        }
+        if args.once {
+            return Ok(());
+        }
+    }
+}
+
+fn show(terminal: &mut ratatui::DefaultTerminal, args: Args) -> Result<(), Failure> {
+    let mut sampler = Sampler::new(args.pid);
+    let mut view = View::new(args.sort, args.filter);
+    loop {
         let sampled = Instant::now();
-        view.show(watch.sample(sampled));
+        view.show(sampler.sample(sampled));
         while let Some(left) = args.every.checked_sub(sampled.elapsed()) {
             terminal.draw(|frame| screen::draw(&view, frame))?;
             if !event::poll(left)? {

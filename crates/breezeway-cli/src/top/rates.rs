@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 use breezeway_shm::statistics::{StatisticsFile, Times, Totals};
+use serde::Serialize;
 
 use crate::inspect::native::{Handlers, Session, Sessions};
 use crate::inspect::processes;
@@ -11,23 +12,31 @@ use crate::inspect::processes;
 /// One session, or worker, of one process.
 type Key = (u32, u64);
 
-/// A session now, and what it did a second since the last look.
-#[derive(Debug, Clone)]
+/// A session now, and what it did a second since the last look. The fields of `--json` and their
+/// names are a contract with scripts.
+#[derive(Debug, Clone, Serialize)]
 pub(super) struct Row {
     pub(super) pid: u32,
     pub(super) program: String,
+    #[serde(flatten)]
     pub(super) session: Session,
+    #[serde(rename = "calls_per_second")]
     pub(super) calls: f64,
+    #[serde(rename = "messages_per_second")]
     pub(super) messages: f64,
     /// Bytes in and out.
+    #[serde(rename = "bytes_received_per_second")]
     pub(super) received: f64,
+    #[serde(rename = "bytes_sent_per_second")]
     pub(super) sent: f64,
     /// Sleeps, each of which takes a wake-up.
+    #[serde(rename = "sleeps_per_second")]
     pub(super) sleeps: f64,
     /// The part of a CPU that went into spinning: of the session, and of its process's
     /// workers.
     pub(super) spinning: f64,
     /// How long handlers took of late.
+    #[serde(rename = "recent_handlers")]
     pub(super) handlers: Option<Handlers>,
 }
 

@@ -1,4 +1,6 @@
-//! How it is drawn.
+//! How it is drawn, or printed.
+
+use std::io::{self, Write};
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -84,10 +86,28 @@ fn table(view: &View, rows: &[&Row], frame: &mut Frame<'_>, area: Rect) {
     frame.render_stateful_widget(table, area, &mut TableState::new().with_selected(selected));
 }
 
+/// Prints the same without a terminal: the sums, and all rows.
+pub(super) fn print(view: &View, out: &mut impl Write) -> io::Result<()> {
+    let rows = view.rows();
+    writeln!(out, "{}", sums(&rows))?;
+    print_line(COLUMNS.map(|(name, ..)| name.to_owned()), out)?;
+    rows.iter().try_for_each(|row| print_line(texts(row), out))
+}
+
+fn print_line(texts: [String; COLUMNS.len()], out: &mut impl Write) -> io::Result<()> {
+    let padded = texts.iter().zip(COLUMNS);
+    let line = padded.map(|(text, (_, width, _))| format!("{text:<0$} ", usize::from(width)));
+    writeln!(out, "{}", line.collect::<String>().trim_end())
+}
+
 fn cells(row: &Row) -> Cells<'static> {
+    Cells::new(texts(row))
+}
+
+fn texts(row: &Row) -> [String; COLUMNS.len()] {
     let [role, carrier, _, peer, _] = row.session.who();
     let [p50, p99] = percentiles(row.handlers);
-    Cells::new([
+    [
         row.pid.to_string(),
         one_line(&row.program),
         row.session.session.to_string(),
@@ -103,7 +123,7 @@ fn cells(row: &Row) -> Cells<'static> {
         format!("{:.0} %", 100.0 * row.fill()),
         p50,
         p99,
-    ])
+    ]
 }
 
 fn details(row: &Row, frame: &mut Frame<'_>, area: Rect) {

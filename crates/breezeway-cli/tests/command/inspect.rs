@@ -100,6 +100,7 @@ fn a_stopped_server_is_shown_with_what_waits_for_it() {
 fn what_cannot_be_shown_is_said_in_a_line() {
     refused(&["inspect", "4294967295"], &["no process 4294967295"]);
     refused(&["top", "4294967295"], &["no process 4294967295"]);
+    refused(&["top"], &["not a terminal", "--once", "--json"]);
     refused(&["top", "--every", "soon"], &["soon", "; see breezeway top --help"]);
     refused(&["top", "--every", "49ms"], &["not 50ms or more", "; see breezeway top --help"]);
     refused(&["inspect", "0"], &["0", "; see breezeway inspect --help"]);
@@ -326,4 +327,26 @@ fn bodies_are_dumped_with_the_names_of_an_idl() {
         text.contains(" Users.age, code 4, ") && text.contains("\"there is no method"),
         "{text}"
     );
+}
+
+#[test]
+fn rates_are_printed_once_as_a_table_and_as_json() {
+    let folder = Folder::new();
+    let address = folder.address().to_string();
+    let running = Running::start(breezeway(&["serve", "--addr", &address]));
+    running.line();
+    let mut session = Session::connect(&folder.address()).unwrap();
+    session.call(0, b"hello").unwrap();
+    let pid = running.pid().to_string();
+    let once = ["top", &pid, "--once", "--every", "50ms"];
+    let text = String::from_utf8(run(&once).stdout).unwrap();
+    let lines: Vec<_> = text.lines().collect();
+    assert!(lines[0].starts_with("1 sessions  0 calls/s"), "{text}");
+    assert!(lines[1].starts_with("PID      PROGRAM"), "{text}");
+    assert!(lines[2].starts_with(&pid) && lines.len() == 3, "{text}");
+    let text = run(&[&once[..], &["--json"]].concat()).stdout;
+    let report: Value = serde_json::from_slice(&text).unwrap();
+    let [shown] = &report["sessions"].as_array().unwrap()[..] else { panic!("{report}") };
+    assert_eq!((&shown["pid"].to_string(), &shown["calls_per_second"]), (&pid, &0.0.into()));
+    assert_eq!((&shown["role"], &shown["counts"]["calls_received"]), (&"server".into(), &1.into()));
 }
