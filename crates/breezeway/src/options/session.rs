@@ -119,8 +119,10 @@ impl SessionOptions {
 
     /// Payload memory that this side has ready, with its pages, when the session is set up, instead
     /// of when the first message over 104 bytes needs it: up to 1 TiB, at least
-    /// [`Self::first_segment`]; the cap counts if it is less. 0, the default, is none. For sessions
-    /// that soon send large messages.
+    /// [`Self::first_segment`]; the cap counts if it is less. 0, the default, is none: the first
+    /// large [`reserve`](crate::Session::reserve) then waits until the kernel has cleared its
+    /// pages, for 8 MiB some milliseconds to hundreds of them. For sessions that soon send large
+    /// messages: a camera has two frames ready.
     ///
     /// A client makes it while it waits for the server's hello, and a server when it has answered,
     /// before it takes the next client: some 0.1 ms for 2 MiB where there are huge pages, 1 ms and
