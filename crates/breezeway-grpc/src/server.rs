@@ -80,15 +80,17 @@ impl<L> Server<L> {
     }
 
     /// Adds a first service.
-    pub fn add_service<S>(self, service: S) -> Router<L>
+    pub fn add_service<S, B>(self, service: S) -> Router<L>
     where
-        S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>
+        S: Service<Request<Body>, Response = Response<B>, Error = Infallible>
             + NamedService
             + Clone
             + Send
             + Sync
             + 'static,
         S::Future: Send + 'static,
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
     {
         self.add_routes(Routes::new(service))
     }
@@ -101,15 +103,17 @@ impl<L> Server<L> {
 
 impl<L> Router<L> {
     /// Adds one more service.
-    pub fn add_service<S>(self, service: S) -> Self
+    pub fn add_service<S, B>(self, service: S) -> Self
     where
-        S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>
+        S: Service<Request<Body>, Response = Response<B>, Error = Infallible>
             + NamedService
             + Clone
             + Send
             + Sync
             + 'static,
         S::Future: Send + 'static,
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
     {
         Self { routes: self.routes.add_service(service), ..self }
     }

@@ -4,9 +4,13 @@ use std::sync::{Arc, Mutex};
 
 use breezeway_grpc::{Carrier, ConnectInfo, Endpoint, Gear, Server};
 use breezeway_grpc_interop::cases::{self, client};
-use breezeway_grpc_interop::server;
-use tonic::Request;
+use breezeway_grpc_interop::pb::Empty;
+use breezeway_grpc_interop::pb::test_service_client::TestServiceClient;
+use breezeway_grpc_interop::pb::test_service_server::TestServiceServer;
+use breezeway_grpc_interop::{TestService, server};
 use tonic::service::interceptor::InterceptorLayer;
+use tonic::{Code, Request, Status};
+use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 
 use crate::support::{Plain, addresses, any, connect, run};
 
@@ -42,6 +46,38 @@ fn one_layer_sees_the_calls_of_both_gears_and_who_makes_them() {
                     _ => assert_eq!(info.peer.pid, Some(std::process::id())),
                 }
             }
+        }
+    });
+}
+
+#[test]
+fn interceptors_of_service_and_client_see_both_gears() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let address = format!("shm:{}/socket", folder.path().display());
+        let only_known = |request: Request<()>| match request.metadata().get("user") {
+            Some(_) => Ok(request),
+            None => Err(Status::unauthenticated("who calls?")),
+        };
+        let service = TestServiceServer::with_interceptor(TestService, only_known);
+        let (_reporter, health) = tonic_health::server::health_reporter();
+        let bound = Server::builder().add_service(service).add_service(health).bind(&address);
+        tokio::spawn(bound.unwrap().serve());
+        for gear in [Gear::Native, Gear::Http2] {
+            let channel = connect(&address, gear).await;
+            let mut unknown = TestServiceClient::new(channel.clone());
+            let status = unknown.empty_call(Empty {}).await.unwrap_err();
+            assert_eq!(status.code(), Code::Unauthenticated, "{gear:?}: {status}");
+            let named = |mut request: Request<()>| {
+                request.metadata_mut().insert("user", "someone".parse().unwrap());
+                Ok(request)
+            };
+            let mut known = TestServiceClient::with_interceptor(channel.clone(), named);
+            known.empty_call(Empty {}).await.unwrap();
+            let ours = breezeway_grpc::connect(&address).await.unwrap();
+            TestServiceClient::with_interceptor(ours, named).empty_call(Empty {}).await.unwrap();
+            let mut health = HealthClient::new(channel);
+            health.check(HealthCheckRequest::default()).await.unwrap();
         }
     });
 }
