@@ -5,17 +5,14 @@ use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use breezeway::{
-    Address, Carrier, ConnectError, ForeignConnection, HandshakeError, HelloError, Peer, Place,
+    Address, Carrier, ConnectError, ForeignConnection, HandshakeError, HelloError, Place,
     SessionOptions, TlsError,
 };
 use breezeway_tokio::{Channel, ForeignStream, on_a_thread};
 use http::Uri;
 use hyper_util::rt::TokioIo;
-use tokio::net::{TcpStream, UnixStream};
-use tokio::time::timeout;
 use tower_service::Service;
 
 use crate::channel::RESENDS;
@@ -79,14 +76,13 @@ fn no_place(mut failures: Vec<(Place, ConnectError)>) -> ConnectError {
 pub(crate) struct Connector {
     address: Address,
     options: SessionOptions,
-    timeout: Duration,
     /// What the newest connection travels by.
     info: Arc<Mutex<Option<ConnectInfo>>>,
 }
 
 impl Connector {
-    pub(crate) fn new(address: Address, options: SessionOptions, timeout: Duration) -> Self {
-        Self { address, options: session(options, 0), timeout, info: Arc::default() }
+    pub(crate) fn new(address: Address, options: SessionOptions) -> Self {
+        Self { address, options: session(options, 0), info: Arc::default() }
     }
 
     pub(crate) fn info(&self) -> Option<ConnectInfo> {
@@ -110,14 +106,7 @@ impl Connector {
 
     async fn connect_to(&self, place: &Place) -> Result<Connection, ConnectError> {
         let Place::Shm(_) = place else {
-            if let Place::Tls { .. } = place {
-                return connect_within_tls(place.clone(), self.options.clone()).await;
-            }
-            let connecting = timeout(self.timeout, connect_socket(place)).await;
-            let late =
-                || ConnectError::NotAccepting { place: place.clone(), timeout: self.timeout };
-            let connected = connecting.map_err(|_| late())?;
-            return connected.map_err(|source| failed(place, source));
+            return connect_socket(place.clone(), self.options.clone()).await;
         };
         let mut tries = 0;
         loop {
@@ -132,29 +121,9 @@ impl Connector {
     }
 }
 
-async fn connect_socket(place: &Place) -> io::Result<Connection> {
-    let (carrier, gear) = (place.carrier(), Gear::Http2);
-    match place {
-        Place::Tcp { host, port } => {
-            let socket = TcpStream::connect((host.as_str(), *port)).await?;
-            socket.set_nodelay(true)?;
-            let peer = Peer::remote(socket.peer_addr()?);
-            Ok(Connection::new(socket, ConnectInfo { peer, carrier, gear }))
-        }
-        Place::Unix(path) => {
-            let socket = UnixStream::connect(path).await?;
-            let peer = Peer::of(&socket)?;
-            Ok(Connection::new(socket, ConnectInfo { peer, carrier, gear }))
-        }
-        _ => Err(io::ErrorKind::Unsupported.into()),
-    }
-}
-
-/// Elsewhere: it blocks for a moment, and keeps the handshake timeout by itself.
-async fn connect_within_tls(
-    place: Place,
-    options: SessionOptions,
-) -> Result<Connection, ConnectError> {
+/// Connects on a thread: it blocks, also while the server's backlog is full, and keeps the
+/// handshake timeout by itself.
+async fn connect_socket(place: Place, options: SessionOptions) -> Result<Connection, ConnectError> {
     let at = place.clone();
     let connecting = on_a_thread(move || ForeignConnection::connect(&at, &options, HTTP2));
     let connection = connecting.await.map_err(ConnectError::Thread)??;
@@ -164,17 +133,7 @@ async fn connect_within_tls(
 }
 
 fn failed(place: &Place, source: io::Error) -> ConnectError {
-    match (source.kind(), place) {
-        (io::ErrorKind::NotFound, Place::Unix(path)) => ConnectError::NoSocket(path.clone()),
-        (io::ErrorKind::ConnectionRefused, Place::Unix(path)) => {
-            ConnectError::NobodyListens(path.clone())
-        }
-        (io::ErrorKind::PermissionDenied, Place::Unix(path)) => {
-            ConnectError::Permission(path.clone())
-        }
-        (io::ErrorKind::ConnectionRefused, _) => ConnectError::Refused(place.clone()),
-        _ => ConnectError::Io { place: place.clone(), source },
-    }
+    ConnectError::Io { place: place.clone(), source }
 }
 
 impl Service<Uri> for Connector {

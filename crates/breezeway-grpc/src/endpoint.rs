@@ -98,7 +98,7 @@ impl Endpoint {
     }
 
     pub(crate) fn connector(&self) -> Connector {
-        Connector::new(self.address.clone(), self.session_options(), self.connect_timeout)
+        Connector::new(self.address.clone(), self.session_options())
     }
 
     /// tonic's own endpoint. No call carries the name of a host that means anything here.
