@@ -8,12 +8,13 @@ LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test -p breezeway-shm -p breezeway-shmipc
 
 # What tests may need of a machine. Such a test is in a module of this name and ignored; `make needs`
 # runs it where there is what it needs.
-NEEDS = needs_go needs_huge_pages needs_ipv6 needs_namespaces needs_root needs_strace needs_systemd needs_user_namespaces
+NEEDS = needs_go needs_huge_pages needs_ipv6 needs_namespaces needs_python needs_root needs_strace needs_systemd needs_user_namespaces
 HAS := $(shell go version >/dev/null 2>&1 && echo needs_go) \
 	$(shell grep -qs hugetlbfs /proc/filesystems && echo needs_huge_pages) \
 	$(shell grep -qs '^0\{31\}1 ' /proc/net/if_inet6 && echo needs_ipv6) \
 	$(shell unshare --mount --pid --net --ipc --uts --fork --kill-child --mount-proc \
 		sh -c 'mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /dev/shm' >/dev/null 2>&1 && echo needs_namespaces) \
+	$(shell python3 -c 'import ensurepip, venv' >/dev/null 2>&1 && echo needs_python) \
 	$(shell [ "$$(id -u)" = 0 ] && echo needs_root) \
 	$(shell strace -f -o /dev/null true >/dev/null 2>&1 && echo needs_strace) \
 	$(shell .ci/systemd >/dev/null 2>&1 && echo needs_systemd) \

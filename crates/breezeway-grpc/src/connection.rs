@@ -2,8 +2,7 @@
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use breezeway_tokio::{ByteStream, Stream};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -11,6 +10,10 @@ use tokio::sync::{mpsc, oneshot};
 use tonic::transport::server::Connected;
 
 use crate::connect_info::{ConnectInfo, Gear};
+use crate::http2::{Refusals, Rewriter};
+
+/// The most bytes that are read at one time to be rewritten.
+const CHUNK: usize = 16 << 10;
 
 trait Bytes: AsyncRead + AsyncWrite + Send + Unpin {}
 
@@ -26,6 +29,10 @@ pub struct Connection {
     /// Dropped with the connection: whoever waits for its end learns it.
     end: Option<oneshot::Sender<()>>,
     is_shut_down: bool,
+    /// What a server reads passes it, until it has nothing to rewrite any more.
+    rewriter: Option<Box<Rewriter>>,
+    /// Of a server.
+    refusals: Option<Refusals>,
 }
 
 /// A stream of a session that is dropped before the other side has ended it is reset, which takes
@@ -49,7 +56,22 @@ impl Connection {
         bytes: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
         info: ConnectInfo,
     ) -> Self {
-        Self { bytes: Some(Box::new(bytes)), info, end: None, is_shut_down: false }
+        Self {
+            bytes: Some(Box::new(bytes)),
+            info,
+            end: None,
+            is_shut_down: false,
+            rewriter: None,
+            refusals: None,
+        }
+    }
+
+    /// Prepares a connection for a server: requests that h2 would refuse are rewritten, others that
+    /// it refuses are logged.
+    pub(crate) fn served(mut self) -> Self {
+        self.rewriter = Some(Box::new(Rewriter::new()));
+        self.refusals = Some(Refusals::default());
+        self
     }
 
     pub(crate) fn info(&self) -> ConnectInfo {
@@ -85,7 +107,27 @@ impl AsyncRead for Connection {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        self.bytes().poll_read(cx, buffer)
+        let this = self.get_mut();
+        while let Some(rewriter) = &mut this.rewriter {
+            let rewritten = rewriter.pull(buffer.remaining());
+            if !rewritten.is_empty() {
+                buffer.put_slice(rewritten);
+                return Poll::Ready(Ok(()));
+            }
+            if rewriter.is_through() {
+                this.rewriter = None;
+                break;
+            }
+            let mut chunk = [0; CHUNK];
+            let mut chunk = ReadBuf::new(&mut chunk);
+            let bytes = this.bytes.as_mut().expect("taken only when this is dropped");
+            ready!(Pin::new(bytes).poll_read(cx, &mut chunk))?;
+            if chunk.filled().is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+            rewriter.push(chunk.filled());
+        }
+        Pin::new(this).bytes().poll_read(cx, buffer)
     }
 }
 
@@ -95,15 +137,25 @@ impl AsyncWrite for Connection {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.bytes().poll_write(cx, bytes)
+        self.poll_write_vectored(cx, &[IoSlice::new(bytes)])
     }
 
     fn poll_write_vectored(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.bytes().poll_write_vectored(cx, pieces)
+        let written = ready!(self.as_mut().bytes().poll_write_vectored(cx, pieces))?;
+        let this = self.get_mut();
+        if let Some(refusals) = &mut this.refusals {
+            let mut rest = written;
+            for piece in pieces {
+                let sent = &piece[..rest.min(piece.len())];
+                refusals.sent(sent, &this.info.peer);
+                rest -= sent.len();
+            }
+        }
+        Poll::Ready(Ok(written))
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -120,31 +172,8 @@ impl AsyncWrite for Connection {
     }
 }
 
-/// Connections as tonic's server takes them. Clones take from the same ones.
-#[derive(Clone)]
-pub(crate) struct Connections(Arc<Mutex<mpsc::Receiver<Connection>>>);
-
-impl Connections {
-    pub(crate) fn new(connections: mpsc::Receiver<Connection>) -> Self {
-        Self(Arc::new(Mutex::new(connections)))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, mpsc::Receiver<Connection>> {
-        self.0.lock().expect("nobody panics with the lock")
-    }
-
-    /// Refuses those that come from now on.
-    pub(crate) fn close(&self) {
-        let mut connections = self.lock();
-        connections.close();
-        while connections.try_recv().is_ok() {}
-    }
-}
-
-impl futures_core::Stream for Connections {
-    type Item = io::Result<Connection>;
-
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.lock().poll_recv(cx).map(|connection| connection.map(Ok))
-    }
+/// Refuses connections from now on, and those that nobody has taken.
+pub(crate) fn close(connections: &mut mpsc::Receiver<Connection>) {
+    connections.close();
+    while connections.try_recv().is_ok() {}
 }

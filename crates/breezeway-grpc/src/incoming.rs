@@ -6,8 +6,9 @@ use std::task::{Context, Poll};
 
 use breezeway::{Address, ServerOptions};
 use breezeway_tokio::{ErrorCode, Stream};
+use tokio::sync::mpsc;
 
-use crate::connection::{Connection, Connections};
+use crate::connection::Connection;
 use crate::error::Error;
 use crate::listening::{Listening, listen};
 
@@ -15,7 +16,7 @@ use crate::listening::{Listening, listen};
 /// are served go on to their end.
 pub struct Incoming {
     listening: Listening,
-    connections: Connections,
+    connections: mpsc::Receiver<Connection>,
 }
 
 /// Listens at an address for tonic's own server, with default options.
@@ -42,7 +43,7 @@ pub fn incoming_with(address: impl AsRef<str>, options: ServerOptions) -> Result
         std::future::ready(())
     };
     let (listening, connections) = listen(&address, options, 0, no_call)?;
-    Ok(Incoming { listening, connections: Connections::new(connections) })
+    Ok(Incoming { listening, connections })
 }
 
 impl Incoming {
@@ -56,6 +57,6 @@ impl futures_core::Stream for Incoming {
     type Item = io::Result<Connection>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        Pin::new(&mut self.connections).poll_next(cx)
+        self.connections.poll_recv(cx).map(|connection| connection.map(Ok))
     }
 }

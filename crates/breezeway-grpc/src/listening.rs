@@ -3,7 +3,6 @@
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use breezeway::{Address, ForeignConnection, ServeError, ServerOptions, SessionOptions};
 use breezeway_tokio::{ErrorCode, ForeignStream, Server, Stopper, Stream};
@@ -12,6 +11,7 @@ use tokio::task::JoinHandle;
 
 use crate::connect_info::ConnectInfo;
 use crate::connection::Connection;
+use crate::http2::Limits;
 use crate::native::block;
 
 /// The method number of a stream of bytes that speaks HTTP/2.
@@ -33,7 +33,7 @@ pub(crate) struct Listening {
     pub(crate) address: Address,
     pub(crate) stopper: Stopper,
     pub(crate) serving: JoinHandle<Result<(), ServeError>>,
-    pub(crate) drain_timeout: Duration,
+    pub(crate) limits: Limits,
 }
 
 impl Drop for Listening {
@@ -62,7 +62,8 @@ where
             tracing::warn!(%error, "a connection is refused");
         }
     });
-    let drain_timeout = options.drain_time();
+    let max_streams = options.session_options().most_streams();
+    let limits = Limits { max_streams, drain_timeout: options.drain_time() };
     let server = Server::bind_with(address, options)?;
     let (address, stopper) = (server.address(), server.stopper());
     let call = Arc::new(call);
@@ -81,13 +82,13 @@ where
         std::future::ready(())
     };
     let serving = tokio::spawn(server.serve_streams(refuse, stream));
-    Ok((Listening { address, stopper, serving, drain_timeout }, connections))
+    Ok((Listening { address, stopper, serving, limits }, connections))
 }
 
 /// A client that speaks HTTP/2 in a stream of a session, which lasts as long as the connection.
 async fn connect(sender: &mpsc::Sender<Connection>, stream: Stream) {
     let (connection, end) = Connection::of_session(stream);
-    if sender.try_send(connection).is_err() {
+    if sender.try_send(connection.served()).is_err() {
         tracing::warn!("a connection is refused: too many wait to be served");
     }
     // Its sender is dropped and sends nothing.
@@ -98,6 +99,6 @@ async fn connect(sender: &mpsc::Sender<Connection>, stream: Stream) {
 fn take_over(sender: &mpsc::Sender<Connection>, connection: ForeignConnection) -> io::Result<()> {
     let stream = ForeignStream::new(connection)?;
     let info = ConnectInfo::of_foreign(&stream);
-    let connection = Connection::new(stream, info);
+    let connection = Connection::new(stream, info).served();
     sender.try_send(connection).map_err(|_| io::Error::other("too many wait to be served"))
 }

@@ -14,18 +14,14 @@ use tokio::time::sleep;
 use tonic::body::Body;
 use tonic::server::NamedService;
 use tonic::service::Routes;
-use tonic::transport;
 use tower_layer::{Identity, Layer, Stack};
 use tower_service::Service;
 
-use crate::connection::{Connection, Connections};
+use crate::connection::Connection;
 use crate::error::Error;
 use crate::http2;
 use crate::listening::{GRPC, Listening, listen};
 use crate::native::Serving;
-
-/// For so long a connection is served that comes while clients go to a successor.
-const LATE: Duration = Duration::from_secs(3);
 
 /// Builds a server of tonic services at any address, in both gears.
 ///
@@ -132,7 +128,8 @@ impl<L> Router<L> {
     }
 
     /// As [`Self::serve`], until `signal` is ready: then nobody is accepted any more, and calls
-    /// that run are awaited while their clients are there.
+    /// that run are awaited while their clients are there. A connection of HTTP/2 ends within
+    /// [`ServerOptions::drain_timeout`] if it has no call, or if its client no longer answers.
     pub async fn serve_with_shutdown<B>(
         self,
         address: impl AsRef<str>,
@@ -201,33 +198,18 @@ where
     /// [taken over](ServerOptions::take_over), for no longer than the options' time to drain.
     pub async fn serve_with_shutdown(self, signal: impl Future<Output = ()>) -> Result<(), Error> {
         let Self { mut listening, connections, serving } = self;
-        let (stopper, connections) = (listening.stopper.clone(), Connections::new(connections));
-        let early = serving.http2(connections.clone(), stopper.ending());
-        // Connections of sessions that were there when the successor came: their clients are told
-        // of it a little later, as a connection that ends at its beginning fails a call.
-        let late = async {
-            stopper.ending().await;
-            if stopper.is_draining() {
-                serving.http2(connections.clone(), sleep(LATE)).await?;
-            }
-            connections.close();
-            Ok(())
-        };
-        let http2 = async {
-            let (early, late) = tokio::join!(early, late);
-            early.and(late)
-        };
+        let (stopper, limits) = (listening.stopper.clone(), listening.limits);
         let cut = async {
             stopper.ending().await;
             match stopper.is_draining() {
-                true => sleep(listening.drain_timeout).await,
+                true => sleep(limits.drain_timeout).await,
                 false => pending().await,
             }
         };
         let http2 = async {
             tokio::select! {
-                ended = http2 => ended,
-                () = cut => Ok(()),
+                () = http2::serve(serving, connections, &stopper, limits) => {}
+                () = cut => {}
             }
         };
         let serving = &mut listening.serving;
@@ -243,44 +225,7 @@ where
             };
             ended.unwrap_or_else(|error| Err(io::Error::from(error).into()))
         };
-        let (http2, sessions) = tokio::join!(http2, sessions);
-        sessions?;
-        Ok(http2?)
-    }
-}
-
-impl<S, B> Serving<S>
-where
-    S: Service<Request<Body>, Response = Response<B>> + Clone + Send + Sync + 'static,
-    S::Future: Send,
-    S::Error: Into<BoxError> + Send,
-    B: http_body::Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<BoxError>,
-{
-    /// Serves connections that speak HTTP/2. At the signal no more are taken, and the clients of
-    /// those that are there are told to go; it ends with the last of them.
-    async fn http2(
-        &self,
-        connections: Connections,
-        signal: impl Future<Output = ()>,
-    ) -> Result<(), transport::Error> {
-        let mut server = http2::server(transport::Server::builder());
-        if let Some(timeout) = self.timeout {
-            server = server.timeout(timeout);
-        }
-        let router = server.layer(Applied(self.service.clone())).add_routes(Routes::default());
-        router.serve_with_incoming_shutdown(connections, signal).await
-    }
-}
-
-/// A layer that was applied already, as tonic's server wants one.
-#[derive(Clone)]
-struct Applied<S>(S);
-
-impl<S: Clone> Layer<Routes> for Applied<S> {
-    type Service = S;
-
-    fn layer(&self, _: Routes) -> S {
-        self.0.clone()
+        let ((), sessions) = tokio::join!(http2, sessions);
+        Ok(sessions?)
     }
 }

@@ -1,7 +1,9 @@
-//! The settings of HTTP/2 for one machine, chosen by measurement (`docs/grpc.md`, "Settings of
+//! The settings and limits of HTTP/2 for peers on one machine (`docs/grpc.md`, "Settings of
 //! HTTP/2").
 
-use tonic::transport::{Endpoint, server::Server};
+use hyper::server::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tonic::transport::Endpoint;
 
 /// What may be under way on a stream: two messages of 4 MiB, the most that tonic takes by default.
 const STREAM_WINDOW: u32 = 8 << 20;
@@ -9,17 +11,46 @@ const STREAM_WINDOW: u32 = 8 << 20;
 const CONNECTION_WINDOW: u32 = 32 << 20;
 /// The largest frame. Four times as much makes messages of 1 MiB up to eight times slower.
 const FRAME: u32 = 64 << 10;
+/// The most bytes of headers or trailers, as HPACK counts them: those of the native gear.
+pub(crate) const HEADER_LIST: u32 = 64 << 10;
+/// The most bytes that a server reads in one turn of a connection's task. Requests that are
+/// cancelled in the same turn are dropped at its end.
+pub(crate) const TURN: usize = 128 << 10;
+/// The shortest request and its cancellation: two heads, three indexed fields, and a code.
+const SHORTEST_CANCELLED: usize = 2 * 9 + 3 + 4;
+/// The most requests that are cancelled before they are accepted: more than one turn can bring, so
+/// that a connection never ends for them.
+const CANCELLED: usize = (TURN / SHORTEST_CANCELLED).next_power_of_two();
+/// The most frames, in the life of a connection, that break a rule of one stream. Late frames of
+/// cancelled calls that are no longer remembered count too. Each one may hold 1 KiB for a peer that
+/// does not read.
+const STREAM_ERRORS: usize = 16 << 10;
+/// The most cancelled calls that a client remembers, whose late responses are dropped.
+const REMEMBERED: usize = 16 << 10;
+/// The time for which a client remembers them.
+const REMEMBERED_FOR: std::time::Duration = std::time::Duration::from_secs(30);
 
 pub(crate) fn client(endpoint: Endpoint) -> Endpoint {
     endpoint
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_frame_size(FRAME)
+        .http2_max_header_list_size(HEADER_LIST)
+        .http2_max_concurrent_reset_streams(REMEMBERED)
+        .http2_reset_stream_duration(REMEMBERED_FOR)
+        .http2_max_local_error_reset_streams(STREAM_ERRORS)
 }
 
-pub(crate) fn server<L>(server: Server<L>) -> Server<L> {
-    server
+pub(crate) fn server(max_streams: u32) -> http2::Builder<TokioExecutor> {
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    builder
+        .timer(TokioTimer::new())
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_frame_size(FRAME)
+        .max_header_list_size(HEADER_LIST)
+        .max_concurrent_streams(max_streams)
+        .max_pending_accept_reset_streams(CANCELLED)
+        .max_local_error_reset_streams(STREAM_ERRORS);
+    builder
 }

@@ -9,4 +9,5 @@ mod outbound;
 mod server;
 
 pub(crate) use client::{Failure, exchange};
+pub(crate) use outbound::status_trailers;
 pub(crate) use server::Serving;

@@ -35,6 +35,18 @@ where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
+    /// Makes a call's response; an error of the service becomes a status.
+    pub(crate) async fn answer(&mut self, request: Request<Body>) -> Response<Body> {
+        let outcome = match poll_fn(|cx| self.service.poll_ready(cx)).await {
+            Ok(()) => self.service.call(request).await,
+            Err(error) => Err(error),
+        };
+        match outcome {
+            Ok(response) => response.map(Body::new),
+            Err(error) => Status::from_error(error.into()).into_http(),
+        }
+    }
+
     /// Serves the call of a stream that a client has opened.
     pub(crate) async fn serve(mut self, stream: Stream) {
         let info = ConnectInfo::of_stream(&stream, Gear::Native);
@@ -52,29 +64,12 @@ where
         let body = RequestBody { receive: Some(receive), data: data(&first) };
         let mut request = request.map(|()| Body::new(body));
         request.extensions_mut().insert(info);
-        let answer = answer(&mut self.service, request);
+        let answer = self.answer(request);
         let Some(response) = unless_over(answer, &mut sending.0, &mut timeout).await else {
             return;
         };
         let mut responding = Responding::new(response);
         poll_fn(|cx| responding.poll(cx, &mut sending.0, &mut timeout)).await;
-    }
-}
-
-async fn answer<S, B>(service: &mut S, request: Request<Body>) -> Response<Body>
-where
-    S: Service<Request<Body>, Response = Response<B>>,
-    S::Error: Into<BoxError>,
-    B: http_body::Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<BoxError>,
-{
-    let outcome = match poll_fn(|cx| service.poll_ready(cx)).await {
-        Ok(()) => service.call(request).await,
-        Err(error) => Err(error),
-    };
-    match outcome {
-        Ok(response) => response.map(Body::new),
-        Err(error) => Status::from_error(error.into()).into_http(),
     }
 }
 

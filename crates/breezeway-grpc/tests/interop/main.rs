@@ -4,10 +4,13 @@ mod cases;
 mod deadlines;
 mod deaths;
 mod extensions;
+mod http2_peers;
 mod limits;
 mod needs_go;
+mod needs_python;
 #[cfg(feature = "tls")]
 mod over_tls;
+mod raw_http2;
 mod restarting;
 mod servers;
 mod sizes;

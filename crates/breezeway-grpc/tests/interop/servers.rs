@@ -43,7 +43,7 @@ fn a_client_takes_the_first_place_that_works_and_says_for_each_why_none_does() {
 }
 
 /// An error with all that has caused it.
-fn causes(error: breezeway_grpc::Error) -> String {
+pub(crate) fn causes(error: breezeway_grpc::Error) -> String {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(&error);
     while let Some(error) = source {

@@ -332,6 +332,12 @@ impl SessionOptions {
         ]
     }
 
+    /// The most streams of the other side at one time.
+    #[doc(hidden)]
+    pub fn most_streams(&self) -> u16 {
+        self.max_streams
+    }
+
     /// For an end that takes plain calls only, or makes them: no streams, no metadata.
     pub(crate) fn for_plain_calls(&self) -> Self {
         self.clone().max_streams(0).max_metadata(0)
