@@ -15,6 +15,7 @@ use crate::Failure;
 use crate::certificates::Certificates;
 use crate::grpc::bench::Gear;
 use crate::grpc::{self, Protocol};
+use crate::rpc;
 use crate::settings::{Config, ServerSettings, SessionSettings, value};
 use crate::shmipc;
 use crate::target::Target;
@@ -30,6 +31,8 @@ Examples:
   breezeway bench --addr shm:/tmp/echo.sock --runtime tokio --streams 200
   breezeway bench --protocol grpc --addr shm:/tmp/grpc.sock --depth 64
   breezeway bench --protocol grpc --addr unix:/tmp/grpc.sock --gear http2 --size 1MiB
+  breezeway bench --protocol thrift --addr shm:/tmp/thrift.sock --size 1KiB
+  breezeway bench --addr shm:/tmp/echo.sock --follow --rate 1000 --seconds 60
   breezeway bench --addr tls:echo.example.org:7000 --roots ca.pem
   breezeway bench --addr shmipc:/tmp/echo.sock --memory file-v2
 
@@ -39,7 +42,8 @@ the first 8). A latency runs from one reply to the next, so it counts filling an
 is warmed up, uncounted, with at most 100 messages (or one per call in flight). \"empty\" is what \
 filling, comparing and the clock take of each message: the same work with nothing sent. Calls of \
 gRPC are health checks, whose messages count as 0 bytes, or with --size echoes of so many bytes; \
---depth is how many tasks call on one channel.";
+--depth is how many tasks call on one channel. A restart that --follow lives through shows as the \
+longest latency.";
 
 /// Measure calls to a running server
 #[derive(Clone, Debug, clap::Args)]
@@ -53,6 +57,10 @@ pub(crate) struct Args {
     /// What the calls are written in
     #[arg(long, value_enum, default_value_t = Protocol::Breezeway)]
     protocol: Protocol,
+    /// Move to another server when this one goes away for a successor or ends, which is waited for
+    /// for 10 s, and repeat the call on which it ended
+    #[arg(long)]
+    follow: bool,
     /// How calls of gRPC travel [default: native]
     #[arg(long, value_enum)]
     gear: Option<Gear>,
@@ -134,6 +142,8 @@ pub(crate) fn run(mut args: Args) -> Result<(), Failure> {
         check_grpc(&args)?;
     } else if args.gear.is_some() {
         return Err("--gear goes with --protocol grpc".into());
+    } else if args.by_client() {
+        check_by_client(&args)?;
     } else {
         args.spread().check(&args.load(), args.sessions)?;
     }
@@ -143,6 +153,7 @@ pub(crate) fn run(mut args: Args) -> Result<(), Failure> {
     let empty = load::empty::cost(&args.load());
     let measurement = match &args.addr {
         _ if args.protocol == Protocol::Grpc => measure_grpc(&args)?,
+        target if args.by_client() => measure_by_client(&args, args.protocol.address(target)?)?,
         Target::Breezeway(address) => measure_calls(&args, address)?,
         Target::Shmipc(address) => measure_streams(&args, address)?,
     };
@@ -150,6 +161,11 @@ pub(crate) fn run(mut args: Args) -> Result<(), Failure> {
 }
 
 impl Args {
+    /// Whether one caller makes the calls through a client, which can move to another server.
+    fn by_client(&self) -> bool {
+        self.protocol == Protocol::Thrift || self.follow
+    }
+
     fn spread(&self) -> Spread {
         let is_grpc = self.protocol == Protocol::Grpc;
         let runtime = if is_grpc { Runtime::Tokio } else { self.runtime };
@@ -194,8 +210,16 @@ fn measure_calls(args: &Args, address: &Address) -> Result<Measurement, Failure>
     load::on_sessions(&load, sessions?, || progress.show())
 }
 
+fn measure_by_client(args: &Args, address: &Address) -> Result<Measurement, Failure> {
+    let (load, session) = (args.load(), args.session.options());
+    match args.protocol {
+        Protocol::Thrift => rpc::bench_thrift(&load, address, session, args.follow),
+        _ => rpc::bench_following(&load, address, session),
+    }
+}
+
 fn measure_grpc(args: &Args) -> Result<Measurement, Failure> {
-    let mut endpoint = Endpoint::new(grpc::address(&args.addr)?.to_string())?;
+    let mut endpoint = Endpoint::new(args.protocol.address(&args.addr)?.to_string())?;
     endpoint = endpoint.session(args.session.options());
     if let Some(timeout) = args.session.handshake_timeout {
         endpoint = endpoint.connect_timeout(timeout);
@@ -257,9 +281,10 @@ fn check_cold(args: &Args) -> Result<(), Failure> {
 
 /// An error for what calls of gRPC do not have.
 fn check_grpc(args: &Args) -> Result<(), Failure> {
-    grpc::address(&args.addr)?;
+    args.protocol.address(&args.addr)?;
     args.shmipc.refuse()?;
     let asked = [
+        (args.follow, "--follow"),
         (args.pattern != Pattern::PingPong, "--pattern"),
         (args.rate.is_some(), "--rate"),
         (args.sessions > 1, "--sessions"),
@@ -269,6 +294,26 @@ fn check_grpc(args: &Args) -> Result<(), Failure> {
     match asked.into_iter().find(|(is_given, _)| *is_given) {
         Some((_, option)) => Err(format!("{option} does not go with --protocol grpc").into()),
         None => Ok(()),
+    }
+}
+
+/// An error for what one caller through a client cannot do.
+fn check_by_client(args: &Args) -> Result<(), Failure> {
+    args.protocol.address(&args.addr)?;
+    args.shmipc.refuse()?;
+    let asked = [
+        (args.pattern != Pattern::PingPong, "--pattern"),
+        (args.depth > 1, "--depth"),
+        (args.sessions > 1, "--sessions"),
+        (!args.spread().is_exclusive(), "--runtime tokio, --streams or --threads"),
+        (args.touch == Touch::None, "--touch none"),
+    ];
+    match asked.into_iter().find(|(is_given, _)| *is_given) {
+        None => Ok(()),
+        Some((_, option)) if args.follow => {
+            Err(format!("{option} does not go with --follow").into())
+        }
+        Some((_, option)) => Err(format!("{option} does not go with --protocol thrift").into()),
     }
 }
 

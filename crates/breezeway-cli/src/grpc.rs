@@ -18,6 +18,8 @@ pub(crate) enum Protocol {
     /// gRPC: grpc.health.v1.Health, breezeway.echo.v1.Echo (see crates/breezeway-cli/proto in the
     /// repository) and reflection. Always under tokio
     Grpc,
+    /// Thrift, of crates/breezeway-cli/idl/echo.thrift in the repository. Always blocking
+    Thrift,
 }
 
 /// The longest message of the echo.
@@ -33,14 +35,24 @@ mod pb {
     pub(super) const DESCRIPTION: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/echo.bin"));
 }
 
-/// Where gRPC is served or called; an error for what has another protocol of its own.
-pub(crate) fn address(target: &Target) -> Result<&Address, Failure> {
-    match target {
-        Target::Breezeway(address) => Ok(address),
-        Target::Shmipc(_) => {
-            Err("--protocol grpc goes with shm:, unix:, tcp: and tls: addresses, \
-            not with shmipc:"
-                .into())
+impl Protocol {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Breezeway => "breezeway",
+            Self::Grpc => "grpc",
+            Self::Thrift => "thrift",
+        }
+    }
+
+    /// Where it is served or called; an error for what has another protocol of its own.
+    pub(crate) fn address(self, target: &Target) -> Result<&Address, Failure> {
+        match target {
+            Target::Breezeway(address) => Ok(address),
+            Target::Shmipc(_) => Err(format!(
+                "--protocol {} goes with shm:, unix:, tcp: and tls: addresses, not with shmipc:",
+                self.name()
+            )
+            .into()),
         }
     }
 }

@@ -11,6 +11,7 @@ mod floor;
 mod generate;
 mod grpc;
 mod inspect;
+mod rpc;
 mod serve;
 mod settings;
 mod shmipc;

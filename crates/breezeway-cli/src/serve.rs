@@ -17,6 +17,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use crate::Failure;
 use crate::certificates::Certificates;
 use crate::grpc::{self, Protocol};
+use crate::rpc;
 use crate::settings::{Config, ServerSettings, SessionSettings};
 use crate::shmipc;
 use crate::succession::Succession;
@@ -31,6 +32,7 @@ Examples:
   breezeway serve --addr shm:/tmp/echo.sock --take-over --drain 30s
   breezeway serve --addr tcp:127.0.0.1:7000 --take-over --admin /tmp/echo.admin
   breezeway serve --protocol grpc --addr shm:/tmp/grpc.sock,tcp:127.0.0.1:7000
+  breezeway serve --protocol thrift --addr shm:/tmp/thrift.sock,tcp:127.0.0.1:7000
   breezeway serve --addr tls:0.0.0.0:7000 --certificate server.pem --key server.key --roots ca.pem
   breezeway serve --addr shmipc:/tmp/echo.sock
   breezeway serve --addr shmipc:tcp:127.0.0.1:7000 --files-of-unknown-users \\
@@ -98,11 +100,20 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     // Before there is a socket file that a signal would leave behind.
     let signals = Signals::new([SIGTERM, SIGINT])?;
     if args.protocol == Protocol::Grpc {
-        let address = grpc::address(&args.addr)?;
+        let address = args.protocol.address(&args.addr)?;
         args.shmipc.refuse()?;
         let drain = args.succession.drain();
         let options = args.succession.options(server.options(session.options()));
         return grpc::serve::run(address, options, drain, server.threads()?, signals);
+    }
+    if args.protocol == Protocol::Thrift {
+        let address = args.protocol.address(&args.addr)?;
+        args.shmipc.refuse()?;
+        if args.runtime == Runtime::Tokio {
+            return Err("--runtime tokio does not go with --protocol thrift; leave it out".into());
+        }
+        let options = args.succession.options(server.options(session.options()));
+        return rpc::serve(address, options, signals);
     }
     match &args.addr {
         Target::Breezeway(address) => {

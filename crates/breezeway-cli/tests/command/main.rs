@@ -11,6 +11,7 @@ mod idl;
 mod inspect;
 mod serve;
 mod settings;
+mod thrift;
 mod tls;
 
 #[path = "../support/mod.rs"]

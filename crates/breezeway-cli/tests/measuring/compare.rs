@@ -128,13 +128,14 @@ fn a_run_writes_every_row_and_a_page_that_loads_nothing_and_leaves_nothing_else(
 }
 
 /// Patterns that are measured at one size, on every carrier.
-const OF_ONE_SIZE: [(&str, u64); 6] = [
+const OF_ONE_SIZE: [(&str, u64); 7] = [
     ("tokio", 64),
     ("streams", 64),
     ("threads", 64),
     ("cold", 1 << 20),
     ("grpc", 64),
     ("grpc-http2", 64),
+    ("thrift", 64),
 ];
 
 fn has_patterns_of_one_size_on_every_carrier(report: &Value) {

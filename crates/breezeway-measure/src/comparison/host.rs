@@ -104,6 +104,7 @@ fn serve_arguments(row: Row, address: &str, cpus: Cpus) -> Vec<String> {
                 Service::Blocking => &[],
                 Service::Tokio => &["--runtime", "tokio"],
                 Service::Grpc => &["--protocol", "grpc"],
+                Service::Thrift => &["--protocol", "thrift"],
             }));
             arguments
         }
@@ -151,6 +152,7 @@ fn pattern_arguments(row: Row) -> Vec<String> {
         Pattern::Cold => owned_strings(&["--pattern", "cold"]),
         Pattern::Grpc => owned_strings(&["--protocol", "grpc"]),
         Pattern::GrpcHttp2 => owned_strings(&["--protocol", "grpc", "--gear", "http2"]),
+        Pattern::Thrift => owned_strings(&["--protocol", "thrift"]),
     };
     if !row.series.touched {
         arguments.extend(owned_strings(&["--touch", "none"]));

@@ -65,6 +65,8 @@ pub enum Pattern {
     Grpc,
     /// One gRPC call at a time, as HTTP/2.
     GrpcHttp2,
+    /// One typed call of a Thrift service at a time.
+    Thrift,
 }
 
 /// What serves a row.
@@ -76,11 +78,13 @@ pub(super) enum Service {
     Tokio,
     /// An echo of gRPC.
     Grpc,
+    /// An echo of a Thrift service.
+    Thrift,
 }
 
 impl Pattern {
     /// All of them, in the order in which they are measured.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::PingPong,
         Self::Pipelined,
         Self::OneWay,
@@ -90,13 +94,19 @@ impl Pattern {
         Self::Cold,
         Self::Grpc,
         Self::GrpcHttp2,
+        Self::Thrift,
     ];
 
     /// The only size that it is measured at, if it is not measured at all of them.
     fn size(self) -> Option<usize> {
         match self {
             Self::PingPong | Self::Pipelined | Self::OneWay => None,
-            Self::Tokio | Self::Streams | Self::Threads | Self::Grpc | Self::GrpcHttp2 => Some(64),
+            Self::Tokio
+            | Self::Streams
+            | Self::Threads
+            | Self::Grpc
+            | Self::GrpcHttp2
+            | Self::Thrift => Some(64),
             Self::Cold => Some(1 << 20),
         }
     }
@@ -106,6 +116,7 @@ impl Pattern {
         match self {
             Self::Tokio | Self::Streams => Service::Tokio,
             Self::Grpc | Self::GrpcHttp2 => Service::Grpc,
+            Self::Thrift => Service::Thrift,
             _ => Service::Blocking,
         }
     }
@@ -123,6 +134,7 @@ impl Pattern {
             Self::Cold => "cold",
             Self::Grpc => "grpc",
             Self::GrpcHttp2 => "grpc-http2",
+            Self::Thrift => "thrift",
         }
     }
 }
@@ -355,6 +367,7 @@ mod tests {
             (Pattern::Cold, 1 << 20),
             (Pattern::Grpc, 64),
             (Pattern::GrpcHttp2, 64),
+            (Pattern::Thrift, 64),
         ] {
             let of: Vec<_> = rows.iter().filter(|row| row.pattern == pattern).collect();
             assert!(of.len() == 3 && of.iter().all(|row| row.size == size), "{of:?}");

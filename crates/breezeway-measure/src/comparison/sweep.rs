@@ -156,7 +156,8 @@ impl Sample {
             | Pattern::Tokio
             | Pattern::Cold
             | Pattern::Grpc
-            | Pattern::GrpcHttp2 => self.percentiles[0],
+            | Pattern::GrpcHttp2
+            | Pattern::Thrift => self.percentiles[0],
             _ => self.per_second.filter(|rate| *rate > 0.0).map(|rate| 1e9 / rate),
         }
     }

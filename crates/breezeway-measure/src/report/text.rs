@@ -67,6 +67,7 @@ pub(crate) fn caption(pattern: Pattern) -> String {
         Pattern::Cold => "Cold start: connect, one call and close, median".to_owned(),
         Pattern::Grpc => "gRPC, natively: median of an echo".to_owned(),
         Pattern::GrpcHttp2 => "gRPC, as HTTP/2: median of an echo".to_owned(),
+        Pattern::Thrift => "Thrift: median of an echo".to_owned(),
     }
 }
 
@@ -77,7 +78,7 @@ pub(crate) fn cell(found: &Found, main: Option<&str>) -> String {
         Pattern::OneWay | Pattern::Streams | Pattern::Threads => {
             figures.messages_per_second.map_or(ABSENT.to_owned(), rate)
         }
-        Pattern::Cold | Pattern::Grpc | Pattern::GrpcHttp2 => {
+        Pattern::Cold | Pattern::Grpc | Pattern::GrpcHttp2 | Pattern::Thrift => {
             figures.latency_ns.p50.map_or(ABSENT.to_owned(), duration)
         }
         _ => significant(figures.floors.median),

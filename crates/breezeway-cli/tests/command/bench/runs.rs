@@ -9,7 +9,9 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::report::{is_consistent, json, report_of};
-use crate::support::{Folder, PATIENCE, PROMPT, Running, Serve, bench, breezeway, refused};
+use crate::support::{
+    Folder, PATIENCE, PROMPT, Running, Serve, bench, breezeway, eventually, refused, run,
+};
 
 #[test]
 fn json_is_one_line_with_the_fields_of_the_contract_and_the_defaults() {
@@ -303,4 +305,52 @@ fn every_call_of_a_cold_start_has_a_session_of_its_own() {
     serving.join().unwrap().unwrap();
     let (sessions, calls) = (sessions.load(Ordering::Relaxed), calls.load(Ordering::Relaxed));
     assert!(sessions >= 10 && sessions == calls, "{sessions} sessions, {calls} calls");
+}
+
+/// The number of sessions of a running server.
+fn sessions(server: &Running) -> usize {
+    let output = run(&["inspect", &server.pid().to_string(), "--json"]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    report["native"]["sessions"].as_array().map_or(0, Vec::len)
+}
+
+#[test]
+fn a_bench_that_follows_outlives_its_servers() {
+    for protocol in ["breezeway", "thrift"] {
+        let folder = Folder::new();
+        let address = folder.address().to_string();
+        let serve = || {
+            let arguments = ["serve", "--protocol", protocol, "--addr", &address, "--take-over"];
+            let server = Running::start(breezeway(&arguments));
+            server.line();
+            server
+        };
+        let first = serve();
+        let mut bench = breezeway(&["bench", "--protocol", protocol, "--addr", &address]);
+        bench.args(["--follow", "--rate", "500", "--count", "4000", "--json"]);
+        let bench = Running::start(bench);
+        eventually("the bench is at the first server", || sessions(&first) > 0);
+        let second = serve();
+        assert!(first.ends_within(PATIENCE).status.success());
+        eventually("the bench is at its successor", || sessions(&second) > 0);
+        second.signal(Signal::KILL);
+        second.ends_within(PATIENCE);
+        let third = serve();
+        eventually("the bench is at the third", || sessions(&third) > 0);
+        let output = bench.ends_within(PATIENCE);
+        assert!(output.status.success(), "{protocol}: {output:?}");
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(report["count"], 4000);
+    }
+}
+
+#[test]
+fn what_does_not_follow_a_server_is_refused() {
+    let folder = Folder::new();
+    let address = folder.address().to_string();
+    let bench = ["bench", "--addr", &address, "--follow"];
+    for option in [["--pattern", "cold"], ["--depth", "2"], ["--runtime", "tokio"]] {
+        refused(&[&bench[..], &option].concat(), &[option[0], "--follow"]);
+    }
+    refused(&[&bench[..], &["--protocol", "grpc"]].concat(), &["--follow", "--protocol grpc"]);
 }
