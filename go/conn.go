@@ -256,9 +256,7 @@ func (s *session) nextArrived(lim limit, a *arrival) error {
 	defer s.mu.Unlock()
 	s.endIfServed()
 	if s.err == nil && s.mayTakeUp() {
-		s.nextArrival(a)
-		s.promote()
-		return nil
+		return s.takeUp(a)
 	}
 	w := s.newWaiter()
 	w.stands = true
@@ -270,7 +268,18 @@ func (s *session) nextArrived(lim limit, a *arrival) error {
 		s.ended()
 		return err
 	}
+	return s.takeUp(a)
+}
+
+// takeUp takes the next arrival; there is one. It is a violation if a call that handlers run
+// beside this goroutine has its number: they know calls by their numbers.
+func (s *session) takeUp(a *arrival) error {
 	s.nextArrival(a)
+	if s.serving[a.head.Stream] != nil {
+		a.message.Release()
+		s.finish(inUse(a.head.Stream))
+		return s.err
+	}
 	s.promote()
 	return nil
 }

@@ -12,6 +12,12 @@ import (
 func (s *session) dispatch() error {
 	head, m := &s.in.entry.Head, &s.in.message
 	switch head.Kind {
+	case abi.KindReset, abi.KindCancel, abi.KindGoAway, abi.KindShutdown:
+		if m.length != 0 {
+			return violated("an entry of kind %d with a body of %d bytes", head.Kind, m.length)
+		}
+	}
+	switch head.Kind {
 	case abi.KindMessage:
 		if err := s.message(head, m); err != nil {
 			m.Release()
@@ -54,6 +60,12 @@ func (s *session) dispatch() error {
 
 func (s *session) message(head *abi.Head, m *Message) error {
 	flags := head.Flags
+	if flags.Has(abi.FlagEmpty|abi.FlagLent) && !flags.Has(abi.FlagMetadata) {
+		return violated("flags %#02x lend nothing", flags)
+	}
+	if flags.Has(abi.FlagOpen) && s.streams.uses(head.Stream) {
+		return inUse(head.Stream)
+	}
 	if flags.Has(abi.FlagMetadata) {
 		if err := m.splitMetadata(int(s.ownHello.MaxMetadata)); err != nil {
 			return err
@@ -72,6 +84,10 @@ func (s *session) message(head *abi.Head, m *Message) error {
 	return s.streamMessage(*head, m)
 }
 
+func inUse(number uint32) error {
+	return violated("a message opens number %d, which is in use", number)
+}
+
 // request takes in a call, or a one-way message.
 func (s *session) request(head *abi.Head, m *Message) error {
 	const may = abi.FlagLent | abi.FlagNoReply | abi.FlagMetadata
@@ -87,12 +103,10 @@ func (s *session) request(head *abi.Head, m *Message) error {
 		}
 		s.oneWay++
 		s.oneWayBytes += m.length
-	} else if s.streams.uses(head.Stream) || s.serving[head.Stream] != nil {
-		return violated("a call on stream %d, which is in use", head.Stream)
 	} else {
 		s.callsArrived++
 		s.callBytes += m.length
-		if s.callsArrived > s.maxInFlight && s.link.carrier() == Shm {
+		if s.callsArrived > s.maxInFlight {
 			return violated("more calls in flight than the agreed %d", s.maxInFlight)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"net"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -76,34 +77,32 @@ func smallHello() abi.Hello {
 		StreamBytes: 4096, MaxStreams: 8}
 }
 
-func TestAClientWithMoreCallsThanAgreedIsServedAgainOnceTheyAreReplied(t *testing.T) {
-	const more = 5 // A ring of 8 lets 4 be in flight.
-	began, release := make(chan struct{}, more+1), make(chan struct{})
+func TestAClientWithMoreCallsThanAgreedLosesItsSession(t *testing.T) {
+	const most = 4 // Of a ring of 8.
+	began, release := make(chan struct{}, most), make(chan struct{})
 	ended := make(chan error, 1)
-	server, address := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"),
+	_, address := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"),
 		func(call *Call) error {
 			began <- struct{}{}
 			<-release
 			return call.Reply(nil)
 		}, RingCapacity(8), Offload(64), OnSessionEnd(func(_ Peer, err error) { ended <- err }))
 	client := dialByHand(t, address, smallHello())
-	for number := range more {
+	for number := range most {
 		if err := client.ask(number, nil); err != nil {
 			t.Fatal(err)
 		}
 		soon(t, "a handler", began)
 	}
-	session := sessionOf(t, server)
-	until(t, session, "the session's goroutine is asleep",
-		func() bool { return session.isFlooded() && session.followers.first() != nil })
-	close(release)
-	client.takeReplies(more)
-	if err := client.ask(more, nil); err != nil {
+	if err := client.ask(most, nil); err != nil {
 		t.Fatal(err)
 	}
-	client.takeReplies(1)
+	err := soon(t, "the session's end", ended)
+	if err == nil || !strings.Contains(err.Error(), "more calls in flight than the agreed 4") {
+		t.Errorf("the session ends by %v", err)
+	}
+	close(release)
 	_ = client.conn.Close()
-	soon(t, "the session's end", ended)
 }
 
 func TestCallsThatAreReadAheadAreBoundedByTheirBytes(t *testing.T) {

@@ -204,6 +204,9 @@ func (m *Message) WriteTo(w io.Writer) (int64, error) {
 
 // splitMetadata takes the block from the front of what came (section 4.3).
 func (m *Message) splitMetadata(limit int) error {
+	if limit == 0 {
+		return violated("metadata, of which this side takes none (option MaxMetadata)")
+	}
 	if m.length < 2 {
 		return violated("a body of %d bytes has no room for the length of its metadata", m.length)
 	}

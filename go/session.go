@@ -353,7 +353,7 @@ func (s *session) isFlooded() bool {
 
 func (s *session) floods() bool {
 	return s.ending != nil || s.oneWay > maxOneWay || s.oneWayBytes > s.maxMessage ||
-		s.memory == nil && (s.callsArrived > s.maxInFlight || s.callBytes > s.maxMessage)
+		s.memory == nil && s.callBytes > s.maxMessage
 }
 
 func (s *session) wakeRoom() { wake(&s.roomWaiters, true) }

@@ -36,8 +36,7 @@ use streams::Opening;
 use thiserror::Error;
 
 use crate::protocol::{
-    About, AboutShared, CallViolation, ErrorCode, PeerHead, Side, Violation, judge_shared, reply,
-    request,
+    About, CallViolation, ErrorCode, PeerHead, Side, Violation, WINDOW_LEN, judge, reply, request,
 };
 
 /// The peer broke a rule of streams.
@@ -62,9 +61,6 @@ pub enum StreamViolation {
     /// More of a window given back than was taken.
     #[error("a window was given back of which less was taken: {0:?}")]
     WindowOverflow(Window),
-    /// A window entry whose body is not eight bytes.
-    #[error("a window entry with a body of {0} bytes, not 8")]
-    WindowLength(usize),
     /// Metadata or no message where neither belongs.
     #[error("flags {0:#04x} in the middle of a stream's direction")]
     Flags(u8),
@@ -228,22 +224,22 @@ impl<M: MessageLike, W> Connection<M, W> {
             true => Side::Client { told: self.going_away },
             false => Side::Server,
         };
-        let event = match judge_shared(head.kind, side)? {
-            AboutShared::Any(About::Message) => return self.message(head, body, unsent),
-            AboutShared::Window => {
-                let consumed = window(head, &body)?;
+        let event = match judge(head, body.len(), side)? {
+            About::Message => return self.message(head, body, unsent),
+            About::Window => {
+                let consumed = window(head, &body);
                 Event::Stream(self.streams.receive_window(head.stream, consumed)?)
             }
-            AboutShared::Reset => {
+            About::Reset => {
                 let code = ErrorCode::from_number(head.tag);
                 Event::Stream(self.streams.receive_reset(head.stream, code)?)
             }
-            AboutShared::Any(About::Cancel) => Event::Cancelled(self.served.cancel(head.stream)),
-            AboutShared::Any(About::GoAway) => {
+            About::Cancel => Event::Cancelled(self.served.cancel(head.stream)),
+            About::GoAway => {
                 self.going_away = true;
                 Event::GoingAway
             }
-            AboutShared::Any(About::Shutdown) => Event::Shutdown,
+            About::Shutdown => Event::Shutdown,
         };
         Ok(event)
     }
@@ -261,6 +257,13 @@ impl<M: MessageLike, W> Connection<M, W> {
         }
         let flags = Flags::from_bits(head.flags);
         let is_opening = flags.has(Flags::OPEN);
+        const NOTHING_LENT: Flags = Flags::EMPTY.with(Flags::LENT);
+        if flags.has(NOTHING_LENT) && !flags.has(Flags::METADATA) {
+            return Err(CallViolation::Flags(head.flags).into());
+        }
+        if is_opening && (self.streams.uses(head.stream) || self.served.has(head.stream)) {
+            return Err(StreamViolation::Number(head.stream).into());
+        }
         let deadline = if is_opening { body.deadline(head.time) } else { Deadline::NEVER };
         let content = body.whole(flags).map_err(StreamViolation::from)?;
         if is_opening && !flags.has(Flags::STREAM) && !self.is_client {
@@ -323,9 +326,7 @@ impl<M: MessageLike, W> Connection<M, W> {
             self.streams.receive_one_way(content.len())?;
             self.arrivals.count_one_way(content.len());
         } else {
-            if self.streams.uses(request.stream) || !self.served.begin(request.stream) {
-                return Err(StreamViolation::Number(request.stream).into());
-            }
+            self.served.begin(request.stream);
             // Replies that wait for room were not taken.
             if self.served.len() + unsent.saturating_sub(1) > self.max_in_flight {
                 return Err(CallViolation::TooManyCalls(self.max_in_flight).into());
@@ -378,12 +379,9 @@ impl<M: MessageLike, W> Connection<M, W> {
     }
 }
 
-/// What a window entry says.
-fn window<M>(head: PeerHead, body: &impl Untaken<M>) -> Result<Window, StreamViolation> {
-    let mut bytes = [0; 8];
-    if body.len() != bytes.len() {
-        return Err(StreamViolation::WindowLength(body.len()));
-    }
+/// Returns what a window entry, whose length was validated, gives back.
+fn window<M>(head: PeerHead, body: &impl Untaken<M>) -> Window {
+    let mut bytes = [0; WINDOW_LEN];
     body.copy_to(&mut bytes);
-    Ok(Window { messages: head.tag, bytes: u64::from_le_bytes(bytes) })
+    Window { messages: head.tag, bytes: u64::from_le_bytes(bytes) }
 }

@@ -145,6 +145,16 @@ pub enum HelloError {
     /// A payload cap that is no whole number of pages.
     #[error("payload cap {0} is not a non-zero multiple of {CAP_UNIT}")]
     PayloadCap(u64),
+    /// Streams without a window, on which nothing could be sent.
+    #[error("{streams} streams with a window of {messages} messages and {bytes} bytes")]
+    StreamWindow {
+        /// Streams that the sender takes.
+        streams: u16,
+        /// Messages of its window.
+        messages: u32,
+        /// Bytes of its window.
+        bytes: u64,
+    },
     /// A limit of metadata blocks that their length of two bytes cannot say.
     #[error("metadata limit {0} is past 65535")]
     MaxMetadata(u32),
@@ -205,6 +215,10 @@ impl Hello {
         }
         if hello.payload_cap == 0 || !hello.payload_cap.is_multiple_of(CAP_UNIT) {
             return Err(HelloError::PayloadCap(hello.payload_cap));
+        }
+        let StreamTerms { window: Window { messages, bytes }, max_streams } = hello.streams;
+        if max_streams > 0 && (messages == 0 || bytes == 0) {
+            return Err(HelloError::StreamWindow { streams: max_streams, messages, bytes });
         }
         if hello.max_metadata > u32::from(u16::MAX) {
             return Err(HelloError::MaxMetadata(hello.max_metadata));

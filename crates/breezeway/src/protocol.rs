@@ -50,6 +50,14 @@ pub enum CallViolation {
     /// An entry that this side does not expect.
     #[error("an unexpected {0:?} entry")]
     Unexpected(Kind),
+    /// An entry whose body has another length than its kind allows.
+    #[error("a {kind:?} entry with a body of {len} bytes")]
+    BodyLength {
+        /// The kind.
+        kind: Kind,
+        /// The body's length.
+        len: usize,
+    },
     /// A kind that is not defined.
     #[error("kind {0} is not defined")]
     Kind(u8),
@@ -252,44 +260,46 @@ pub(crate) enum Side {
     },
 }
 
-/// What an entry is about that comes to any end.
+/// The subject of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum About {
     Message,
     /// The client no longer wants a reply.
     Cancel,
+    Window,
+    Reset,
     GoAway,
     Shutdown,
 }
 
-/// What an entry is about that comes to an end with streams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AboutShared {
-    Any(About),
-    Window,
-    Reset,
+/// Bytes in the body of a window entry.
+pub(crate) const WINDOW_LEN: usize = 8;
+
+/// Validates the kind of an entry and the length of its body. Entries about segments do not come
+/// here.
+#[inline]
+pub(crate) fn judge(head: PeerHead, len: usize, side: Side) -> Result<About, CallViolation> {
+    let kind = Kind::from_number(head.kind).ok_or(CallViolation::Kind(head.kind))?;
+    let (about, expected) = match (kind, side) {
+        (Kind::Message, _) => return Ok(About::Message),
+        (Kind::Reset, _) => (About::Reset, 0),
+        (Kind::Cancel, Side::Server) => (About::Cancel, 0),
+        (Kind::Window, _) => (About::Window, WINDOW_LEN),
+        (Kind::GoAway, Side::Client { told: false }) => (About::GoAway, 0),
+        (Kind::Shutdown, _) => (About::Shutdown, 0),
+        _ => return Err(CallViolation::Unexpected(kind)),
+    };
+    if len == expected { Ok(about) } else { Err(CallViolation::BodyLength { kind, len }) }
 }
 
-/// Judges what an entry is about. Those about segments do not come here.
+/// As [`judge`], at an end without streams: there is no window and nothing to reset, but a peer may
+/// name a stream that is over.
 #[inline]
-pub(crate) fn judge(kind: u8, side: Side) -> Result<About, CallViolation> {
-    let kind = Kind::from_number(kind).ok_or(CallViolation::Kind(kind))?;
-    match (kind, side) {
-        (Kind::Message, _) => Ok(About::Message),
-        (Kind::Shutdown, _) => Ok(About::Shutdown),
-        (Kind::Cancel, Side::Server) => Ok(About::Cancel),
-        (Kind::GoAway, Side::Client { told: false }) => Ok(About::GoAway),
-        _ => Err(CallViolation::Unexpected(kind)),
-    }
-}
-
-/// As [`judge`], at an end that has streams.
-#[inline]
-pub(crate) fn judge_shared(kind: u8, side: Side) -> Result<AboutShared, CallViolation> {
-    match Kind::from_number(kind) {
-        Some(Kind::Window) => Ok(AboutShared::Window),
-        Some(Kind::Reset) => Ok(AboutShared::Reset),
-        _ => Ok(AboutShared::Any(judge(kind, side)?)),
+pub(crate) fn judge_plain(head: PeerHead, len: usize, side: Side) -> Result<About, CallViolation> {
+    match judge(head, len, side)? {
+        About::Reset if head.stream == 0 => Err(CallViolation::Unexpected(Kind::Reset)),
+        About::Window if head.stream == 0 => Err(CallViolation::Unexpected(Kind::Window)),
+        about => Ok(about),
     }
 }
 

@@ -19,7 +19,9 @@ use crate::link::{Body, Link, Notice};
 use crate::log_limit::LogLimit;
 use crate::options::SessionOptions;
 use crate::presence::SessionId;
-use crate::protocol::{About, CallViolation, ErrorCode, Request, Side, check_plain_request, judge};
+use crate::protocol::{
+    About, CallViolation, ErrorCode, Request, Side, check_plain_request, judge_plain,
+};
 use crate::slice::{Group, SLICE, Slice};
 use crate::worker::Inbox;
 
@@ -61,6 +63,8 @@ pub struct ServerSession {
     /// Whether the session ended with an error.
     broken: bool,
     has_said_shutdown: bool,
+    /// True once the client's shutdown was taken, which is not answered by another.
+    client_has_closed: bool,
     orphan: Orphan,
 }
 
@@ -111,6 +115,7 @@ impl ServerSession {
             group: Group::default(),
             broken: false,
             has_said_shutdown: false,
+            client_has_closed: false,
             orphan: Orphan::default(),
         }
     }
@@ -237,8 +242,10 @@ impl ServerSession {
             // Without an orderly end: the client is to see that.
             return;
         }
-        // A full ring or a dead peer: the end of file says the same, less politely.
-        let _ = self.link.send(Head::of_session(Kind::Shutdown, 0), Body::Bytes(&[]));
+        if !self.client_has_closed {
+            // A full ring or a dead peer: the end of file says the same, less politely.
+            let _ = self.link.send(Head::of_session(Kind::Shutdown, 0), Body::Bytes(&[]));
+        }
         let _ = self.link.flush_now();
     }
 
@@ -424,10 +431,13 @@ impl ServerSession {
             if kind == Kind::Message as u8 {
                 one_way = self.serve_request(handler, slice)?;
             } else {
-                match judge(kind, Side::Server)? {
-                    About::Shutdown => return Ok(Progress::Closed),
-                    // A cancel comes too late here: what was asked is served in one piece.
-                    About::Message | About::Cancel | About::GoAway => self.link.finish()?,
+                match judge_plain(self.link.head(), len, Side::Server)? {
+                    About::Shutdown => {
+                        self.client_has_closed = true;
+                        return Ok(Progress::Closed);
+                    }
+                    // A cancel comes too late here: a call is served in one piece.
+                    _ => self.link.finish()?,
                 }
             }
             served += 1;

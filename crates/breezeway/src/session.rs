@@ -405,8 +405,11 @@ impl Drop for Session {
         if self.link.has_unwritten() && self.lingers {
             let _ = self.link.flush(until);
         }
-        // A full ring or a dead peer: the end of file says the same, less politely.
-        let _ = self.link.send(Head::of_session(Kind::Shutdown, 0), Body::Bytes(&[]));
+        let is_answer = self.link.has_current() && self.link.head().kind == Kind::Shutdown as u8;
+        if !is_answer {
+            // A full ring or a dead peer: the end of file says the same, less politely.
+            let _ = self.link.send(Head::of_session(Kind::Shutdown, 0), Body::Bytes(&[]));
+        }
         let _ = self.link.flush(until);
     }
 }

@@ -41,9 +41,7 @@ func DecodeFrame(bytes []byte, limit uint64) (Head, int, error) {
 		longest = min(limit, MaxFrameBody)
 	case KindWindow:
 		shortest, longest = 8, 8
-	case KindReset:
-		longest = InlineMax
-	case KindCancel, KindGoAway, KindShutdown:
+	case KindReset, KindCancel, KindGoAway, KindShutdown:
 	default:
 		return head, 0, fmt.Errorf("a frame of kind %d", head.Kind)
 	}

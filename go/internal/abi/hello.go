@@ -175,6 +175,10 @@ func (h *Hello) check(controlSize uint64) error {
 	if h.PayloadCap == 0 || h.PayloadCap%Page != 0 {
 		return violation("payload cap %d is not a non-zero multiple of %d", h.PayloadCap, Page)
 	}
+	if h.MaxStreams > 0 && (h.StreamMessages == 0 || h.StreamBytes == 0) {
+		return violation("%d streams with a window of %d messages and %d bytes", h.MaxStreams,
+			h.StreamMessages, h.StreamBytes)
+	}
 	if h.MaxMetadata > maxMetadata {
 		return violation("metadata limit %d is past %d", h.MaxMetadata, maxMetadata)
 	}

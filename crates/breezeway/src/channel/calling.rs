@@ -123,12 +123,6 @@ impl State {
         self.may_begin()?;
         self.check_metadata(outgoing.metadata)?;
         self.connection.streams.may_open().map_err(|error| StreamError::TooMany(error.0))?;
-        if outgoing.carried(last).message.is_some()
-            && !self.connection.streams.may_open_with_message()
-        {
-            self.await_open(cx);
-            return Poll::Pending;
-        }
         let stream = self.connection.free_number();
         let flags = Flags::OPEN.with(Flags::STREAM);
         let flags = if last { flags.with(Flags::FIN) } else { flags };

@@ -10,6 +10,7 @@ use breezeway_os::segment::SegmentError;
 use breezeway_os::spin::SpinBudget;
 use breezeway_os::{Deadline, clock};
 use breezeway_shm::{Flags, Head, Kind, SendError};
+use rustix::net::{Shutdown, shutdown};
 
 use super::closing::Closing;
 use super::draining::Draining;
@@ -233,6 +234,11 @@ impl State {
                 Turn::Short
             }
             Err(error) => {
+                if matches!(error, CallError::Violation(_)) {
+                    // At once, also while a handler holds a call. A socket that is closed already
+                    // has nothing to end.
+                    let _ = shutdown(self.link.socket(), Shutdown::Both);
+                }
                 self.finish(error);
                 Turn::Ended
             }

@@ -20,6 +20,9 @@ pub enum MetadataError {
         /// The body's length.
         body: usize,
     },
+    /// A block comes to a side that takes none.
+    #[error("metadata, of which this side takes none (option max_metadata)")]
+    NotTaken,
     /// The block is longer than this side takes.
     #[error("metadata of {len} bytes; this side takes {limit} (option max_metadata)")]
     TooLong {
@@ -37,6 +40,9 @@ pub(crate) fn split(
     prefix: Option<[u8; METADATA_PREFIX]>,
     limit: usize,
 ) -> Result<usize, MetadataError> {
+    if limit == 0 {
+        return Err(MetadataError::NotTaken);
+    }
     let prefix = prefix.filter(|_| body >= METADATA_PREFIX);
     let len = usize::from(u16::from_le_bytes(prefix.ok_or(MetadataError::NoLength(body))?));
     if len > body - METADATA_PREFIX {

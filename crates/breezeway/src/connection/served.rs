@@ -1,7 +1,5 @@
 //! Calls that this side serves and has not replied to.
 
-use std::collections::hash_map::Entry;
-
 use rustc_hash::FxHashMap;
 
 /// A call that is being served.
@@ -26,15 +24,14 @@ impl<W> Served<W> {
         self.calls.len()
     }
 
-    /// A request came; whether its number is free.
-    pub(super) fn begin(&mut self, number: u32) -> bool {
-        match self.calls.entry(number) {
-            Entry::Vacant(place) => {
-                place.insert(ServedCall { cancelled: false, waiter: None });
-                true
-            }
-            Entry::Occupied(_) => false,
-        }
+    /// Returns true if a call has this number.
+    pub(super) fn has(&self, number: u32) -> bool {
+        self.calls.contains_key(&number)
+    }
+
+    /// A request came on a number that no call has.
+    pub(super) fn begin(&mut self, number: u32) {
+        self.calls.insert(number, ServedCall { cancelled: false, waiter: None });
     }
 
     /// The reply goes out. Gives who waits for its cancellation.

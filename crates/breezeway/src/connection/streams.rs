@@ -250,13 +250,6 @@ impl<M> Streams<M> {
         key
     }
 
-    /// Whether the peer's window lets a message go with the entry that opens a stream. One that
-    /// does not never will.
-    pub(crate) fn may_open_with_message(&self) -> bool {
-        let Window { messages, bytes } = self.peers.window;
-        messages > 0 && bytes > 0
-    }
-
     /// Whether such an entry may be sent on a stream.
     pub(crate) fn may_send(&self, key: StreamKey, carried: Carried) -> Result<(), Refusal> {
         self.get(key).may_send(carried)
@@ -424,7 +417,9 @@ impl<M> Streams<M> {
         number: u32,
         consumed: Window,
     ) -> Result<StreamEvent, StreamViolation> {
+        // Only clients send one-way messages, and only they are given some back.
         if number == 0
+            && self.opens_odd
             && let Some(one_way) = &mut self.one_way
         {
             let has_room = one_way.receive_window(consumed)?;

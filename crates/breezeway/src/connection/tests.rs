@@ -29,6 +29,7 @@ enum Sent {
     Content(Received),
     /// What a window entry gives back.
     Bytes([u8; 8]),
+    Nothing,
 }
 
 /// What an application sent, as it arrives: which of all it is, and its length.
@@ -61,6 +62,7 @@ impl Untaken<Received> for Sent {
         match self {
             Self::Content(received) => received.len(),
             Self::Bytes(bytes) => bytes.len(),
+            Self::Nothing => 0,
         }
     }
 
@@ -78,7 +80,7 @@ impl Untaken<Received> for Sent {
     fn plain(self) -> Received {
         match self {
             Self::Content(received) => received,
-            Self::Bytes(_) => panic!("{self:?} is no message"),
+            Self::Bytes(_) | Self::Nothing => panic!("{self:?} is no message"),
         }
     }
 
@@ -127,7 +129,7 @@ impl End {
 
     /// An entry whose body is not read.
     fn publish_bare(&mut self, kind: Kind, number: u32, tag: u32) {
-        self.publish(kind, number, tag, Flags::NONE, Sent::Bytes([0; 8]));
+        self.publish(kind, number, tag, Flags::NONE, Sent::Nothing);
     }
 
     fn streams(&mut self) -> &mut Streams<Received> {

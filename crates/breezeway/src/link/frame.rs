@@ -1,18 +1,14 @@
 //! The frame: what precedes each message on a socket (`docs/abi.md`, section 8). Bytes in, values
 //! out.
 
-use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::{Flags, Head, Kind};
 
-use crate::protocol::{CallViolation, PeerHead};
+use crate::protocol::{CallViolation, PeerHead, WINDOW_LEN};
 
 /// Bytes before the body.
 pub(super) const HEADER_LEN: usize = 16;
 /// The largest body that a header can announce, in whole pages.
 pub(super) const LONGEST_BODY: u64 = (u32::MAX as u64 + 1) - 4096;
-
-/// Body of a window entry.
-const WINDOW_LEN: usize = 8;
 
 const KIND_AT: usize = 4;
 const FLAGS_AT: usize = 5;
@@ -52,9 +48,10 @@ pub(super) fn decode(
             Err(CallViolation::Flags(head.flags))
         }
         Some(Kind::Message) if len <= cap => Ok((head, len)),
-        Some(Kind::Cancel | Kind::GoAway | Kind::Shutdown) if len == 0 => Ok((head, len)),
+        Some(Kind::Reset | Kind::Cancel | Kind::GoAway | Kind::Shutdown) if len == 0 => {
+            Ok((head, len))
+        }
         Some(Kind::Window) if len == WINDOW_LEN => Ok((head, len)),
-        Some(Kind::Reset) if len <= INLINE_MAX => Ok((head, len)),
         Some(kind) if !matches!(kind, Kind::SegmentAdd | Kind::SegmentRetire | Kind::Deadline) => {
             Err(CallViolation::FrameLength { kind: head.kind, len, cap })
         }

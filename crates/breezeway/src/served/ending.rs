@@ -5,7 +5,7 @@ use breezeway_shm::{Head, Kind};
 use super::ServerSession;
 use crate::error::SessionError;
 use crate::link::Body;
-use crate::protocol::{ErrorCode, Request, check_plain_request};
+use crate::protocol::{About, ErrorCode, Request, Side, check_plain_request, judge_plain};
 use crate::server::Unserved;
 
 /// What a call is told that was not begun before its server's time to drain was over.
@@ -42,9 +42,9 @@ impl ServerSession {
                 }
                 break;
             }
-            match Kind::from_number(self.link.head().kind) {
-                Some(Kind::Message) => {
-                    let head = self.link.head();
+            let head = self.link.head();
+            match judge_plain(head, self.link.body().len(), Side::Server)? {
+                About::Message => {
                     check_plain_request(head)?;
                     let request = Request::of(head);
                     if request.one_way {
@@ -57,8 +57,11 @@ impl ServerSession {
                         let _ = serving.fail(ErrorCode::Refused, NOT_BEGUN);
                     }
                 }
-                Some(Kind::Cancel) => {}
-                _ => break,
+                About::Shutdown => {
+                    self.client_has_closed = true;
+                    break;
+                }
+                _ => {}
             }
             self.link.finish()?;
         }

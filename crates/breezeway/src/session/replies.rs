@@ -7,7 +7,7 @@ use super::Session;
 use crate::error::CallError;
 use crate::link::{LinkError, Notice, WaitFailure};
 use crate::message::Message;
-use crate::protocol::{About, Answer, CallId, ErrorCode, Side, judge};
+use crate::protocol::{About, Answer, CallId, CallViolation, ErrorCode, Side, judge_plain};
 
 /// The longest failure reason that is read from a reply.
 const LONGEST_REASON: usize = 1024;
@@ -45,7 +45,7 @@ impl Session {
         while self.next_is_there(&mut sweep)? {
             let head = self.link.head();
             if head.kind != Kind::Message as u8 {
-                self.session_entry(head.kind)?;
+                self.session_entry()?;
                 continue;
             }
             let answer = self.calls.answer(head)?;
@@ -69,7 +69,7 @@ impl Session {
             }
             let head = self.link.head();
             if head.kind != Kind::Message as u8 {
-                self.session_entry(head.kind)?;
+                self.session_entry()?;
                 continue;
             }
             let answer = self.calls.answer(head)?;
@@ -161,7 +161,7 @@ impl Session {
         while self.next_is_there(&mut sweep)? {
             let head = self.link.head();
             if head.kind == Kind::GoAway as u8 {
-                self.session_entry(head.kind)?;
+                self.session_entry()?;
                 dropped = true;
                 continue;
             }
@@ -181,11 +181,11 @@ impl Session {
     pub(super) fn was_shut_down(&mut self) -> bool {
         let Ok(mut sweep) = self.sweep() else { return false };
         while self.next_is_there(&mut sweep).unwrap_or(false) {
-            match judge(self.link.head().kind, Side::Client { told: self.going_away }) {
+            match self.about() {
                 Ok(About::Shutdown) => return true,
                 Ok(About::GoAway) => self.go_away(),
                 // What breaks a rule ends the session, if that is used again.
-                Ok(About::Message | About::Cancel) | Err(_) => {}
+                Ok(_) | Err(_) => {}
             }
             if self.link.finish().is_err() {
                 break;
@@ -206,13 +206,19 @@ impl Session {
 
     /// Takes an entry that is about the session, and is current.
     #[cold]
-    pub(super) fn session_entry(&mut self, kind: u8) -> Result<(), CallError> {
-        match judge(kind, Side::Client { told: self.going_away })? {
+    pub(super) fn session_entry(&mut self) -> Result<(), CallError> {
+        match self.about()? {
             About::Shutdown => return Err(CallError::Closed),
             About::GoAway => self.go_away(),
-            About::Message | About::Cancel => {}
+            _ => {}
         }
         Ok(self.link.finish()?)
+    }
+
+    /// Validates the current entry.
+    fn about(&self) -> Result<About, CallViolation> {
+        let side = Side::Client { told: self.going_away };
+        judge_plain(self.link.head(), self.link.body().len(), side)
     }
 
     /// Begins to go through what has come.

@@ -265,7 +265,7 @@ impl Session {
     fn take_what_is_no_reply(&mut self) -> Result<(), CallError> {
         let kind = self.link.head().kind;
         if self.link.has_current() && kind != Kind::Message as u8 {
-            self.session_entry(kind).map_err(|error| self.failed(error))?;
+            self.session_entry().map_err(|error| self.failed(error))?;
         }
         Ok(())
     }

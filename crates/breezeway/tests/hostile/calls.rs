@@ -76,18 +76,55 @@ fn flags_that_make_no_reply_end_the_session() {
 }
 
 #[test]
+fn bodies_of_entries_that_have_none_end_a_plain_session() {
+    within(GENEROUS, || {
+        let stage = Stage::set();
+        let cases = [
+            (kind::RESET, Kind::Reset, 1),
+            (kind::CANCEL, Kind::Cancel, 8),
+            (kind::WINDOW, Kind::Window, 7),
+            (kind::SHUTDOWN, Kind::Shutdown, 1),
+        ];
+        for (number, kind, len) in cases {
+            let entry = Entry { stream: 1, ..Entry::session(number, 1, &[0; 8][..len]) };
+            let expected = CallViolation::BodyLength { kind, len };
+            as_client(&stage, &expected, |peer| peer.publish(&entry));
+            if kind != Kind::Cancel {
+                as_server(&expected, |peer| peer.publish(&entry));
+            }
+        }
+        stage.close();
+    });
+}
+
+#[test]
+fn resets_and_windows_of_unknown_streams_are_ignored() {
+    within(GENEROUS, || {
+        let stage = Stage::set();
+        let mut peer = Peer::connect(stage.path(), Terms::default());
+        for stream in [1, 2, u32::MAX] {
+            peer.publish(&Entry { stream, ..Entry::session(kind::RESET, 5, &[]) });
+            peer.publish(&Entry { stream, ..Entry::session(kind::WINDOW, 9, &[9; 8]) });
+            assert_eq!(peer.call(1, ECHO, b"x"), b"x");
+        }
+        stage.close();
+    });
+}
+
+#[test]
 fn entries_of_streams_end_a_session_whose_hello_takes_none() {
     within(GENEROUS, || {
         let stage = Stage::set();
         // A server may say once that it goes away.
         let kinds = [(2, Kind::Reset, 1), (4, Kind::Window, 1), (8, Kind::GoAway, 2)];
         for (number, kind, too_many) in kinds {
+            let body = if kind == Kind::Window { &b"12345678"[..] } else { &[] };
             as_client(&stage, &CallViolation::Unexpected(kind), |peer| {
-                peer.publish(&Entry::session(number, 1, b"12345678"));
+                peer.publish(&Entry::session(number, 1, body));
             });
             as_server(&CallViolation::Unexpected(kind), |peer| {
                 for _ in 0..too_many {
-                    peer.publish(&Entry::session(number, 1, b"12345678"));
+                    peer.publish(&Entry::session(number, 1, body));
                 }
             });
         }
@@ -249,7 +286,7 @@ fn cancelling_anything_is_ignored_by_a_server_and_ends_a_client() {
         let stage = Stage::set();
         let mut peer = Peer::connect(stage.path(), Terms::default());
         for stream in [0, 1, 2, u32::MAX] {
-            let cancel = Entry { stream, ..Entry::session(kind::CANCEL, 9, b"anything") };
+            let cancel = Entry { stream, ..Entry::session(kind::CANCEL, 9, &[]) };
             for _ in 0..100 {
                 peer.publish_silently(&cancel);
                 if peer.ring.tail.is_multiple_of(32) {

@@ -2,7 +2,6 @@
 
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::task::{Context, Waker};
 use std::thread;
 
 use breezeway::{
@@ -10,8 +9,11 @@ use breezeway::{
     StreamViolation, Violation, Window,
 };
 use breezeway_adversary::native::layout::{flag, hello, kind};
-use breezeway_adversary::native::{Entry, Hello, Peer, Terms, control_segment, receive_hello};
-use breezeway_adversary::socket;
+use breezeway_adversary::native::{
+    Descriptor, Entry, Hello, Peer, Terms, control_segment, receive_hello,
+};
+use breezeway_adversary::{Shared, socket};
+use breezeway_shm::Kind;
 
 use super::stage::options;
 use super::watchdog::{GENEROUS, within};
@@ -49,6 +51,27 @@ fn served(attack: impl FnOnce(&mut Peer) + Send) -> SessionError {
         peer.wait_for_end();
         error
     })
+}
+
+#[test]
+fn a_body_of_another_length_than_its_kind_has_ends_the_session() {
+    within(GENEROUS, || {
+        let body_of =
+            |number, len| Entry { stream: 1, ..Entry::session(number, 1, &[0; 9][..len]) };
+        let cases = [
+            (kind::RESET, 1, Kind::Reset),
+            (kind::CANCEL, 8, Kind::Cancel),
+            (kind::WINDOW, 7, Kind::Window),
+            (kind::WINDOW, 9, Kind::Window),
+            (kind::SHUTDOWN, 1, Kind::Shutdown),
+        ];
+        for (number, len, kind) in cases {
+            let entries = [message(OPEN, 1, b"x"), body_of(number, len)];
+            let error = served(|peer| entries.iter().for_each(|entry| peer.publish(entry)));
+            let expected = CallViolation::BodyLength { kind, len };
+            assert!(error.to_string().contains(&expected.to_string()), "{kind:?}: {error}");
+        }
+    });
 }
 
 #[track_caller]
@@ -99,7 +122,6 @@ fn each_rule_of_streams_that_a_client_breaks_ends_its_session_by_name() {
             let overflow = [open(1), window(messages, &bytes.to_le_bytes())];
             breaks(&StreamViolation::WindowOverflow(given), &overflow);
         }
-        breaks(&StreamViolation::WindowLength(7), &[open(1), window(1, &[0; 7])]);
         let empty = message(flag::EMPTY, 1, &[]);
         breaks(&StreamViolation::Flags(flag::EMPTY), &[open(1), empty]);
         let metadata = |body: &[u8]| [message(OPEN | flag::METADATA, 1, body)];
@@ -121,6 +143,21 @@ fn flags_that_do_not_belong_together_end_the_session() {
                 "{error}"
             );
         }
+    });
+}
+
+#[test]
+fn an_entry_that_lends_and_has_no_message_ends_the_session() {
+    within(GENEROUS, || {
+        let flags = OPEN | flag::EMPTY | flag::LENT;
+        let error = served(|peer| {
+            peer.send_segment(&Shared::fit(4096).fd);
+            peer.publish(&Entry::segment_add(0, 4096));
+            let lent = Descriptor { segment: 0, lend: 0, offset: 0, len: 200 };
+            peer.publish(&Entry { flags, ..message(flags, 1, &[]).lending(lent) });
+        });
+        let expected = CallViolation::Flags(flags).to_string();
+        assert!(error.to_string().contains(&expected), "{error}");
     });
 }
 
@@ -186,7 +223,7 @@ fn a_client_learns_which_rule_its_server_broke() {
 }
 
 #[test]
-fn a_server_that_takes_streams_and_no_message_on_them_gets_no_message_with_an_opening() {
+fn streams_without_a_window_are_refused_by_a_client() {
     within(GENEROUS, || {
         for (messages, bytes) in [(0, 1 << 20), (3, 0), (0, 0)] {
             let (hostile, honest) = UnixStream::pair().unwrap();
@@ -199,11 +236,9 @@ fn a_server_that_takes_streams_and_no_message_on_them_gets_no_message_with_an_op
                 .with(hello::STREAM_MESSAGES_AT, &u32::to_le_bytes(messages))
                 .with(hello::STREAM_BYTES_AT, &u64::to_le_bytes(bytes));
             socket::send(&hostile, &hello.0, &[own.fd.as_fd()]).unwrap();
-            let channel = opening.join().unwrap().unwrap();
-            let cx = &mut Context::from_waker(Waker::noop());
-            let opened = channel.poll_open_with(cx, 0, None, Some(b"x"), true, None);
-            assert!(opened.is_pending(), "{messages} messages and {bytes} bytes");
-            assert!(channel.poll_open_with(cx, 0, None, None, true, None).is_ready());
+            let error = opening.join().unwrap().map(drop).unwrap_err().to_string();
+            let expected = format!("2 streams with a window of {messages} messages and {bytes}");
+            assert!(error.contains(&expected), "{error}");
         }
     });
 }

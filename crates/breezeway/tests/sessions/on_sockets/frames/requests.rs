@@ -71,7 +71,10 @@ fn every_kind_that_a_client_may_not_send_is_a_violation_by_name() {
                 2 | 5..=8 => "an unexpected ".to_owned(),
                 _ => format!("kind {kind} is not defined"),
             };
-            attack(stage, &header(|header| header.kind = kind), &rule);
+            // On 0, as a reset of any other stream is ignored.
+            let stream = u32::from(kind != 2);
+            let bytes = header(|header| (header.kind, header.stream) = (kind, stream));
+            attack(stage, &bytes, &rule);
         }
     });
 }
