@@ -14,6 +14,7 @@
 //!   fitness, descriptors that are [`slow`] to close, threads that go on [`flipping`] bytes,
 //!   repeatable [`chance`], a [`journal`] of what the honest side logs, a [`stopwatch`] for what
 //!   must come in time.
+//! * [`vectors`] plays the conversations of `docs/vectors`.
 //! * [`interception`] lets the system calls of an honest side fail.
 //!
 //! ```no_run
@@ -47,6 +48,7 @@ pub mod shmipc;
 pub mod slow;
 pub mod socket;
 pub mod stopwatch;
+pub mod vectors;
 
 pub use chance::Chance;
 pub use connection::{Connection, Listener};

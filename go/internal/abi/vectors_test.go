@@ -150,6 +150,7 @@ func TestBitsAndCrossingsAreAsTheVectorsSay(t *testing.T) {
 func TestAHelloSaysWhetherItsSenderTakesGoAway(t *testing.T) {
 	for _, h := range []Hello{{}, {GoAway: true}, {MaxStreams: 1}} {
 		h.RingCapacity, h.LendCount, h.PayloadCap = 64, 512, 4096
+		h.StreamMessages, h.StreamBytes = 1, 1
 		decoded, err := DecodeHello(h.Encode())
 		if err != nil {
 			t.Fatal(err)
@@ -217,7 +218,7 @@ func FuzzEntry(f *testing.F) {
 }
 
 func FuzzFrame(f *testing.F) {
-	for _, row := range vectors(f, "conversations.txt") {
+	for _, row := range append(vectors(f, "conversations.txt"), vectors(f, "service.txt")...) {
 		if text, found := strings.CutPrefix(row[0], "> "); found && len(text) >= 2*FrameLen {
 			f.Add(bytesOf(f, text)[:FrameLen], uint64(1<<20))
 		}

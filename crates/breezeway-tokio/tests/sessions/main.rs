@@ -19,6 +19,7 @@ mod spaces;
 mod standing_in;
 mod streams;
 mod support;
+mod vectors;
 
 #[test]
 #[ignore = "a process that other tests start"]

@@ -1,0 +1,172 @@
+//! Conversations on a unix socket: bytes of a client and the answers of a server, which every
+//! engine gives alike (`docs/vectors/README.md`).
+
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+/// Conversations with a server that echoes method 0.
+const ECHO: &str = include_str!("../../../docs/vectors/conversations.txt");
+/// Conversations with a server of [`HOLD`] and [`RESET`] as well.
+const SERVICE: &str = include_str!("../../../docs/vectors/service.txt");
+/// Engines, and conversations that they do not hold yet.
+const PENDING: &str = include_str!("../../../docs/vectors/pending.txt");
+
+/// The method of calls without a reply, and of streams without a reader and a message.
+pub const HOLD: u32 = 9;
+/// The method of streams that the server resets behind the first message.
+pub const RESET: u32 = 10;
+/// The application's error code in that reset.
+pub const RESET_CODE: u16 = 7;
+/// Streams that a client may have open.
+pub const MAX_STREAMS: u16 = 2;
+/// Messages and bytes of a stream's window.
+pub const WINDOW: (u32, u64) = (4, 1000);
+/// Bytes of the longest metadata block.
+pub const MAX_METADATA: u16 = 64;
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// How long the answer of an engine that does not hold a conversation is awaited.
+const PENDING_PATIENCE: Duration = Duration::from_millis(300);
+/// Bytes in front of the body of a frame.
+const FRAME: usize = 16;
+/// The kind of window entries, which a server sends when it likes.
+const WINDOW_KIND: u8 = 4;
+/// Where a hello has its `max_streams`.
+const MAX_STREAMS_AT: usize = 56;
+
+/// One conversation.
+#[derive(Clone, Debug)]
+pub struct Conversation {
+    name: &'static str,
+    lines: Vec<&'static str>,
+}
+
+/// Returns the conversations of all files.
+pub fn conversations() -> Vec<Conversation> {
+    let parts = [ECHO, SERVICE].map(|text| text.split("\nconversation ").skip(1));
+    let all: Vec<_> = parts.into_iter().flatten().map(Conversation::parse).collect();
+    for pending in pending() {
+        assert!(all.iter().any(|known| known.name == pending.1), "no conversation {pending:?}");
+    }
+    all
+}
+
+fn pending() -> impl Iterator<Item = (&'static str, &'static str)> {
+    PENDING.lines().filter_map(|line| line.split_once(" : "))
+}
+
+impl Conversation {
+    fn parse(text: &'static str) -> Self {
+        let mut lines = text.lines().filter(|line| !line.is_empty());
+        let name = lines.next().expect("a conversation has a name");
+        Self { name, lines: lines.collect() }
+    }
+
+    /// Returns true if the client's hello takes streams.
+    pub fn takes_streams(&self) -> bool {
+        let hello = self.lines.iter().find_map(|line| line.strip_prefix("> ")).map(bytes_of);
+        let field = hello.as_ref().and_then(|hello| hello.get(MAX_STREAMS_AT..MAX_STREAMS_AT + 2));
+        field.is_some_and(|field| field != [0, 0])
+    }
+
+    /// Plays the client against the server of an engine.
+    ///
+    /// # Errors
+    ///
+    /// The server answers in another way than written or, where the conversation is pending for
+    /// this engine, as written.
+    pub fn check(&self, engine: &str, path: &Path) -> Result<(), String> {
+        let is_pending = pending().any(|pending| pending == (engine, self.name));
+        let patience = if is_pending { PENDING_PATIENCE } else { PATIENCE };
+        match self.play(path, patience) {
+            Ok(()) if is_pending => {
+                Err(format!("{} ({engine}): it is held: not pending any more", self.name))
+            }
+            Err(found) if !is_pending => Err(format!("{} ({engine}): {found}", self.name)),
+            _ => Ok(()),
+        }
+    }
+
+    fn play(&self, path: &Path, patience: Duration) -> Result<(), String> {
+        let mut socket = UnixStream::connect(path).expect("the server listens");
+        socket.set_read_timeout(Some(patience)).expect("a socket has a timeout");
+        for line in &self.lines {
+            self.play_line(&mut socket, line).map_err(|found| {
+                let shown: String = line.chars().take(200).collect();
+                format!("{shown}: {found}")
+            })?;
+        }
+        Ok(())
+    }
+
+    fn play_line(&self, socket: &mut UnixStream, line: &str) -> Result<(), String> {
+        match line.split_once(' ') {
+            // A server that refuses at once may have closed; its answer can still be read.
+            Some((">", hex)) => drop(socket.write_all(&bytes_of(hex))),
+            Some(("<", "hello")) => expect(&status(socket)?, &0)?,
+            Some(("<", "end")) => expect_end(socket)?,
+            Some(("<", answer)) => match answer.strip_prefix("refusal ") {
+                Some(number) => expect(&status(socket)?, &number.parse().expect("a status"))?,
+                None => expect(&frame(socket)?, &bytes_of(answer))?,
+            },
+            _ => panic!("{}: a line without a direction: {line}", self.name),
+        }
+        Ok(())
+    }
+}
+
+fn bytes_of(hex: &str) -> Vec<u8> {
+    let (pairs, rest) = hex.as_bytes().as_chunks::<2>();
+    assert!(rest.is_empty(), "half a byte in {hex}");
+    let digits = |pair| std::str::from_utf8(pair).expect("hexadecimal digits");
+    let byte = |pair| u8::from_str_radix(digits(pair), 16).expect("hexadecimal digits");
+    pairs.iter().map(|pair| byte(pair)).collect()
+}
+
+fn expect<T: PartialEq + std::fmt::Debug>(found: &T, expected: &T) -> Result<(), String> {
+    if found == expected { Ok(()) } else { Err(format!("got {found:02x?}")) }
+}
+
+fn read(socket: &mut UnixStream, len: usize) -> Result<Vec<u8>, String> {
+    let mut bytes = vec![0; len];
+    socket.read_exact(&mut bytes).map_err(|error| error.to_string())?;
+    Ok(bytes)
+}
+
+/// Reads a hello, and returns its status.
+fn status(socket: &mut UnixStream) -> Result<u32, String> {
+    let hello = read(socket, 64)?;
+    expect(&&hello[..8], &&b"BRZWHELO"[..])?;
+    let len = usize::from(u16::from_le_bytes([hello[10], hello[11]]));
+    read(socket, len - 64)?;
+    Ok(u32::from_le_bytes([40, 41, 42, 43].map(|at| hello[at])))
+}
+
+/// Reads a frame that gives back no window.
+fn frame(socket: &mut UnixStream) -> Result<Vec<u8>, String> {
+    loop {
+        let mut frame = read(socket, FRAME)?;
+        let len = u32::from_le_bytes([0, 1, 2, 3].map(|at| frame[at]));
+        frame.extend(read(socket, len as usize)?);
+        if frame[4] != WINDOW_KIND {
+            return Ok(frame);
+        }
+    }
+}
+
+/// Reads until the connection ends, and nothing but windows before that.
+fn expect_end(socket: &mut UnixStream) -> Result<(), String> {
+    let mut rest = Vec::new();
+    match socket.read_to_end(&mut rest) {
+        Err(error) if error.kind() != ErrorKind::ConnectionReset => return Err(error.to_string()),
+        _ => {}
+    }
+    let mut frames = &rest[..];
+    while frames.len() >= FRAME + 8 && frames[4] == WINDOW_KIND {
+        frames = &frames[FRAME + 8..];
+    }
+    expect(&frames, &&[][..])
+}
