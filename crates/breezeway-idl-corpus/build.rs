@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+#[path = "build/prelude.rs"]
+mod prelude;
+
 use breezeway_idl::{Builder, Error, Services, generate, read, struct_paths};
 use breezeway_idl_random::random_idl::RandomIdl;
 
@@ -21,6 +24,9 @@ fn main() -> Result<(), Error> {
     write(out.join("cases.rs"), &list(&files, "breezeway_idl_corpus::")?)?;
     let deep = out.join("deep.thrift");
     write(deep.clone(), &deep_structs())?;
+    let named = prelude::files(&out)?;
+    let services = Builder::new().services(Services::BlockingAndAsync).file_name("prelude.rs");
+    services.compile(&named)?;
     let options = Path::new("idl/options.thrift");
     println!("cargo::rerun-if-changed={}", options.display());
     Builder::new()

@@ -105,17 +105,57 @@ impl Code {
                 code.parameter(parameter);
             }
         });
-        self.line(&format!("){tail}"));
+        self.result(tail);
     }
 
-    /// A parameter on its own line. rustfmt does not count the `impl ` of a function type.
-    fn parameter(&mut self, Parameter { left, result }: &Parameter) {
+    /// The end of a signature whose parameters are broken. A type that has no room is broken too.
+    fn result(&mut self, tail: &str) {
+        let flat = format!("){tail}");
+        match flat.strip_prefix(") -> ").and_then(|result| result.rsplit_once('>')) {
+            Some((ty, end)) if !self.fits(&flat) => {
+                let head = format!(") -> {ty}>");
+                self.expr(&Expr::ty(&head), end);
+            }
+            _ => self.line(&flat),
+        }
+    }
+
+    /// A function whose first line is a [signature](Self::signature).
+    pub(crate) fn function(
+        &mut self,
+        head: &str,
+        parameters: &[Parameter],
+        tail: &str,
+        body: impl FnOnce(&mut Self),
+    ) {
+        self.signature(head, parameters, tail);
+        self.indented(body);
+        self.line("}");
+    }
+
+    /// A parameter on its own line.
+    fn parameter(&mut self, parameter: &Parameter) {
+        self.bound(parameter, self.indent);
+    }
+
+    /// A parameter or bound on its own line, whose parts are indented from `indent` if it is
+    /// broken. rustfmt does not count the `impl ` of a function type. Behind broken parameters it
+    /// moves a result to the next line that is longer than what the function's name leaves of one.
+    fn bound(&mut self, Parameter { left, result }: &Parameter, indent: usize) {
         let flat = format!("{}{result},", left.flat());
-        let uncounted = if result.is_empty() { 0 } else { width("impl ") };
+        let is_impl = !result.is_empty() && left.head().contains(": impl ");
+        let uncounted = if is_impl { width("impl ") } else { 0 };
         if self.indent + width(&flat) <= MAX_WIDTH + uncounted {
             return self.line(&flat);
         }
-        self.expr(left, &format!("{result},"));
+        let text = left.layout(indent, self.indent, width(result) + 1);
+        let left_of_line = MAX_WIDTH - self.indent - left.head().replace("impl ", "").len();
+        if result.is_empty() || indent + 1 + width(result) < left_of_line {
+            return self.line(&format!("{text}{result},"));
+        }
+        self.line(&text);
+        let result = format!("{}{},", " ".repeat(indent + 4 - self.indent), result.trim_start());
+        self.line(&result);
     }
 
     /// `struct Name(Type);`
@@ -139,14 +179,37 @@ impl Code {
         if width(&flat) <= MAX_WIDTH {
             return self.block(&flat, body);
         }
-        self.line(head);
-        self.indented(|code| code.line(target));
+        match head.split_once(' ') {
+            Some((keyword, path)) if !self.fits(head) => {
+                self.line(keyword);
+                self.indented(|code| code.path_and_target(path, target));
+            }
+            _ => {
+                self.line(head);
+                self.indented(|code| code.line(target));
+            }
+        }
         self.block("{", body);
+    }
+
+    /// A trait with parameters that has no room behind `impl`.
+    fn path_and_target(&mut self, path: &str, target: &str) {
+        if self.fits(path) {
+            self.line(path);
+            return self.line(target);
+        }
+        let text = Expr::ty(path).layout(self.indent, self.indent, 0);
+        self.line(&format!("{text} {target}"));
     }
 
     /// `impl Trait for Type {}`
     pub(crate) fn implement_empty(&mut self, head: &str, target: &str) {
-        self.line(&format!("{head} for {target} {{}}"));
+        let flat = format!("{head} for {target} {{");
+        if width(&flat) <= MAX_WIDTH {
+            self.line(&(flat + "}"))
+        } else {
+            self.implement(head, target, |_| {})
+        }
     }
 
     /// `Name(Type),`: the type moves to its own line if it must.
@@ -212,9 +275,8 @@ impl Code {
     pub(crate) fn bounds(&mut self, bounds: &[Parameter]) {
         self.line("where");
         self.indented(|code| {
-            for Parameter { left, result } in bounds {
-                code.expr(left, &format!("{result},"));
-            }
+            let deeper = code.indent + 4;
+            bounds.iter().for_each(|bound| code.bound(bound, deeper));
         });
     }
 
@@ -373,6 +435,14 @@ impl Expr {
         Self::Named(name.to_owned(), Box::new(self))
     }
 
+    /// What stands before the brackets.
+    fn head(&self) -> &str {
+        match self {
+            Self::Group { head, .. } => head,
+            Self::Plain(_) | Self::Named(..) | Self::Chain(_) => "",
+        }
+    }
+
     fn into_items(self) -> Vec<Self> {
         match self {
             Self::Plain(_) | Self::Named(..) | Self::Chain(_) => Vec::new(),
@@ -430,13 +500,29 @@ impl Expr {
         format!("{left}\n{}{}", " ".repeat(deeper), self.layout(deeper, deeper, tail))
     }
 
+    /// `name: value`. rustfmt rather breaks a call than moving it to the next line.
+    fn layout_field(&self, name: &str, indent: usize, column: usize, tail: usize) -> String {
+        let value = column + width(name) + 2;
+        let opens = |head: &str| value + width(head) < MAX_WIDTH;
+        match self {
+            _ if self.fits(value, tail) => {}
+            Self::Plain(text) if text.strip_suffix("()").is_some_and(opens) => {
+                let head = text.trim_end_matches(')');
+                return format!("{name}: {head}\n{})", " ".repeat(indent));
+            }
+            Self::Group { head, brackets: Brackets::Round, .. } if opens(head) => {
+                return format!("{name}: {}", self.layout(indent, value, tail));
+            }
+            _ => {}
+        }
+        self.layout_behind(&format!("{name}:"), indent, column, tail)
+    }
+
     /// The text from `column` on, broken lines indented from `indent`, with room for a tail.
     fn layout(&self, indent: usize, column: usize, tail: usize) -> String {
         let (head, brackets, items) = match self {
             Self::Plain(text) => return text.clone(),
-            Self::Named(name, value) => {
-                return value.layout_behind(&format!("{name}:"), indent, column, tail);
-            }
+            Self::Named(name, value) => return value.layout_field(name, indent, column, tail),
             Self::Chain(_) if self.fits(column, tail) => return self.flat(),
             Self::Chain(parts) => return parts.join(&format!("\n{}", " ".repeat(indent + 4))),
             Self::Group { head, brackets, items } => (head, brackets, items),

@@ -322,7 +322,7 @@ impl Schema {
     pub(crate) fn runtime(&self) -> &str {
         let usual = match self.services {
             Services::Trait => crate::generate::RUNTIME,
-            _ => "breezeway_rpc::thrift",
+            _ => "::breezeway_rpc::thrift",
         };
         self.runtime.as_deref().unwrap_or(usual)
     }

@@ -17,36 +17,36 @@
     reason = "names and shapes are the IDL's, and programs use a part of it"
 )]
 pub mod benchmark {
-    use breezeway_thrift::{
-        Decode, DecodeError, Encode, Fields, InPlace, IntoOwned, NumberList, Sink, Slice, Source,
-        View, Wire,
-    };
+    use ::breezeway_thrift::InPlace as _;
 
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Ano {
         pub num: i64,
     }
 
-    impl Wire for Ano {}
+    impl ::breezeway_thrift::Wire for Ano {}
 
-    impl Encode for Ano {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for Ano {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.put(1, self.num);
             to.stop();
         }
     }
 
-    impl Decode for Ano {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_thrift::Decode for Ano {
+        fn decode_into<S: ::breezeway_thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_thrift::DecodeError> {
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
             fields.read(1, &mut self.num)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.num)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -56,32 +56,34 @@ pub mod benchmark {
         pub num: i64,
     }
 
-    impl Wire for AnoView {}
+    impl ::breezeway_thrift::Wire for AnoView {}
 
-    impl Encode for AnoView {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for AnoView {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.put(1, self.num);
             to.stop();
         }
     }
 
-    impl<'a> View<'a> for AnoView {
+    impl<'a> ::breezeway_thrift::View<'a> for AnoView {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_thrift::DecodeError> {
             let mut ano = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
             fields.view(1, &mut ano.num)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut ano.num)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(ano)
+            ::std::result::Result::Ok(ano)
         }
     }
 
-    impl IntoOwned<Ano> for AnoView {
+    impl ::breezeway_thrift::IntoOwned<Ano> for AnoView {
         #[inline]
         fn into_owned(self) -> Ano {
             Ano { num: self.num }
@@ -92,7 +94,7 @@ pub mod benchmark {
     #[must_use = "a struct ends with end()"]
     pub struct AnoWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> AnoWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_thrift::Sink<'a>> AnoWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -111,13 +113,13 @@ pub mod benchmark {
     pub struct MyTest {
         pub num: i64,
         pub ano: Ano,
-        pub nums: Vec<i64>,
+        pub nums: ::std::vec::Vec<i64>,
     }
 
-    impl Wire for MyTest {}
+    impl ::breezeway_thrift::Wire for MyTest {}
 
-    impl Encode for MyTest {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for MyTest {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.put(1, self.num);
             to.field(2, &self.ano);
             to.field(3, &self.nums);
@@ -125,13 +127,16 @@ pub mod benchmark {
         }
     }
 
-    impl Decode for MyTest {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_thrift::Decode for MyTest {
+        fn decode_into<S: ::breezeway_thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_thrift::DecodeError> {
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
             fields.read(1, &mut self.num)?;
             fields.read(2, &mut self.ano)?;
             fields.read(3, &mut self.nums)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.num)?,
                     2 => fields.read_next(&mut self.ano)?,
@@ -139,7 +144,7 @@ pub mod benchmark {
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -148,13 +153,13 @@ pub mod benchmark {
     pub struct MyTestView<'a> {
         pub num: i64,
         pub ano: AnoView,
-        pub nums: NumberList<'a, i64>,
+        pub nums: ::breezeway_thrift::NumberList<'a, i64>,
     }
 
-    impl Wire for MyTestView<'_> {}
+    impl ::breezeway_thrift::Wire for MyTestView<'_> {}
 
-    impl Encode for MyTestView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for MyTestView<'_> {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.put(1, self.num);
             to.field(2, &self.ano);
             to.field(3, &self.nums);
@@ -162,15 +167,17 @@ pub mod benchmark {
         }
     }
 
-    impl<'a> View<'a> for MyTestView<'a> {
+    impl<'a> ::breezeway_thrift::View<'a> for MyTestView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_thrift::DecodeError> {
             let mut my_test = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
             fields.view(1, &mut my_test.num)?;
             fields.view(2, &mut my_test.ano)?;
             fields.view(3, &mut my_test.nums)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut my_test.num)?,
                     2 => fields.view_next(&mut my_test.ano)?,
@@ -178,11 +185,11 @@ pub mod benchmark {
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(my_test)
+            ::std::result::Result::Ok(my_test)
         }
     }
 
-    impl IntoOwned<MyTest> for MyTestView<'_> {
+    impl ::breezeway_thrift::IntoOwned<MyTest> for MyTestView<'_> {
         #[inline]
         fn into_owned(self) -> MyTest {
             MyTest {
@@ -197,7 +204,7 @@ pub mod benchmark {
     #[must_use = "a struct ends with end()"]
     pub struct MyTestWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> MyTestWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_thrift::Sink<'a>> MyTestWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -207,7 +214,10 @@ pub mod benchmark {
             self
         }
 
-        pub fn ano(self, write: impl FnOnce(AnoWriter<'_, S>) -> AnoWriter<'_, S>) -> Self {
+        pub fn ano(
+            self,
+            write: impl ::std::ops::FnOnce(AnoWriter<'_, S>) -> AnoWriter<'_, S>,
+        ) -> Self {
             self.0.header::<Ano>(2);
             write(AnoWriter::new(self.0)).end();
             self
@@ -215,7 +225,7 @@ pub mod benchmark {
 
         pub fn nums<I>(self, nums: I) -> Self
         where
-            I: IntoIterator<Item = i64, IntoIter: ExactSizeIterator>,
+            I: ::std::iter::IntoIterator<Item = i64, IntoIter: ::std::iter::ExactSizeIterator>,
         {
             self.0.numbers_in_place(3, nums);
             self
@@ -230,18 +240,18 @@ pub mod benchmark {
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Five {
         pub id: i64,
-        pub name: String,
-        pub score: Option<f64>,
+        pub name: ::std::string::String,
+        pub score: ::std::option::Option<f64>,
         pub active: bool,
-        pub values: Vec<i64>,
+        pub values: ::std::vec::Vec<i64>,
     }
 
-    impl Wire for Five {
+    impl ::breezeway_thrift::Wire for Five {
         const MIN_SIZE: usize = 19;
     }
 
-    impl Encode for Five {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for Five {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.put(1, self.id);
             to.field(2, &self.name);
             to.optional(3, &self.score);
@@ -251,15 +261,18 @@ pub mod benchmark {
         }
     }
 
-    impl Decode for Five {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_thrift::Decode for Five {
+        fn decode_into<S: ::breezeway_thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_thrift::DecodeError> {
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
             fields.read(1, &mut self.id)?;
             fields.read(2, &mut self.name)?;
             fields.read(3, &mut self.score)?;
             fields.read(4, &mut self.active)?;
             fields.read(5, &mut self.values)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.id)?,
                     2 => fields.read_next(&mut self.name)?,
@@ -271,7 +284,7 @@ pub mod benchmark {
             }
             fields.require(1, "id")?;
             fields.require(2, "name")?;
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -280,17 +293,17 @@ pub mod benchmark {
     pub struct FiveView<'a> {
         pub id: i64,
         pub name: &'a str,
-        pub score: Option<f64>,
+        pub score: ::std::option::Option<f64>,
         pub active: bool,
-        pub values: NumberList<'a, i64>,
+        pub values: ::breezeway_thrift::NumberList<'a, i64>,
     }
 
-    impl Wire for FiveView<'_> {
+    impl ::breezeway_thrift::Wire for FiveView<'_> {
         const MIN_SIZE: usize = 19;
     }
 
-    impl Encode for FiveView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for FiveView<'_> {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.put(1, self.id);
             to.field(2, &self.name);
             to.optional(3, &self.score);
@@ -300,17 +313,19 @@ pub mod benchmark {
         }
     }
 
-    impl<'a> View<'a> for FiveView<'a> {
+    impl<'a> ::breezeway_thrift::View<'a> for FiveView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_thrift::DecodeError> {
             let mut five = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
             fields.view(1, &mut five.id)?;
             fields.view(2, &mut five.name)?;
             fields.view(3, &mut five.score)?;
             fields.view(4, &mut five.active)?;
             fields.view(5, &mut five.values)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut five.id)?,
                     2 => fields.view_next(&mut five.name)?,
@@ -322,11 +337,11 @@ pub mod benchmark {
             }
             fields.require(1, "id")?;
             fields.require(2, "name")?;
-            Ok(five)
+            ::std::result::Result::Ok(five)
         }
     }
 
-    impl IntoOwned<Five> for FiveView<'_> {
+    impl ::breezeway_thrift::IntoOwned<Five> for FiveView<'_> {
         #[inline]
         fn into_owned(self) -> Five {
             Five {
@@ -343,7 +358,7 @@ pub mod benchmark {
     #[must_use = "a struct ends with end()"]
     pub struct FiveWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> FiveWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_thrift::Sink<'a>> FiveWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -358,7 +373,11 @@ pub mod benchmark {
             self
         }
 
-        pub fn name_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn name_in_place(
+            self,
+            length: usize,
+            fill: impl ::std::ops::FnOnce(&mut [u8]),
+        ) -> Self {
             self.0.bytes_in_place(2, length, fill);
             self
         }
@@ -375,7 +394,7 @@ pub mod benchmark {
 
         pub fn values<I>(self, values: I) -> Self
         where
-            I: IntoIterator<Item = i64, IntoIter: ExactSizeIterator>,
+            I: ::std::iter::IntoIterator<Item = i64, IntoIter: ::std::iter::ExactSizeIterator>,
         {
             self.0.numbers_in_place(5, values);
             self

@@ -1,36 +1,31 @@
 //! What the text of one module refers to.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::naming::{Module, Naming};
 use crate::model::{Id, Schema};
 
-/// A name that generated code uses and does not define.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Word {
-    pub(crate) name: &'static str,
-    pub(crate) path: &'static str,
-    /// It needs no import, unless the IDL has a type of this name.
-    pub(crate) prelude: bool,
-}
-
 /// The path of the runtime, unless the schema has another.
-pub(crate) const RUNTIME: &str = "breezeway_thrift";
+pub(crate) const RUNTIME: &str = "::breezeway_thrift";
 
-/// The names of the standard library, by module.
-const STANDARD: [(&str, &[&str], bool); 11] = [
-    ("std::boxed", &["Box"], true),
-    ("std::collections", &["BTreeMap"], false),
-    ("std::convert", &["From"], true),
-    ("std::default", &["Default"], true),
-    ("std::error", &["Error"], false),
-    ("std::future", &["Future"], false),
-    ("std::iter", &["ExactSizeIterator", "IntoIterator"], true),
-    ("std::ops", &["Fn", "FnMut", "FnOnce"], true),
-    ("std::option", &["Option"], true),
-    ("std::result", &["Result"], true),
-    ("std::string", &["String"], true),
+/// Names of the standard library, by path. An IDL may have a type of each of these names, so they
+/// are written with their paths, as every name is that the IDL does not define.
+const STANDARD: [(&str, &[&str]); 14] = [
+    ("::std::boxed", &["Box"]),
+    ("::std::collections", &["BTreeMap"]),
+    ("::std::default", &["Default"]),
+    ("::std::error", &["Error"]),
+    ("::std::future", &["Future"]),
+    ("::std::iter", &["ExactSizeIterator", "IntoIterator"]),
+    ("::std::marker", &["Send", "Sync"]),
+    ("::std::ops", &["FnMut", "FnOnce"]),
+    ("::std::option", &["Option"]),
+    ("::std::option::Option", &["None", "Some"]),
+    ("::std::result", &["Result"]),
+    ("::std::result::Result", &["Ok"]),
+    ("::std::string", &["String"]),
+    ("::std::vec", &["Vec"]),
 ];
 
 /// What a module's text needs, collected while it is written.
@@ -38,45 +33,30 @@ pub(crate) struct Context<'a> {
     pub(crate) schema: &'a Schema,
     pub(crate) naming: &'a Naming,
     pub(crate) module: &'a Module,
-    pub(crate) words: RefCell<BTreeSet<Word>>,
+    /// The runtime's traits whose methods are called.
+    pub(crate) traits: RefCell<BTreeSet<&'static str>>,
     /// The modules that are referred to, and what they are called here.
     pub(crate) modules: RefCell<BTreeMap<Vec<String>, String>>,
-    pub(crate) formats: Cell<bool>,
 }
 
 impl<'a> Context<'a> {
     pub(crate) fn new(schema: &'a Schema, naming: &'a Naming, module: &'a Module) -> Self {
-        Self {
-            schema,
-            naming,
-            module,
-            words: RefCell::default(),
-            modules: RefCell::default(),
-            formats: Cell::new(false),
-        }
+        Self { schema, naming, module, traits: RefCell::default(), modules: RefCell::default() }
     }
 
-    /// A name of the runtime or the standard library, as this module calls it.
-    pub(crate) fn word(&self, name: &'static str) -> String {
-        let word = word(name);
-        self.words.borrow_mut().insert(word);
-        self.called(word)
+    /// The path of a name of the runtime or the standard library.
+    pub(crate) fn word(&self, name: &str) -> String {
+        let standard = STANDARD.iter().find(|(_, names)| names.contains(&name));
+        let path = match standard {
+            Some((path, _)) => path,
+            None => self.schema.runtime(),
+        };
+        format!("{path}::{name}")
     }
 
-    /// `std::fmt`, imported.
-    pub(crate) fn fmt(&self) -> &'static str {
-        self.formats.set(true);
-        "fmt"
-    }
-
-    /// What a word is called here: itself, unless the IDL has a type of that name.
-    pub(crate) fn called(&self, word: Word) -> String {
-        let mut name = word.name.to_owned();
-        while self.module.taken.has(&name) {
-            let prefix = if word.path.starts_with("std") { "Std" } else { "Thrift" };
-            name = format!("{prefix}{name}");
-        }
-        name
+    /// Brings the methods of one of the runtime's traits into scope.
+    pub(crate) fn use_methods(&self, name: &'static str) {
+        self.traits.borrow_mut().insert(name);
     }
 
     /// A type parameter's name: this letter, more of it if the IDL has a type of that name.
@@ -123,16 +103,5 @@ fn joined(names: &[String]) -> String {
     match names {
         [one] => one.clone(),
         many => many.iter().map(|name| name.trim_start_matches("r#")).collect::<Vec<_>>().join("_"),
-    }
-}
-
-fn word(name: &'static str) -> Word {
-    let standard = STANDARD.iter().find(|(_, names, _)| names.contains(&name));
-    match (name, standard) {
-        ("Vec", _) => Word { name, path: "std::vec", prelude: true },
-        ("Some", _) => Word { name, path: "std::option::Option", prelude: true },
-        ("Ok" | "Err", _) => Word { name, path: "std::result::Result", prelude: true },
-        (_, Some(&(path, _, prelude))) => Word { name, path, prelude },
-        _ => Word { name, path: RUNTIME, prelude: false },
     }
 }

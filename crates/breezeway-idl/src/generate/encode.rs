@@ -4,12 +4,12 @@ use super::context::Context;
 use super::field::{Fields, Named, Step};
 use super::types::{is_fixed, is_union};
 use super::union::Origin;
-use crate::layout::{Code, Expr};
+use crate::layout::{Code, Expr, Parameter};
 
 /// Writes a struct or a view of it field by field, in the schema's order.
 pub(crate) fn of_struct(code: &mut Code, context: &Context<'_>, target: &str, fields: &Fields<'_>) {
     code.implement(&format!("impl {}", context.word("Encode")), target, |code| {
-        code.block(&signature(context), |code| {
+        encode(code, context, |code| {
             for step in fields.steps(context.schema.order) {
                 code.expr(&statement(context, &step), ";");
             }
@@ -29,7 +29,7 @@ pub(crate) fn of_union(
     origin: Origin,
 ) {
     code.implement(&format!("impl {}", context.word("Encode")), target, |code| {
-        code.block(&signature(context), |code| {
+        encode(code, context, |code| {
             code.block("match self {", |code| {
                 match origin {
                     Origin::Reply => code.line("Self::Unset => {}"),
@@ -53,9 +53,11 @@ pub(crate) fn of_union(
     });
 }
 
-fn signature(context: &Context<'_>) -> String {
+/// The function, of this body.
+fn encode(code: &mut Code, context: &Context<'_>, body: impl FnOnce(&mut Code)) {
     let (s, sink) = (context.parameter("S"), context.word("Sink"));
-    format!("fn encode<'a, {s}: {sink}<'a>>(&'a self, to: &mut {s}) {{")
+    let parameters = ["&'a self", &format!("to: &mut {s}")].map(Parameter::new);
+    code.function(&format!("fn encode<'a, {s}: {sink}<'a>>"), &parameters, " {", body);
 }
 
 fn statement(context: &Context<'_>, step: &Step<'_, '_>) -> Expr {

@@ -34,7 +34,7 @@ pub(crate) fn write(code: &mut Code, context: &Context<'_>, id: Id, values: &[En
 
 /// Writes what tells a value's name in the IDL.
 fn name_of(code: &mut Code, context: &Context<'_>, values: &[EnumValue]) {
-    let (option, some) = (context.word("Option"), context.word("Some"));
+    let [option, some, none] = ["Option", "Some", "None"].map(|name| context.word(name));
     code.line("/// The value's name in the IDL, if this version knows it.");
     code.line("#[inline]");
     code.block(&format!("pub fn name(self) -> {option}<&'static str> {{"), |code| {
@@ -43,7 +43,7 @@ fn name_of(code: &mut Code, context: &Context<'_>, values: &[EnumValue]) {
             for value in values.iter().filter(|value| seen.insert(value.number)) {
                 code.arm(&value.number.to_string(), &format!("{some}({:?})", value.name));
             }
-            code.line("_ => None,");
+            code.line(&format!("_ => {none},"));
         });
     });
 }

@@ -3,7 +3,7 @@
 use super::context::Context;
 use super::field::{Fields, Named};
 use super::naming::StructNames;
-use crate::layout::Code;
+use crate::layout::{Code, Parameter};
 use crate::model::{Struct, TypeKind};
 
 /// Writes how an exception is shown, and that it is an error.
@@ -15,12 +15,12 @@ pub(crate) fn write(
     annotations: &[(String, String)],
 ) {
     let fields = Fields::new(found);
-    let fmt = context.fmt();
-    let result = format!("{fmt}::Result");
+    let fmt = "::std::fmt";
     code.blank();
     code.implement(&format!("impl {fmt}::Display"), &names.owned, |code| {
-        let parameters = format!("&self, formatter: &mut {fmt}::Formatter<'_>");
-        code.block(&format!("fn fmt({parameters}) -> {result} {{"), |code| {
+        let parameters = ["&self", &format!("formatter: &mut {fmt}::Formatter<'_>")];
+        let result = format!(" -> {fmt}::Result {{");
+        code.function("fn fmt", &parameters.map(Parameter::new), &result, |code| {
             code.line(&match message(&fields, annotations) {
                 Some(named) => shown(named),
                 None => "write!(formatter, \"{self:?}\")".to_owned(),

@@ -1,13 +1,11 @@
 //! The `use` lines of a module.
 
-use std::collections::BTreeMap;
-
-use super::context::{Context, RUNTIME};
+use super::context::Context;
 use crate::layout::Code;
 
 /// Writes what the module's text refers to, in rustfmt's order.
 pub(crate) fn write(code: &mut Code, context: &Context<'_>) {
-    let groups = [standard(context), runtime(context), modules(context)];
+    let groups = [traits(context), modules(context)];
     for group in groups.iter().filter(|group| !group.is_empty()) {
         for (path, names) in group {
             let names: Vec<_> = names.iter().map(String::as_str).collect();
@@ -19,37 +17,11 @@ pub(crate) fn write(code: &mut Code, context: &Context<'_>) {
 
 type Group = Vec<(String, Vec<String>)>;
 
-fn standard(context: &Context<'_>) -> Group {
-    let mut group = words(context, |path| path.starts_with("std"));
-    if context.formats.get() {
-        group.entry("std".to_owned()).or_default().push("fmt".to_owned());
-    }
-    // `std::fmt` stands among the paths by its whole name.
-    let mut lines: Vec<_> = group.into_iter().collect();
-    lines.sort_by_key(
-        |(path, names)| if path == "std" { format!("std::{}", names[0]) } else { path.clone() },
-    );
-    lines
-}
-
-fn runtime(context: &Context<'_>) -> Group {
-    words(context, |path| !path.starts_with("std")).into_iter().collect()
-}
-
-fn words(context: &Context<'_>, wanted: impl Fn(&str) -> bool) -> BTreeMap<String, Vec<String>> {
-    let mut group: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for &word in context.words.borrow().iter().filter(|word| wanted(word.path)) {
-        let called = context.called(word);
-        let is_runtime = word.path == RUNTIME;
-        let path = if is_runtime { context.schema.runtime() } else { word.path }.to_owned();
-        if called != word.name {
-            let name = format!("{} as {called}", word.name);
-            group.entry(path).or_default().push(name);
-        } else if !word.prelude {
-            group.entry(path).or_default().push(called);
-        }
-    }
-    group
+/// Traits are imported without a name, which an IDL could have too.
+fn traits(context: &Context<'_>) -> Group {
+    let traits = context.traits.borrow();
+    let names: Vec<_> = traits.iter().map(|name| format!("{name} as _")).collect();
+    if names.is_empty() { Vec::new() } else { vec![(context.schema.runtime().to_owned(), names)] }
 }
 
 fn modules(context: &Context<'_>) -> Group {

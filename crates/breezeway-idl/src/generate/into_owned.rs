@@ -4,7 +4,7 @@ use super::context::Context;
 use super::field::{Fields, Named};
 use super::naming::StructNames;
 use super::types::is_fixed;
-use crate::layout::{Code, Expr};
+use crate::layout::{Code, Expr, Parameter};
 
 /// Writes it for a struct or an exception.
 pub(crate) fn of_struct(
@@ -54,7 +54,8 @@ fn implement(
     let head = format!("impl {}<{}>", context.word("IntoOwned"), names.owned);
     code.implement(&head, view, |code| {
         code.line("#[inline]");
-        code.block(&format!("fn into_owned(self) -> {} {{", names.owned), body);
+        let result = format!(" -> {} {{", names.owned);
+        code.function("fn into_owned", &[Parameter::new("self")], &result, body);
     });
 }
 

@@ -4,21 +4,36 @@ use super::context::Context;
 use super::field::{Fields, Named, Step};
 use super::naming::StructNames;
 use super::types::is_fixed;
-use crate::layout::{Code, Expr};
+use crate::layout::{Code, Expr, Parameter};
 use crate::names::{escape, snake};
+
+/// The first line of a function.
+struct Signature {
+    head: String,
+    parameters: Vec<Parameter>,
+    result: String,
+}
+
+impl Signature {
+    fn function(&self, code: &mut Code, body: impl FnOnce(&mut Code)) {
+        code.function(&self.head, &self.parameters, &self.result, body);
+    }
+}
 
 /// What differs between decoding and viewing.
 pub(crate) struct Reading {
     /// `impl Decode`
     head: String,
     target: String,
-    signature: String,
+    signature: Signature,
     /// The runtime's method that takes a field.
     method: &'static str,
     /// The same, by a function that all structs share.
     shared: &'static str,
     /// What the runtime reads fields with.
     fields: String,
+    /// `Some`, by its path.
+    some: String,
     /// The value in the making: a variable, or `self`.
     place: String,
     /// The value as a place to write to.
@@ -35,14 +50,19 @@ impl Reading {
         let source = context.word("Source");
         let result = format!("{}<(), {}>", context.word("Result"), context.word("DecodeError"));
         let s = context.parameter("S");
-        let parameters = format!("&mut self, from: &mut {s}");
+        let parameters = ["&mut self".to_owned(), format!("from: &mut {s}")];
         Self {
             head: format!("impl {}", context.word("Decode")),
             target: names.owned.clone(),
-            signature: format!("fn decode_into<{s}: {source}>({parameters}) -> {result} {{"),
+            signature: Signature {
+                head: format!("fn decode_into<{s}: {source}>"),
+                parameters: parameters.map(Parameter::new).to_vec(),
+                result: format!(" -> {result} {{"),
+            },
             method: "read",
             shared: "read_shared",
             fields: context.word("Fields"),
+            some: context.word("Some"),
             place: "self".to_owned(),
             whole: "self".to_owned(),
             start: None,
@@ -58,10 +78,15 @@ impl Reading {
         Self {
             head: format!("impl<'a> {}<'a>", context.word("View")),
             target: target.to_owned(),
-            signature: format!("fn view(from: &mut {slice}<'a>) -> {result} {{"),
+            signature: Signature {
+                head: "fn view".to_owned(),
+                parameters: vec![Parameter::new(format!("from: &mut {slice}<'a>"))],
+                result: format!(" -> {result} {{"),
+            },
             method: "view",
             shared: "view",
             fields: context.word("Fields"),
+            some: context.word("Some"),
             whole: format!("&mut {place}"),
             start: Some(format!("let mut {place} = Self::default();")),
             end: format!("{}({place})", context.word("Ok")),
@@ -139,7 +164,7 @@ fn body(
             // What nobody calls is not compiled; what is generic need not say so.
             code.line("#[inline]");
         }
-        code.block(&reading.signature, |code| {
+        reading.signature.function(code, |code| {
             if fields.all.is_empty() {
                 return nothing(code, reading);
             }
@@ -151,7 +176,7 @@ fn body(
             }
             code.line(&format!("let mut fields = {}::begin(from)?;", reading.fields));
             in_order(code);
-            by_number(code, fields, next);
+            by_number(code, reading, fields, next);
             require(code, fields);
             code.line(&reading.end);
         });
@@ -188,7 +213,7 @@ fn arm(code: &mut Code, named: &Named<'_>, next: &Next) {
         return code.line(&format!("{id} => {whole},"));
     }
     code.block(&format!("{id} => {{"), |code| {
-        code.line(&format!("let {short} = {argument};"));
+        code.assign(&format!("let {short} ="), &Expr::plain(argument), ";");
         if named.needs_flag() {
             let taken = Expr::plain(format!("{call}{short})"));
             code.assign(&format!("{} |=", flag(named)), &taken, "?;");
@@ -199,8 +224,13 @@ fn arm(code: &mut Code, named: &Named<'_>, next: &Next) {
     });
 }
 
-fn by_number(code: &mut Code, fields: &Fields<'_>, next: impl Fn(&Named<'_>) -> Next) {
-    code.block("while let Some(id) = fields.next_id()? {", |code| {
+fn by_number(
+    code: &mut Code,
+    reading: &Reading,
+    fields: &Fields<'_>,
+    next: impl Fn(&Named<'_>) -> Next,
+) {
+    code.block(&format!("while let {}(id) = fields.next_id()? {{", reading.some), |code| {
         code.block_with("match id {", "};", |code| {
             for named in &fields.all {
                 arm(code, named, &next(named));

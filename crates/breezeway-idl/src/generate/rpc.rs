@@ -19,7 +19,7 @@ pub(crate) use in_place::space;
 pub(crate) use outcome::{reply, write as error};
 
 /// Where the generated text finds the crate.
-pub(crate) const RPC: &str = "breezeway_rpc";
+pub(crate) const RPC: &str = "::breezeway_rpc";
 
 /// Whether handlers and callers block or are awaited, or handlers block and get views.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +132,7 @@ fn declare(
     let name = &flavour.types(&context.naming.services[&id]).service;
     let bounds = match service(context.schema, id).extends {
         Some(parent) => parent_trait(context, flavour, parent),
-        None => "Send + Sync + 'static".to_owned(),
+        None => format!("{} + {} + 'static", context.word("Send"), context.word("Sync")),
     };
     let head = format!("pub trait {name}: {bounds}");
     let own: Vec<_> = served.iter().filter(|served| served.owner == id).collect();
@@ -191,5 +191,6 @@ fn argument(context: &Context<'_>, named: &Named<'_>) -> Parameter {
 }
 
 fn future(context: &Context<'_>, output: &str) -> String {
-    format!(" -> impl {}<Output = {output}> + Send", context.word("Future"))
+    let (future, send) = (context.word("Future"), context.word("Send"));
+    format!(" -> impl {future}<Output = {output}> + {send}")
 }

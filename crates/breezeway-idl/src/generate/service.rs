@@ -120,8 +120,8 @@ fn call(code: &mut Code, context: &Context<'_>, method: &Method, names: &MethodN
         }
         if method.streaming != Streaming::None {
             let streaming = context.word("Streaming");
-            let mode = format!("{streaming}::{:?}", method.streaming);
-            code.line(&format!("const STREAMING: {streaming} = {mode};"));
+            let mode = Expr::plain(format!("{streaming}::{:?}", method.streaming));
+            code.assign(&format!("const STREAMING: {streaming} ="), &mode, ";");
         }
     });
 }

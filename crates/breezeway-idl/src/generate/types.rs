@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::context::Context;
 use crate::docs;
-use crate::layout::Code;
+use crate::layout::{Code, Expr};
 use crate::model::{Field, Id, Schema, Shape, Type, TypeKind};
 
 impl Context<'_> {
@@ -196,7 +196,7 @@ fn borrows(schema: &Schema, id: Id) -> bool {
 /// A typedef: an alias, and one for views if they are another type.
 pub(crate) fn alias(code: &mut Code, context: &Context<'_>, id: Id, target: &Type) {
     let name = &context.naming.names[&id];
-    code.assign(&format!("pub type {name} ="), &target_expr(context.owned(target)), ";");
+    code.assign(&format!("pub type {name} ="), &Expr::ty(&context.owned(target)), ";");
     if is_fixed(target) {
         return;
     }
@@ -204,9 +204,5 @@ pub(crate) fn alias(code: &mut Code, context: &Context<'_>, id: Id, target: &Typ
     code.blank();
     docs::link(code, &format!("{}, read in place.", docs::a_link(name)));
     let head = format!("pub type {view}{} =", lifetime(context.schema, target));
-    code.assign(&head, &target_expr(context.view(target)), ";");
-}
-
-fn target_expr(text: String) -> crate::layout::Expr {
-    crate::layout::Expr::plain(text)
+    code.assign(&head, &Expr::ty(&context.view(target)), ";");
 }

@@ -12,7 +12,7 @@ use crate::model::{Id, Type, TypeKind, Value};
 pub(crate) fn owned_default(context: &Context<'_>, named: &Named<'_>) -> Expr {
     match named.preset() {
         Some(value) => wrap(context, named, owned(context, &named.field.ty, value)),
-        None if named.is_optional() => Expr::plain("None"),
+        None if named.is_optional() => Expr::plain(context.word("None")),
         None if named.field.boxed => Expr::plain(format!("{}::default()", context.word("Box"))),
         None => zero(context, &named.field.ty),
     }
@@ -25,7 +25,7 @@ pub(crate) fn view_default(context: &Context<'_>, named: &Named<'_>) -> Expr {
             optional(context, named, preset(context, &named.field.ty, value))
         }
         Some(value) => optional(context, named, view(context, &named.field.ty, value)),
-        None if named.is_optional() => Expr::plain("None"),
+        None if named.is_optional() => Expr::plain(context.word("None")),
         None if named.field.boxed => Expr::plain(format!("{}::default()", context.word("Nested"))),
         None => view_zero(context, &named.field.ty),
     }
@@ -117,7 +117,7 @@ pub(crate) fn scalar(context: &Context<'_>, value: &Value) -> Expr {
             let name = context.path(*id, &context.naming.names[id]);
             Expr::plain(format!("{name}::{}", names[*index]))
         }
-        _ => Expr::plain("Default::default()"),
+        _ => Expr::plain(format!("{}::default()", context.word("Default"))),
     }
 }
 
@@ -162,7 +162,7 @@ fn structure(
     each: Wrap<'_>,
 ) -> Expr {
     let Some(found) = context.schema.structure(id) else {
-        return Expr::plain("Default::default()");
+        return Expr::plain(format!("{}::default()", context.word("Default")));
     };
     let fields = Fields::new(found);
     let is_union = found.shape == crate::model::Shape::Union;

@@ -89,7 +89,7 @@ fn value(code: &mut Code, named: &Named<'_>, ty: &str, method: &str) {
 }
 
 fn text(code: &mut Code, context: &Context<'_>, named: &Named<'_>, ty: &str) {
-    context.word("InPlace");
+    context.use_methods("InPlace");
     value(code, named, ty, "field");
     code.blank();
     let fill = format!("fill: impl {}(&mut [u8])", context.word("FnOnce"));
@@ -116,7 +116,7 @@ fn structure(code: &mut Code, context: &Context<'_>, named: &Named<'_>, id: Id) 
 }
 
 fn numbers(code: &mut Code, context: &Context<'_>, named: &Named<'_>, of: &Type, method: &str) {
-    context.word("InPlace");
+    context.use_methods("InPlace");
     let name = parameter(named);
     let (iterator, exact) = (context.word("IntoIterator"), context.word("ExactSizeIterator"));
     let item = context.owned(of);
@@ -144,7 +144,7 @@ fn set(code: &mut Code, context: &Context<'_>, named: &Named<'_>, of: &Type) {
 }
 
 fn items(code: &mut Code, context: &Context<'_>, named: &Named<'_>, id: Id, method: &str) {
-    context.word("InPlace");
+    context.use_methods("InPlace");
     let writer = context.writer(id);
     let owned = context.path(id, &context.naming.names[&id]);
     let name = parameter(named);

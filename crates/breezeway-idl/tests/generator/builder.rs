@@ -34,11 +34,11 @@ fn strings_may_have_short_text_in_place() {
     Builder::new().out_dir(dir.path()).small_strings().compile(&[file]).unwrap();
     let text = fs::read_to_string(dir.path().join("thrift.rs")).unwrap();
     for line in [
-        "pub a: SmallString,",
-        "pub b: Option<SmallString>,",
-        "pub c: BTreeMap<SmallString, Vec<SmallString>>,",
-        "b: Some(SmallString::from(\"x\")),",
-        "pub b: Option<&'a str>,",
+        "pub a: ::breezeway_thrift::SmallString,",
+        "pub b: ::std::option::Option<::breezeway_thrift::SmallString>,",
+        "::std::vec::Vec<::breezeway_thrift::SmallString>,",
+        "::std::option::Option::Some(::breezeway_thrift::SmallString::from(\"x\")),",
+        "pub b: ::std::option::Option<&'a str>,",
     ] {
         assert!(text.contains(line), "{line}: {text}");
     }
@@ -55,15 +55,14 @@ fn binaries_may_be_parts_of_the_message() {
     Builder::new().out_dir(dir.path()).shared_bytes().compile(&[file]).unwrap();
     let text = fs::read_to_string(dir.path().join("thrift.rs")).unwrap();
     for line in [
-        "Bytes as ThriftBytes, ",
-        "pub a: ThriftBytes,",
-        "pub b: Option<ThriftBytes>,",
-        "pub c: BTreeMap<ThriftBytes, Vec<ThriftBytes>>,",
-        "pub text: String,",
-        "pub d: ThriftBytes,",
-        "a: ThriftBytes::new(),",
-        "b: Some(ThriftBytes::from_static(b\"x\")),",
-        "pub b: Option<&'a [u8]>,",
+        "pub a: ::breezeway_thrift::Bytes,",
+        "pub b: ::std::option::Option<::breezeway_thrift::Bytes>,",
+        "::std::vec::Vec<::breezeway_thrift::Bytes>",
+        "pub text: ::std::string::String,",
+        "pub d: ::breezeway_thrift::Bytes,",
+        "a: ::breezeway_thrift::Bytes::new(),",
+        "::std::option::Option::Some(::breezeway_thrift::Bytes::from_static(b\"x\")),",
+        "pub b: ::std::option::Option<&'a [u8]>,",
         "pub const FIRST: &[u8] = b\"y\";",
     ] {
         assert!(text.contains(line), "{line}: {text}");
@@ -249,7 +248,11 @@ fn all_strings_can_be_bytes() {
         .unwrap();
     Builder::new().out_dir(dir.path()).strings_as_bytes().compile(&[&file]).unwrap();
     let text = fs::read_to_string(dir.path().join("thrift.rs")).unwrap();
-    for line in ["pub const C: &[u8] = b\"c\";", "pub s: Vec<u8>,", "pub l: Vec<Vec<u8>>,"] {
+    for line in [
+        "pub const C: &[u8] = b\"c\";",
+        "pub s: ::std::vec::Vec<u8>,",
+        "pub l: ::std::vec::Vec<::std::vec::Vec<u8>>,",
+    ] {
         assert!(text.contains(line), "{text}");
     }
 }

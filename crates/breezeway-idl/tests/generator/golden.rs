@@ -5,6 +5,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use breezeway_idl::{Builder, Services};
+
 fn tests() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")
 }
@@ -63,18 +65,70 @@ fn the_text_is_the_same_every_time() {
     }
 }
 
+/// Names of the standard library that are in scope everywhere.
+const PRELUDE: [&str; 20] = [
+    "Box",
+    "Default",
+    "Err",
+    "ExactSizeIterator",
+    "Fn",
+    "FnMut",
+    "FnOnce",
+    "From",
+    "Future",
+    "Into",
+    "IntoIterator",
+    "None",
+    "Ok",
+    "Option",
+    "Result",
+    "Send",
+    "Some",
+    "String",
+    "Sync",
+    "Vec",
+];
+
+/// Asserts that a line names what the IDL does not define by absolute paths.
+fn assert_absolute(line: &str, own: &[&str], file: &Path) {
+    for name in PRELUDE.iter().filter(|name| !own.contains(name)) {
+        for (at, _) in line.match_indices(name) {
+            let is_part = |char: char| char.is_alphanumeric() || char == '_';
+            let (before, behind) = (&line[..at], &line[at + name.len()..]);
+            let is_name = !before.ends_with(is_part) && !behind.starts_with(is_part);
+            assert!(!is_name || before.ends_with("::"), "{}: {line}", file.display());
+        }
+    }
+    for start in ["std::", "core::", "breezeway_rpc::", "breezeway_thrift::"] {
+        for (at, _) in line.match_indices(start) {
+            assert!(line[..at].ends_with("::"), "{}: {line}", file.display());
+        }
+    }
+}
+
+/// The name of the type or trait that a line defines.
+fn defined(line: &str) -> Option<&str> {
+    let mut words = line.trim_start().strip_prefix("pub ")?.split([' ', '<', '(', ':']);
+    let is_definition = ["struct", "enum", "trait", "type"].contains(&words.next()?);
+    if is_definition { words.next() } else { None }
+}
+
 #[test]
-fn no_text_has_unsafe_code_or_long_paths() {
+fn text_has_no_unsafe_code_and_names_all_by_absolute_path() {
     for file in corpus() {
-        let text = generated(&file);
-        let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
-        for line in code {
-            assert!(!line.contains("unsafe {"), "{}: {line}", file.display());
-            let is_import = line.trim_start().starts_with("use ");
-            let is_macro = line.contains("breezeway_thrift::open_enum!");
-            let noisy =
-                ["std::", "core::", "breezeway_thrift::"].iter().any(|path| line.contains(path));
-            assert!(is_import || is_macro || !noisy, "{}: {line}", file.display());
+        let services = Builder::new().services(Services::BlockingAndAsync).in_place();
+        let schema = services.read(&[&file]).unwrap_or_else(|error| panic!("{error}"));
+        for text in [generated(&file), breezeway_idl::generate(&schema).unwrap()] {
+            let own: Vec<_> = text.lines().filter_map(defined).collect();
+            for line in text.lines().map(str::trim_start) {
+                // Derives and the parameters of a macro are names of their own.
+                let is_exception = line.contains(": Display") || line.contains(": Debug");
+                let is_apart = line.starts_with("//") || line.contains("#[derive(");
+                assert!(!line.contains("unsafe {"), "{}: {line}", file.display());
+                if !is_apart && !is_exception && !line.contains('"') {
+                    assert_absolute(line, &own, &file);
+                }
+            }
         }
     }
 }

@@ -18,10 +18,6 @@
 )]
 pub mod acme {
     pub mod money {
-        use breezeway_thrift::{
-            Decode, DecodeError, Encode, Fields, IntoOwned, Sink, Slice, Source, View, Wire,
-        };
-
         /// ISO 4217.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct Currency(pub i32);
@@ -34,18 +30,18 @@ pub mod acme {
 
             /// The value's name in the IDL, if this version knows it.
             #[inline]
-            pub fn name(self) -> Option<&'static str> {
+            pub fn name(self) -> ::std::option::Option<&'static str> {
                 match self.0 {
-                    978 => Some("EUR"),
-                    840 => Some("USD"),
-                    826 => Some("GBP"),
-                    392 => Some("JPY"),
-                    _ => None,
+                    978 => ::std::option::Option::Some("EUR"),
+                    840 => ::std::option::Option::Some("USD"),
+                    826 => ::std::option::Option::Some("GBP"),
+                    392 => ::std::option::Option::Some("JPY"),
+                    _ => ::std::option::Option::None,
                 }
             }
         }
 
-        breezeway_thrift::open_enum!(Currency);
+        ::breezeway_thrift::open_enum!(Currency);
 
         /// Hundredths, so that nothing is rounded.
         #[derive(Clone, Debug, PartialEq)]
@@ -54,7 +50,7 @@ pub mod acme {
             pub currency: Currency,
         }
 
-        impl Default for Amount {
+        impl ::std::default::Default for Amount {
             fn default() -> Self {
                 Self {
                     minor_units: 0,
@@ -63,22 +59,25 @@ pub mod acme {
             }
         }
 
-        impl Wire for Amount {
+        impl ::breezeway_thrift::Wire for Amount {
             const MIN_SIZE: usize = 19;
         }
 
-        impl Encode for Amount {
-            fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+        impl ::breezeway_thrift::Encode for Amount {
+            fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
                 to.group(((1, self.minor_units), (2, self.currency)));
                 to.stop();
             }
         }
 
-        impl Decode for Amount {
-            fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-                let mut fields = Fields::begin(from)?;
+        impl ::breezeway_thrift::Decode for Amount {
+            fn decode_into<S: ::breezeway_thrift::Source>(
+                &mut self,
+                from: &mut S,
+            ) -> ::std::result::Result<(), ::breezeway_thrift::DecodeError> {
+                let mut fields = ::breezeway_thrift::Fields::begin(from)?;
                 fields.group(((1, &mut self.minor_units), (2, &mut self.currency)))?;
-                while let Some(id) = fields.next_id()? {
+                while let ::std::option::Option::Some(id) = fields.next_id()? {
                     match id {
                         1 => fields.read_next(&mut self.minor_units)?,
                         2 => fields.read_next(&mut self.currency)?,
@@ -87,7 +86,7 @@ pub mod acme {
                 }
                 fields.require(1, "minor_units")?;
                 fields.require(2, "currency")?;
-                Ok(())
+                ::std::result::Result::Ok(())
             }
         }
 
@@ -98,7 +97,7 @@ pub mod acme {
             pub currency: Currency,
         }
 
-        impl Default for AmountView {
+        impl ::std::default::Default for AmountView {
             fn default() -> Self {
                 Self {
                     minor_units: 0,
@@ -107,24 +106,26 @@ pub mod acme {
             }
         }
 
-        impl Wire for AmountView {
+        impl ::breezeway_thrift::Wire for AmountView {
             const MIN_SIZE: usize = 19;
         }
 
-        impl Encode for AmountView {
-            fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+        impl ::breezeway_thrift::Encode for AmountView {
+            fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
                 to.group(((1, self.minor_units), (2, self.currency)));
                 to.stop();
             }
         }
 
-        impl<'a> View<'a> for AmountView {
+        impl<'a> ::breezeway_thrift::View<'a> for AmountView {
             #[inline]
-            fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+            fn view(
+                from: &mut ::breezeway_thrift::Slice<'a>,
+            ) -> ::std::result::Result<Self, ::breezeway_thrift::DecodeError> {
                 let mut amount = Self::default();
-                let mut fields = Fields::begin(from)?;
+                let mut fields = ::breezeway_thrift::Fields::begin(from)?;
                 fields.group(((1, &mut amount.minor_units), (2, &mut amount.currency)))?;
-                while let Some(id) = fields.next_id()? {
+                while let ::std::option::Option::Some(id) = fields.next_id()? {
                     match id {
                         1 => fields.view_next(&mut amount.minor_units)?,
                         2 => fields.view_next(&mut amount.currency)?,
@@ -133,11 +134,11 @@ pub mod acme {
                 }
                 fields.require(1, "minor_units")?;
                 fields.require(2, "currency")?;
-                Ok(amount)
+                ::std::result::Result::Ok(amount)
             }
         }
 
-        impl IntoOwned<Amount> for AmountView {
+        impl ::breezeway_thrift::IntoOwned<Amount> for AmountView {
             #[inline]
             fn into_owned(self) -> Amount {
                 Amount {
@@ -151,7 +152,7 @@ pub mod acme {
         #[must_use = "a struct ends with end()"]
         pub struct AmountWriter<'w, S>(&'w mut S);
 
-        impl<'w, 'a, S: Sink<'a>> AmountWriter<'w, S> {
+        impl<'w, 'a, S: ::breezeway_thrift::Sink<'a>> AmountWriter<'w, S> {
             pub fn new(to: &'w mut S) -> Self {
                 Self(to)
             }
@@ -203,12 +204,7 @@ pub mod acme {
     reason = "names and shapes are the IDL's, and programs use a part of it"
 )]
 pub mod consts {
-    use std::collections::BTreeMap;
-
-    use breezeway_thrift::{
-        Decode, DecodeError, Elements, Encode, Fields, InPlace, IntoOwned, Sink, Slice, Source,
-        Uuid, View, Wire,
-    };
+    use ::breezeway_thrift::InPlace as _;
 
     use super::acme::money;
 
@@ -222,51 +218,54 @@ pub mod consts {
 
         /// The value's name in the IDL, if this version knows it.
         #[inline]
-        pub fn name(self) -> Option<&'static str> {
+        pub fn name(self) -> ::std::option::Option<&'static str> {
             match self.0 {
-                1 => Some("LOW"),
-                50 => Some("MIDDLE"),
-                100 => Some("HIGH"),
-                _ => None,
+                1 => ::std::option::Option::Some("LOW"),
+                50 => ::std::option::Option::Some("MIDDLE"),
+                100 => ::std::option::Option::Some("HIGH"),
+                _ => ::std::option::Option::None,
             }
         }
     }
 
-    breezeway_thrift::open_enum!(Level);
+    ::breezeway_thrift::open_enum!(Level);
 
     #[derive(Clone, Debug, PartialEq)]
     pub struct Point {
         pub x: i32,
         pub y: i32,
-        pub label: Option<String>,
+        pub label: ::std::option::Option<::std::string::String>,
     }
 
-    impl Default for Point {
+    impl ::std::default::Default for Point {
         fn default() -> Self {
             Self {
                 x: 0,
                 y: 7,
-                label: None,
+                label: ::std::option::Option::None,
             }
         }
     }
 
-    impl Wire for Point {}
+    impl ::breezeway_thrift::Wire for Point {}
 
-    impl Encode for Point {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for Point {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.group(((1, self.x), (2, self.y)));
             to.optional(3, &self.label);
             to.stop();
         }
     }
 
-    impl Decode for Point {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_thrift::Decode for Point {
+        fn decode_into<S: ::breezeway_thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_thrift::DecodeError> {
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
             fields.group(((1, &mut self.x), (2, &mut self.y)))?;
             fields.read(3, &mut self.label)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.x)?,
                     2 => fields.read_next(&mut self.y)?,
@@ -274,7 +273,7 @@ pub mod consts {
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -283,37 +282,39 @@ pub mod consts {
     pub struct PointView<'a> {
         pub x: i32,
         pub y: i32,
-        pub label: Option<&'a str>,
+        pub label: ::std::option::Option<&'a str>,
     }
 
-    impl Default for PointView<'_> {
+    impl ::std::default::Default for PointView<'_> {
         fn default() -> Self {
             Self {
                 x: 0,
                 y: 7,
-                label: None,
+                label: ::std::option::Option::None,
             }
         }
     }
 
-    impl Wire for PointView<'_> {}
+    impl ::breezeway_thrift::Wire for PointView<'_> {}
 
-    impl Encode for PointView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for PointView<'_> {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.group(((1, self.x), (2, self.y)));
             to.optional(3, &self.label);
             to.stop();
         }
     }
 
-    impl<'a> View<'a> for PointView<'a> {
+    impl<'a> ::breezeway_thrift::View<'a> for PointView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_thrift::DecodeError> {
             let mut point = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
             fields.group(((1, &mut point.x), (2, &mut point.y)))?;
             fields.view(3, &mut point.label)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut point.x)?,
                     2 => fields.view_next(&mut point.y)?,
@@ -321,11 +322,11 @@ pub mod consts {
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(point)
+            ::std::result::Result::Ok(point)
         }
     }
 
-    impl IntoOwned<Point> for PointView<'_> {
+    impl ::breezeway_thrift::IntoOwned<Point> for PointView<'_> {
         #[inline]
         fn into_owned(self) -> Point {
             Point {
@@ -340,7 +341,7 @@ pub mod consts {
     #[must_use = "a struct ends with end()"]
     pub struct PointWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> PointWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_thrift::Sink<'a>> PointWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -360,7 +361,11 @@ pub mod consts {
             self
         }
 
-        pub fn label_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn label_in_place(
+            self,
+            length: usize,
+            fill: impl ::std::ops::FnOnce(&mut [u8]),
+        ) -> Self {
             self.0.bytes_in_place(3, length, fill);
             self
         }
@@ -374,27 +379,27 @@ pub mod consts {
     pub struct Line {
         pub from: Point,
         pub to: Point,
-        pub between: Vec<Point>,
+        pub between: ::std::vec::Vec<Point>,
         pub level: Level,
     }
 
-    impl Default for Line {
+    impl ::std::default::Default for Line {
         fn default() -> Self {
             Self {
                 from: Point::default(),
                 to: Point::default(),
-                between: Vec::new(),
+                between: ::std::vec::Vec::new(),
                 level: Level::LOW,
             }
         }
     }
 
-    impl Wire for Line {
+    impl ::breezeway_thrift::Wire for Line {
         const MIN_SIZE: usize = 9;
     }
 
-    impl Encode for Line {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for Line {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.from);
             to.field(2, &self.to);
             to.field(3, &self.between);
@@ -403,14 +408,17 @@ pub mod consts {
         }
     }
 
-    impl Decode for Line {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_thrift::Decode for Line {
+        fn decode_into<S: ::breezeway_thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_thrift::DecodeError> {
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
             fields.read(1, &mut self.from)?;
             fields.read(2, &mut self.to)?;
             fields.read(3, &mut self.between)?;
             fields.read(4, &mut self.level)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.from)?,
                     2 => fields.read_next(&mut self.to)?,
@@ -421,7 +429,7 @@ pub mod consts {
             }
             fields.require(1, "from")?;
             fields.require(2, "to")?;
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -430,27 +438,27 @@ pub mod consts {
     pub struct LineView<'a> {
         pub from: PointView<'a>,
         pub to: PointView<'a>,
-        pub between: Elements<'a, PointView<'a>>,
+        pub between: ::breezeway_thrift::Elements<'a, PointView<'a>>,
         pub level: Level,
     }
 
-    impl Default for LineView<'_> {
+    impl ::std::default::Default for LineView<'_> {
         fn default() -> Self {
             Self {
                 from: PointView::default(),
                 to: PointView::default(),
-                between: Elements::default(),
+                between: ::breezeway_thrift::Elements::default(),
                 level: Level::LOW,
             }
         }
     }
 
-    impl Wire for LineView<'_> {
+    impl ::breezeway_thrift::Wire for LineView<'_> {
         const MIN_SIZE: usize = 9;
     }
 
-    impl Encode for LineView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for LineView<'_> {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.from);
             to.field(2, &self.to);
             to.field(3, &self.between);
@@ -459,16 +467,18 @@ pub mod consts {
         }
     }
 
-    impl<'a> View<'a> for LineView<'a> {
+    impl<'a> ::breezeway_thrift::View<'a> for LineView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_thrift::DecodeError> {
             let mut line = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
             fields.view(1, &mut line.from)?;
             fields.view(2, &mut line.to)?;
             fields.view(3, &mut line.between)?;
             fields.view(4, &mut line.level)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut line.from)?,
                     2 => fields.view_next(&mut line.to)?,
@@ -479,11 +489,11 @@ pub mod consts {
             }
             fields.require(1, "from")?;
             fields.require(2, "to")?;
-            Ok(line)
+            ::std::result::Result::Ok(line)
         }
     }
 
-    impl IntoOwned<Line> for LineView<'_> {
+    impl ::breezeway_thrift::IntoOwned<Line> for LineView<'_> {
         #[inline]
         fn into_owned(self) -> Line {
             Line {
@@ -499,18 +509,24 @@ pub mod consts {
     #[must_use = "a struct ends with end()"]
     pub struct LineWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> LineWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_thrift::Sink<'a>> LineWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
 
-        pub fn from(self, write: impl FnOnce(PointWriter<'_, S>) -> PointWriter<'_, S>) -> Self {
+        pub fn from(
+            self,
+            write: impl ::std::ops::FnOnce(PointWriter<'_, S>) -> PointWriter<'_, S>,
+        ) -> Self {
             self.0.header::<Point>(1);
             write(PointWriter::new(self.0)).end();
             self
         }
 
-        pub fn to(self, write: impl FnOnce(PointWriter<'_, S>) -> PointWriter<'_, S>) -> Self {
+        pub fn to(
+            self,
+            write: impl ::std::ops::FnOnce(PointWriter<'_, S>) -> PointWriter<'_, S>,
+        ) -> Self {
             self.0.header::<Point>(2);
             write(PointWriter::new(self.0)).end();
             self
@@ -518,8 +534,8 @@ pub mod consts {
 
         pub fn between<I, W>(self, between: I, mut write: W) -> Self
         where
-            I: IntoIterator<IntoIter: ExactSizeIterator>,
-            W: FnMut(PointWriter<'_, S>, I::Item) -> PointWriter<'_, S>,
+            I: ::std::iter::IntoIterator<IntoIter: ::std::iter::ExactSizeIterator>,
+            W: ::std::ops::FnMut(PointWriter<'_, S>, I::Item) -> PointWriter<'_, S>,
         {
             let write = |to: &mut S, item| write(PointWriter::new(to), item).end();
             self.0.list_in_place::<Point, _>(3, between, write);
@@ -542,14 +558,14 @@ pub mod consts {
         #[default]
         Unset,
         Number(i32),
-        Text(String),
+        Text(::std::string::String),
         Point(Point),
     }
 
-    impl Wire for Choice {}
+    impl ::breezeway_thrift::Wire for Choice {}
 
-    impl Encode for Choice {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for Choice {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             match self {
                 Self::Unset => to.empty_union("Choice"),
                 Self::Number(value) => to.field(1, value),
@@ -564,10 +580,13 @@ pub mod consts {
         }
     }
 
-    impl Decode for Choice {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
+    impl ::breezeway_thrift::Decode for Choice {
+        fn decode_into<S: ::breezeway_thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_thrift::DecodeError> {
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next_as(self, Self::Number)?,
                     2 => fields.read_next_as(self, Self::Text)?,
@@ -575,7 +594,7 @@ pub mod consts {
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -590,10 +609,10 @@ pub mod consts {
         Point(PointView<'a>),
     }
 
-    impl Wire for ChoiceView<'_> {}
+    impl ::breezeway_thrift::Wire for ChoiceView<'_> {}
 
-    impl Encode for ChoiceView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for ChoiceView<'_> {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             match self {
                 Self::Unset => to.empty_union("Choice"),
                 Self::Number(value) => to.field(1, value),
@@ -608,12 +627,14 @@ pub mod consts {
         }
     }
 
-    impl<'a> View<'a> for ChoiceView<'a> {
+    impl<'a> ::breezeway_thrift::View<'a> for ChoiceView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_thrift::DecodeError> {
             let mut choice = Self::default();
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next_as(&mut choice, Self::Number)?,
                     2 => fields.view_next_as(&mut choice, Self::Text)?,
@@ -621,11 +642,11 @@ pub mod consts {
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(choice)
+            ::std::result::Result::Ok(choice)
         }
     }
 
-    impl IntoOwned<Choice> for ChoiceView<'_> {
+    impl ::breezeway_thrift::IntoOwned<Choice> for ChoiceView<'_> {
         #[inline]
         fn into_owned(self) -> Choice {
             match self {
@@ -641,7 +662,7 @@ pub mod consts {
     #[must_use = "a union ends with end()"]
     pub struct ChoiceWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> ChoiceWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_thrift::Sink<'a>> ChoiceWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -656,12 +677,19 @@ pub mod consts {
             self
         }
 
-        pub fn text_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn text_in_place(
+            self,
+            length: usize,
+            fill: impl ::std::ops::FnOnce(&mut [u8]),
+        ) -> Self {
             self.0.bytes_in_place(2, length, fill);
             self
         }
 
-        pub fn point(self, write: impl FnOnce(PointWriter<'_, S>) -> PointWriter<'_, S>) -> Self {
+        pub fn point(
+            self,
+            write: impl ::std::ops::FnOnce(PointWriter<'_, S>) -> PointWriter<'_, S>,
+        ) -> Self {
             self.0.header::<Point>(3);
             write(PointWriter::new(self.0)).end();
             self
@@ -706,7 +734,7 @@ pub mod consts {
 
     pub const MAGIC: &[u8] = b"BRZ1";
 
-    pub const NAMESPACE: Uuid = Uuid([
+    pub const NAMESPACE: ::breezeway_thrift::Uuid = ::breezeway_thrift::Uuid([
         0x6b, 0xa7, 0xb8, 0x10, 0x9d, 0xad, 0x11, 0xd1, 0x80, 0xb4, 0x00, 0xc0, 0x4f, 0xd4, 0x30,
         0xc8,
     ]);
@@ -751,7 +779,7 @@ pub mod consts {
         Point {
             x: 0,
             y: 0,
-            label: Some("origin".to_owned()),
+            label: ::std::option::Option::Some("origin".to_owned()),
         }
     }
 
@@ -768,14 +796,14 @@ pub mod consts {
             },
             between: vec![Point {
                 x: 0,
-                label: Some(String::new()),
+                label: ::std::option::Option::Some(::std::string::String::new()),
                 ..Point::default()
             }],
             ..Line::default()
         }
     }
 
-    pub fn corners() -> Vec<Point> {
+    pub fn corners() -> ::std::vec::Vec<Point> {
         vec![
             Point {
                 x: 0,
@@ -789,13 +817,13 @@ pub mod consts {
         ]
     }
 
-    pub fn named_points() -> BTreeMap<String, Point> {
-        BTreeMap::from([(
+    pub fn named_points() -> ::std::collections::BTreeMap<::std::string::String, Point> {
+        ::std::collections::BTreeMap::from([(
             "origin".to_owned(),
             Point {
                 x: 0,
                 y: 0,
-                label: Some("origin".to_owned()),
+                label: ::std::option::Option::Some("origin".to_owned()),
             },
         )])
     }

@@ -17,12 +17,7 @@
     reason = "names and shapes are the IDL's, and programs use a part of it"
 )]
 pub mod defaults {
-    use std::collections::BTreeMap;
-
-    use breezeway_thrift::{
-        Call, Decode, DecodeError, Elements, Encode, Entries, Fields, InPlace, IntoOwned,
-        NumberList, Set, SetOf, Sink, Slice, Source, Uuid, View, Wire, preset,
-    };
+    use ::breezeway_thrift::InPlace as _;
 
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub struct Mode(pub i32);
@@ -34,39 +29,39 @@ pub mod defaults {
 
         /// The value's name in the IDL, if this version knows it.
         #[inline]
-        pub fn name(self) -> Option<&'static str> {
+        pub fn name(self) -> ::std::option::Option<&'static str> {
             match self.0 {
-                0 => Some("OFF"),
-                1 => Some("ON"),
-                2 => Some("AUTO"),
-                _ => None,
+                0 => ::std::option::Option::Some("OFF"),
+                1 => ::std::option::Option::Some("ON"),
+                2 => ::std::option::Option::Some("AUTO"),
+                _ => ::std::option::Option::None,
             }
         }
     }
 
-    breezeway_thrift::open_enum!(Mode);
+    ::breezeway_thrift::open_enum!(Mode);
 
     #[derive(Clone, Debug, PartialEq)]
     pub struct Inner {
         pub a: i32,
-        pub b: String,
-        pub c: Option<f64>,
+        pub b: ::std::string::String,
+        pub c: ::std::option::Option<f64>,
     }
 
-    impl Default for Inner {
+    impl ::std::default::Default for Inner {
         fn default() -> Self {
             Self {
                 a: 1,
                 b: "two".to_owned(),
-                c: Some(3.5),
+                c: ::std::option::Option::Some(3.5),
             }
         }
     }
 
-    impl Wire for Inner {}
+    impl ::breezeway_thrift::Wire for Inner {}
 
-    impl Encode for Inner {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for Inner {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.put(1, self.a);
             to.field(2, &self.b);
             to.optional(3, &self.c);
@@ -74,13 +69,16 @@ pub mod defaults {
         }
     }
 
-    impl Decode for Inner {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_thrift::Decode for Inner {
+        fn decode_into<S: ::breezeway_thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_thrift::DecodeError> {
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
             fields.read(1, &mut self.a)?;
             fields.read(2, &mut self.b)?;
             fields.read(3, &mut self.c)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.a)?,
                     2 => fields.read_next(&mut self.b)?,
@@ -88,7 +86,7 @@ pub mod defaults {
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -97,23 +95,23 @@ pub mod defaults {
     pub struct InnerView<'a> {
         pub a: i32,
         pub b: &'a str,
-        pub c: Option<f64>,
+        pub c: ::std::option::Option<f64>,
     }
 
-    impl Default for InnerView<'_> {
+    impl ::std::default::Default for InnerView<'_> {
         fn default() -> Self {
             Self {
                 a: 1,
                 b: "two",
-                c: Some(3.5),
+                c: ::std::option::Option::Some(3.5),
             }
         }
     }
 
-    impl Wire for InnerView<'_> {}
+    impl ::breezeway_thrift::Wire for InnerView<'_> {}
 
-    impl Encode for InnerView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for InnerView<'_> {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.put(1, self.a);
             to.field(2, &self.b);
             to.optional(3, &self.c);
@@ -121,15 +119,17 @@ pub mod defaults {
         }
     }
 
-    impl<'a> View<'a> for InnerView<'a> {
+    impl<'a> ::breezeway_thrift::View<'a> for InnerView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_thrift::DecodeError> {
             let mut inner = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
             fields.view(1, &mut inner.a)?;
             fields.view(2, &mut inner.b)?;
             fields.view(3, &mut inner.c)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut inner.a)?,
                     2 => fields.view_next(&mut inner.b)?,
@@ -137,11 +137,11 @@ pub mod defaults {
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(inner)
+            ::std::result::Result::Ok(inner)
         }
     }
 
-    impl IntoOwned<Inner> for InnerView<'_> {
+    impl ::breezeway_thrift::IntoOwned<Inner> for InnerView<'_> {
         #[inline]
         fn into_owned(self) -> Inner {
             Inner {
@@ -156,7 +156,7 @@ pub mod defaults {
     #[must_use = "a struct ends with end()"]
     pub struct InnerWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> InnerWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_thrift::Sink<'a>> InnerWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -171,7 +171,7 @@ pub mod defaults {
             self
         }
 
-        pub fn b_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn b_in_place(self, length: usize, fill: impl ::std::ops::FnOnce(&mut [u8])) -> Self {
             self.0.bytes_in_place(2, length, fill);
             self
         }
@@ -197,18 +197,18 @@ pub mod defaults {
         pub medium: i32,
         pub large: i64,
         pub ratio: f64,
-        pub name: String,
-        pub blob: Vec<u8>,
-        pub id: Uuid,
+        pub name: ::std::string::String,
+        pub blob: ::std::vec::Vec<u8>,
+        pub id: ::breezeway_thrift::Uuid,
         pub mode: Mode,
         pub inner: Inner,
-        pub numbers: Vec<i32>,
-        pub words: Set<String>,
-        pub ages: BTreeMap<String, i32>,
-        pub inners: Vec<Inner>,
+        pub numbers: ::std::vec::Vec<i32>,
+        pub words: ::breezeway_thrift::Set<::std::string::String>,
+        pub ages: ::std::collections::BTreeMap<::std::string::String, i32>,
+        pub inners: ::std::vec::Vec<Inner>,
     }
 
-    impl Default for Defaults {
+    impl ::std::default::Default for Defaults {
         fn default() -> Self {
             Self {
                 flag: true,
@@ -219,7 +219,7 @@ pub mod defaults {
                 ratio: 0.25,
                 name: "nobody".to_owned(),
                 blob: b"\\bytes".to_vec(),
-                id: Uuid([
+                id: ::breezeway_thrift::Uuid([
                     0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b, 0x0c,
                     0x0d, 0x0e, 0x0f,
                 ]),
@@ -229,8 +229,8 @@ pub mod defaults {
                     ..Inner::default()
                 },
                 numbers: vec![1, 2, 3],
-                words: Set(vec!["x".to_owned(), "y".to_owned()]),
-                ages: BTreeMap::from([("ann".to_owned(), 30)]),
+                words: ::breezeway_thrift::Set(vec!["x".to_owned(), "y".to_owned()]),
+                ages: ::std::collections::BTreeMap::from([("ann".to_owned(), 30)]),
                 inners: vec![
                     Inner {
                         b: "one".to_owned(),
@@ -242,10 +242,10 @@ pub mod defaults {
         }
     }
 
-    impl Wire for Defaults {}
+    impl ::breezeway_thrift::Wire for Defaults {}
 
-    impl Encode for Defaults {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for Defaults {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.group((
                 (1, self.flag),
                 (2, self.tiny),
@@ -266,9 +266,12 @@ pub mod defaults {
         }
     }
 
-    impl Decode for Defaults {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_thrift::Decode for Defaults {
+        fn decode_into<S: ::breezeway_thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_thrift::DecodeError> {
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
             'ordered: {
                 fields.group((
                     (1, &mut self.flag),
@@ -290,7 +293,7 @@ pub mod defaults {
                 }
                 fields.read_shared(15, &mut self.inners)?;
             }
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.flag)?,
                     2 => fields.read_next(&mut self.tiny)?,
@@ -310,7 +313,7 @@ pub mod defaults {
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -325,16 +328,16 @@ pub mod defaults {
         pub ratio: f64,
         pub name: &'a str,
         pub blob: &'a [u8],
-        pub id: Uuid,
+        pub id: ::breezeway_thrift::Uuid,
         pub mode: Mode,
         pub inner: InnerView<'a>,
-        pub numbers: NumberList<'a, i32>,
-        pub words: SetOf<Elements<'a, &'a str>>,
-        pub ages: Entries<'a, &'a str, i32>,
-        pub inners: Elements<'a, InnerView<'a>>,
+        pub numbers: ::breezeway_thrift::NumberList<'a, i32>,
+        pub words: ::breezeway_thrift::SetOf<::breezeway_thrift::Elements<'a, &'a str>>,
+        pub ages: ::breezeway_thrift::Entries<'a, &'a str, i32>,
+        pub inners: ::breezeway_thrift::Elements<'a, InnerView<'a>>,
     }
 
-    impl Default for DefaultsView<'_> {
+    impl ::std::default::Default for DefaultsView<'_> {
         fn default() -> Self {
             Self {
                 flag: true,
@@ -345,7 +348,7 @@ pub mod defaults {
                 ratio: 0.25,
                 name: "nobody",
                 blob: b"\\bytes",
-                id: Uuid([
+                id: ::breezeway_thrift::Uuid([
                     0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b, 0x0c,
                     0x0d, 0x0e, 0x0f,
                 ]),
@@ -354,18 +357,26 @@ pub mod defaults {
                     a: 5,
                     ..InnerView::default()
                 },
-                numbers: preset(&[8, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3]),
-                words: preset(&[11, 0, 0, 0, 2, 0, 0, 0, 1, 120, 0, 0, 0, 1, 121]),
-                ages: preset(&[11, 8, 0, 0, 0, 1, 0, 0, 0, 3, 97, 110, 110, 0, 0, 0, 30]),
-                inners: preset(&[12, 0, 0, 0, 2, 11, 0, 2, 0, 0, 0, 3, 111, 110, 101, 0, 0]),
+                numbers: ::breezeway_thrift::preset(&[
+                    8, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3,
+                ]),
+                words: ::breezeway_thrift::preset(&[
+                    11, 0, 0, 0, 2, 0, 0, 0, 1, 120, 0, 0, 0, 1, 121,
+                ]),
+                ages: ::breezeway_thrift::preset(&[
+                    11, 8, 0, 0, 0, 1, 0, 0, 0, 3, 97, 110, 110, 0, 0, 0, 30,
+                ]),
+                inners: ::breezeway_thrift::preset(&[
+                    12, 0, 0, 0, 2, 11, 0, 2, 0, 0, 0, 3, 111, 110, 101, 0, 0,
+                ]),
             }
         }
     }
 
-    impl Wire for DefaultsView<'_> {}
+    impl ::breezeway_thrift::Wire for DefaultsView<'_> {}
 
-    impl Encode for DefaultsView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for DefaultsView<'_> {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.group((
                 (1, self.flag),
                 (2, self.tiny),
@@ -386,11 +397,13 @@ pub mod defaults {
         }
     }
 
-    impl<'a> View<'a> for DefaultsView<'a> {
+    impl<'a> ::breezeway_thrift::View<'a> for DefaultsView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_thrift::DecodeError> {
             let mut defaults = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
             'ordered: {
                 fields.group((
                     (1, &mut defaults.flag),
@@ -412,7 +425,7 @@ pub mod defaults {
                 }
                 fields.view(15, &mut defaults.inners)?;
             }
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut defaults.flag)?,
                     2 => fields.view_next(&mut defaults.tiny)?,
@@ -432,11 +445,11 @@ pub mod defaults {
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(defaults)
+            ::std::result::Result::Ok(defaults)
         }
     }
 
-    impl IntoOwned<Defaults> for DefaultsView<'_> {
+    impl ::breezeway_thrift::IntoOwned<Defaults> for DefaultsView<'_> {
         #[inline]
         fn into_owned(self) -> Defaults {
             Defaults {
@@ -463,7 +476,7 @@ pub mod defaults {
     #[must_use = "a struct ends with end()"]
     pub struct DefaultsWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> DefaultsWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_thrift::Sink<'a>> DefaultsWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -503,7 +516,11 @@ pub mod defaults {
             self
         }
 
-        pub fn name_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn name_in_place(
+            self,
+            length: usize,
+            fill: impl ::std::ops::FnOnce(&mut [u8]),
+        ) -> Self {
             self.0.bytes_in_place(7, length, fill);
             self
         }
@@ -513,12 +530,16 @@ pub mod defaults {
             self
         }
 
-        pub fn blob_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn blob_in_place(
+            self,
+            length: usize,
+            fill: impl ::std::ops::FnOnce(&mut [u8]),
+        ) -> Self {
             self.0.bytes_in_place(8, length, fill);
             self
         }
 
-        pub fn id(self, id: Uuid) -> Self {
+        pub fn id(self, id: ::breezeway_thrift::Uuid) -> Self {
             self.0.put(9, id);
             self
         }
@@ -528,7 +549,10 @@ pub mod defaults {
             self
         }
 
-        pub fn inner(self, write: impl FnOnce(InnerWriter<'_, S>) -> InnerWriter<'_, S>) -> Self {
+        pub fn inner(
+            self,
+            write: impl ::std::ops::FnOnce(InnerWriter<'_, S>) -> InnerWriter<'_, S>,
+        ) -> Self {
             self.0.header::<Inner>(11);
             write(InnerWriter::new(self.0)).end();
             self
@@ -536,26 +560,29 @@ pub mod defaults {
 
         pub fn numbers<I>(self, numbers: I) -> Self
         where
-            I: IntoIterator<Item = i32, IntoIter: ExactSizeIterator>,
+            I: ::std::iter::IntoIterator<Item = i32, IntoIter: ::std::iter::ExactSizeIterator>,
         {
             self.0.numbers_in_place(12, numbers);
             self
         }
 
-        pub fn words(self, words: &'a Set<String>) -> Self {
+        pub fn words(self, words: &'a ::breezeway_thrift::Set<::std::string::String>) -> Self {
             self.0.field(13, words);
             self
         }
 
-        pub fn ages(self, ages: &'a BTreeMap<String, i32>) -> Self {
+        pub fn ages(
+            self,
+            ages: &'a ::std::collections::BTreeMap<::std::string::String, i32>,
+        ) -> Self {
             self.0.field(14, ages);
             self
         }
 
         pub fn inners<I, W>(self, inners: I, mut write: W) -> Self
         where
-            I: IntoIterator<IntoIter: ExactSizeIterator>,
-            W: FnMut(InnerWriter<'_, S>, I::Item) -> InnerWriter<'_, S>,
+            I: ::std::iter::IntoIterator<IntoIter: ::std::iter::ExactSizeIterator>,
+            W: ::std::ops::FnMut(InnerWriter<'_, S>, I::Item) -> InnerWriter<'_, S>,
         {
             let write = |to: &mut S, item| write(InnerWriter::new(to), item).end();
             self.0.list_in_place::<Inner, _>(15, inners, write);
@@ -569,35 +596,35 @@ pub mod defaults {
 
     #[derive(Clone, Debug, PartialEq)]
     pub struct OptionalDefaults {
-        pub flag: Option<bool>,
-        pub medium: Option<i32>,
-        pub name: Option<String>,
-        pub mode: Option<Mode>,
-        pub words: Option<Vec<String>>,
-        pub inner: Option<Inner>,
-        pub none: Option<i64>,
-        pub infinite: Option<f64>,
+        pub flag: ::std::option::Option<bool>,
+        pub medium: ::std::option::Option<i32>,
+        pub name: ::std::option::Option<::std::string::String>,
+        pub mode: ::std::option::Option<Mode>,
+        pub words: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
+        pub inner: ::std::option::Option<Inner>,
+        pub none: ::std::option::Option<i64>,
+        pub infinite: ::std::option::Option<f64>,
     }
 
-    impl Default for OptionalDefaults {
+    impl ::std::default::Default for OptionalDefaults {
         fn default() -> Self {
             Self {
-                flag: Some(true),
-                medium: Some(1000),
-                name: Some("nobody".to_owned()),
-                mode: Some(Mode::ON),
-                words: Some(vec!["x".to_owned()]),
-                inner: Some(Inner::default()),
-                none: None,
-                infinite: Some(1e308),
+                flag: ::std::option::Option::Some(true),
+                medium: ::std::option::Option::Some(1000),
+                name: ::std::option::Option::Some("nobody".to_owned()),
+                mode: ::std::option::Option::Some(Mode::ON),
+                words: ::std::option::Option::Some(vec!["x".to_owned()]),
+                inner: ::std::option::Option::Some(Inner::default()),
+                none: ::std::option::Option::None,
+                infinite: ::std::option::Option::Some(1e308),
             }
         }
     }
 
-    impl Wire for OptionalDefaults {}
+    impl ::breezeway_thrift::Wire for OptionalDefaults {}
 
-    impl Encode for OptionalDefaults {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for OptionalDefaults {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.optional(1, &self.flag);
             to.optional(2, &self.medium);
             to.optional(3, &self.name);
@@ -610,9 +637,12 @@ pub mod defaults {
         }
     }
 
-    impl Decode for OptionalDefaults {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_thrift::Decode for OptionalDefaults {
+        fn decode_into<S: ::breezeway_thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_thrift::DecodeError> {
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
             fields.read(1, &mut self.flag)?;
             fields.read(2, &mut self.medium)?;
             fields.read(3, &mut self.name)?;
@@ -621,7 +651,7 @@ pub mod defaults {
             fields.read(6, &mut self.inner)?;
             fields.read(7, &mut self.none)?;
             fields.read(8, &mut self.infinite)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.flag)?,
                     2 => fields.read_next(&mut self.medium)?,
@@ -634,42 +664,44 @@ pub mod defaults {
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
     /// An [`OptionalDefaults`], read in place.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct OptionalDefaultsView<'a> {
-        pub flag: Option<bool>,
-        pub medium: Option<i32>,
-        pub name: Option<&'a str>,
-        pub mode: Option<Mode>,
-        pub words: Option<Elements<'a, &'a str>>,
-        pub inner: Option<InnerView<'a>>,
-        pub none: Option<i64>,
-        pub infinite: Option<f64>,
+        pub flag: ::std::option::Option<bool>,
+        pub medium: ::std::option::Option<i32>,
+        pub name: ::std::option::Option<&'a str>,
+        pub mode: ::std::option::Option<Mode>,
+        pub words: ::std::option::Option<::breezeway_thrift::Elements<'a, &'a str>>,
+        pub inner: ::std::option::Option<InnerView<'a>>,
+        pub none: ::std::option::Option<i64>,
+        pub infinite: ::std::option::Option<f64>,
     }
 
-    impl Default for OptionalDefaultsView<'_> {
+    impl ::std::default::Default for OptionalDefaultsView<'_> {
         fn default() -> Self {
             Self {
-                flag: Some(true),
-                medium: Some(1000),
-                name: Some("nobody"),
-                mode: Some(Mode::ON),
-                words: Some(preset(&[11, 0, 0, 0, 1, 0, 0, 0, 1, 120])),
-                inner: Some(InnerView::default()),
-                none: None,
-                infinite: Some(1e308),
+                flag: ::std::option::Option::Some(true),
+                medium: ::std::option::Option::Some(1000),
+                name: ::std::option::Option::Some("nobody"),
+                mode: ::std::option::Option::Some(Mode::ON),
+                words: ::std::option::Option::Some(::breezeway_thrift::preset(&[
+                    11, 0, 0, 0, 1, 0, 0, 0, 1, 120,
+                ])),
+                inner: ::std::option::Option::Some(InnerView::default()),
+                none: ::std::option::Option::None,
+                infinite: ::std::option::Option::Some(1e308),
             }
         }
     }
 
-    impl Wire for OptionalDefaultsView<'_> {}
+    impl ::breezeway_thrift::Wire for OptionalDefaultsView<'_> {}
 
-    impl Encode for OptionalDefaultsView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for OptionalDefaultsView<'_> {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.optional(1, &self.flag);
             to.optional(2, &self.medium);
             to.optional(3, &self.name);
@@ -682,11 +714,13 @@ pub mod defaults {
         }
     }
 
-    impl<'a> View<'a> for OptionalDefaultsView<'a> {
+    impl<'a> ::breezeway_thrift::View<'a> for OptionalDefaultsView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_thrift::DecodeError> {
             let mut optional_defaults = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
             fields.view(1, &mut optional_defaults.flag)?;
             fields.view(2, &mut optional_defaults.medium)?;
             fields.view(3, &mut optional_defaults.name)?;
@@ -695,7 +729,7 @@ pub mod defaults {
             fields.view(6, &mut optional_defaults.inner)?;
             fields.view(7, &mut optional_defaults.none)?;
             fields.view(8, &mut optional_defaults.infinite)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut optional_defaults.flag)?,
                     2 => fields.view_next(&mut optional_defaults.medium)?,
@@ -708,11 +742,11 @@ pub mod defaults {
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(optional_defaults)
+            ::std::result::Result::Ok(optional_defaults)
         }
     }
 
-    impl IntoOwned<OptionalDefaults> for OptionalDefaultsView<'_> {
+    impl ::breezeway_thrift::IntoOwned<OptionalDefaults> for OptionalDefaultsView<'_> {
         #[inline]
         fn into_owned(self) -> OptionalDefaults {
             OptionalDefaults {
@@ -732,7 +766,7 @@ pub mod defaults {
     #[must_use = "a struct ends with end()"]
     pub struct OptionalDefaultsWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> OptionalDefaultsWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_thrift::Sink<'a>> OptionalDefaultsWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -752,7 +786,11 @@ pub mod defaults {
             self
         }
 
-        pub fn name_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn name_in_place(
+            self,
+            length: usize,
+            fill: impl ::std::ops::FnOnce(&mut [u8]),
+        ) -> Self {
             self.0.bytes_in_place(3, length, fill);
             self
         }
@@ -762,12 +800,15 @@ pub mod defaults {
             self
         }
 
-        pub fn words(self, words: &'a [String]) -> Self {
+        pub fn words(self, words: &'a [::std::string::String]) -> Self {
             self.0.field(5, words);
             self
         }
 
-        pub fn inner(self, write: impl FnOnce(InnerWriter<'_, S>) -> InnerWriter<'_, S>) -> Self {
+        pub fn inner(
+            self,
+            write: impl ::std::ops::FnOnce(InnerWriter<'_, S>) -> InnerWriter<'_, S>,
+        ) -> Self {
             self.0.header::<Inner>(6);
             write(InnerWriter::new(self.0)).end();
             self
@@ -792,27 +833,27 @@ pub mod defaults {
     pub struct RequiredDefaults {
         pub flag: bool,
         pub medium: i32,
-        pub name: String,
-        pub lists: BTreeMap<String, Vec<i32>>,
+        pub name: ::std::string::String,
+        pub lists: ::std::collections::BTreeMap<::std::string::String, ::std::vec::Vec<i32>>,
     }
 
-    impl Default for RequiredDefaults {
+    impl ::std::default::Default for RequiredDefaults {
         fn default() -> Self {
             Self {
                 flag: false,
                 medium: 3,
                 name: "somebody".to_owned(),
-                lists: BTreeMap::from([("a".to_owned(), vec![1])]),
+                lists: ::std::collections::BTreeMap::from([("a".to_owned(), vec![1])]),
             }
         }
     }
 
-    impl Wire for RequiredDefaults {
+    impl ::breezeway_thrift::Wire for RequiredDefaults {
         const MIN_SIZE: usize = 28;
     }
 
-    impl Encode for RequiredDefaults {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for RequiredDefaults {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.group(((1, self.flag), (2, self.medium)));
             to.field(3, &self.name);
             to.field(4, &self.lists);
@@ -820,13 +861,16 @@ pub mod defaults {
         }
     }
 
-    impl Decode for RequiredDefaults {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_thrift::Decode for RequiredDefaults {
+        fn decode_into<S: ::breezeway_thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_thrift::DecodeError> {
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
             fields.group(((1, &mut self.flag), (2, &mut self.medium)))?;
             fields.read(3, &mut self.name)?;
             fields.read(4, &mut self.lists)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.flag)?,
                     2 => fields.read_next(&mut self.medium)?,
@@ -839,7 +883,7 @@ pub mod defaults {
             fields.require(2, "medium")?;
             fields.require(3, "name")?;
             fields.require(4, "lists")?;
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -849,28 +893,29 @@ pub mod defaults {
         pub flag: bool,
         pub medium: i32,
         pub name: &'a str,
-        pub lists: Entries<'a, &'a str, NumberList<'a, i32>>,
+        pub lists:
+            ::breezeway_thrift::Entries<'a, &'a str, ::breezeway_thrift::NumberList<'a, i32>>,
     }
 
-    impl Default for RequiredDefaultsView<'_> {
+    impl ::std::default::Default for RequiredDefaultsView<'_> {
         fn default() -> Self {
             Self {
                 flag: false,
                 medium: 3,
                 name: "somebody",
-                lists: preset(&[
+                lists: ::breezeway_thrift::preset(&[
                     11, 15, 0, 0, 0, 1, 0, 0, 0, 1, 97, 8, 0, 0, 0, 1, 0, 0, 0, 1,
                 ]),
             }
         }
     }
 
-    impl Wire for RequiredDefaultsView<'_> {
+    impl ::breezeway_thrift::Wire for RequiredDefaultsView<'_> {
         const MIN_SIZE: usize = 28;
     }
 
-    impl Encode for RequiredDefaultsView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for RequiredDefaultsView<'_> {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.group(((1, self.flag), (2, self.medium)));
             to.field(3, &self.name);
             to.field(4, &self.lists);
@@ -878,18 +923,20 @@ pub mod defaults {
         }
     }
 
-    impl<'a> View<'a> for RequiredDefaultsView<'a> {
+    impl<'a> ::breezeway_thrift::View<'a> for RequiredDefaultsView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_thrift::DecodeError> {
             let mut required_defaults = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
             fields.group((
                 (1, &mut required_defaults.flag),
                 (2, &mut required_defaults.medium),
             ))?;
             fields.view(3, &mut required_defaults.name)?;
             fields.view(4, &mut required_defaults.lists)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut required_defaults.flag)?,
                     2 => fields.view_next(&mut required_defaults.medium)?,
@@ -902,11 +949,11 @@ pub mod defaults {
             fields.require(2, "medium")?;
             fields.require(3, "name")?;
             fields.require(4, "lists")?;
-            Ok(required_defaults)
+            ::std::result::Result::Ok(required_defaults)
         }
     }
 
-    impl IntoOwned<RequiredDefaults> for RequiredDefaultsView<'_> {
+    impl ::breezeway_thrift::IntoOwned<RequiredDefaults> for RequiredDefaultsView<'_> {
         #[inline]
         fn into_owned(self) -> RequiredDefaults {
             RequiredDefaults {
@@ -922,7 +969,7 @@ pub mod defaults {
     #[must_use = "a struct ends with end()"]
     pub struct RequiredDefaultsWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> RequiredDefaultsWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_thrift::Sink<'a>> RequiredDefaultsWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -942,12 +989,19 @@ pub mod defaults {
             self
         }
 
-        pub fn name_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn name_in_place(
+            self,
+            length: usize,
+            fill: impl ::std::ops::FnOnce(&mut [u8]),
+        ) -> Self {
             self.0.bytes_in_place(3, length, fill);
             self
         }
 
-        pub fn lists(self, lists: &'a BTreeMap<String, Vec<i32>>) -> Self {
+        pub fn lists(
+            self,
+            lists: &'a ::std::collections::BTreeMap<::std::string::String, ::std::vec::Vec<i32>>,
+        ) -> Self {
             self.0.field(4, lists);
             self
         }
@@ -965,24 +1019,24 @@ pub mod defaults {
     #[derive(Clone, Debug, PartialEq)]
     pub struct DefaultedCallArgs {
         pub a: i32,
-        pub b: String,
-        pub mode: Option<Mode>,
+        pub b: ::std::string::String,
+        pub mode: ::std::option::Option<Mode>,
     }
 
-    impl Default for DefaultedCallArgs {
+    impl ::std::default::Default for DefaultedCallArgs {
         fn default() -> Self {
             Self {
                 a: 5,
                 b: "b".to_owned(),
-                mode: Some(Mode::AUTO),
+                mode: ::std::option::Option::Some(Mode::AUTO),
             }
         }
     }
 
-    impl Wire for DefaultedCallArgs {}
+    impl ::breezeway_thrift::Wire for DefaultedCallArgs {}
 
-    impl Encode for DefaultedCallArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for DefaultedCallArgs {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.put(1, self.a);
             to.field(2, &self.b);
             to.optional(3, &self.mode);
@@ -990,13 +1044,16 @@ pub mod defaults {
         }
     }
 
-    impl Decode for DefaultedCallArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_thrift::Decode for DefaultedCallArgs {
+        fn decode_into<S: ::breezeway_thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_thrift::DecodeError> {
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
             fields.read(1, &mut self.a)?;
             fields.read(2, &mut self.b)?;
             fields.read(3, &mut self.mode)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.a)?,
                     2 => fields.read_next(&mut self.b)?,
@@ -1004,7 +1061,7 @@ pub mod defaults {
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -1013,23 +1070,23 @@ pub mod defaults {
     pub struct DefaultedCallArgsView<'a> {
         pub a: i32,
         pub b: &'a str,
-        pub mode: Option<Mode>,
+        pub mode: ::std::option::Option<Mode>,
     }
 
-    impl Default for DefaultedCallArgsView<'_> {
+    impl ::std::default::Default for DefaultedCallArgsView<'_> {
         fn default() -> Self {
             Self {
                 a: 5,
                 b: "b",
-                mode: Some(Mode::AUTO),
+                mode: ::std::option::Option::Some(Mode::AUTO),
             }
         }
     }
 
-    impl Wire for DefaultedCallArgsView<'_> {}
+    impl ::breezeway_thrift::Wire for DefaultedCallArgsView<'_> {}
 
-    impl Encode for DefaultedCallArgsView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for DefaultedCallArgsView<'_> {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.put(1, self.a);
             to.field(2, &self.b);
             to.optional(3, &self.mode);
@@ -1037,15 +1094,17 @@ pub mod defaults {
         }
     }
 
-    impl<'a> View<'a> for DefaultedCallArgsView<'a> {
+    impl<'a> ::breezeway_thrift::View<'a> for DefaultedCallArgsView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_thrift::DecodeError> {
             let mut defaulted_call_args = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
             fields.view(1, &mut defaulted_call_args.a)?;
             fields.view(2, &mut defaulted_call_args.b)?;
             fields.view(3, &mut defaulted_call_args.mode)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut defaulted_call_args.a)?,
                     2 => fields.view_next(&mut defaulted_call_args.b)?,
@@ -1053,11 +1112,11 @@ pub mod defaults {
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(defaulted_call_args)
+            ::std::result::Result::Ok(defaulted_call_args)
         }
     }
 
-    impl IntoOwned<DefaultedCallArgs> for DefaultedCallArgsView<'_> {
+    impl ::breezeway_thrift::IntoOwned<DefaultedCallArgs> for DefaultedCallArgsView<'_> {
         #[inline]
         fn into_owned(self) -> DefaultedCallArgs {
             DefaultedCallArgs {
@@ -1072,7 +1131,7 @@ pub mod defaults {
     #[must_use = "a struct ends with end()"]
     pub struct DefaultedCallArgsWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> DefaultedCallArgsWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_thrift::Sink<'a>> DefaultedCallArgsWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -1087,7 +1146,7 @@ pub mod defaults {
             self
         }
 
-        pub fn b_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn b_in_place(self, length: usize, fill: impl ::std::ops::FnOnce(&mut [u8])) -> Self {
             self.0.bytes_in_place(2, length, fill);
             self
         }
@@ -1102,7 +1161,7 @@ pub mod defaults {
         }
     }
 
-    impl Call for DefaultedCallArgs {
+    impl ::breezeway_thrift::Call for DefaultedCallArgs {
         type Reply = DefaultedCallReply;
         const METHOD: &'static str = "call";
     }
@@ -1116,10 +1175,10 @@ pub mod defaults {
         Success(i32),
     }
 
-    impl Wire for DefaultedCallReply {}
+    impl ::breezeway_thrift::Wire for DefaultedCallReply {}
 
-    impl Encode for DefaultedCallReply {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for DefaultedCallReply {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             match self {
                 Self::Unset => {}
                 Self::Success(value) => to.field(0, value),
@@ -1128,16 +1187,19 @@ pub mod defaults {
         }
     }
 
-    impl Decode for DefaultedCallReply {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
+    impl ::breezeway_thrift::Decode for DefaultedCallReply {
+        fn decode_into<S: ::breezeway_thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_thrift::DecodeError> {
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     0 => fields.read_next_as(self, Self::Success)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -1150,10 +1212,10 @@ pub mod defaults {
         Success(i32),
     }
 
-    impl Wire for DefaultedCallReplyView {}
+    impl ::breezeway_thrift::Wire for DefaultedCallReplyView {}
 
-    impl Encode for DefaultedCallReplyView {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for DefaultedCallReplyView {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             match self {
                 Self::Unset => {}
                 Self::Success(value) => to.field(0, value),
@@ -1162,12 +1224,14 @@ pub mod defaults {
         }
     }
 
-    impl<'a> View<'a> for DefaultedCallReplyView {
+    impl<'a> ::breezeway_thrift::View<'a> for DefaultedCallReplyView {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_thrift::DecodeError> {
             let mut defaulted_call_reply = Self::default();
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     0 => {
                         let variant = Self::Success;
@@ -1176,11 +1240,11 @@ pub mod defaults {
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(defaulted_call_reply)
+            ::std::result::Result::Ok(defaulted_call_reply)
         }
     }
 
-    impl IntoOwned<DefaultedCallReply> for DefaultedCallReplyView {
+    impl ::breezeway_thrift::IntoOwned<DefaultedCallReply> for DefaultedCallReplyView {
         #[inline]
         fn into_owned(self) -> DefaultedCallReply {
             match self {
@@ -1194,7 +1258,7 @@ pub mod defaults {
     #[must_use = "a union ends with end()"]
     pub struct DefaultedCallReplyWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> DefaultedCallReplyWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_thrift::Sink<'a>> DefaultedCallReplyWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }

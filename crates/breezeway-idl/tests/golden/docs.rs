@@ -19,10 +19,7 @@
 pub mod docs {
     //! Comments of every kind, some of which rustdoc would trip over.
 
-    use breezeway_thrift::{
-        Call, Decode, DecodeError, Encode, Fields, InPlace, IntoOwned, Sink, Slice, Source, View,
-        Wire,
-    };
+    use ::breezeway_thrift::InPlace as _;
 
     /// Lists in comments:
     /// - one that goes on
@@ -60,10 +57,10 @@ pub mod docs {
         pub g: i32,
     }
 
-    impl Wire for Documented {}
+    impl ::breezeway_thrift::Wire for Documented {}
 
-    impl Encode for Documented {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for Documented {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.group((
                 (1, self.a),
                 (2, self.b),
@@ -77,9 +74,12 @@ pub mod docs {
         }
     }
 
-    impl Decode for Documented {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_thrift::Decode for Documented {
+        fn decode_into<S: ::breezeway_thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_thrift::DecodeError> {
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
             fields.group((
                 (1, &mut self.a),
                 (2, &mut self.b),
@@ -89,7 +89,7 @@ pub mod docs {
                 (6, &mut self.f),
                 (7, &mut self.g),
             ))?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.a)?,
                     2 => fields.read_next(&mut self.b)?,
@@ -101,7 +101,7 @@ pub mod docs {
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -117,10 +117,10 @@ pub mod docs {
         pub g: i32,
     }
 
-    impl Wire for DocumentedView {}
+    impl ::breezeway_thrift::Wire for DocumentedView {}
 
-    impl Encode for DocumentedView {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for DocumentedView {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.group((
                 (1, self.a),
                 (2, self.b),
@@ -134,11 +134,13 @@ pub mod docs {
         }
     }
 
-    impl<'a> View<'a> for DocumentedView {
+    impl<'a> ::breezeway_thrift::View<'a> for DocumentedView {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_thrift::DecodeError> {
             let mut documented = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
             fields.group((
                 (1, &mut documented.a),
                 (2, &mut documented.b),
@@ -148,7 +150,7 @@ pub mod docs {
                 (6, &mut documented.f),
                 (7, &mut documented.g),
             ))?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut documented.a)?,
                     2 => fields.view_next(&mut documented.b)?,
@@ -160,11 +162,11 @@ pub mod docs {
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(documented)
+            ::std::result::Result::Ok(documented)
         }
     }
 
-    impl IntoOwned<Documented> for DocumentedView {
+    impl ::breezeway_thrift::IntoOwned<Documented> for DocumentedView {
         #[inline]
         fn into_owned(self) -> Documented {
             Documented {
@@ -183,7 +185,7 @@ pub mod docs {
     #[must_use = "a struct ends with end()"]
     pub struct DocumentedWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> DocumentedWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_thrift::Sink<'a>> DocumentedWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -233,26 +235,29 @@ pub mod docs {
         pub a: i32,
     }
 
-    impl Wire for Bare {}
+    impl ::breezeway_thrift::Wire for Bare {}
 
-    impl Encode for Bare {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for Bare {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.put(1, self.a);
             to.stop();
         }
     }
 
-    impl Decode for Bare {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_thrift::Decode for Bare {
+        fn decode_into<S: ::breezeway_thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_thrift::DecodeError> {
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
             fields.read(1, &mut self.a)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.a)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -262,32 +267,34 @@ pub mod docs {
         pub a: i32,
     }
 
-    impl Wire for BareView {}
+    impl ::breezeway_thrift::Wire for BareView {}
 
-    impl Encode for BareView {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for BareView {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.put(1, self.a);
             to.stop();
         }
     }
 
-    impl<'a> View<'a> for BareView {
+    impl<'a> ::breezeway_thrift::View<'a> for BareView {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_thrift::DecodeError> {
             let mut bare = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
             fields.view(1, &mut bare.a)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut bare.a)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(bare)
+            ::std::result::Result::Ok(bare)
         }
     }
 
-    impl IntoOwned<Bare> for BareView {
+    impl ::breezeway_thrift::IntoOwned<Bare> for BareView {
         #[inline]
         fn into_owned(self) -> Bare {
             Bare { a: self.a }
@@ -298,7 +305,7 @@ pub mod docs {
     #[must_use = "a struct ends with end()"]
     pub struct BareWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> BareWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_thrift::Sink<'a>> BareWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -325,16 +332,16 @@ pub mod docs {
 
         /// The value's name in the IDL, if this version knows it.
         #[inline]
-        pub fn name(self) -> Option<&'static str> {
+        pub fn name(self) -> ::std::option::Option<&'static str> {
             match self.0 {
-                1 => Some("A"),
-                2 => Some("B"),
-                _ => None,
+                1 => ::std::option::Option::Some("A"),
+                2 => ::std::option::Option::Some("B"),
+                _ => ::std::option::Option::None,
             }
         }
     }
 
-    breezeway_thrift::open_enum!(Slashes);
+    ::breezeway_thrift::open_enum!(Slashes);
 
     /// Speaks.
     pub trait Speaker {
@@ -355,29 +362,32 @@ pub mod docs {
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SpeakerSayArgs {
         /// what
-        pub words: String,
+        pub words: ::std::string::String,
     }
 
-    impl Wire for SpeakerSayArgs {}
+    impl ::breezeway_thrift::Wire for SpeakerSayArgs {}
 
-    impl Encode for SpeakerSayArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for SpeakerSayArgs {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.words);
             to.stop();
         }
     }
 
-    impl Decode for SpeakerSayArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_thrift::Decode for SpeakerSayArgs {
+        fn decode_into<S: ::breezeway_thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_thrift::DecodeError> {
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
             fields.read(1, &mut self.words)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.words)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -387,32 +397,34 @@ pub mod docs {
         pub words: &'a str,
     }
 
-    impl Wire for SpeakerSayArgsView<'_> {}
+    impl ::breezeway_thrift::Wire for SpeakerSayArgsView<'_> {}
 
-    impl Encode for SpeakerSayArgsView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for SpeakerSayArgsView<'_> {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.words);
             to.stop();
         }
     }
 
-    impl<'a> View<'a> for SpeakerSayArgsView<'a> {
+    impl<'a> ::breezeway_thrift::View<'a> for SpeakerSayArgsView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_thrift::DecodeError> {
             let mut speaker_say_args = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
             fields.view(1, &mut speaker_say_args.words)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut speaker_say_args.words)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(speaker_say_args)
+            ::std::result::Result::Ok(speaker_say_args)
         }
     }
 
-    impl IntoOwned<SpeakerSayArgs> for SpeakerSayArgsView<'_> {
+    impl ::breezeway_thrift::IntoOwned<SpeakerSayArgs> for SpeakerSayArgsView<'_> {
         #[inline]
         fn into_owned(self) -> SpeakerSayArgs {
             SpeakerSayArgs {
@@ -425,7 +437,7 @@ pub mod docs {
     #[must_use = "a struct ends with end()"]
     pub struct SpeakerSayArgsWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> SpeakerSayArgsWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_thrift::Sink<'a>> SpeakerSayArgsWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -435,7 +447,11 @@ pub mod docs {
             self
         }
 
-        pub fn words_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn words_in_place(
+            self,
+            length: usize,
+            fill: impl ::std::ops::FnOnce(&mut [u8]),
+        ) -> Self {
             self.0.bytes_in_place(1, length, fill);
             self
         }
@@ -445,7 +461,7 @@ pub mod docs {
         }
     }
 
-    impl Call for SpeakerSayArgs {
+    impl ::breezeway_thrift::Call for SpeakerSayArgs {
         type Reply = ();
         const METHOD: &'static str = "say";
     }
@@ -453,29 +469,32 @@ pub mod docs {
     /// The arguments of `Speaker.whisper`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct SpeakerWhisperArgs {
-        pub words: String,
+        pub words: ::std::string::String,
     }
 
-    impl Wire for SpeakerWhisperArgs {}
+    impl ::breezeway_thrift::Wire for SpeakerWhisperArgs {}
 
-    impl Encode for SpeakerWhisperArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for SpeakerWhisperArgs {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.words);
             to.stop();
         }
     }
 
-    impl Decode for SpeakerWhisperArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_thrift::Decode for SpeakerWhisperArgs {
+        fn decode_into<S: ::breezeway_thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_thrift::DecodeError> {
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
             fields.read(1, &mut self.words)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.words)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -485,32 +504,34 @@ pub mod docs {
         pub words: &'a str,
     }
 
-    impl Wire for SpeakerWhisperArgsView<'_> {}
+    impl ::breezeway_thrift::Wire for SpeakerWhisperArgsView<'_> {}
 
-    impl Encode for SpeakerWhisperArgsView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for SpeakerWhisperArgsView<'_> {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.words);
             to.stop();
         }
     }
 
-    impl<'a> View<'a> for SpeakerWhisperArgsView<'a> {
+    impl<'a> ::breezeway_thrift::View<'a> for SpeakerWhisperArgsView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_thrift::DecodeError> {
             let mut speaker_whisper_args = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
             fields.view(1, &mut speaker_whisper_args.words)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut speaker_whisper_args.words)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(speaker_whisper_args)
+            ::std::result::Result::Ok(speaker_whisper_args)
         }
     }
 
-    impl IntoOwned<SpeakerWhisperArgs> for SpeakerWhisperArgsView<'_> {
+    impl ::breezeway_thrift::IntoOwned<SpeakerWhisperArgs> for SpeakerWhisperArgsView<'_> {
         #[inline]
         fn into_owned(self) -> SpeakerWhisperArgs {
             SpeakerWhisperArgs {
@@ -523,7 +544,7 @@ pub mod docs {
     #[must_use = "a struct ends with end()"]
     pub struct SpeakerWhisperArgsWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> SpeakerWhisperArgsWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_thrift::Sink<'a>> SpeakerWhisperArgsWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -533,7 +554,11 @@ pub mod docs {
             self
         }
 
-        pub fn words_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn words_in_place(
+            self,
+            length: usize,
+            fill: impl ::std::ops::FnOnce(&mut [u8]),
+        ) -> Self {
             self.0.bytes_in_place(1, length, fill);
             self
         }
@@ -543,7 +568,7 @@ pub mod docs {
         }
     }
 
-    impl Call for SpeakerWhisperArgs {
+    impl ::breezeway_thrift::Call for SpeakerWhisperArgs {
         type Reply = ();
         const METHOD: &'static str = "whisper";
         const ONEWAY: bool = true;

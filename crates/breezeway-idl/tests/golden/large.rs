@@ -17,12 +17,7 @@
     reason = "names and shapes are the IDL's, and programs use a part of it"
 )]
 pub mod large {
-    use std::collections::BTreeMap;
-
-    use breezeway_thrift::{
-        Decode, DecodeError, Elements, Encode, Entries, Fields, InPlace, IntoOwned, Sink, Slice,
-        Source, View, Wire,
-    };
+    use ::breezeway_thrift::InPlace as _;
 
     /// Twelve fields: each is read by code of its own.
     #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,16 +30,16 @@ pub mod large {
         pub layer: i16,
         pub opacity: i8,
         pub created: i64,
-        pub title: String,
-        pub tags: Vec<String>,
-        pub counts: BTreeMap<String, i32>,
-        pub picture: Option<Vec<u8>>,
+        pub title: ::std::string::String,
+        pub tags: ::std::vec::Vec<::std::string::String>,
+        pub counts: ::std::collections::BTreeMap<::std::string::String, i32>,
+        pub picture: ::std::option::Option<::std::vec::Vec<u8>>,
     }
 
-    impl Wire for Twelve {}
+    impl ::breezeway_thrift::Wire for Twelve {}
 
-    impl Encode for Twelve {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for Twelve {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.group((
                 (1, self.id),
                 (2, self.width),
@@ -63,9 +58,12 @@ pub mod large {
         }
     }
 
-    impl Decode for Twelve {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_thrift::Decode for Twelve {
+        fn decode_into<S: ::breezeway_thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_thrift::DecodeError> {
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
             fields.group((
                 (1, &mut self.id),
                 (2, &mut self.width),
@@ -80,7 +78,7 @@ pub mod large {
             fields.read(10, &mut self.tags)?;
             fields.read(11, &mut self.counts)?;
             fields.read(12, &mut self.picture)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.id)?,
                     2 => fields.read_next(&mut self.width)?,
@@ -97,7 +95,7 @@ pub mod large {
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -113,15 +111,15 @@ pub mod large {
         pub opacity: i8,
         pub created: i64,
         pub title: &'a str,
-        pub tags: Elements<'a, &'a str>,
-        pub counts: Entries<'a, &'a str, i32>,
-        pub picture: Option<&'a [u8]>,
+        pub tags: ::breezeway_thrift::Elements<'a, &'a str>,
+        pub counts: ::breezeway_thrift::Entries<'a, &'a str, i32>,
+        pub picture: ::std::option::Option<&'a [u8]>,
     }
 
-    impl Wire for TwelveView<'_> {}
+    impl ::breezeway_thrift::Wire for TwelveView<'_> {}
 
-    impl Encode for TwelveView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for TwelveView<'_> {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.group((
                 (1, self.id),
                 (2, self.width),
@@ -140,11 +138,13 @@ pub mod large {
         }
     }
 
-    impl<'a> View<'a> for TwelveView<'a> {
+    impl<'a> ::breezeway_thrift::View<'a> for TwelveView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_thrift::DecodeError> {
             let mut twelve = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
             fields.group((
                 (1, &mut twelve.id),
                 (2, &mut twelve.width),
@@ -159,7 +159,7 @@ pub mod large {
             fields.view(10, &mut twelve.tags)?;
             fields.view(11, &mut twelve.counts)?;
             fields.view(12, &mut twelve.picture)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut twelve.id)?,
                     2 => fields.view_next(&mut twelve.width)?,
@@ -176,11 +176,11 @@ pub mod large {
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(twelve)
+            ::std::result::Result::Ok(twelve)
         }
     }
 
-    impl IntoOwned<Twelve> for TwelveView<'_> {
+    impl ::breezeway_thrift::IntoOwned<Twelve> for TwelveView<'_> {
         #[inline]
         fn into_owned(self) -> Twelve {
             Twelve {
@@ -204,7 +204,7 @@ pub mod large {
     #[must_use = "a struct ends with end()"]
     pub struct TwelveWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> TwelveWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_thrift::Sink<'a>> TwelveWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -254,17 +254,24 @@ pub mod large {
             self
         }
 
-        pub fn title_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn title_in_place(
+            self,
+            length: usize,
+            fill: impl ::std::ops::FnOnce(&mut [u8]),
+        ) -> Self {
             self.0.bytes_in_place(9, length, fill);
             self
         }
 
-        pub fn tags(self, tags: &'a [String]) -> Self {
+        pub fn tags(self, tags: &'a [::std::string::String]) -> Self {
             self.0.field(10, tags);
             self
         }
 
-        pub fn counts(self, counts: &'a BTreeMap<String, i32>) -> Self {
+        pub fn counts(
+            self,
+            counts: &'a ::std::collections::BTreeMap<::std::string::String, i32>,
+        ) -> Self {
             self.0.field(11, counts);
             self
         }
@@ -274,7 +281,11 @@ pub mod large {
             self
         }
 
-        pub fn picture_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn picture_in_place(
+            self,
+            length: usize,
+            fill: impl ::std::ops::FnOnce(&mut [u8]),
+        ) -> Self {
             self.0.bytes_in_place(12, length, fill);
             self
         }
@@ -296,16 +307,16 @@ pub mod large {
         pub opacity: i8,
         pub created: i64,
         pub changed: i64,
-        pub title: String,
-        pub tags: Vec<String>,
-        pub counts: BTreeMap<String, i32>,
-        pub picture: Option<Vec<u8>>,
+        pub title: ::std::string::String,
+        pub tags: ::std::vec::Vec<::std::string::String>,
+        pub counts: ::std::collections::BTreeMap<::std::string::String, i32>,
+        pub picture: ::std::option::Option<::std::vec::Vec<u8>>,
     }
 
-    impl Wire for Thirteen {}
+    impl ::breezeway_thrift::Wire for Thirteen {}
 
-    impl Encode for Thirteen {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for Thirteen {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.group((
                 (1, self.id),
                 (2, self.width),
@@ -325,9 +336,12 @@ pub mod large {
         }
     }
 
-    impl Decode for Thirteen {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_thrift::Decode for Thirteen {
+        fn decode_into<S: ::breezeway_thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_thrift::DecodeError> {
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
             fields.group((
                 (1, &mut self.id),
                 (2, &mut self.width),
@@ -343,7 +357,7 @@ pub mod large {
             fields.read_shared(11, &mut self.tags)?;
             fields.read_shared(12, &mut self.counts)?;
             fields.read_shared(13, &mut self.picture)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.id)?,
                     2 => fields.read_next(&mut self.width)?,
@@ -361,7 +375,7 @@ pub mod large {
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -378,15 +392,15 @@ pub mod large {
         pub created: i64,
         pub changed: i64,
         pub title: &'a str,
-        pub tags: Elements<'a, &'a str>,
-        pub counts: Entries<'a, &'a str, i32>,
-        pub picture: Option<&'a [u8]>,
+        pub tags: ::breezeway_thrift::Elements<'a, &'a str>,
+        pub counts: ::breezeway_thrift::Entries<'a, &'a str, i32>,
+        pub picture: ::std::option::Option<&'a [u8]>,
     }
 
-    impl Wire for ThirteenView<'_> {}
+    impl ::breezeway_thrift::Wire for ThirteenView<'_> {}
 
-    impl Encode for ThirteenView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for ThirteenView<'_> {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.group((
                 (1, self.id),
                 (2, self.width),
@@ -406,11 +420,13 @@ pub mod large {
         }
     }
 
-    impl<'a> View<'a> for ThirteenView<'a> {
+    impl<'a> ::breezeway_thrift::View<'a> for ThirteenView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_thrift::DecodeError> {
             let mut thirteen = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
             fields.group((
                 (1, &mut thirteen.id),
                 (2, &mut thirteen.width),
@@ -426,7 +442,7 @@ pub mod large {
             fields.view(11, &mut thirteen.tags)?;
             fields.view(12, &mut thirteen.counts)?;
             fields.view(13, &mut thirteen.picture)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut thirteen.id)?,
                     2 => fields.view_next(&mut thirteen.width)?,
@@ -444,11 +460,11 @@ pub mod large {
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(thirteen)
+            ::std::result::Result::Ok(thirteen)
         }
     }
 
-    impl IntoOwned<Thirteen> for ThirteenView<'_> {
+    impl ::breezeway_thrift::IntoOwned<Thirteen> for ThirteenView<'_> {
         #[inline]
         fn into_owned(self) -> Thirteen {
             Thirteen {
@@ -473,7 +489,7 @@ pub mod large {
     #[must_use = "a struct ends with end()"]
     pub struct ThirteenWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> ThirteenWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_thrift::Sink<'a>> ThirteenWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -528,17 +544,24 @@ pub mod large {
             self
         }
 
-        pub fn title_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn title_in_place(
+            self,
+            length: usize,
+            fill: impl ::std::ops::FnOnce(&mut [u8]),
+        ) -> Self {
             self.0.bytes_in_place(10, length, fill);
             self
         }
 
-        pub fn tags(self, tags: &'a [String]) -> Self {
+        pub fn tags(self, tags: &'a [::std::string::String]) -> Self {
             self.0.field(11, tags);
             self
         }
 
-        pub fn counts(self, counts: &'a BTreeMap<String, i32>) -> Self {
+        pub fn counts(
+            self,
+            counts: &'a ::std::collections::BTreeMap<::std::string::String, i32>,
+        ) -> Self {
             self.0.field(12, counts);
             self
         }
@@ -548,7 +571,11 @@ pub mod large {
             self
         }
 
-        pub fn picture_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn picture_in_place(
+            self,
+            length: usize,
+            fill: impl ::std::ops::FnOnce(&mut [u8]),
+        ) -> Self {
             self.0.bytes_in_place(13, length, fill);
             self
         }
@@ -561,7 +588,7 @@ pub mod large {
     /// Another that shares them, with numbers above 255, whose presence the reader keeps itself.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Others {
-        pub title: String,
+        pub title: ::std::string::String,
         pub width: i32,
         pub height: i32,
         pub scale: f64,
@@ -570,18 +597,18 @@ pub mod large {
         pub opacity: i8,
         pub created: i64,
         pub changed: i64,
-        pub parts: Vec<Twelve>,
-        pub counts: BTreeMap<String, i32>,
-        pub whole: Option<Thirteen>,
-        pub late: String,
+        pub parts: ::std::vec::Vec<Twelve>,
+        pub counts: ::std::collections::BTreeMap<::std::string::String, i32>,
+        pub whole: ::std::option::Option<Thirteen>,
+        pub late: ::std::string::String,
     }
 
-    impl Wire for Others {
+    impl ::breezeway_thrift::Wire for Others {
         const MIN_SIZE: usize = 15;
     }
 
-    impl Encode for Others {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for Others {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.title);
             to.group((
                 (2, self.width),
@@ -601,10 +628,13 @@ pub mod large {
         }
     }
 
-    impl Decode for Others {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
+    impl ::breezeway_thrift::Decode for Others {
+        fn decode_into<S: ::breezeway_thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_thrift::DecodeError> {
             let mut has_late = false;
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
             fields.read_shared(1, &mut self.title)?;
             fields.group((
                 (2, &mut self.width),
@@ -620,7 +650,7 @@ pub mod large {
             fields.read_shared(11, &mut self.counts)?;
             fields.read_shared(12, &mut self.whole)?;
             has_late |= fields.read_shared(300, &mut self.late)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.title)?,
                     2 => fields.read_next(&mut self.width)?,
@@ -644,7 +674,7 @@ pub mod large {
             }
             fields.require(1, "title")?;
             fields.require_if(has_late, 300, "late")?;
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -660,18 +690,18 @@ pub mod large {
         pub opacity: i8,
         pub created: i64,
         pub changed: i64,
-        pub parts: Elements<'a, TwelveView<'a>>,
-        pub counts: Entries<'a, &'a str, i32>,
-        pub whole: Option<ThirteenView<'a>>,
+        pub parts: ::breezeway_thrift::Elements<'a, TwelveView<'a>>,
+        pub counts: ::breezeway_thrift::Entries<'a, &'a str, i32>,
+        pub whole: ::std::option::Option<ThirteenView<'a>>,
         pub late: &'a str,
     }
 
-    impl Wire for OthersView<'_> {
+    impl ::breezeway_thrift::Wire for OthersView<'_> {
         const MIN_SIZE: usize = 15;
     }
 
-    impl Encode for OthersView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for OthersView<'_> {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.title);
             to.group((
                 (2, self.width),
@@ -691,12 +721,14 @@ pub mod large {
         }
     }
 
-    impl<'a> View<'a> for OthersView<'a> {
+    impl<'a> ::breezeway_thrift::View<'a> for OthersView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_thrift::DecodeError> {
             let mut others = Self::default();
             let mut has_late = false;
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
             fields.view(1, &mut others.title)?;
             fields.group((
                 (2, &mut others.width),
@@ -712,7 +744,7 @@ pub mod large {
             fields.view(11, &mut others.counts)?;
             fields.view(12, &mut others.whole)?;
             has_late |= fields.view(300, &mut others.late)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut others.title)?,
                     2 => fields.view_next(&mut others.width)?,
@@ -736,11 +768,11 @@ pub mod large {
             }
             fields.require(1, "title")?;
             fields.require_if(has_late, 300, "late")?;
-            Ok(others)
+            ::std::result::Result::Ok(others)
         }
     }
 
-    impl IntoOwned<Others> for OthersView<'_> {
+    impl ::breezeway_thrift::IntoOwned<Others> for OthersView<'_> {
         #[inline]
         fn into_owned(self) -> Others {
             Others {
@@ -765,7 +797,7 @@ pub mod large {
     #[must_use = "a struct ends with end()"]
     pub struct OthersWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> OthersWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_thrift::Sink<'a>> OthersWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -775,7 +807,11 @@ pub mod large {
             self
         }
 
-        pub fn title_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn title_in_place(
+            self,
+            length: usize,
+            fill: impl ::std::ops::FnOnce(&mut [u8]),
+        ) -> Self {
             self.0.bytes_in_place(1, length, fill);
             self
         }
@@ -822,22 +858,25 @@ pub mod large {
 
         pub fn parts<I, W>(self, parts: I, mut write: W) -> Self
         where
-            I: IntoIterator<IntoIter: ExactSizeIterator>,
-            W: FnMut(TwelveWriter<'_, S>, I::Item) -> TwelveWriter<'_, S>,
+            I: ::std::iter::IntoIterator<IntoIter: ::std::iter::ExactSizeIterator>,
+            W: ::std::ops::FnMut(TwelveWriter<'_, S>, I::Item) -> TwelveWriter<'_, S>,
         {
             let write = |to: &mut S, item| write(TwelveWriter::new(to), item).end();
             self.0.list_in_place::<Twelve, _>(10, parts, write);
             self
         }
 
-        pub fn counts(self, counts: &'a BTreeMap<String, i32>) -> Self {
+        pub fn counts(
+            self,
+            counts: &'a ::std::collections::BTreeMap<::std::string::String, i32>,
+        ) -> Self {
             self.0.field(11, counts);
             self
         }
 
         pub fn whole(
             self,
-            write: impl FnOnce(ThirteenWriter<'_, S>) -> ThirteenWriter<'_, S>,
+            write: impl ::std::ops::FnOnce(ThirteenWriter<'_, S>) -> ThirteenWriter<'_, S>,
         ) -> Self {
             self.0.header::<Thirteen>(12);
             write(ThirteenWriter::new(self.0)).end();
@@ -849,7 +888,11 @@ pub mod large {
             self
         }
 
-        pub fn late_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn late_in_place(
+            self,
+            length: usize,
+            fill: impl ::std::ops::FnOnce(&mut [u8]),
+        ) -> Self {
             self.0.bytes_in_place(300, length, fill);
             self
         }

@@ -20,23 +20,27 @@ pub(super) fn write(
     let (client, parameter) = (&types.client, context.parameter("C"));
     docs::link(code, &format!("Calls [`{}`].", types.service));
     code.line("#[derive(Clone, Debug)]");
-    code.line(&format!("pub struct {client}<{parameter}>({RPC}::Caller<{parameter}>);"));
+    let caller = format!("{RPC}::Caller<{parameter}>");
+    code.tuple_struct(&format!("{client}<{parameter}>"), &caller);
     code.blank();
     let channel = match flavour {
         Flavour::Blocking | Flavour::InPlace => "Channel",
         Flavour::Async => "AsyncChannel",
     };
-    let head = format!("impl<{parameter}: {RPC}::{channel}> {client}<{parameter}>");
-    code.block(&format!("{head} {{"), |code| {
+    let head = format!("impl<{parameter}: {RPC}::{channel}>");
+    let target = format!("{client}<{parameter}>");
+    code.inherent(&head, &target, |code| {
         code.line("/// Calls over this channel.");
         code.block(&format!("pub fn new(channel: {parameter}) -> Self {{"), |code| {
             code.line(&format!("Self({RPC}::Caller::new(channel))"));
         });
         code.blank();
         code.line("/// The same channel, with these options for each call.");
-        let with =
-            format!("pub fn with(&self, options: {RPC}::CallOptions) -> {client}<&{parameter}> {{");
-        code.block(&with, |code| code.line(&format!("{client}(self.0.with(options))")));
+        let parameters = ["&self", &format!("options: {RPC}::CallOptions")].map(Parameter::new);
+        let result = format!(" -> {client}<&{parameter}> {{");
+        code.function("pub fn with", &parameters, &result, |code| {
+            code.line(&format!("{client}(self.0.with(options))"));
+        });
         for (index, (served, name)) in served.iter().zip(functions(served)).enumerate() {
             if !served.method.streaming.is_stream() {
                 code.blank();

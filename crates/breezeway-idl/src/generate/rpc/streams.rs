@@ -85,8 +85,8 @@ pub(super) fn write(
     code.blank();
     let client = &flavour.types(&context.naming.services[&id]).client;
     let (parameter, prefix) = (context.parameter("C"), flavour.prefix());
-    let head = format!("impl<{parameter}: {RPC}::{prefix}StreamChannel> {client}<{parameter}>");
-    code.block(&format!("{head} {{"), |code| {
+    let head = format!("impl<{parameter}: {RPC}::{prefix}StreamChannel>");
+    code.inherent(&head, &format!("{client}<{parameter}>"), |code| {
         let mut is_first = true;
         for (index, (served, name)) in served.iter().zip(client::functions(served)).enumerate() {
             if served.method.streaming.is_stream() {
