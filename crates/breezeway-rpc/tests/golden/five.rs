@@ -17,10 +17,6 @@
     reason = "names and shapes are the IDL's, and programs use a part of it"
 )]
 pub mod five {
-    use breezeway_rpc::thrift::{
-        Call, Decode, DecodeError, Encode, Fields, IntoOwned, Sink, Slice, Source, View, Wire,
-    };
-
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Five {
         pub id: i64,
@@ -30,10 +26,10 @@ pub mod five {
         pub changed: i64,
     }
 
-    impl Wire for Five {}
+    impl ::breezeway_rpc::thrift::Wire for Five {}
 
-    impl Encode for Five {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for Five {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.group((
                 (1, self.id),
                 (2, self.count),
@@ -45,9 +41,12 @@ pub mod five {
         }
     }
 
-    impl Decode for Five {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for Five {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.group((
                 (1, &mut self.id),
                 (2, &mut self.count),
@@ -55,7 +54,7 @@ pub mod five {
                 (4, &mut self.open),
                 (5, &mut self.changed),
             ))?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.id)?,
                     2 => fields.read_next(&mut self.count)?,
@@ -65,7 +64,7 @@ pub mod five {
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -79,10 +78,10 @@ pub mod five {
         pub changed: i64,
     }
 
-    impl Wire for FiveView {}
+    impl ::breezeway_rpc::thrift::Wire for FiveView {}
 
-    impl Encode for FiveView {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for FiveView {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.group((
                 (1, self.id),
                 (2, self.count),
@@ -94,11 +93,13 @@ pub mod five {
         }
     }
 
-    impl<'a> View<'a> for FiveView {
+    impl<'a> ::breezeway_rpc::thrift::View<'a> for FiveView {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_rpc::thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_rpc::thrift::DecodeError> {
             let mut five = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.group((
                 (1, &mut five.id),
                 (2, &mut five.count),
@@ -106,7 +107,7 @@ pub mod five {
                 (4, &mut five.open),
                 (5, &mut five.changed),
             ))?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut five.id)?,
                     2 => fields.view_next(&mut five.count)?,
@@ -116,11 +117,11 @@ pub mod five {
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(five)
+            ::std::result::Result::Ok(five)
         }
     }
 
-    impl IntoOwned<Five> for FiveView {
+    impl ::breezeway_rpc::thrift::IntoOwned<Five> for FiveView {
         #[inline]
         fn into_owned(self) -> Five {
             Five {
@@ -137,7 +138,7 @@ pub mod five {
     #[must_use = "a struct ends with end()"]
     pub struct FiveWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> FiveWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_rpc::thrift::Sink<'a>> FiveWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -172,35 +173,35 @@ pub mod five {
         }
     }
 
-    pub trait Fives: Send + Sync + 'static {
+    pub trait Fives: ::std::marker::Send + ::std::marker::Sync + 'static {
         fn echo(
             &self,
-            cx: &breezeway_rpc::Context,
+            cx: &::breezeway_rpc::Context,
             five: Five,
-        ) -> Result<Five, breezeway_rpc::Error>;
+        ) -> ::std::result::Result<Five, ::breezeway_rpc::Error>;
 
-        fn take(&self, cx: &breezeway_rpc::Context, five: Five);
+        fn take(&self, cx: &::breezeway_rpc::Context, five: Five);
     }
 
     /// Serves [`Fives`].
     #[derive(Clone, Debug)]
     pub struct FivesServer<T>(pub T);
 
-    impl<T: Fives> breezeway_rpc::Service for FivesServer<T> {
+    impl<T: Fives> ::breezeway_rpc::Service for FivesServer<T> {
         fn name(&self) -> &'static str {
             "Fives"
         }
 
-        fn methods(&self) -> &'static [breezeway_rpc::Method] {
+        fn methods(&self) -> &'static [::breezeway_rpc::Method] {
             &FIVES_METHODS
         }
 
         fn dispatch(
             &self,
             method: usize,
-            cx: &breezeway_rpc::Context,
-            call: &mut breezeway_rpc::Call<'_>,
-        ) -> Result<(), breezeway_rpc::Error> {
+            cx: &::breezeway_rpc::Context,
+            call: &mut ::breezeway_rpc::Call<'_>,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::Error> {
             match method {
                 0 => {
                     let arguments: FivesEchoArgs = call.arguments()?;
@@ -210,7 +211,7 @@ pub mod five {
                 1 => {
                     let arguments: FivesTakeArgs = call.arguments()?;
                     Fives::take(&self.0, cx, arguments.five);
-                    Ok(())
+                    ::std::result::Result::Ok(())
                 }
                 _ => call.unknown_method(),
             }
@@ -219,36 +220,36 @@ pub mod five {
 
     /// Calls [`Fives`].
     #[derive(Clone, Debug)]
-    pub struct FivesClient<C>(breezeway_rpc::Caller<C>);
+    pub struct FivesClient<C>(::breezeway_rpc::Caller<C>);
 
-    impl<C: breezeway_rpc::Channel> FivesClient<C> {
+    impl<C: ::breezeway_rpc::Channel> FivesClient<C> {
         /// Calls over this channel.
         pub fn new(channel: C) -> Self {
-            Self(breezeway_rpc::Caller::new(channel))
+            Self(::breezeway_rpc::Caller::new(channel))
         }
 
         /// The same channel, with these options for each call.
-        pub fn with(&self, options: breezeway_rpc::CallOptions) -> FivesClient<&C> {
+        pub fn with(&self, options: ::breezeway_rpc::CallOptions) -> FivesClient<&C> {
             FivesClient(self.0.with(options))
         }
 
-        pub fn echo(&self, five: Five) -> Result<Five, breezeway_rpc::Error> {
+        pub fn echo(&self, five: Five) -> ::std::result::Result<Five, ::breezeway_rpc::Error> {
             let arguments = FivesEchoArgs { five };
             self.0.call(&FIVES_METHODS[0], &arguments)
         }
 
-        pub fn take(&self, five: Five) -> Result<(), breezeway_rpc::Error> {
+        pub fn take(&self, five: Five) -> ::std::result::Result<(), ::breezeway_rpc::Error> {
             let arguments = FivesTakeArgs { five };
             self.0.post(&FIVES_METHODS[1], &arguments)
         }
     }
 
-    const FIVES_METHODS: [breezeway_rpc::Method; 2] = [
-        breezeway_rpc::Method::of::<FivesEchoArgs>("Fives"),
-        breezeway_rpc::Method::of::<FivesTakeArgs>("Fives"),
+    const FIVES_METHODS: [::breezeway_rpc::Method; 2] = [
+        ::breezeway_rpc::Method::of::<FivesEchoArgs>("Fives"),
+        ::breezeway_rpc::Method::of::<FivesTakeArgs>("Fives"),
     ];
 
-    const _: () = breezeway_rpc::Method::check(&FIVES_METHODS);
+    const _: () = ::breezeway_rpc::Method::check(&FIVES_METHODS);
 
     /// The arguments of `Fives.echo`.
     #[derive(Clone, Debug, Default, PartialEq)]
@@ -256,31 +257,34 @@ pub mod five {
         pub five: Five,
     }
 
-    impl Wire for FivesEchoArgs {}
+    impl ::breezeway_rpc::thrift::Wire for FivesEchoArgs {}
 
-    impl Encode for FivesEchoArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for FivesEchoArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.five);
             to.stop();
         }
     }
 
-    impl Decode for FivesEchoArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for FivesEchoArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.five)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.five)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
-    impl Call for FivesEchoArgs {
-        type Reply = breezeway_rpc::Returned<Five, breezeway_rpc::Error>;
+    impl ::breezeway_rpc::thrift::Call for FivesEchoArgs {
+        type Reply = ::breezeway_rpc::Returned<Five, ::breezeway_rpc::Error>;
         const METHOD: &'static str = "echo";
     }
 
@@ -290,30 +294,33 @@ pub mod five {
         pub five: Five,
     }
 
-    impl Wire for FivesTakeArgs {}
+    impl ::breezeway_rpc::thrift::Wire for FivesTakeArgs {}
 
-    impl Encode for FivesTakeArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for FivesTakeArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.five);
             to.stop();
         }
     }
 
-    impl Decode for FivesTakeArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for FivesTakeArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.five)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.five)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
-    impl Call for FivesTakeArgs {
+    impl ::breezeway_rpc::thrift::Call for FivesTakeArgs {
         type Reply = ();
         const METHOD: &'static str = "take";
         const ONEWAY: bool = true;

@@ -17,44 +17,39 @@
     reason = "names and shapes are the IDL's, and programs use a part of it"
 )]
 pub mod gallery {
-    use std::collections::BTreeMap;
-    use std::error::Error;
-    use std::fmt;
-    use std::future::Future;
-
-    use breezeway_rpc::thrift::{
-        Bytes, Call, Decode, DecodeError, Elements, Encode, Entries, Fields, InPlace, IntoOwned,
-        Sink, Slice, SmallString, Source, Streaming, View, Wire,
-    };
+    use ::breezeway_rpc::thrift::InPlace as _;
 
     #[derive(Clone, Debug, PartialEq, ::serde::Deserialize, ::serde::Serialize)]
     #[serde(default)]
     pub struct Picture {
-        pub title: SmallString,
-        pub pixels: Bytes,
-        pub frames: Option<Vec<Bytes>>,
-        pub thumbnail: Bytes,
-        pub notes: BTreeMap<SmallString, Bytes>,
+        pub title: ::breezeway_rpc::thrift::SmallString,
+        pub pixels: ::breezeway_rpc::thrift::Bytes,
+        pub frames: ::std::option::Option<::std::vec::Vec<::breezeway_rpc::thrift::Bytes>>,
+        pub thumbnail: ::breezeway_rpc::thrift::Bytes,
+        pub notes: ::std::collections::BTreeMap<
+            ::breezeway_rpc::thrift::SmallString,
+            ::breezeway_rpc::thrift::Bytes,
+        >,
     }
 
-    impl Default for Picture {
+    impl ::std::default::Default for Picture {
         fn default() -> Self {
             Self {
-                title: SmallString::default(),
-                pixels: Bytes::new(),
-                frames: None,
-                thumbnail: Bytes::from_static(b"none yet"),
-                notes: BTreeMap::default(),
+                title: ::breezeway_rpc::thrift::SmallString::default(),
+                pixels: ::breezeway_rpc::thrift::Bytes::new(),
+                frames: ::std::option::Option::None,
+                thumbnail: ::breezeway_rpc::thrift::Bytes::from_static(b"none yet"),
+                notes: ::std::collections::BTreeMap::default(),
             }
         }
     }
 
-    impl Wire for Picture {
+    impl ::breezeway_rpc::thrift::Wire for Picture {
         const MIN_SIZE: usize = 15;
     }
 
-    impl Encode for Picture {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for Picture {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.title);
             to.field(2, &self.pixels);
             to.optional(3, &self.frames);
@@ -64,15 +59,18 @@ pub mod gallery {
         }
     }
 
-    impl Decode for Picture {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for Picture {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.title)?;
             fields.read(2, &mut self.pixels)?;
             fields.read(3, &mut self.frames)?;
             fields.read(4, &mut self.thumbnail)?;
             fields.read(5, &mut self.notes)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.title)?,
                     2 => fields.read_next(&mut self.pixels)?,
@@ -84,7 +82,7 @@ pub mod gallery {
             }
             fields.require(1, "title")?;
             fields.require(2, "pixels")?;
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -93,29 +91,29 @@ pub mod gallery {
     pub struct PictureView<'a> {
         pub title: &'a str,
         pub pixels: &'a [u8],
-        pub frames: Option<Elements<'a, &'a [u8]>>,
+        pub frames: ::std::option::Option<::breezeway_rpc::thrift::Elements<'a, &'a [u8]>>,
         pub thumbnail: &'a [u8],
-        pub notes: Entries<'a, &'a str, &'a [u8]>,
+        pub notes: ::breezeway_rpc::thrift::Entries<'a, &'a str, &'a [u8]>,
     }
 
-    impl Default for PictureView<'_> {
+    impl ::std::default::Default for PictureView<'_> {
         fn default() -> Self {
             Self {
                 title: "",
                 pixels: b"",
-                frames: None,
+                frames: ::std::option::Option::None,
                 thumbnail: b"none yet",
-                notes: Entries::default(),
+                notes: ::breezeway_rpc::thrift::Entries::default(),
             }
         }
     }
 
-    impl Wire for PictureView<'_> {
+    impl ::breezeway_rpc::thrift::Wire for PictureView<'_> {
         const MIN_SIZE: usize = 15;
     }
 
-    impl Encode for PictureView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for PictureView<'_> {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.title);
             to.field(2, &self.pixels);
             to.optional(3, &self.frames);
@@ -125,17 +123,19 @@ pub mod gallery {
         }
     }
 
-    impl<'a> View<'a> for PictureView<'a> {
+    impl<'a> ::breezeway_rpc::thrift::View<'a> for PictureView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_rpc::thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_rpc::thrift::DecodeError> {
             let mut picture = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.view(1, &mut picture.title)?;
             fields.view(2, &mut picture.pixels)?;
             fields.view(3, &mut picture.frames)?;
             fields.view(4, &mut picture.thumbnail)?;
             fields.view(5, &mut picture.notes)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut picture.title)?,
                     2 => fields.view_next(&mut picture.pixels)?,
@@ -147,11 +147,11 @@ pub mod gallery {
             }
             fields.require(1, "title")?;
             fields.require(2, "pixels")?;
-            Ok(picture)
+            ::std::result::Result::Ok(picture)
         }
     }
 
-    impl IntoOwned<Picture> for PictureView<'_> {
+    impl ::breezeway_rpc::thrift::IntoOwned<Picture> for PictureView<'_> {
         #[inline]
         fn into_owned(self) -> Picture {
             Picture {
@@ -168,7 +168,7 @@ pub mod gallery {
     #[must_use = "a struct ends with end()"]
     pub struct PictureWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> PictureWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_rpc::thrift::Sink<'a>> PictureWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -178,7 +178,11 @@ pub mod gallery {
             self
         }
 
-        pub fn title_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn title_in_place(
+            self,
+            length: usize,
+            fill: impl ::std::ops::FnOnce(&mut [u8]),
+        ) -> Self {
             self.0.bytes_in_place(1, length, fill);
             self
         }
@@ -188,12 +192,16 @@ pub mod gallery {
             self
         }
 
-        pub fn pixels_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn pixels_in_place(
+            self,
+            length: usize,
+            fill: impl ::std::ops::FnOnce(&mut [u8]),
+        ) -> Self {
             self.0.bytes_in_place(2, length, fill);
             self
         }
 
-        pub fn frames(self, frames: &'a [Bytes]) -> Self {
+        pub fn frames(self, frames: &'a [::breezeway_rpc::thrift::Bytes]) -> Self {
             self.0.field(3, frames);
             self
         }
@@ -203,12 +211,22 @@ pub mod gallery {
             self
         }
 
-        pub fn thumbnail_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn thumbnail_in_place(
+            self,
+            length: usize,
+            fill: impl ::std::ops::FnOnce(&mut [u8]),
+        ) -> Self {
             self.0.bytes_in_place(4, length, fill);
             self
         }
 
-        pub fn notes(self, notes: &'a BTreeMap<SmallString, Bytes>) -> Self {
+        pub fn notes(
+            self,
+            notes: &'a ::std::collections::BTreeMap<
+                ::breezeway_rpc::thrift::SmallString,
+                ::breezeway_rpc::thrift::Bytes,
+            >,
+        ) -> Self {
             self.0.field(5, notes);
             self
         }
@@ -221,29 +239,32 @@ pub mod gallery {
     #[derive(Clone, Debug, Default, PartialEq, ::serde::Deserialize, ::serde::Serialize)]
     #[serde(default)]
     pub struct NoSuchPicture {
-        pub message: SmallString,
+        pub message: ::breezeway_rpc::thrift::SmallString,
     }
 
-    impl Wire for NoSuchPicture {}
+    impl ::breezeway_rpc::thrift::Wire for NoSuchPicture {}
 
-    impl Encode for NoSuchPicture {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for NoSuchPicture {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.message);
             to.stop();
         }
     }
 
-    impl Decode for NoSuchPicture {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for NoSuchPicture {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.message)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.message)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -253,32 +274,34 @@ pub mod gallery {
         pub message: &'a str,
     }
 
-    impl Wire for NoSuchPictureView<'_> {}
+    impl ::breezeway_rpc::thrift::Wire for NoSuchPictureView<'_> {}
 
-    impl Encode for NoSuchPictureView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for NoSuchPictureView<'_> {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.message);
             to.stop();
         }
     }
 
-    impl<'a> View<'a> for NoSuchPictureView<'a> {
+    impl<'a> ::breezeway_rpc::thrift::View<'a> for NoSuchPictureView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_rpc::thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_rpc::thrift::DecodeError> {
             let mut no_such_picture = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.view(1, &mut no_such_picture.message)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut no_such_picture.message)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(no_such_picture)
+            ::std::result::Result::Ok(no_such_picture)
         }
     }
 
-    impl IntoOwned<NoSuchPicture> for NoSuchPictureView<'_> {
+    impl ::breezeway_rpc::thrift::IntoOwned<NoSuchPicture> for NoSuchPictureView<'_> {
         #[inline]
         fn into_owned(self) -> NoSuchPicture {
             NoSuchPicture {
@@ -291,7 +314,7 @@ pub mod gallery {
     #[must_use = "a struct ends with end()"]
     pub struct NoSuchPictureWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> NoSuchPictureWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_rpc::thrift::Sink<'a>> NoSuchPictureWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -301,7 +324,11 @@ pub mod gallery {
             self
         }
 
-        pub fn message_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn message_in_place(
+            self,
+            length: usize,
+            fill: impl ::std::ops::FnOnce(&mut [u8]),
+        ) -> Self {
             self.0.bytes_in_place(1, length, fill);
             self
         }
@@ -311,64 +338,64 @@ pub mod gallery {
         }
     }
 
-    impl fmt::Display for NoSuchPicture {
-        fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+    impl ::std::fmt::Display for NoSuchPicture {
+        fn fmt(&self, formatter: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
             formatter.write_str(&self.message)
         }
     }
 
-    impl Error for NoSuchPicture {}
+    impl ::std::error::Error for NoSuchPicture {}
 
-    pub trait Gallery: Send + Sync + 'static {
+    pub trait Gallery: ::std::marker::Send + ::std::marker::Sync + 'static {
         fn show(
             &self,
-            cx: &breezeway_rpc::Context,
-            title: SmallString,
-        ) -> Result<Picture, GalleryShowError>;
+            cx: &::breezeway_rpc::Context,
+            title: ::breezeway_rpc::thrift::SmallString,
+        ) -> ::std::result::Result<Picture, GalleryShowError>;
 
         fn hang(
             &self,
-            cx: &breezeway_rpc::Context,
+            cx: &::breezeway_rpc::Context,
             picture: Picture,
-        ) -> Result<(), breezeway_rpc::Error>;
+        ) -> ::std::result::Result<(), ::breezeway_rpc::Error>;
 
         fn develop(
             &self,
-            cx: &breezeway_rpc::Context,
-            negative: Bytes,
-            title: Option<SmallString>,
-        ) -> Result<Bytes, breezeway_rpc::Error>;
+            cx: &::breezeway_rpc::Context,
+            negative: ::breezeway_rpc::thrift::Bytes,
+            title: ::std::option::Option<::breezeway_rpc::thrift::SmallString>,
+        ) -> ::std::result::Result<::breezeway_rpc::thrift::Bytes, ::breezeway_rpc::Error>;
 
         /// One picture for each that is given.
         ///
         /// IDL: `(streaming.mode = "bidirectional")`
         fn copy(
             &self,
-            cx: &breezeway_rpc::Context,
-            requests: breezeway_rpc::Requests<'_, Picture>,
-            replies: breezeway_rpc::Replies<'_, Picture>,
-        ) -> Result<(), breezeway_rpc::Error>;
+            cx: &::breezeway_rpc::Context,
+            requests: ::breezeway_rpc::Requests<'_, Picture>,
+            replies: ::breezeway_rpc::Replies<'_, Picture>,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::Error>;
     }
 
     /// Serves [`Gallery`].
     #[derive(Clone, Debug)]
     pub struct GalleryServer<T>(pub T);
 
-    impl<T: Gallery> breezeway_rpc::Service for GalleryServer<T> {
+    impl<T: Gallery> ::breezeway_rpc::Service for GalleryServer<T> {
         fn name(&self) -> &'static str {
             "Gallery"
         }
 
-        fn methods(&self) -> &'static [breezeway_rpc::Method] {
+        fn methods(&self) -> &'static [::breezeway_rpc::Method] {
             &GALLERY_METHODS
         }
 
         fn dispatch(
             &self,
             method: usize,
-            cx: &breezeway_rpc::Context,
-            call: &mut breezeway_rpc::Call<'_>,
-        ) -> Result<(), breezeway_rpc::Error> {
+            cx: &::breezeway_rpc::Context,
+            call: &mut ::breezeway_rpc::Call<'_>,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::Error> {
             match method {
                 0 => {
                     let arguments: GalleryShowArgs = call.arguments()?;
@@ -397,102 +424,116 @@ pub mod gallery {
 
     /// Calls [`Gallery`].
     #[derive(Clone, Debug)]
-    pub struct GalleryClient<C>(breezeway_rpc::Caller<C>);
+    pub struct GalleryClient<C>(::breezeway_rpc::Caller<C>);
 
-    impl<C: breezeway_rpc::Channel> GalleryClient<C> {
+    impl<C: ::breezeway_rpc::Channel> GalleryClient<C> {
         /// Calls over this channel.
         pub fn new(channel: C) -> Self {
-            Self(breezeway_rpc::Caller::new(channel))
+            Self(::breezeway_rpc::Caller::new(channel))
         }
 
         /// The same channel, with these options for each call.
-        pub fn with(&self, options: breezeway_rpc::CallOptions) -> GalleryClient<&C> {
+        pub fn with(&self, options: ::breezeway_rpc::CallOptions) -> GalleryClient<&C> {
             GalleryClient(self.0.with(options))
         }
 
-        pub fn show(&self, title: SmallString) -> Result<Picture, GalleryShowError> {
+        pub fn show(
+            &self,
+            title: ::breezeway_rpc::thrift::SmallString,
+        ) -> ::std::result::Result<Picture, GalleryShowError> {
             let arguments = GalleryShowArgs { title };
             self.0.call(&GALLERY_METHODS[0], &arguments)
         }
 
-        pub fn hang(&self, picture: Picture) -> Result<(), breezeway_rpc::Error> {
+        pub fn hang(&self, picture: Picture) -> ::std::result::Result<(), ::breezeway_rpc::Error> {
             let arguments = GalleryHangArgs { picture };
             self.0.call(&GALLERY_METHODS[1], &arguments)
         }
 
         pub fn develop(
             &self,
-            negative: Bytes,
-            title: Option<SmallString>,
-        ) -> Result<Bytes, breezeway_rpc::Error> {
+            negative: ::breezeway_rpc::thrift::Bytes,
+            title: ::std::option::Option<::breezeway_rpc::thrift::SmallString>,
+        ) -> ::std::result::Result<::breezeway_rpc::thrift::Bytes, ::breezeway_rpc::Error> {
             let arguments = GalleryDevelopArgs { negative, title };
             self.0.call(&GALLERY_METHODS[2], &arguments)
         }
     }
 
-    impl<C: breezeway_rpc::StreamChannel> GalleryClient<C> {
+    impl<C: ::breezeway_rpc::StreamChannel> GalleryClient<C> {
         /// One picture for each that is given.
         ///
         /// IDL: `(streaming.mode = "bidirectional")`
-        pub fn copy(&self) -> Result<GalleryCopyStream, breezeway_rpc::Error> {
+        pub fn copy(&self) -> ::std::result::Result<GalleryCopyStream, ::breezeway_rpc::Error> {
             self.0.duplex_stream(&GALLERY_METHODS[3])
         }
     }
 
     /// A client's end of a stream of `copy`.
-    pub type GalleryCopyStream =
-        breezeway_rpc::DuplexStream<Picture, Picture, breezeway_rpc::Done<breezeway_rpc::Error>>;
+    pub type GalleryCopyStream = ::breezeway_rpc::DuplexStream<
+        Picture,
+        Picture,
+        ::breezeway_rpc::Done<::breezeway_rpc::Error>,
+    >;
 
-    pub trait AsyncGallery: Send + Sync + 'static {
+    pub trait AsyncGallery: ::std::marker::Send + ::std::marker::Sync + 'static {
         fn show(
             &self,
-            cx: &breezeway_rpc::Context,
-            title: SmallString,
-        ) -> impl Future<Output = Result<Picture, GalleryShowError>> + Send;
+            cx: &::breezeway_rpc::Context,
+            title: ::breezeway_rpc::thrift::SmallString,
+        ) -> impl ::std::future::Future<
+            Output = ::std::result::Result<Picture, GalleryShowError>,
+        > + ::std::marker::Send;
 
         fn hang(
             &self,
-            cx: &breezeway_rpc::Context,
+            cx: &::breezeway_rpc::Context,
             picture: Picture,
-        ) -> impl Future<Output = Result<(), breezeway_rpc::Error>> + Send;
+        ) -> impl ::std::future::Future<
+            Output = ::std::result::Result<(), ::breezeway_rpc::Error>,
+        > + ::std::marker::Send;
 
         fn develop(
             &self,
-            cx: &breezeway_rpc::Context,
-            negative: Bytes,
-            title: Option<SmallString>,
-        ) -> impl Future<Output = Result<Bytes, breezeway_rpc::Error>> + Send;
+            cx: &::breezeway_rpc::Context,
+            negative: ::breezeway_rpc::thrift::Bytes,
+            title: ::std::option::Option<::breezeway_rpc::thrift::SmallString>,
+        ) -> impl ::std::future::Future<
+            Output = ::std::result::Result<::breezeway_rpc::thrift::Bytes, ::breezeway_rpc::Error>,
+        > + ::std::marker::Send;
 
         /// One picture for each that is given.
         ///
         /// IDL: `(streaming.mode = "bidirectional")`
         fn copy(
             &self,
-            cx: &breezeway_rpc::Context,
-            requests: breezeway_rpc::AsyncRequests<'_, Picture>,
-            replies: breezeway_rpc::AsyncReplies<'_, Picture>,
-        ) -> impl Future<Output = Result<(), breezeway_rpc::Error>> + Send;
+            cx: &::breezeway_rpc::Context,
+            requests: ::breezeway_rpc::AsyncRequests<'_, Picture>,
+            replies: ::breezeway_rpc::AsyncReplies<'_, Picture>,
+        ) -> impl ::std::future::Future<
+            Output = ::std::result::Result<(), ::breezeway_rpc::Error>,
+        > + ::std::marker::Send;
     }
 
     /// Serves [`AsyncGallery`].
     #[derive(Clone, Debug)]
     pub struct AsyncGalleryServer<T>(pub T);
 
-    impl<T: AsyncGallery> breezeway_rpc::AsyncService for AsyncGalleryServer<T> {
+    impl<T: AsyncGallery> ::breezeway_rpc::AsyncService for AsyncGalleryServer<T> {
         fn name(&self) -> &'static str {
             "Gallery"
         }
 
-        fn methods(&self) -> &'static [breezeway_rpc::Method] {
+        fn methods(&self) -> &'static [::breezeway_rpc::Method] {
             &GALLERY_METHODS
         }
 
         async fn dispatch(
             &self,
             method: usize,
-            cx: &breezeway_rpc::Context,
-            call: &mut breezeway_rpc::Call<'_>,
-        ) -> Result<(), breezeway_rpc::Error> {
+            cx: &::breezeway_rpc::Context,
+            call: &mut ::breezeway_rpc::Call<'_>,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::Error> {
             match method {
                 0 => {
                     let arguments: GalleryShowArgs = call.arguments()?;
@@ -526,100 +567,111 @@ pub mod gallery {
 
     /// Calls [`AsyncGallery`].
     #[derive(Clone, Debug)]
-    pub struct AsyncGalleryClient<C>(breezeway_rpc::Caller<C>);
+    pub struct AsyncGalleryClient<C>(::breezeway_rpc::Caller<C>);
 
-    impl<C: breezeway_rpc::AsyncChannel> AsyncGalleryClient<C> {
+    impl<C: ::breezeway_rpc::AsyncChannel> AsyncGalleryClient<C> {
         /// Calls over this channel.
         pub fn new(channel: C) -> Self {
-            Self(breezeway_rpc::Caller::new(channel))
+            Self(::breezeway_rpc::Caller::new(channel))
         }
 
         /// The same channel, with these options for each call.
-        pub fn with(&self, options: breezeway_rpc::CallOptions) -> AsyncGalleryClient<&C> {
+        pub fn with(&self, options: ::breezeway_rpc::CallOptions) -> AsyncGalleryClient<&C> {
             AsyncGalleryClient(self.0.with(options))
         }
 
-        pub async fn show(&self, title: SmallString) -> Result<Picture, GalleryShowError> {
+        pub async fn show(
+            &self,
+            title: ::breezeway_rpc::thrift::SmallString,
+        ) -> ::std::result::Result<Picture, GalleryShowError> {
             let arguments = GalleryShowArgs { title };
             self.0.call_async(&GALLERY_METHODS[0], &arguments).await
         }
 
-        pub async fn hang(&self, picture: Picture) -> Result<(), breezeway_rpc::Error> {
+        pub async fn hang(
+            &self,
+            picture: Picture,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::Error> {
             let arguments = GalleryHangArgs { picture };
             self.0.call_async(&GALLERY_METHODS[1], &arguments).await
         }
 
         pub async fn develop(
             &self,
-            negative: Bytes,
-            title: Option<SmallString>,
-        ) -> Result<Bytes, breezeway_rpc::Error> {
+            negative: ::breezeway_rpc::thrift::Bytes,
+            title: ::std::option::Option<::breezeway_rpc::thrift::SmallString>,
+        ) -> ::std::result::Result<::breezeway_rpc::thrift::Bytes, ::breezeway_rpc::Error> {
             let arguments = GalleryDevelopArgs { negative, title };
             self.0.call_async(&GALLERY_METHODS[2], &arguments).await
         }
     }
 
-    impl<C: breezeway_rpc::AsyncStreamChannel> AsyncGalleryClient<C> {
+    impl<C: ::breezeway_rpc::AsyncStreamChannel> AsyncGalleryClient<C> {
         /// One picture for each that is given.
         ///
         /// IDL: `(streaming.mode = "bidirectional")`
-        pub async fn copy(&self) -> Result<AsyncGalleryCopyStream, breezeway_rpc::Error> {
+        pub async fn copy(
+            &self,
+        ) -> ::std::result::Result<AsyncGalleryCopyStream, ::breezeway_rpc::Error> {
             self.0.duplex_stream_async(&GALLERY_METHODS[3]).await
         }
     }
 
     /// A client's end of a stream of `copy`.
-    pub type AsyncGalleryCopyStream = breezeway_rpc::AsyncDuplexStream<
+    pub type AsyncGalleryCopyStream = ::breezeway_rpc::AsyncDuplexStream<
         Picture,
         Picture,
-        breezeway_rpc::Done<breezeway_rpc::Error>,
+        ::breezeway_rpc::Done<::breezeway_rpc::Error>,
     >;
 
-    const GALLERY_METHODS: [breezeway_rpc::Method; 4] = [
-        breezeway_rpc::Method::of::<GalleryShowArgs>("Gallery"),
-        breezeway_rpc::Method::of::<GalleryHangArgs>("Gallery"),
-        breezeway_rpc::Method::of::<GalleryDevelopArgs>("Gallery"),
-        breezeway_rpc::Method::of::<GalleryCopyArgs>("Gallery"),
+    const GALLERY_METHODS: [::breezeway_rpc::Method; 4] = [
+        ::breezeway_rpc::Method::of::<GalleryShowArgs>("Gallery"),
+        ::breezeway_rpc::Method::of::<GalleryHangArgs>("Gallery"),
+        ::breezeway_rpc::Method::of::<GalleryDevelopArgs>("Gallery"),
+        ::breezeway_rpc::Method::of::<GalleryCopyArgs>("Gallery"),
     ];
 
-    const _: () = breezeway_rpc::Method::check(&GALLERY_METHODS);
+    const _: () = ::breezeway_rpc::Method::check(&GALLERY_METHODS);
 
     /// The arguments of `Gallery.show`.
     #[derive(Clone, Debug, Default, PartialEq, ::serde::Deserialize, ::serde::Serialize)]
     #[serde(default)]
     pub struct GalleryShowArgs {
-        pub title: SmallString,
+        pub title: ::breezeway_rpc::thrift::SmallString,
     }
 
-    impl Wire for GalleryShowArgs {}
+    impl ::breezeway_rpc::thrift::Wire for GalleryShowArgs {}
 
-    impl Encode for GalleryShowArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for GalleryShowArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.title);
             to.stop();
         }
     }
 
-    impl Decode for GalleryShowArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for GalleryShowArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.title)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.title)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
-    impl Call for GalleryShowArgs {
-        type Reply = breezeway_rpc::Returned<Picture, GalleryShowError>;
+    impl ::breezeway_rpc::thrift::Call for GalleryShowArgs {
+        type Reply = ::breezeway_rpc::Returned<Picture, GalleryShowError>;
         const METHOD: &'static str = "show";
     }
 
-    breezeway_rpc::method_error! {
+    ::breezeway_rpc::method_error! {
         /// Why `Gallery.show` failed.
         pub enum GalleryShowError {
             1 => Missing(NoSuchPicture: Display + From),
@@ -634,30 +686,33 @@ pub mod gallery {
         pub picture: Picture,
     }
 
-    impl Wire for GalleryHangArgs {}
+    impl ::breezeway_rpc::thrift::Wire for GalleryHangArgs {}
 
-    impl Encode for GalleryHangArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for GalleryHangArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.picture);
             to.stop();
         }
     }
 
-    impl Decode for GalleryHangArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for GalleryHangArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.picture)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.picture)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
-    impl Call for GalleryHangArgs {
+    impl ::breezeway_rpc::thrift::Call for GalleryHangArgs {
         type Reply = ();
         const METHOD: &'static str = "hang";
     }
@@ -666,38 +721,42 @@ pub mod gallery {
     #[derive(Clone, Debug, Default, PartialEq, ::serde::Deserialize, ::serde::Serialize)]
     #[serde(default)]
     pub struct GalleryDevelopArgs {
-        pub negative: Bytes,
-        pub title: Option<SmallString>,
+        pub negative: ::breezeway_rpc::thrift::Bytes,
+        pub title: ::std::option::Option<::breezeway_rpc::thrift::SmallString>,
     }
 
-    impl Wire for GalleryDevelopArgs {}
+    impl ::breezeway_rpc::thrift::Wire for GalleryDevelopArgs {}
 
-    impl Encode for GalleryDevelopArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for GalleryDevelopArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.negative);
             to.optional(2, &self.title);
             to.stop();
         }
     }
 
-    impl Decode for GalleryDevelopArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for GalleryDevelopArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.negative)?;
             fields.read(2, &mut self.title)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.negative)?,
                     2 => fields.read_next(&mut self.title)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
-    impl Call for GalleryDevelopArgs {
-        type Reply = breezeway_rpc::Returned<Bytes, breezeway_rpc::Error>;
+    impl ::breezeway_rpc::thrift::Call for GalleryDevelopArgs {
+        type Reply =
+            ::breezeway_rpc::Returned<::breezeway_rpc::thrift::Bytes, ::breezeway_rpc::Error>;
         const METHOD: &'static str = "develop";
     }
 
@@ -708,32 +767,36 @@ pub mod gallery {
         pub original: Picture,
     }
 
-    impl Wire for GalleryCopyArgs {}
+    impl ::breezeway_rpc::thrift::Wire for GalleryCopyArgs {}
 
-    impl Encode for GalleryCopyArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for GalleryCopyArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.original);
             to.stop();
         }
     }
 
-    impl Decode for GalleryCopyArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for GalleryCopyArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.original)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.original)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
-    impl Call for GalleryCopyArgs {
-        type Reply = breezeway_rpc::Done<breezeway_rpc::Error>;
+    impl ::breezeway_rpc::thrift::Call for GalleryCopyArgs {
+        type Reply = ::breezeway_rpc::Done<::breezeway_rpc::Error>;
         const METHOD: &'static str = "copy";
-        const STREAMING: Streaming = Streaming::Bidirectional;
+        const STREAMING: ::breezeway_rpc::thrift::Streaming =
+            ::breezeway_rpc::thrift::Streaming::Bidirectional;
     }
 }

@@ -17,14 +17,7 @@
     reason = "names and shapes are the IDL's, and programs use a part of it"
 )]
 pub mod kinds {
-    use std::collections::BTreeMap;
-    use std::error::Error;
-    use std::fmt;
-
-    use breezeway_rpc::thrift::{
-        Call, Decode, DecodeError, Elements, Encode, Entries, Fields, InPlace, IntoOwned,
-        NumberList, Pairs, Set, SetOf, Sink, Slice, Source, Streaming, Uuid, View, Wire,
-    };
+    use ::breezeway_rpc::thrift::InPlace as _;
 
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub struct Mood(pub i32);
@@ -35,16 +28,16 @@ pub mod kinds {
 
         /// The value's name in the IDL, if this version knows it.
         #[inline]
-        pub fn name(self) -> Option<&'static str> {
+        pub fn name(self) -> ::std::option::Option<&'static str> {
             match self.0 {
-                1 => Some("GOOD"),
-                2 => Some("BAD"),
-                _ => None,
+                1 => ::std::option::Option::Some("GOOD"),
+                2 => ::std::option::Option::Some("BAD"),
+                _ => ::std::option::Option::None,
             }
         }
     }
 
-    breezeway_rpc::thrift::open_enum!(Mood);
+    ::breezeway_rpc::thrift::open_enum!(Mood);
 
     #[derive(Clone, Debug, Default, PartialEq)]
     pub enum Either {
@@ -52,13 +45,13 @@ pub mod kinds {
         #[default]
         Unset,
         Number(i64),
-        Text(String),
+        Text(::std::string::String),
     }
 
-    impl Wire for Either {}
+    impl ::breezeway_rpc::thrift::Wire for Either {}
 
-    impl Encode for Either {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for Either {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             match self {
                 Self::Unset => to.empty_union("Either"),
                 Self::Number(value) => to.field(1, value),
@@ -72,17 +65,20 @@ pub mod kinds {
         }
     }
 
-    impl Decode for Either {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
+    impl ::breezeway_rpc::thrift::Decode for Either {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next_as(self, Self::Number)?,
                     2 => fields.read_next_as(self, Self::Text)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -96,10 +92,10 @@ pub mod kinds {
         Text(&'a str),
     }
 
-    impl Wire for EitherView<'_> {}
+    impl ::breezeway_rpc::thrift::Wire for EitherView<'_> {}
 
-    impl Encode for EitherView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for EitherView<'_> {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             match self {
                 Self::Unset => to.empty_union("Either"),
                 Self::Number(value) => to.field(1, value),
@@ -113,23 +109,25 @@ pub mod kinds {
         }
     }
 
-    impl<'a> View<'a> for EitherView<'a> {
+    impl<'a> ::breezeway_rpc::thrift::View<'a> for EitherView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_rpc::thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_rpc::thrift::DecodeError> {
             let mut either = Self::default();
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next_as(&mut either, Self::Number)?,
                     2 => fields.view_next_as(&mut either, Self::Text)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(either)
+            ::std::result::Result::Ok(either)
         }
     }
 
-    impl IntoOwned<Either> for EitherView<'_> {
+    impl ::breezeway_rpc::thrift::IntoOwned<Either> for EitherView<'_> {
         #[inline]
         fn into_owned(self) -> Either {
             match self {
@@ -144,7 +142,7 @@ pub mod kinds {
     #[must_use = "a union ends with end()"]
     pub struct EitherWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> EitherWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_rpc::thrift::Sink<'a>> EitherWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -159,7 +157,11 @@ pub mod kinds {
             self
         }
 
-        pub fn text_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn text_in_place(
+            self,
+            length: usize,
+            fill: impl ::std::ops::FnOnce(&mut [u8]),
+        ) -> Self {
             self.0.bytes_in_place(2, length, fill);
             self
         }
@@ -172,30 +174,32 @@ pub mod kinds {
     /// One of each kind of type.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct All {
-        pub name: String,
-        pub yes: Option<bool>,
-        pub tiny: Option<i8>,
-        pub small: Option<i16>,
-        pub middle: Option<i32>,
-        pub large: Option<i64>,
-        pub fraction: Option<f64>,
-        pub bytes: Option<Vec<u8>>,
-        pub id: Option<Uuid>,
-        pub mood: Option<Mood>,
-        pub either: Option<Either>,
-        pub inner: Option<Vec<All>>,
-        pub numbers: Option<Set<i32>>,
-        pub moods: Option<BTreeMap<String, Vec<Mood>>>,
-        pub names: Option<BTreeMap<i32, String>>,
-        pub odd: Option<Pairs<Vec<i32>, bool>>,
+        pub name: ::std::string::String,
+        pub yes: ::std::option::Option<bool>,
+        pub tiny: ::std::option::Option<i8>,
+        pub small: ::std::option::Option<i16>,
+        pub middle: ::std::option::Option<i32>,
+        pub large: ::std::option::Option<i64>,
+        pub fraction: ::std::option::Option<f64>,
+        pub bytes: ::std::option::Option<::std::vec::Vec<u8>>,
+        pub id: ::std::option::Option<::breezeway_rpc::thrift::Uuid>,
+        pub mood: ::std::option::Option<Mood>,
+        pub either: ::std::option::Option<Either>,
+        pub inner: ::std::option::Option<::std::vec::Vec<All>>,
+        pub numbers: ::std::option::Option<::breezeway_rpc::thrift::Set<i32>>,
+        pub moods: ::std::option::Option<
+            ::std::collections::BTreeMap<::std::string::String, ::std::vec::Vec<Mood>>,
+        >,
+        pub names: ::std::option::Option<::std::collections::BTreeMap<i32, ::std::string::String>>,
+        pub odd: ::std::option::Option<::breezeway_rpc::thrift::Pairs<::std::vec::Vec<i32>, bool>>,
     }
 
-    impl Wire for All {
+    impl ::breezeway_rpc::thrift::Wire for All {
         const MIN_SIZE: usize = 8;
     }
 
-    impl Encode for All {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for All {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.name);
             to.optional(2, &self.yes);
             to.optional(3, &self.tiny);
@@ -216,9 +220,12 @@ pub mod kinds {
         }
     }
 
-    impl Decode for All {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for All {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             'ordered: {
                 fields.read_shared(1, &mut self.name)?;
                 fields.read(2, &mut self.yes)?;
@@ -240,7 +247,7 @@ pub mod kinds {
                 fields.read_shared(15, &mut self.names)?;
                 fields.read_shared(16, &mut self.odd)?;
             }
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.name)?,
                     2 => fields.read_next(&mut self.yes)?,
@@ -262,7 +269,7 @@ pub mod kinds {
                 };
             }
             fields.require(1, "name")?;
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -270,29 +277,43 @@ pub mod kinds {
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct AllView<'a> {
         pub name: &'a str,
-        pub yes: Option<bool>,
-        pub tiny: Option<i8>,
-        pub small: Option<i16>,
-        pub middle: Option<i32>,
-        pub large: Option<i64>,
-        pub fraction: Option<f64>,
-        pub bytes: Option<&'a [u8]>,
-        pub id: Option<Uuid>,
-        pub mood: Option<Mood>,
-        pub either: Option<EitherView<'a>>,
-        pub inner: Option<Elements<'a, AllView<'a>>>,
-        pub numbers: Option<SetOf<NumberList<'a, i32>>>,
-        pub moods: Option<Entries<'a, &'a str, NumberList<'a, Mood>>>,
-        pub names: Option<Entries<'a, i32, &'a str>>,
-        pub odd: Option<Entries<'a, NumberList<'a, i32>, bool>>,
+        pub yes: ::std::option::Option<bool>,
+        pub tiny: ::std::option::Option<i8>,
+        pub small: ::std::option::Option<i16>,
+        pub middle: ::std::option::Option<i32>,
+        pub large: ::std::option::Option<i64>,
+        pub fraction: ::std::option::Option<f64>,
+        pub bytes: ::std::option::Option<&'a [u8]>,
+        pub id: ::std::option::Option<::breezeway_rpc::thrift::Uuid>,
+        pub mood: ::std::option::Option<Mood>,
+        pub either: ::std::option::Option<EitherView<'a>>,
+        pub inner: ::std::option::Option<::breezeway_rpc::thrift::Elements<'a, AllView<'a>>>,
+        pub numbers: ::std::option::Option<
+            ::breezeway_rpc::thrift::SetOf<::breezeway_rpc::thrift::NumberList<'a, i32>>,
+        >,
+        pub moods: ::std::option::Option<
+            ::breezeway_rpc::thrift::Entries<
+                'a,
+                &'a str,
+                ::breezeway_rpc::thrift::NumberList<'a, Mood>,
+            >,
+        >,
+        pub names: ::std::option::Option<::breezeway_rpc::thrift::Entries<'a, i32, &'a str>>,
+        pub odd: ::std::option::Option<
+            ::breezeway_rpc::thrift::Entries<
+                'a,
+                ::breezeway_rpc::thrift::NumberList<'a, i32>,
+                bool,
+            >,
+        >,
     }
 
-    impl Wire for AllView<'_> {
+    impl ::breezeway_rpc::thrift::Wire for AllView<'_> {
         const MIN_SIZE: usize = 8;
     }
 
-    impl Encode for AllView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for AllView<'_> {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.name);
             to.optional(2, &self.yes);
             to.optional(3, &self.tiny);
@@ -313,11 +334,13 @@ pub mod kinds {
         }
     }
 
-    impl<'a> View<'a> for AllView<'a> {
+    impl<'a> ::breezeway_rpc::thrift::View<'a> for AllView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_rpc::thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_rpc::thrift::DecodeError> {
             let mut all = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             'ordered: {
                 fields.view(1, &mut all.name)?;
                 fields.view(2, &mut all.yes)?;
@@ -339,7 +362,7 @@ pub mod kinds {
                 fields.view(15, &mut all.names)?;
                 fields.view(16, &mut all.odd)?;
             }
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut all.name)?,
                     2 => fields.view_next(&mut all.yes)?,
@@ -361,11 +384,11 @@ pub mod kinds {
                 };
             }
             fields.require(1, "name")?;
-            Ok(all)
+            ::std::result::Result::Ok(all)
         }
     }
 
-    impl IntoOwned<All> for AllView<'_> {
+    impl ::breezeway_rpc::thrift::IntoOwned<All> for AllView<'_> {
         #[inline]
         fn into_owned(self) -> All {
             All {
@@ -393,7 +416,7 @@ pub mod kinds {
     #[must_use = "a struct ends with end()"]
     pub struct AllWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> AllWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_rpc::thrift::Sink<'a>> AllWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -403,7 +426,11 @@ pub mod kinds {
             self
         }
 
-        pub fn name_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn name_in_place(
+            self,
+            length: usize,
+            fill: impl ::std::ops::FnOnce(&mut [u8]),
+        ) -> Self {
             self.0.bytes_in_place(1, length, fill);
             self
         }
@@ -443,12 +470,16 @@ pub mod kinds {
             self
         }
 
-        pub fn bytes_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn bytes_in_place(
+            self,
+            length: usize,
+            fill: impl ::std::ops::FnOnce(&mut [u8]),
+        ) -> Self {
             self.0.bytes_in_place(8, length, fill);
             self
         }
 
-        pub fn id(self, id: Uuid) -> Self {
+        pub fn id(self, id: ::breezeway_rpc::thrift::Uuid) -> Self {
             self.0.put(9, id);
             self
         }
@@ -460,7 +491,7 @@ pub mod kinds {
 
         pub fn either(
             self,
-            write: impl FnOnce(EitherWriter<'_, S>) -> EitherWriter<'_, S>,
+            write: impl ::std::ops::FnOnce(EitherWriter<'_, S>) -> EitherWriter<'_, S>,
         ) -> Self {
             self.0.header::<Either>(11);
             write(EitherWriter::new(self.0)).end();
@@ -469,8 +500,8 @@ pub mod kinds {
 
         pub fn inner<I, W>(self, inner: I, mut write: W) -> Self
         where
-            I: IntoIterator<IntoIter: ExactSizeIterator>,
-            W: FnMut(AllWriter<'_, S>, I::Item) -> AllWriter<'_, S>,
+            I: ::std::iter::IntoIterator<IntoIter: ::std::iter::ExactSizeIterator>,
+            W: ::std::ops::FnMut(AllWriter<'_, S>, I::Item) -> AllWriter<'_, S>,
         {
             let write = |to: &mut S, item| write(AllWriter::new(to), item).end();
             self.0.list_in_place::<All, _>(12, inner, write);
@@ -479,23 +510,32 @@ pub mod kinds {
 
         pub fn numbers<I>(self, numbers: I) -> Self
         where
-            I: IntoIterator<Item = i32, IntoIter: ExactSizeIterator>,
+            I: ::std::iter::IntoIterator<Item = i32, IntoIter: ::std::iter::ExactSizeIterator>,
         {
             self.0.number_set_in_place(13, numbers);
             self
         }
 
-        pub fn moods(self, moods: &'a BTreeMap<String, Vec<Mood>>) -> Self {
+        pub fn moods(
+            self,
+            moods: &'a ::std::collections::BTreeMap<::std::string::String, ::std::vec::Vec<Mood>>,
+        ) -> Self {
             self.0.field(14, moods);
             self
         }
 
-        pub fn names(self, names: &'a BTreeMap<i32, String>) -> Self {
+        pub fn names(
+            self,
+            names: &'a ::std::collections::BTreeMap<i32, ::std::string::String>,
+        ) -> Self {
             self.0.field(15, names);
             self
         }
 
-        pub fn odd(self, odd: &'a Pairs<Vec<i32>, bool>) -> Self {
+        pub fn odd(
+            self,
+            odd: &'a ::breezeway_rpc::thrift::Pairs<::std::vec::Vec<i32>, bool>,
+        ) -> Self {
             self.0.field(16, odd);
             self
         }
@@ -507,33 +547,36 @@ pub mod kinds {
 
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Refused {
-        pub reason: String,
+        pub reason: ::std::string::String,
         pub mood: Mood,
     }
 
-    impl Wire for Refused {}
+    impl ::breezeway_rpc::thrift::Wire for Refused {}
 
-    impl Encode for Refused {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for Refused {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.reason);
             to.put(2, self.mood);
             to.stop();
         }
     }
 
-    impl Decode for Refused {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for Refused {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.reason)?;
             fields.read(2, &mut self.mood)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.reason)?,
                     2 => fields.read_next(&mut self.mood)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -544,35 +587,37 @@ pub mod kinds {
         pub mood: Mood,
     }
 
-    impl Wire for RefusedView<'_> {}
+    impl ::breezeway_rpc::thrift::Wire for RefusedView<'_> {}
 
-    impl Encode for RefusedView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for RefusedView<'_> {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.reason);
             to.put(2, self.mood);
             to.stop();
         }
     }
 
-    impl<'a> View<'a> for RefusedView<'a> {
+    impl<'a> ::breezeway_rpc::thrift::View<'a> for RefusedView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_rpc::thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_rpc::thrift::DecodeError> {
             let mut refused = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.view(1, &mut refused.reason)?;
             fields.view(2, &mut refused.mood)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut refused.reason)?,
                     2 => fields.view_next(&mut refused.mood)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(refused)
+            ::std::result::Result::Ok(refused)
         }
     }
 
-    impl IntoOwned<Refused> for RefusedView<'_> {
+    impl ::breezeway_rpc::thrift::IntoOwned<Refused> for RefusedView<'_> {
         #[inline]
         fn into_owned(self) -> Refused {
             Refused {
@@ -586,7 +631,7 @@ pub mod kinds {
     #[must_use = "a struct ends with end()"]
     pub struct RefusedWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> RefusedWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_rpc::thrift::Sink<'a>> RefusedWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -596,7 +641,11 @@ pub mod kinds {
             self
         }
 
-        pub fn reason_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn reason_in_place(
+            self,
+            length: usize,
+            fill: impl ::std::ops::FnOnce(&mut [u8]),
+        ) -> Self {
             self.0.bytes_in_place(1, length, fill);
             self
         }
@@ -611,41 +660,41 @@ pub mod kinds {
         }
     }
 
-    impl fmt::Display for Refused {
-        fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+    impl ::std::fmt::Display for Refused {
+        fn fmt(&self, formatter: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
             write!(formatter, "{self:?}")
         }
     }
 
-    impl Error for Refused {}
+    impl ::std::error::Error for Refused {}
 
-    pub trait Base: Send + Sync + 'static {
+    pub trait Base: ::std::marker::Send + ::std::marker::Sync + 'static {
         fn who(
             &self,
-            cx: &breezeway_rpc::Context,
-            name: String,
-        ) -> Result<String, breezeway_rpc::Error>;
+            cx: &::breezeway_rpc::Context,
+            name: ::std::string::String,
+        ) -> ::std::result::Result<::std::string::String, ::breezeway_rpc::Error>;
     }
 
     /// Serves [`Base`].
     #[derive(Clone, Debug)]
     pub struct BaseServer<T>(pub T);
 
-    impl<T: Base> breezeway_rpc::Service for BaseServer<T> {
+    impl<T: Base> ::breezeway_rpc::Service for BaseServer<T> {
         fn name(&self) -> &'static str {
             "Base"
         }
 
-        fn methods(&self) -> &'static [breezeway_rpc::Method] {
+        fn methods(&self) -> &'static [::breezeway_rpc::Method] {
             &BASE_METHODS
         }
 
         fn dispatch(
             &self,
             method: usize,
-            cx: &breezeway_rpc::Context,
-            call: &mut breezeway_rpc::Call<'_>,
-        ) -> Result<(), breezeway_rpc::Error> {
+            cx: &::breezeway_rpc::Context,
+            call: &mut ::breezeway_rpc::Call<'_>,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::Error> {
             match method {
                 0 => {
                     let arguments: BaseWhoArgs = call.arguments()?;
@@ -659,122 +708,135 @@ pub mod kinds {
 
     /// Calls [`Base`].
     #[derive(Clone, Debug)]
-    pub struct BaseClient<C>(breezeway_rpc::Caller<C>);
+    pub struct BaseClient<C>(::breezeway_rpc::Caller<C>);
 
-    impl<C: breezeway_rpc::Channel> BaseClient<C> {
+    impl<C: ::breezeway_rpc::Channel> BaseClient<C> {
         /// Calls over this channel.
         pub fn new(channel: C) -> Self {
-            Self(breezeway_rpc::Caller::new(channel))
+            Self(::breezeway_rpc::Caller::new(channel))
         }
 
         /// The same channel, with these options for each call.
-        pub fn with(&self, options: breezeway_rpc::CallOptions) -> BaseClient<&C> {
+        pub fn with(&self, options: ::breezeway_rpc::CallOptions) -> BaseClient<&C> {
             BaseClient(self.0.with(options))
         }
 
-        pub fn who(&self, name: String) -> Result<String, breezeway_rpc::Error> {
+        pub fn who(
+            &self,
+            name: ::std::string::String,
+        ) -> ::std::result::Result<::std::string::String, ::breezeway_rpc::Error> {
             let arguments = BaseWhoArgs { name };
             self.0.call(&BASE_METHODS[0], &arguments)
         }
     }
 
-    const BASE_METHODS: [breezeway_rpc::Method; 1] = [
-        breezeway_rpc::Method::of::<BaseWhoArgs>("Base"),
+    const BASE_METHODS: [::breezeway_rpc::Method; 1] = [
+        ::breezeway_rpc::Method::of::<BaseWhoArgs>("Base"),
     ];
 
-    const _: () = breezeway_rpc::Method::check(&BASE_METHODS);
+    const _: () = ::breezeway_rpc::Method::check(&BASE_METHODS);
 
     /// The arguments of `Base.who`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct BaseWhoArgs {
-        pub name: String,
+        pub name: ::std::string::String,
     }
 
-    impl Wire for BaseWhoArgs {}
+    impl ::breezeway_rpc::thrift::Wire for BaseWhoArgs {}
 
-    impl Encode for BaseWhoArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for BaseWhoArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.name);
             to.stop();
         }
     }
 
-    impl Decode for BaseWhoArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for BaseWhoArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.name)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.name)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
-    impl Call for BaseWhoArgs {
-        type Reply = breezeway_rpc::Returned<String, breezeway_rpc::Error>;
+    impl ::breezeway_rpc::thrift::Call for BaseWhoArgs {
+        type Reply = ::breezeway_rpc::Returned<::std::string::String, ::breezeway_rpc::Error>;
         const METHOD: &'static str = "who";
     }
 
     pub trait Kinds: Base {
-        fn echo(&self, cx: &breezeway_rpc::Context, all: All) -> Result<All, KindsEchoError>;
+        fn echo(
+            &self,
+            cx: &::breezeway_rpc::Context,
+            all: All,
+        ) -> ::std::result::Result<All, KindsEchoError>;
 
         fn greet(
             &self,
-            cx: &breezeway_rpc::Context,
-            name: String,
+            cx: &::breezeway_rpc::Context,
+            name: ::std::string::String,
             times: i32,
-        ) -> Result<String, breezeway_rpc::Error>;
+        ) -> ::std::result::Result<::std::string::String, ::breezeway_rpc::Error>;
 
-        fn nothing(&self, cx: &breezeway_rpc::Context) -> Result<(), breezeway_rpc::Error>;
+        fn nothing(
+            &self,
+            cx: &::breezeway_rpc::Context,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::Error>;
 
-        fn hear(&self, cx: &breezeway_rpc::Context, text: String);
+        fn hear(&self, cx: &::breezeway_rpc::Context, text: ::std::string::String);
 
         /// IDL: `(streaming.mode = "server")`
         fn listen(
             &self,
-            cx: &breezeway_rpc::Context,
+            cx: &::breezeway_rpc::Context,
             all: All,
-            replies: breezeway_rpc::Replies<'_, All>,
-        ) -> Result<(), KindsListenError>;
+            replies: ::breezeway_rpc::Replies<'_, All>,
+        ) -> ::std::result::Result<(), KindsListenError>;
 
         /// IDL: `(streaming.mode = "client")`
         fn tell(
             &self,
-            cx: &breezeway_rpc::Context,
-            requests: breezeway_rpc::Requests<'_, All>,
-        ) -> Result<All, KindsTellError>;
+            cx: &::breezeway_rpc::Context,
+            requests: ::breezeway_rpc::Requests<'_, All>,
+        ) -> ::std::result::Result<All, KindsTellError>;
 
         /// IDL: `(streaming.mode = "bidirectional")`
         fn talk(
             &self,
-            cx: &breezeway_rpc::Context,
-            requests: breezeway_rpc::Requests<'_, All>,
-            replies: breezeway_rpc::Replies<'_, All>,
-        ) -> Result<(), KindsTalkError>;
+            cx: &::breezeway_rpc::Context,
+            requests: ::breezeway_rpc::Requests<'_, All>,
+            replies: ::breezeway_rpc::Replies<'_, All>,
+        ) -> ::std::result::Result<(), KindsTalkError>;
     }
 
     /// Serves [`Kinds`].
     #[derive(Clone, Debug)]
     pub struct KindsServer<T>(pub T);
 
-    impl<T: Kinds> breezeway_rpc::Service for KindsServer<T> {
+    impl<T: Kinds> ::breezeway_rpc::Service for KindsServer<T> {
         fn name(&self) -> &'static str {
             "Kinds"
         }
 
-        fn methods(&self) -> &'static [breezeway_rpc::Method] {
+        fn methods(&self) -> &'static [::breezeway_rpc::Method] {
             &KINDS_METHODS
         }
 
         fn dispatch(
             &self,
             method: usize,
-            cx: &breezeway_rpc::Context,
-            call: &mut breezeway_rpc::Call<'_>,
-        ) -> Result<(), breezeway_rpc::Error> {
+            cx: &::breezeway_rpc::Context,
+            call: &mut ::breezeway_rpc::Call<'_>,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::Error> {
             match method {
                 0 => {
                     let arguments: KindsEchoArgs = call.arguments()?;
@@ -794,7 +856,7 @@ pub mod kinds {
                 3 => {
                     let arguments: KindsHearArgs = call.arguments()?;
                     Kinds::hear(&self.0, cx, arguments.text);
-                    Ok(())
+                    ::std::result::Result::Ok(())
                 }
                 4 => {
                     let request = call.request()?;
@@ -824,86 +886,99 @@ pub mod kinds {
 
     /// Calls [`Kinds`].
     #[derive(Clone, Debug)]
-    pub struct KindsClient<C>(breezeway_rpc::Caller<C>);
+    pub struct KindsClient<C>(::breezeway_rpc::Caller<C>);
 
-    impl<C: breezeway_rpc::Channel> KindsClient<C> {
+    impl<C: ::breezeway_rpc::Channel> KindsClient<C> {
         /// Calls over this channel.
         pub fn new(channel: C) -> Self {
-            Self(breezeway_rpc::Caller::new(channel))
+            Self(::breezeway_rpc::Caller::new(channel))
         }
 
         /// The same channel, with these options for each call.
-        pub fn with(&self, options: breezeway_rpc::CallOptions) -> KindsClient<&C> {
+        pub fn with(&self, options: ::breezeway_rpc::CallOptions) -> KindsClient<&C> {
             KindsClient(self.0.with(options))
         }
 
-        pub fn echo(&self, all: All) -> Result<All, KindsEchoError> {
+        pub fn echo(&self, all: All) -> ::std::result::Result<All, KindsEchoError> {
             let arguments = KindsEchoArgs { all };
             self.0.call(&KINDS_METHODS[0], &arguments)
         }
 
-        pub fn greet(&self, name: String, times: i32) -> Result<String, breezeway_rpc::Error> {
+        pub fn greet(
+            &self,
+            name: ::std::string::String,
+            times: i32,
+        ) -> ::std::result::Result<::std::string::String, ::breezeway_rpc::Error> {
             let arguments = KindsGreetArgs { name, times };
             self.0.call(&KINDS_METHODS[1], &arguments)
         }
 
-        pub fn nothing(&self) -> Result<(), breezeway_rpc::Error> {
+        pub fn nothing(&self) -> ::std::result::Result<(), ::breezeway_rpc::Error> {
             let arguments = KindsNothingArgs {};
             self.0.call(&KINDS_METHODS[2], &arguments)
         }
 
-        pub fn hear(&self, text: String) -> Result<(), breezeway_rpc::Error> {
+        pub fn hear(
+            &self,
+            text: ::std::string::String,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::Error> {
             let arguments = KindsHearArgs { text };
             self.0.post(&KINDS_METHODS[3], &arguments)
         }
 
-        pub fn who(&self, name: String) -> Result<String, breezeway_rpc::Error> {
+        pub fn who(
+            &self,
+            name: ::std::string::String,
+        ) -> ::std::result::Result<::std::string::String, ::breezeway_rpc::Error> {
             let arguments = BaseWhoArgs { name };
             self.0.call(&KINDS_METHODS[7], &arguments)
         }
     }
 
-    impl<C: breezeway_rpc::StreamChannel> KindsClient<C> {
+    impl<C: ::breezeway_rpc::StreamChannel> KindsClient<C> {
         /// IDL: `(streaming.mode = "server")`
-        pub fn listen(&self, all: All) -> Result<KindsListenStream, breezeway_rpc::Error> {
+        pub fn listen(
+            &self,
+            all: All,
+        ) -> ::std::result::Result<KindsListenStream, ::breezeway_rpc::Error> {
             self.0.reply_stream(&KINDS_METHODS[4], &all)
         }
 
         /// IDL: `(streaming.mode = "client")`
-        pub fn tell(&self) -> Result<KindsTellStream, breezeway_rpc::Error> {
+        pub fn tell(&self) -> ::std::result::Result<KindsTellStream, ::breezeway_rpc::Error> {
             self.0.request_stream(&KINDS_METHODS[5])
         }
 
         /// IDL: `(streaming.mode = "bidirectional")`
-        pub fn talk(&self) -> Result<KindsTalkStream, breezeway_rpc::Error> {
+        pub fn talk(&self) -> ::std::result::Result<KindsTalkStream, ::breezeway_rpc::Error> {
             self.0.duplex_stream(&KINDS_METHODS[6])
         }
     }
 
     /// A client's end of a stream of `listen`.
     pub type KindsListenStream =
-        breezeway_rpc::ReplyStream<All, breezeway_rpc::Done<KindsListenError>>;
+        ::breezeway_rpc::ReplyStream<All, ::breezeway_rpc::Done<KindsListenError>>;
 
     /// A client's end of a stream of `tell`.
     pub type KindsTellStream =
-        breezeway_rpc::RequestStream<All, breezeway_rpc::Returned<All, KindsTellError>>;
+        ::breezeway_rpc::RequestStream<All, ::breezeway_rpc::Returned<All, KindsTellError>>;
 
     /// A client's end of a stream of `talk`.
     pub type KindsTalkStream =
-        breezeway_rpc::DuplexStream<All, All, breezeway_rpc::Done<KindsTalkError>>;
+        ::breezeway_rpc::DuplexStream<All, All, ::breezeway_rpc::Done<KindsTalkError>>;
 
-    const KINDS_METHODS: [breezeway_rpc::Method; 8] = [
-        breezeway_rpc::Method::of::<KindsEchoArgs>("Kinds"),
-        breezeway_rpc::Method::of::<KindsGreetArgs>("Kinds"),
-        breezeway_rpc::Method::of::<KindsNothingArgs>("Kinds"),
-        breezeway_rpc::Method::of::<KindsHearArgs>("Kinds"),
-        breezeway_rpc::Method::of::<KindsListenArgs>("Kinds"),
-        breezeway_rpc::Method::of::<KindsTellArgs>("Kinds"),
-        breezeway_rpc::Method::of::<KindsTalkArgs>("Kinds"),
-        breezeway_rpc::Method::of::<BaseWhoArgs>("Kinds"),
+    const KINDS_METHODS: [::breezeway_rpc::Method; 8] = [
+        ::breezeway_rpc::Method::of::<KindsEchoArgs>("Kinds"),
+        ::breezeway_rpc::Method::of::<KindsGreetArgs>("Kinds"),
+        ::breezeway_rpc::Method::of::<KindsNothingArgs>("Kinds"),
+        ::breezeway_rpc::Method::of::<KindsHearArgs>("Kinds"),
+        ::breezeway_rpc::Method::of::<KindsListenArgs>("Kinds"),
+        ::breezeway_rpc::Method::of::<KindsTellArgs>("Kinds"),
+        ::breezeway_rpc::Method::of::<KindsTalkArgs>("Kinds"),
+        ::breezeway_rpc::Method::of::<BaseWhoArgs>("Kinds"),
     ];
 
-    const _: () = breezeway_rpc::Method::check(&KINDS_METHODS);
+    const _: () = ::breezeway_rpc::Method::check(&KINDS_METHODS);
 
     /// The arguments of `Kinds.echo`.
     #[derive(Clone, Debug, Default, PartialEq)]
@@ -911,35 +986,38 @@ pub mod kinds {
         pub all: All,
     }
 
-    impl Wire for KindsEchoArgs {}
+    impl ::breezeway_rpc::thrift::Wire for KindsEchoArgs {}
 
-    impl Encode for KindsEchoArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for KindsEchoArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.all);
             to.stop();
         }
     }
 
-    impl Decode for KindsEchoArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for KindsEchoArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.all)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.all)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
-    impl Call for KindsEchoArgs {
-        type Reply = breezeway_rpc::Returned<All, KindsEchoError>;
+    impl ::breezeway_rpc::thrift::Call for KindsEchoArgs {
+        type Reply = ::breezeway_rpc::Returned<All, KindsEchoError>;
         const METHOD: &'static str = "echo";
     }
 
-    breezeway_rpc::method_error! {
+    ::breezeway_rpc::method_error! {
         /// Why `Kinds.echo` failed.
         pub enum KindsEchoError {
             1 => Refused(Refused: Display + From),
@@ -950,47 +1028,50 @@ pub mod kinds {
     /// The arguments of `Kinds.greet`.
     #[derive(Clone, Debug, PartialEq)]
     pub struct KindsGreetArgs {
-        pub name: String,
+        pub name: ::std::string::String,
         pub times: i32,
     }
 
-    impl Default for KindsGreetArgs {
+    impl ::std::default::Default for KindsGreetArgs {
         fn default() -> Self {
             Self {
-                name: String::new(),
+                name: ::std::string::String::new(),
                 times: 2,
             }
         }
     }
 
-    impl Wire for KindsGreetArgs {}
+    impl ::breezeway_rpc::thrift::Wire for KindsGreetArgs {}
 
-    impl Encode for KindsGreetArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for KindsGreetArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.name);
             to.put(2, self.times);
             to.stop();
         }
     }
 
-    impl Decode for KindsGreetArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for KindsGreetArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.name)?;
             fields.read(2, &mut self.times)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.name)?,
                     2 => fields.read_next(&mut self.times)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
-    impl Call for KindsGreetArgs {
-        type Reply = breezeway_rpc::Returned<String, breezeway_rpc::Error>;
+    impl ::breezeway_rpc::thrift::Call for KindsGreetArgs {
+        type Reply = ::breezeway_rpc::Returned<::std::string::String, ::breezeway_rpc::Error>;
         const METHOD: &'static str = "greet";
     }
 
@@ -998,25 +1079,28 @@ pub mod kinds {
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct KindsNothingArgs {}
 
-    impl Wire for KindsNothingArgs {}
+    impl ::breezeway_rpc::thrift::Wire for KindsNothingArgs {}
 
-    impl Encode for KindsNothingArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for KindsNothingArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.stop();
         }
     }
 
-    impl Decode for KindsNothingArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for KindsNothingArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             while fields.next_id()?.is_some() {
                 fields.skip_next()?;
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
-    impl Call for KindsNothingArgs {
+    impl ::breezeway_rpc::thrift::Call for KindsNothingArgs {
         type Reply = ();
         const METHOD: &'static str = "nothing";
     }
@@ -1024,33 +1108,36 @@ pub mod kinds {
     /// The arguments of `Kinds.hear`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct KindsHearArgs {
-        pub text: String,
+        pub text: ::std::string::String,
     }
 
-    impl Wire for KindsHearArgs {}
+    impl ::breezeway_rpc::thrift::Wire for KindsHearArgs {}
 
-    impl Encode for KindsHearArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for KindsHearArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.text);
             to.stop();
         }
     }
 
-    impl Decode for KindsHearArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for KindsHearArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.text)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.text)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
-    impl Call for KindsHearArgs {
+    impl ::breezeway_rpc::thrift::Call for KindsHearArgs {
         type Reply = ();
         const METHOD: &'static str = "hear";
         const ONEWAY: bool = true;
@@ -1062,36 +1149,40 @@ pub mod kinds {
         pub all: All,
     }
 
-    impl Wire for KindsListenArgs {}
+    impl ::breezeway_rpc::thrift::Wire for KindsListenArgs {}
 
-    impl Encode for KindsListenArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for KindsListenArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.all);
             to.stop();
         }
     }
 
-    impl Decode for KindsListenArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for KindsListenArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.all)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.all)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
-    impl Call for KindsListenArgs {
-        type Reply = breezeway_rpc::Done<KindsListenError>;
+    impl ::breezeway_rpc::thrift::Call for KindsListenArgs {
+        type Reply = ::breezeway_rpc::Done<KindsListenError>;
         const METHOD: &'static str = "listen";
-        const STREAMING: Streaming = Streaming::Server;
+        const STREAMING: ::breezeway_rpc::thrift::Streaming =
+            ::breezeway_rpc::thrift::Streaming::Server;
     }
 
-    breezeway_rpc::method_error! {
+    ::breezeway_rpc::method_error! {
         /// Why `Kinds.listen` failed.
         pub enum KindsListenError {
             1 => Refused(Refused: Display + From),
@@ -1105,36 +1196,40 @@ pub mod kinds {
         pub all: All,
     }
 
-    impl Wire for KindsTellArgs {}
+    impl ::breezeway_rpc::thrift::Wire for KindsTellArgs {}
 
-    impl Encode for KindsTellArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for KindsTellArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.all);
             to.stop();
         }
     }
 
-    impl Decode for KindsTellArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for KindsTellArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.all)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.all)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
-    impl Call for KindsTellArgs {
-        type Reply = breezeway_rpc::Returned<All, KindsTellError>;
+    impl ::breezeway_rpc::thrift::Call for KindsTellArgs {
+        type Reply = ::breezeway_rpc::Returned<All, KindsTellError>;
         const METHOD: &'static str = "tell";
-        const STREAMING: Streaming = Streaming::Client;
+        const STREAMING: ::breezeway_rpc::thrift::Streaming =
+            ::breezeway_rpc::thrift::Streaming::Client;
     }
 
-    breezeway_rpc::method_error! {
+    ::breezeway_rpc::method_error! {
         /// Why `Kinds.tell` failed.
         pub enum KindsTellError {
             1 => Refused(Refused: Display + From),
@@ -1148,36 +1243,40 @@ pub mod kinds {
         pub all: All,
     }
 
-    impl Wire for KindsTalkArgs {}
+    impl ::breezeway_rpc::thrift::Wire for KindsTalkArgs {}
 
-    impl Encode for KindsTalkArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for KindsTalkArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.all);
             to.stop();
         }
     }
 
-    impl Decode for KindsTalkArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for KindsTalkArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.all)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.all)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
-    impl Call for KindsTalkArgs {
-        type Reply = breezeway_rpc::Done<KindsTalkError>;
+    impl ::breezeway_rpc::thrift::Call for KindsTalkArgs {
+        type Reply = ::breezeway_rpc::Done<KindsTalkError>;
         const METHOD: &'static str = "talk";
-        const STREAMING: Streaming = Streaming::Bidirectional;
+        const STREAMING: ::breezeway_rpc::thrift::Streaming =
+            ::breezeway_rpc::thrift::Streaming::Bidirectional;
     }
 
-    breezeway_rpc::method_error! {
+    ::breezeway_rpc::method_error! {
         /// Why `Kinds.talk` failed.
         pub enum KindsTalkError {
             1 => Refused(Refused: Display + From),

@@ -17,39 +17,35 @@
     reason = "names and shapes are the IDL's, and programs use a part of it"
 )]
 pub mod room {
-    use std::error::Error;
-    use std::fmt;
-    use std::future::Future;
-
-    use breezeway_rpc::thrift::{
-        Call, Decode, DecodeError, Encode, Fields, InPlace, IntoOwned, Sink, Slice, Source,
-        Streaming, View, Wire,
-    };
+    use ::breezeway_rpc::thrift::InPlace as _;
 
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Line {
-        pub from: String,
-        pub text: String,
+        pub from: ::std::string::String,
+        pub text: ::std::string::String,
     }
 
-    impl Wire for Line {
+    impl ::breezeway_rpc::thrift::Wire for Line {
         const MIN_SIZE: usize = 15;
     }
 
-    impl Encode for Line {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for Line {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.from);
             to.field(2, &self.text);
             to.stop();
         }
     }
 
-    impl Decode for Line {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for Line {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.from)?;
             fields.read(2, &mut self.text)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.from)?,
                     2 => fields.read_next(&mut self.text)?,
@@ -58,7 +54,7 @@ pub mod room {
             }
             fields.require(1, "from")?;
             fields.require(2, "text")?;
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -69,26 +65,28 @@ pub mod room {
         pub text: &'a str,
     }
 
-    impl Wire for LineView<'_> {
+    impl ::breezeway_rpc::thrift::Wire for LineView<'_> {
         const MIN_SIZE: usize = 15;
     }
 
-    impl Encode for LineView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for LineView<'_> {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.from);
             to.field(2, &self.text);
             to.stop();
         }
     }
 
-    impl<'a> View<'a> for LineView<'a> {
+    impl<'a> ::breezeway_rpc::thrift::View<'a> for LineView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_rpc::thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_rpc::thrift::DecodeError> {
             let mut line = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.view(1, &mut line.from)?;
             fields.view(2, &mut line.text)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut line.from)?,
                     2 => fields.view_next(&mut line.text)?,
@@ -97,11 +95,11 @@ pub mod room {
             }
             fields.require(1, "from")?;
             fields.require(2, "text")?;
-            Ok(line)
+            ::std::result::Result::Ok(line)
         }
     }
 
-    impl IntoOwned<Line> for LineView<'_> {
+    impl ::breezeway_rpc::thrift::IntoOwned<Line> for LineView<'_> {
         #[inline]
         fn into_owned(self) -> Line {
             Line {
@@ -115,7 +113,7 @@ pub mod room {
     #[must_use = "a struct ends with end()"]
     pub struct LineWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> LineWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_rpc::thrift::Sink<'a>> LineWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -125,7 +123,11 @@ pub mod room {
             self
         }
 
-        pub fn from_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn from_in_place(
+            self,
+            length: usize,
+            fill: impl ::std::ops::FnOnce(&mut [u8]),
+        ) -> Self {
             self.0.bytes_in_place(1, length, fill);
             self
         }
@@ -135,7 +137,11 @@ pub mod room {
             self
         }
 
-        pub fn text_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn text_in_place(
+            self,
+            length: usize,
+            fill: impl ::std::ops::FnOnce(&mut [u8]),
+        ) -> Self {
             self.0.bytes_in_place(2, length, fill);
             self
         }
@@ -151,22 +157,25 @@ pub mod room {
         pub bytes: i64,
     }
 
-    impl Wire for Heard {
+    impl ::breezeway_rpc::thrift::Wire for Heard {
         const MIN_SIZE: usize = 23;
     }
 
-    impl Encode for Heard {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for Heard {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.group(((1, self.lines), (2, self.bytes)));
             to.stop();
         }
     }
 
-    impl Decode for Heard {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for Heard {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.group(((1, &mut self.lines), (2, &mut self.bytes)))?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.lines)?,
                     2 => fields.read_next(&mut self.bytes)?,
@@ -175,7 +184,7 @@ pub mod room {
             }
             fields.require(1, "lines")?;
             fields.require(2, "bytes")?;
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -186,24 +195,26 @@ pub mod room {
         pub bytes: i64,
     }
 
-    impl Wire for HeardView {
+    impl ::breezeway_rpc::thrift::Wire for HeardView {
         const MIN_SIZE: usize = 23;
     }
 
-    impl Encode for HeardView {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for HeardView {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.group(((1, self.lines), (2, self.bytes)));
             to.stop();
         }
     }
 
-    impl<'a> View<'a> for HeardView {
+    impl<'a> ::breezeway_rpc::thrift::View<'a> for HeardView {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_rpc::thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_rpc::thrift::DecodeError> {
             let mut heard = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.group(((1, &mut heard.lines), (2, &mut heard.bytes)))?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut heard.lines)?,
                     2 => fields.view_next(&mut heard.bytes)?,
@@ -212,11 +223,11 @@ pub mod room {
             }
             fields.require(1, "lines")?;
             fields.require(2, "bytes")?;
-            Ok(heard)
+            ::std::result::Result::Ok(heard)
         }
     }
 
-    impl IntoOwned<Heard> for HeardView {
+    impl ::breezeway_rpc::thrift::IntoOwned<Heard> for HeardView {
         #[inline]
         fn into_owned(self) -> Heard {
             Heard {
@@ -230,7 +241,7 @@ pub mod room {
     #[must_use = "a struct ends with end()"]
     pub struct HeardWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> HeardWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_rpc::thrift::Sink<'a>> HeardWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -252,32 +263,35 @@ pub mod room {
 
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct NoSuchRoom {
-        pub name: String,
+        pub name: ::std::string::String,
     }
 
-    impl Wire for NoSuchRoom {
+    impl ::breezeway_rpc::thrift::Wire for NoSuchRoom {
         const MIN_SIZE: usize = 8;
     }
 
-    impl Encode for NoSuchRoom {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for NoSuchRoom {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.name);
             to.stop();
         }
     }
 
-    impl Decode for NoSuchRoom {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for NoSuchRoom {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.name)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.name)?,
                     _ => fields.skip_next()?,
                 };
             }
             fields.require(1, "name")?;
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -287,35 +301,37 @@ pub mod room {
         pub name: &'a str,
     }
 
-    impl Wire for NoSuchRoomView<'_> {
+    impl ::breezeway_rpc::thrift::Wire for NoSuchRoomView<'_> {
         const MIN_SIZE: usize = 8;
     }
 
-    impl Encode for NoSuchRoomView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for NoSuchRoomView<'_> {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.name);
             to.stop();
         }
     }
 
-    impl<'a> View<'a> for NoSuchRoomView<'a> {
+    impl<'a> ::breezeway_rpc::thrift::View<'a> for NoSuchRoomView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_rpc::thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_rpc::thrift::DecodeError> {
             let mut no_such_room = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.view(1, &mut no_such_room.name)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut no_such_room.name)?,
                     _ => fields.skip_next()?,
                 };
             }
             fields.require(1, "name")?;
-            Ok(no_such_room)
+            ::std::result::Result::Ok(no_such_room)
         }
     }
 
-    impl IntoOwned<NoSuchRoom> for NoSuchRoomView<'_> {
+    impl ::breezeway_rpc::thrift::IntoOwned<NoSuchRoom> for NoSuchRoomView<'_> {
         #[inline]
         fn into_owned(self) -> NoSuchRoom {
             NoSuchRoom {
@@ -328,7 +344,7 @@ pub mod room {
     #[must_use = "a struct ends with end()"]
     pub struct NoSuchRoomWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> NoSuchRoomWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_rpc::thrift::Sink<'a>> NoSuchRoomWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -338,7 +354,11 @@ pub mod room {
             self
         }
 
-        pub fn name_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn name_in_place(
+            self,
+            length: usize,
+            fill: impl ::std::ops::FnOnce(&mut [u8]),
+        ) -> Self {
             self.0.bytes_in_place(1, length, fill);
             self
         }
@@ -348,69 +368,73 @@ pub mod room {
         }
     }
 
-    impl fmt::Display for NoSuchRoom {
-        fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+    impl ::std::fmt::Display for NoSuchRoom {
+        fn fmt(&self, formatter: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
             write!(formatter, "{self:?}")
         }
     }
 
-    impl Error for NoSuchRoom {}
+    impl ::std::error::Error for NoSuchRoom {}
 
-    pub trait Room: Send + Sync + 'static {
+    pub trait Room: ::std::marker::Send + ::std::marker::Sync + 'static {
         /// As many lines as are wanted.
         ///
         /// IDL: `(streaming.mode = "server")`
         fn listen(
             &self,
-            cx: &breezeway_rpc::Context,
+            cx: &::breezeway_rpc::Context,
             wanted: Line,
-            replies: breezeway_rpc::Replies<'_, Line>,
-        ) -> Result<(), RoomListenError>;
+            replies: ::breezeway_rpc::Replies<'_, Line>,
+        ) -> ::std::result::Result<(), RoomListenError>;
 
         /// How much was told.
         ///
         /// IDL: `(streaming.mode = "client")`
         fn tell(
             &self,
-            cx: &breezeway_rpc::Context,
-            requests: breezeway_rpc::Requests<'_, Line>,
-        ) -> Result<Heard, RoomTellError>;
+            cx: &::breezeway_rpc::Context,
+            requests: ::breezeway_rpc::Requests<'_, Line>,
+        ) -> ::std::result::Result<Heard, RoomTellError>;
 
         /// Everything that is said comes back.
         ///
         /// IDL: `(streaming.mode = "bidirectional")`
         fn talk(
             &self,
-            cx: &breezeway_rpc::Context,
-            requests: breezeway_rpc::Requests<'_, Line>,
-            replies: breezeway_rpc::Replies<'_, Line>,
-        ) -> Result<(), RoomTalkError>;
+            cx: &::breezeway_rpc::Context,
+            requests: ::breezeway_rpc::Requests<'_, Line>,
+            replies: ::breezeway_rpc::Replies<'_, Line>,
+        ) -> ::std::result::Result<(), RoomTalkError>;
 
         /// One line each way, which is a call.
         ///
         /// IDL: `(streaming.mode = "unary")`
-        fn say(&self, cx: &breezeway_rpc::Context, line: Line) -> Result<Line, RoomSayError>;
+        fn say(
+            &self,
+            cx: &::breezeway_rpc::Context,
+            line: Line,
+        ) -> ::std::result::Result<Line, RoomSayError>;
     }
 
     /// Serves [`Room`].
     #[derive(Clone, Debug)]
     pub struct RoomServer<T>(pub T);
 
-    impl<T: Room> breezeway_rpc::Service for RoomServer<T> {
+    impl<T: Room> ::breezeway_rpc::Service for RoomServer<T> {
         fn name(&self) -> &'static str {
             "Room"
         }
 
-        fn methods(&self) -> &'static [breezeway_rpc::Method] {
+        fn methods(&self) -> &'static [::breezeway_rpc::Method] {
             &ROOM_METHODS
         }
 
         fn dispatch(
             &self,
             method: usize,
-            cx: &breezeway_rpc::Context,
-            call: &mut breezeway_rpc::Call<'_>,
-        ) -> Result<(), breezeway_rpc::Error> {
+            cx: &::breezeway_rpc::Context,
+            call: &mut ::breezeway_rpc::Call<'_>,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::Error> {
             match method {
                 0 => {
                     let request = call.request()?;
@@ -440,122 +464,133 @@ pub mod room {
 
     /// Calls [`Room`].
     #[derive(Clone, Debug)]
-    pub struct RoomClient<C>(breezeway_rpc::Caller<C>);
+    pub struct RoomClient<C>(::breezeway_rpc::Caller<C>);
 
-    impl<C: breezeway_rpc::Channel> RoomClient<C> {
+    impl<C: ::breezeway_rpc::Channel> RoomClient<C> {
         /// Calls over this channel.
         pub fn new(channel: C) -> Self {
-            Self(breezeway_rpc::Caller::new(channel))
+            Self(::breezeway_rpc::Caller::new(channel))
         }
 
         /// The same channel, with these options for each call.
-        pub fn with(&self, options: breezeway_rpc::CallOptions) -> RoomClient<&C> {
+        pub fn with(&self, options: ::breezeway_rpc::CallOptions) -> RoomClient<&C> {
             RoomClient(self.0.with(options))
         }
 
         /// One line each way, which is a call.
         ///
         /// IDL: `(streaming.mode = "unary")`
-        pub fn say(&self, line: Line) -> Result<Line, RoomSayError> {
+        pub fn say(&self, line: Line) -> ::std::result::Result<Line, RoomSayError> {
             let arguments = RoomSayArgs { line };
             self.0.call(&ROOM_METHODS[3], &arguments)
         }
     }
 
-    impl<C: breezeway_rpc::StreamChannel> RoomClient<C> {
+    impl<C: ::breezeway_rpc::StreamChannel> RoomClient<C> {
         /// As many lines as are wanted.
         ///
         /// IDL: `(streaming.mode = "server")`
-        pub fn listen(&self, wanted: Line) -> Result<RoomListenStream, breezeway_rpc::Error> {
+        pub fn listen(
+            &self,
+            wanted: Line,
+        ) -> ::std::result::Result<RoomListenStream, ::breezeway_rpc::Error> {
             self.0.reply_stream(&ROOM_METHODS[0], &wanted)
         }
 
         /// How much was told.
         ///
         /// IDL: `(streaming.mode = "client")`
-        pub fn tell(&self) -> Result<RoomTellStream, breezeway_rpc::Error> {
+        pub fn tell(&self) -> ::std::result::Result<RoomTellStream, ::breezeway_rpc::Error> {
             self.0.request_stream(&ROOM_METHODS[1])
         }
 
         /// Everything that is said comes back.
         ///
         /// IDL: `(streaming.mode = "bidirectional")`
-        pub fn talk(&self) -> Result<RoomTalkStream, breezeway_rpc::Error> {
+        pub fn talk(&self) -> ::std::result::Result<RoomTalkStream, ::breezeway_rpc::Error> {
             self.0.duplex_stream(&ROOM_METHODS[2])
         }
     }
 
     /// A client's end of a stream of `listen`.
     pub type RoomListenStream =
-        breezeway_rpc::ReplyStream<Line, breezeway_rpc::Done<RoomListenError>>;
+        ::breezeway_rpc::ReplyStream<Line, ::breezeway_rpc::Done<RoomListenError>>;
 
     /// A client's end of a stream of `tell`.
     pub type RoomTellStream =
-        breezeway_rpc::RequestStream<Line, breezeway_rpc::Returned<Heard, RoomTellError>>;
+        ::breezeway_rpc::RequestStream<Line, ::breezeway_rpc::Returned<Heard, RoomTellError>>;
 
     /// A client's end of a stream of `talk`.
     pub type RoomTalkStream =
-        breezeway_rpc::DuplexStream<Line, Line, breezeway_rpc::Done<RoomTalkError>>;
+        ::breezeway_rpc::DuplexStream<Line, Line, ::breezeway_rpc::Done<RoomTalkError>>;
 
-    pub trait AsyncRoom: Send + Sync + 'static {
+    pub trait AsyncRoom: ::std::marker::Send + ::std::marker::Sync + 'static {
         /// As many lines as are wanted.
         ///
         /// IDL: `(streaming.mode = "server")`
         fn listen(
             &self,
-            cx: &breezeway_rpc::Context,
+            cx: &::breezeway_rpc::Context,
             wanted: Line,
-            replies: breezeway_rpc::AsyncReplies<'_, Line>,
-        ) -> impl Future<Output = Result<(), RoomListenError>> + Send;
+            replies: ::breezeway_rpc::AsyncReplies<'_, Line>,
+        ) -> impl ::std::future::Future<
+            Output = ::std::result::Result<(), RoomListenError>,
+        > + ::std::marker::Send;
 
         /// How much was told.
         ///
         /// IDL: `(streaming.mode = "client")`
         fn tell(
             &self,
-            cx: &breezeway_rpc::Context,
-            requests: breezeway_rpc::AsyncRequests<'_, Line>,
-        ) -> impl Future<Output = Result<Heard, RoomTellError>> + Send;
+            cx: &::breezeway_rpc::Context,
+            requests: ::breezeway_rpc::AsyncRequests<'_, Line>,
+        ) -> impl ::std::future::Future<
+            Output = ::std::result::Result<Heard, RoomTellError>,
+        > + ::std::marker::Send;
 
         /// Everything that is said comes back.
         ///
         /// IDL: `(streaming.mode = "bidirectional")`
         fn talk(
             &self,
-            cx: &breezeway_rpc::Context,
-            requests: breezeway_rpc::AsyncRequests<'_, Line>,
-            replies: breezeway_rpc::AsyncReplies<'_, Line>,
-        ) -> impl Future<Output = Result<(), RoomTalkError>> + Send;
+            cx: &::breezeway_rpc::Context,
+            requests: ::breezeway_rpc::AsyncRequests<'_, Line>,
+            replies: ::breezeway_rpc::AsyncReplies<'_, Line>,
+        ) -> impl ::std::future::Future<
+            Output = ::std::result::Result<(), RoomTalkError>,
+        > + ::std::marker::Send;
 
         /// One line each way, which is a call.
         ///
         /// IDL: `(streaming.mode = "unary")`
         fn say(
             &self,
-            cx: &breezeway_rpc::Context,
+            cx: &::breezeway_rpc::Context,
             line: Line,
-        ) -> impl Future<Output = Result<Line, RoomSayError>> + Send;
+        ) -> impl ::std::future::Future<
+            Output = ::std::result::Result<Line, RoomSayError>,
+        > + ::std::marker::Send;
     }
 
     /// Serves [`AsyncRoom`].
     #[derive(Clone, Debug)]
     pub struct AsyncRoomServer<T>(pub T);
 
-    impl<T: AsyncRoom> breezeway_rpc::AsyncService for AsyncRoomServer<T> {
+    impl<T: AsyncRoom> ::breezeway_rpc::AsyncService for AsyncRoomServer<T> {
         fn name(&self) -> &'static str {
             "Room"
         }
 
-        fn methods(&self) -> &'static [breezeway_rpc::Method] {
+        fn methods(&self) -> &'static [::breezeway_rpc::Method] {
             &ROOM_METHODS
         }
 
         async fn dispatch(
             &self,
             method: usize,
-            cx: &breezeway_rpc::Context,
-            call: &mut breezeway_rpc::Call<'_>,
-        ) -> Result<(), breezeway_rpc::Error> {
+            cx: &::breezeway_rpc::Context,
+            call: &mut ::breezeway_rpc::Call<'_>,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::Error> {
             match method {
                 0 => {
                     let request = call.request_async().await?;
@@ -585,74 +620,78 @@ pub mod room {
 
     /// Calls [`AsyncRoom`].
     #[derive(Clone, Debug)]
-    pub struct AsyncRoomClient<C>(breezeway_rpc::Caller<C>);
+    pub struct AsyncRoomClient<C>(::breezeway_rpc::Caller<C>);
 
-    impl<C: breezeway_rpc::AsyncChannel> AsyncRoomClient<C> {
+    impl<C: ::breezeway_rpc::AsyncChannel> AsyncRoomClient<C> {
         /// Calls over this channel.
         pub fn new(channel: C) -> Self {
-            Self(breezeway_rpc::Caller::new(channel))
+            Self(::breezeway_rpc::Caller::new(channel))
         }
 
         /// The same channel, with these options for each call.
-        pub fn with(&self, options: breezeway_rpc::CallOptions) -> AsyncRoomClient<&C> {
+        pub fn with(&self, options: ::breezeway_rpc::CallOptions) -> AsyncRoomClient<&C> {
             AsyncRoomClient(self.0.with(options))
         }
 
         /// One line each way, which is a call.
         ///
         /// IDL: `(streaming.mode = "unary")`
-        pub async fn say(&self, line: Line) -> Result<Line, RoomSayError> {
+        pub async fn say(&self, line: Line) -> ::std::result::Result<Line, RoomSayError> {
             let arguments = RoomSayArgs { line };
             self.0.call_async(&ROOM_METHODS[3], &arguments).await
         }
     }
 
-    impl<C: breezeway_rpc::AsyncStreamChannel> AsyncRoomClient<C> {
+    impl<C: ::breezeway_rpc::AsyncStreamChannel> AsyncRoomClient<C> {
         /// As many lines as are wanted.
         ///
         /// IDL: `(streaming.mode = "server")`
         pub async fn listen(
             &self,
             wanted: Line,
-        ) -> Result<AsyncRoomListenStream, breezeway_rpc::Error> {
+        ) -> ::std::result::Result<AsyncRoomListenStream, ::breezeway_rpc::Error> {
             self.0.reply_stream_async(&ROOM_METHODS[0], &wanted).await
         }
 
         /// How much was told.
         ///
         /// IDL: `(streaming.mode = "client")`
-        pub async fn tell(&self) -> Result<AsyncRoomTellStream, breezeway_rpc::Error> {
+        pub async fn tell(
+            &self,
+        ) -> ::std::result::Result<AsyncRoomTellStream, ::breezeway_rpc::Error> {
             self.0.request_stream_async(&ROOM_METHODS[1]).await
         }
 
         /// Everything that is said comes back.
         ///
         /// IDL: `(streaming.mode = "bidirectional")`
-        pub async fn talk(&self) -> Result<AsyncRoomTalkStream, breezeway_rpc::Error> {
+        pub async fn talk(
+            &self,
+        ) -> ::std::result::Result<AsyncRoomTalkStream, ::breezeway_rpc::Error> {
             self.0.duplex_stream_async(&ROOM_METHODS[2]).await
         }
     }
 
     /// A client's end of a stream of `listen`.
     pub type AsyncRoomListenStream =
-        breezeway_rpc::AsyncReplyStream<Line, breezeway_rpc::Done<RoomListenError>>;
+        ::breezeway_rpc::AsyncReplyStream<Line, ::breezeway_rpc::Done<RoomListenError>>;
 
     /// A client's end of a stream of `tell`.
     pub type AsyncRoomTellStream =
-        breezeway_rpc::AsyncRequestStream<Line, breezeway_rpc::Returned<Heard, RoomTellError>>;
+        ::breezeway_rpc::AsyncRequestStream<Line, ::breezeway_rpc::Returned<Heard, RoomTellError>>;
 
     /// A client's end of a stream of `talk`.
     pub type AsyncRoomTalkStream =
-        breezeway_rpc::AsyncDuplexStream<Line, Line, breezeway_rpc::Done<RoomTalkError>>;
+        ::breezeway_rpc::AsyncDuplexStream<Line, Line, ::breezeway_rpc::Done<RoomTalkError>>;
 
-    const ROOM_METHODS: [breezeway_rpc::Method; 4] = [
-        breezeway_rpc::Method::of::<RoomListenArgs>("Room"),
-        breezeway_rpc::Method::of::<RoomTellArgs>("Room"),
-        breezeway_rpc::Method::of::<RoomTalkArgs>("Room"),
-        breezeway_rpc::Method::of::<RoomSayArgs>("Room"),
+    const ROOM_METHODS: [::breezeway_rpc::Method; 4] = [
+        ::breezeway_rpc::Method::of::<RoomListenArgs>("Room"),
+        ::breezeway_rpc::Method::of::<RoomTellArgs>("Room"),
+        ::breezeway_rpc::Method::of::<RoomTalkArgs>("Room"),
+        ::breezeway_rpc::Method::of::<RoomSayArgs>("Room"),
     ];
 
-    const _: () = breezeway_rpc::Method::check(&ROOM_METHODS);
+    const _: () = ::breezeway_rpc::Method::check(&ROOM_METHODS);
 
     /// The arguments of `Room.listen`.
     #[derive(Clone, Debug, Default, PartialEq)]
@@ -660,36 +699,40 @@ pub mod room {
         pub wanted: Line,
     }
 
-    impl Wire for RoomListenArgs {}
+    impl ::breezeway_rpc::thrift::Wire for RoomListenArgs {}
 
-    impl Encode for RoomListenArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for RoomListenArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.wanted);
             to.stop();
         }
     }
 
-    impl Decode for RoomListenArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for RoomListenArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.wanted)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.wanted)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
-    impl Call for RoomListenArgs {
-        type Reply = breezeway_rpc::Done<RoomListenError>;
+    impl ::breezeway_rpc::thrift::Call for RoomListenArgs {
+        type Reply = ::breezeway_rpc::Done<RoomListenError>;
         const METHOD: &'static str = "listen";
-        const STREAMING: Streaming = Streaming::Server;
+        const STREAMING: ::breezeway_rpc::thrift::Streaming =
+            ::breezeway_rpc::thrift::Streaming::Server;
     }
 
-    breezeway_rpc::method_error! {
+    ::breezeway_rpc::method_error! {
         /// Why `Room.listen` failed.
         pub enum RoomListenError {
             1 => Missing(NoSuchRoom: Display + From),
@@ -703,36 +746,40 @@ pub mod room {
         pub line: Line,
     }
 
-    impl Wire for RoomTellArgs {}
+    impl ::breezeway_rpc::thrift::Wire for RoomTellArgs {}
 
-    impl Encode for RoomTellArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for RoomTellArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.line);
             to.stop();
         }
     }
 
-    impl Decode for RoomTellArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for RoomTellArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.line)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.line)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
-    impl Call for RoomTellArgs {
-        type Reply = breezeway_rpc::Returned<Heard, RoomTellError>;
+    impl ::breezeway_rpc::thrift::Call for RoomTellArgs {
+        type Reply = ::breezeway_rpc::Returned<Heard, RoomTellError>;
         const METHOD: &'static str = "tell";
-        const STREAMING: Streaming = Streaming::Client;
+        const STREAMING: ::breezeway_rpc::thrift::Streaming =
+            ::breezeway_rpc::thrift::Streaming::Client;
     }
 
-    breezeway_rpc::method_error! {
+    ::breezeway_rpc::method_error! {
         /// Why `Room.tell` failed.
         pub enum RoomTellError {
             1 => Missing(NoSuchRoom: Display + From),
@@ -746,36 +793,40 @@ pub mod room {
         pub line: Line,
     }
 
-    impl Wire for RoomTalkArgs {}
+    impl ::breezeway_rpc::thrift::Wire for RoomTalkArgs {}
 
-    impl Encode for RoomTalkArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for RoomTalkArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.line);
             to.stop();
         }
     }
 
-    impl Decode for RoomTalkArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for RoomTalkArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.line)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.line)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
-    impl Call for RoomTalkArgs {
-        type Reply = breezeway_rpc::Done<RoomTalkError>;
+    impl ::breezeway_rpc::thrift::Call for RoomTalkArgs {
+        type Reply = ::breezeway_rpc::Done<RoomTalkError>;
         const METHOD: &'static str = "talk";
-        const STREAMING: Streaming = Streaming::Bidirectional;
+        const STREAMING: ::breezeway_rpc::thrift::Streaming =
+            ::breezeway_rpc::thrift::Streaming::Bidirectional;
     }
 
-    breezeway_rpc::method_error! {
+    ::breezeway_rpc::method_error! {
         /// Why `Room.talk` failed.
         pub enum RoomTalkError {
             1 => Missing(NoSuchRoom: Display + From),
@@ -789,36 +840,40 @@ pub mod room {
         pub line: Line,
     }
 
-    impl Wire for RoomSayArgs {}
+    impl ::breezeway_rpc::thrift::Wire for RoomSayArgs {}
 
-    impl Encode for RoomSayArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for RoomSayArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.line);
             to.stop();
         }
     }
 
-    impl Decode for RoomSayArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for RoomSayArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.line)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.line)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
-    impl Call for RoomSayArgs {
-        type Reply = breezeway_rpc::Returned<Line, RoomSayError>;
+    impl ::breezeway_rpc::thrift::Call for RoomSayArgs {
+        type Reply = ::breezeway_rpc::Returned<Line, RoomSayError>;
         const METHOD: &'static str = "say";
-        const STREAMING: Streaming = Streaming::Unary;
+        const STREAMING: ::breezeway_rpc::thrift::Streaming =
+            ::breezeway_rpc::thrift::Streaming::Unary;
     }
 
-    breezeway_rpc::method_error! {
+    ::breezeway_rpc::method_error! {
         /// Why `Room.say` failed.
         pub enum RoomSayError {
             1 => Missing(NoSuchRoom: Display + From),

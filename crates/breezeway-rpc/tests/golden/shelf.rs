@@ -17,31 +17,24 @@
     reason = "names and shapes are the IDL's, and programs use a part of it"
 )]
 pub mod shelf {
-    use std::collections::BTreeMap;
-    use std::error::Error;
-    use std::fmt;
-
-    use breezeway_rpc::thrift::{
-        Call, Decode, DecodeError, Elements, Encode, Entries, Fields, InPlace, IntoOwned,
-        NumberList, Sink, Slice, Source, View, Wire,
-    };
+    use ::breezeway_rpc::thrift::InPlace as _;
 
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Book {
-        pub title: String,
+        pub title: ::std::string::String,
         pub number: i64,
         pub price: f64,
         pub lent: bool,
-        pub loans: Vec<i64>,
-        pub cover: Option<Vec<u8>>,
+        pub loans: ::std::vec::Vec<i64>,
+        pub cover: ::std::option::Option<::std::vec::Vec<u8>>,
     }
 
-    impl Wire for Book {
+    impl ::breezeway_rpc::thrift::Wire for Book {
         const MIN_SIZE: usize = 19;
     }
 
-    impl Encode for Book {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for Book {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.title);
             to.group(((2, self.number), (3, self.price), (4, self.lent)));
             to.field(5, &self.loans);
@@ -50,9 +43,12 @@ pub mod shelf {
         }
     }
 
-    impl Decode for Book {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for Book {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.title)?;
             fields.group((
                 (2, &mut self.number),
@@ -61,7 +57,7 @@ pub mod shelf {
             ))?;
             fields.read(5, &mut self.loans)?;
             fields.read(6, &mut self.cover)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.title)?,
                     2 => fields.read_next(&mut self.number)?,
@@ -74,7 +70,7 @@ pub mod shelf {
             }
             fields.require(1, "title")?;
             fields.require(2, "number")?;
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -85,16 +81,16 @@ pub mod shelf {
         pub number: i64,
         pub price: f64,
         pub lent: bool,
-        pub loans: NumberList<'a, i64>,
-        pub cover: Option<&'a [u8]>,
+        pub loans: ::breezeway_rpc::thrift::NumberList<'a, i64>,
+        pub cover: ::std::option::Option<&'a [u8]>,
     }
 
-    impl Wire for BookView<'_> {
+    impl ::breezeway_rpc::thrift::Wire for BookView<'_> {
         const MIN_SIZE: usize = 19;
     }
 
-    impl Encode for BookView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for BookView<'_> {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.title);
             to.group(((2, self.number), (3, self.price), (4, self.lent)));
             to.field(5, &self.loans);
@@ -103,11 +99,13 @@ pub mod shelf {
         }
     }
 
-    impl<'a> View<'a> for BookView<'a> {
+    impl<'a> ::breezeway_rpc::thrift::View<'a> for BookView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_rpc::thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_rpc::thrift::DecodeError> {
             let mut book = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.view(1, &mut book.title)?;
             fields.group((
                 (2, &mut book.number),
@@ -116,7 +114,7 @@ pub mod shelf {
             ))?;
             fields.view(5, &mut book.loans)?;
             fields.view(6, &mut book.cover)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut book.title)?,
                     2 => fields.view_next(&mut book.number)?,
@@ -129,11 +127,11 @@ pub mod shelf {
             }
             fields.require(1, "title")?;
             fields.require(2, "number")?;
-            Ok(book)
+            ::std::result::Result::Ok(book)
         }
     }
 
-    impl IntoOwned<Book> for BookView<'_> {
+    impl ::breezeway_rpc::thrift::IntoOwned<Book> for BookView<'_> {
         #[inline]
         fn into_owned(self) -> Book {
             Book {
@@ -151,7 +149,7 @@ pub mod shelf {
     #[must_use = "a struct ends with end()"]
     pub struct BookWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> BookWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_rpc::thrift::Sink<'a>> BookWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -161,7 +159,11 @@ pub mod shelf {
             self
         }
 
-        pub fn title_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn title_in_place(
+            self,
+            length: usize,
+            fill: impl ::std::ops::FnOnce(&mut [u8]),
+        ) -> Self {
             self.0.bytes_in_place(1, length, fill);
             self
         }
@@ -183,7 +185,7 @@ pub mod shelf {
 
         pub fn loans<I>(self, loans: I) -> Self
         where
-            I: IntoIterator<Item = i64, IntoIter: ExactSizeIterator>,
+            I: ::std::iter::IntoIterator<Item = i64, IntoIter: ::std::iter::ExactSizeIterator>,
         {
             self.0.numbers_in_place(5, loans);
             self
@@ -194,7 +196,11 @@ pub mod shelf {
             self
         }
 
-        pub fn cover_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn cover_in_place(
+            self,
+            length: usize,
+            fill: impl ::std::ops::FnOnce(&mut [u8]),
+        ) -> Self {
             self.0.bytes_in_place(6, length, fill);
             self
         }
@@ -206,32 +212,35 @@ pub mod shelf {
 
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct NoSuchBook {
-        pub title: String,
+        pub title: ::std::string::String,
     }
 
-    impl Wire for NoSuchBook {
+    impl ::breezeway_rpc::thrift::Wire for NoSuchBook {
         const MIN_SIZE: usize = 8;
     }
 
-    impl Encode for NoSuchBook {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for NoSuchBook {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.title);
             to.stop();
         }
     }
 
-    impl Decode for NoSuchBook {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for NoSuchBook {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.title)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.title)?,
                     _ => fields.skip_next()?,
                 };
             }
             fields.require(1, "title")?;
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -241,35 +250,37 @@ pub mod shelf {
         pub title: &'a str,
     }
 
-    impl Wire for NoSuchBookView<'_> {
+    impl ::breezeway_rpc::thrift::Wire for NoSuchBookView<'_> {
         const MIN_SIZE: usize = 8;
     }
 
-    impl Encode for NoSuchBookView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for NoSuchBookView<'_> {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.title);
             to.stop();
         }
     }
 
-    impl<'a> View<'a> for NoSuchBookView<'a> {
+    impl<'a> ::breezeway_rpc::thrift::View<'a> for NoSuchBookView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_rpc::thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_rpc::thrift::DecodeError> {
             let mut no_such_book = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.view(1, &mut no_such_book.title)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut no_such_book.title)?,
                     _ => fields.skip_next()?,
                 };
             }
             fields.require(1, "title")?;
-            Ok(no_such_book)
+            ::std::result::Result::Ok(no_such_book)
         }
     }
 
-    impl IntoOwned<NoSuchBook> for NoSuchBookView<'_> {
+    impl ::breezeway_rpc::thrift::IntoOwned<NoSuchBook> for NoSuchBookView<'_> {
         #[inline]
         fn into_owned(self) -> NoSuchBook {
             NoSuchBook {
@@ -282,7 +293,7 @@ pub mod shelf {
     #[must_use = "a struct ends with end()"]
     pub struct NoSuchBookWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> NoSuchBookWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_rpc::thrift::Sink<'a>> NoSuchBookWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -292,7 +303,11 @@ pub mod shelf {
             self
         }
 
-        pub fn title_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn title_in_place(
+            self,
+            length: usize,
+            fill: impl ::std::ops::FnOnce(&mut [u8]),
+        ) -> Self {
             self.0.bytes_in_place(1, length, fill);
             self
         }
@@ -302,48 +317,54 @@ pub mod shelf {
         }
     }
 
-    impl fmt::Display for NoSuchBook {
-        fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+    impl ::std::fmt::Display for NoSuchBook {
+        fn fmt(&self, formatter: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
             write!(formatter, "{self:?}")
         }
     }
 
-    impl Error for NoSuchBook {}
+    impl ::std::error::Error for NoSuchBook {}
 
-    pub trait Shelf: Send + Sync + 'static {
+    pub trait Shelf: ::std::marker::Send + ::std::marker::Sync + 'static {
         /// How many there are.
-        fn count(&self, cx: &breezeway_rpc::Context) -> Result<i64, breezeway_rpc::Error>;
+        fn count(
+            &self,
+            cx: &::breezeway_rpc::Context,
+        ) -> ::std::result::Result<i64, ::breezeway_rpc::Error>;
 
-        fn clear(&self, cx: &breezeway_rpc::Context) -> Result<(), breezeway_rpc::Error>;
+        fn clear(
+            &self,
+            cx: &::breezeway_rpc::Context,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::Error>;
 
         fn remove(
             &self,
-            cx: &breezeway_rpc::Context,
-            title: String,
-        ) -> Result<(), ShelfRemoveError>;
+            cx: &::breezeway_rpc::Context,
+            title: ::std::string::String,
+        ) -> ::std::result::Result<(), ShelfRemoveError>;
 
-        fn seen(&self, cx: &breezeway_rpc::Context, title: String);
+        fn seen(&self, cx: &::breezeway_rpc::Context, title: ::std::string::String);
     }
 
     /// Serves [`Shelf`].
     #[derive(Clone, Debug)]
     pub struct ShelfServer<T>(pub T);
 
-    impl<T: Shelf> breezeway_rpc::Service for ShelfServer<T> {
+    impl<T: Shelf> ::breezeway_rpc::Service for ShelfServer<T> {
         fn name(&self) -> &'static str {
             "Shelf"
         }
 
-        fn methods(&self) -> &'static [breezeway_rpc::Method] {
+        fn methods(&self) -> &'static [::breezeway_rpc::Method] {
             &SHELF_METHODS
         }
 
         fn dispatch(
             &self,
             method: usize,
-            cx: &breezeway_rpc::Context,
-            call: &mut breezeway_rpc::Call<'_>,
-        ) -> Result<(), breezeway_rpc::Error> {
+            cx: &::breezeway_rpc::Context,
+            call: &mut ::breezeway_rpc::Call<'_>,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::Error> {
             match method {
                 0 => {
                     let _: ShelfCountArgs = call.arguments()?;
@@ -363,7 +384,7 @@ pub mod shelf {
                 3 => {
                     let arguments: ShelfSeenArgs = call.arguments()?;
                     Shelf::seen(&self.0, cx, arguments.title);
-                    Ok(())
+                    ::std::result::Result::Ok(())
                 }
                 _ => call.unknown_method(),
             }
@@ -372,79 +393,88 @@ pub mod shelf {
 
     /// Calls [`Shelf`].
     #[derive(Clone, Debug)]
-    pub struct ShelfClient<C>(breezeway_rpc::Caller<C>);
+    pub struct ShelfClient<C>(::breezeway_rpc::Caller<C>);
 
-    impl<C: breezeway_rpc::Channel> ShelfClient<C> {
+    impl<C: ::breezeway_rpc::Channel> ShelfClient<C> {
         /// Calls over this channel.
         pub fn new(channel: C) -> Self {
-            Self(breezeway_rpc::Caller::new(channel))
+            Self(::breezeway_rpc::Caller::new(channel))
         }
 
         /// The same channel, with these options for each call.
-        pub fn with(&self, options: breezeway_rpc::CallOptions) -> ShelfClient<&C> {
+        pub fn with(&self, options: ::breezeway_rpc::CallOptions) -> ShelfClient<&C> {
             ShelfClient(self.0.with(options))
         }
 
         /// How many there are.
-        pub fn count(&self) -> Result<i64, breezeway_rpc::Error> {
+        pub fn count(&self) -> ::std::result::Result<i64, ::breezeway_rpc::Error> {
             let arguments = ShelfCountArgs {};
             self.0.call(&SHELF_METHODS[0], &arguments)
         }
 
-        pub fn clear(&self) -> Result<(), breezeway_rpc::Error> {
+        pub fn clear(&self) -> ::std::result::Result<(), ::breezeway_rpc::Error> {
             let arguments = ShelfClearArgs {};
             self.0.call(&SHELF_METHODS[1], &arguments)
         }
 
-        pub fn remove(&self, title: String) -> Result<(), ShelfRemoveError> {
+        pub fn remove(
+            &self,
+            title: ::std::string::String,
+        ) -> ::std::result::Result<(), ShelfRemoveError> {
             let arguments = ShelfRemoveArgs { title };
             self.0.call(&SHELF_METHODS[2], &arguments)
         }
 
-        pub fn seen(&self, title: String) -> Result<(), breezeway_rpc::Error> {
+        pub fn seen(
+            &self,
+            title: ::std::string::String,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::Error> {
             let arguments = ShelfSeenArgs { title };
             self.0.post(&SHELF_METHODS[3], &arguments)
         }
     }
 
-    pub trait InPlaceShelf: Send + Sync + 'static {
+    pub trait InPlaceShelf: ::std::marker::Send + ::std::marker::Sync + 'static {
         /// How many there are.
         fn count(
             &self,
-            cx: &breezeway_rpc::Context,
+            cx: &::breezeway_rpc::Context,
             reply: ShelfCountReplySpace<'_>,
-        ) -> Result<breezeway_rpc::Written, breezeway_rpc::Error>;
+        ) -> ::std::result::Result<::breezeway_rpc::Written, ::breezeway_rpc::Error>;
 
-        fn clear(&self, cx: &breezeway_rpc::Context) -> Result<(), breezeway_rpc::Error>;
+        fn clear(
+            &self,
+            cx: &::breezeway_rpc::Context,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::Error>;
 
         fn remove(
             &self,
-            cx: &breezeway_rpc::Context,
+            cx: &::breezeway_rpc::Context,
             arguments: ShelfRemoveArgsView<'_>,
-        ) -> Result<(), ShelfRemoveError>;
+        ) -> ::std::result::Result<(), ShelfRemoveError>;
 
-        fn seen(&self, cx: &breezeway_rpc::Context, arguments: ShelfSeenArgsView<'_>);
+        fn seen(&self, cx: &::breezeway_rpc::Context, arguments: ShelfSeenArgsView<'_>);
     }
 
     /// Serves [`InPlaceShelf`].
     #[derive(Clone, Debug)]
     pub struct InPlaceShelfServer<T>(pub T);
 
-    impl<T: InPlaceShelf> breezeway_rpc::Service for InPlaceShelfServer<T> {
+    impl<T: InPlaceShelf> ::breezeway_rpc::Service for InPlaceShelfServer<T> {
         fn name(&self) -> &'static str {
             "Shelf"
         }
 
-        fn methods(&self) -> &'static [breezeway_rpc::Method] {
+        fn methods(&self) -> &'static [::breezeway_rpc::Method] {
             &SHELF_METHODS
         }
 
         fn dispatch(
             &self,
             method: usize,
-            cx: &breezeway_rpc::Context,
-            call: &mut breezeway_rpc::Call<'_>,
-        ) -> Result<(), breezeway_rpc::Error> {
+            cx: &::breezeway_rpc::Context,
+            call: &mut ::breezeway_rpc::Call<'_>,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::Error> {
             match method {
                 0 => {
                     let (request, mut place) = call.in_place()?;
@@ -469,41 +499,44 @@ pub mod shelf {
                     let (request, _) = call.in_place()?;
                     let arguments: ShelfSeenArgsView<'_> = request.view()?;
                     InPlaceShelf::seen(&self.0, cx, arguments);
-                    Ok(())
+                    ::std::result::Result::Ok(())
                 }
                 _ => call.unknown_method(),
             }
         }
     }
 
-    const SHELF_METHODS: [breezeway_rpc::Method; 4] = [
-        breezeway_rpc::Method::of::<ShelfCountArgs>("Shelf"),
-        breezeway_rpc::Method::of::<ShelfClearArgs>("Shelf"),
-        breezeway_rpc::Method::of::<ShelfRemoveArgs>("Shelf"),
-        breezeway_rpc::Method::of::<ShelfSeenArgs>("Shelf"),
+    const SHELF_METHODS: [::breezeway_rpc::Method; 4] = [
+        ::breezeway_rpc::Method::of::<ShelfCountArgs>("Shelf"),
+        ::breezeway_rpc::Method::of::<ShelfClearArgs>("Shelf"),
+        ::breezeway_rpc::Method::of::<ShelfRemoveArgs>("Shelf"),
+        ::breezeway_rpc::Method::of::<ShelfSeenArgs>("Shelf"),
     ];
 
-    const _: () = breezeway_rpc::Method::check(&SHELF_METHODS);
+    const _: () = ::breezeway_rpc::Method::check(&SHELF_METHODS);
 
     /// The arguments of `Shelf.count`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ShelfCountArgs {}
 
-    impl Wire for ShelfCountArgs {}
+    impl ::breezeway_rpc::thrift::Wire for ShelfCountArgs {}
 
-    impl Encode for ShelfCountArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for ShelfCountArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.stop();
         }
     }
 
-    impl Decode for ShelfCountArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for ShelfCountArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             while fields.next_id()?.is_some() {
                 fields.skip_next()?;
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -511,32 +544,34 @@ pub mod shelf {
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct ShelfCountArgsView {}
 
-    impl Wire for ShelfCountArgsView {}
+    impl ::breezeway_rpc::thrift::Wire for ShelfCountArgsView {}
 
-    impl<'a> View<'a> for ShelfCountArgsView {
+    impl<'a> ::breezeway_rpc::thrift::View<'a> for ShelfCountArgsView {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut fields = Fields::begin(from)?;
+        fn view(
+            from: &mut ::breezeway_rpc::thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             while fields.next_id()?.is_some() {
                 fields.skip_next()?;
             }
-            Ok(Self::default())
+            ::std::result::Result::Ok(Self::default())
         }
     }
 
-    impl Call for ShelfCountArgs {
-        type Reply = breezeway_rpc::Returned<i64, breezeway_rpc::Error>;
+    impl ::breezeway_rpc::thrift::Call for ShelfCountArgs {
+        type Reply = ::breezeway_rpc::Returned<i64, ::breezeway_rpc::Error>;
         const METHOD: &'static str = "count";
     }
 
     /// What `Shelf.count` returns, seen in place.
-    pub type ShelfCountReplyView = breezeway_rpc::Returned<i64, breezeway_rpc::Error>;
+    pub type ShelfCountReplyView = ::breezeway_rpc::Returned<i64, ::breezeway_rpc::Error>;
 
     /// Writes what `Shelf.count` returns or throws.
     #[must_use = "a union ends with end()"]
     pub struct ShelfCountReplyWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> ShelfCountReplyWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_rpc::thrift::Sink<'a>> ShelfCountReplyWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -551,31 +586,34 @@ pub mod shelf {
         }
     }
 
-    breezeway_rpc::reply_space! {
+    ::breezeway_rpc::reply_space! {
         /// Where a handler of `Shelf.count` writes its reply.
         pub struct ShelfCountReplySpace(ShelfCountReplyWriter, ShelfCountReplyView)
-            -> breezeway_rpc::Error;
+            -> ::breezeway_rpc::Error;
     }
 
     /// The arguments of `Shelf.clear`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ShelfClearArgs {}
 
-    impl Wire for ShelfClearArgs {}
+    impl ::breezeway_rpc::thrift::Wire for ShelfClearArgs {}
 
-    impl Encode for ShelfClearArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for ShelfClearArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.stop();
         }
     }
 
-    impl Decode for ShelfClearArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for ShelfClearArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             while fields.next_id()?.is_some() {
                 fields.skip_next()?;
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -583,20 +621,22 @@ pub mod shelf {
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct ShelfClearArgsView {}
 
-    impl Wire for ShelfClearArgsView {}
+    impl ::breezeway_rpc::thrift::Wire for ShelfClearArgsView {}
 
-    impl<'a> View<'a> for ShelfClearArgsView {
+    impl<'a> ::breezeway_rpc::thrift::View<'a> for ShelfClearArgsView {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut fields = Fields::begin(from)?;
+        fn view(
+            from: &mut ::breezeway_rpc::thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             while fields.next_id()?.is_some() {
                 fields.skip_next()?;
             }
-            Ok(Self::default())
+            ::std::result::Result::Ok(Self::default())
         }
     }
 
-    impl Call for ShelfClearArgs {
+    impl ::breezeway_rpc::thrift::Call for ShelfClearArgs {
         type Reply = ();
         const METHOD: &'static str = "clear";
     }
@@ -604,29 +644,32 @@ pub mod shelf {
     /// The arguments of `Shelf.remove`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ShelfRemoveArgs {
-        pub title: String,
+        pub title: ::std::string::String,
     }
 
-    impl Wire for ShelfRemoveArgs {}
+    impl ::breezeway_rpc::thrift::Wire for ShelfRemoveArgs {}
 
-    impl Encode for ShelfRemoveArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for ShelfRemoveArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.title);
             to.stop();
         }
     }
 
-    impl Decode for ShelfRemoveArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for ShelfRemoveArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.title)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.title)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -636,30 +679,32 @@ pub mod shelf {
         pub title: &'a str,
     }
 
-    impl Wire for ShelfRemoveArgsView<'_> {}
+    impl ::breezeway_rpc::thrift::Wire for ShelfRemoveArgsView<'_> {}
 
-    impl<'a> View<'a> for ShelfRemoveArgsView<'a> {
+    impl<'a> ::breezeway_rpc::thrift::View<'a> for ShelfRemoveArgsView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_rpc::thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_rpc::thrift::DecodeError> {
             let mut shelf_remove_args = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.view(1, &mut shelf_remove_args.title)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut shelf_remove_args.title)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(shelf_remove_args)
+            ::std::result::Result::Ok(shelf_remove_args)
         }
     }
 
-    impl Call for ShelfRemoveArgs {
-        type Reply = breezeway_rpc::Done<ShelfRemoveError>;
+    impl ::breezeway_rpc::thrift::Call for ShelfRemoveArgs {
+        type Reply = ::breezeway_rpc::Done<ShelfRemoveError>;
         const METHOD: &'static str = "remove";
     }
 
-    breezeway_rpc::method_error! {
+    ::breezeway_rpc::method_error! {
         /// Why `Shelf.remove` failed.
         pub enum ShelfRemoveError {
             1 => Missing(NoSuchBook: Display + From),
@@ -670,29 +715,32 @@ pub mod shelf {
     /// The arguments of `Shelf.seen`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ShelfSeenArgs {
-        pub title: String,
+        pub title: ::std::string::String,
     }
 
-    impl Wire for ShelfSeenArgs {}
+    impl ::breezeway_rpc::thrift::Wire for ShelfSeenArgs {}
 
-    impl Encode for ShelfSeenArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for ShelfSeenArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.title);
             to.stop();
         }
     }
 
-    impl Decode for ShelfSeenArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for ShelfSeenArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.title)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.title)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -702,25 +750,27 @@ pub mod shelf {
         pub title: &'a str,
     }
 
-    impl Wire for ShelfSeenArgsView<'_> {}
+    impl ::breezeway_rpc::thrift::Wire for ShelfSeenArgsView<'_> {}
 
-    impl<'a> View<'a> for ShelfSeenArgsView<'a> {
+    impl<'a> ::breezeway_rpc::thrift::View<'a> for ShelfSeenArgsView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_rpc::thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_rpc::thrift::DecodeError> {
             let mut shelf_seen_args = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.view(1, &mut shelf_seen_args.title)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut shelf_seen_args.title)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(shelf_seen_args)
+            ::std::result::Result::Ok(shelf_seen_args)
         }
     }
 
-    impl Call for ShelfSeenArgs {
+    impl ::breezeway_rpc::thrift::Call for ShelfSeenArgs {
         type Reply = ();
         const METHOD: &'static str = "seen";
         const ONEWAY: bool = true;
@@ -729,55 +779,58 @@ pub mod shelf {
     pub trait Library: Shelf {
         fn find(
             &self,
-            cx: &breezeway_rpc::Context,
-            title: String,
-        ) -> Result<Book, LibraryFindError>;
+            cx: &::breezeway_rpc::Context,
+            title: ::std::string::String,
+        ) -> ::std::result::Result<Book, LibraryFindError>;
 
         fn echo(
             &self,
-            cx: &breezeway_rpc::Context,
-            books: Vec<Book>,
-        ) -> Result<Vec<Book>, breezeway_rpc::Error>;
+            cx: &::breezeway_rpc::Context,
+            books: ::std::vec::Vec<Book>,
+        ) -> ::std::result::Result<::std::vec::Vec<Book>, ::breezeway_rpc::Error>;
 
         fn total(
             &self,
-            cx: &breezeway_rpc::Context,
-            books: Vec<Book>,
-        ) -> Result<i64, breezeway_rpc::Error>;
+            cx: &::breezeway_rpc::Context,
+            books: ::std::vec::Vec<Book>,
+        ) -> ::std::result::Result<i64, ::breezeway_rpc::Error>;
 
         fn shout(
             &self,
-            cx: &breezeway_rpc::Context,
-            words: String,
+            cx: &::breezeway_rpc::Context,
+            words: ::std::string::String,
             times: i32,
-        ) -> Result<String, breezeway_rpc::Error>;
+        ) -> ::std::result::Result<::std::string::String, ::breezeway_rpc::Error>;
 
         fn numbers(
             &self,
-            cx: &breezeway_rpc::Context,
-            books: Vec<Book>,
-        ) -> Result<BTreeMap<String, i64>, breezeway_rpc::Error>;
+            cx: &::breezeway_rpc::Context,
+            books: ::std::vec::Vec<Book>,
+        ) -> ::std::result::Result<
+            ::std::collections::BTreeMap<::std::string::String, i64>,
+            ::breezeway_rpc::Error,
+        >;
     }
 
     /// Serves [`Library`].
     #[derive(Clone, Debug)]
     pub struct LibraryServer<T>(pub T);
 
-    impl<T: Library> breezeway_rpc::Service for LibraryServer<T> {
+    impl<T: Library> ::breezeway_rpc::Service for LibraryServer<T> {
         fn name(&self) -> &'static str {
             "Library"
         }
 
-        fn methods(&self) -> &'static [breezeway_rpc::Method] {
+        fn methods(&self) -> &'static [::breezeway_rpc::Method] {
             &LIBRARY_METHODS
         }
 
         fn dispatch(
             &self,
             method: usize,
-            cx: &breezeway_rpc::Context,
-            call: &mut breezeway_rpc::Call<'_>,
-        ) -> Result<(), breezeway_rpc::Error> {
+            cx: &::breezeway_rpc::Context,
+            call: &mut ::breezeway_rpc::Call<'_>,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::Error> {
             match method {
                 0 => {
                     let arguments: LibraryFindArgs = call.arguments()?;
@@ -822,7 +875,7 @@ pub mod shelf {
                 8 => {
                     let arguments: ShelfSeenArgs = call.arguments()?;
                     Shelf::seen(&self.0, cx, arguments.title);
-                    Ok(())
+                    ::std::result::Result::Ok(())
                 }
                 _ => call.unknown_method(),
             }
@@ -831,64 +884,86 @@ pub mod shelf {
 
     /// Calls [`Library`].
     #[derive(Clone, Debug)]
-    pub struct LibraryClient<C>(breezeway_rpc::Caller<C>);
+    pub struct LibraryClient<C>(::breezeway_rpc::Caller<C>);
 
-    impl<C: breezeway_rpc::Channel> LibraryClient<C> {
+    impl<C: ::breezeway_rpc::Channel> LibraryClient<C> {
         /// Calls over this channel.
         pub fn new(channel: C) -> Self {
-            Self(breezeway_rpc::Caller::new(channel))
+            Self(::breezeway_rpc::Caller::new(channel))
         }
 
         /// The same channel, with these options for each call.
-        pub fn with(&self, options: breezeway_rpc::CallOptions) -> LibraryClient<&C> {
+        pub fn with(&self, options: ::breezeway_rpc::CallOptions) -> LibraryClient<&C> {
             LibraryClient(self.0.with(options))
         }
 
-        pub fn find(&self, title: String) -> Result<Book, LibraryFindError> {
+        pub fn find(
+            &self,
+            title: ::std::string::String,
+        ) -> ::std::result::Result<Book, LibraryFindError> {
             let arguments = LibraryFindArgs { title };
             self.0.call(&LIBRARY_METHODS[0], &arguments)
         }
 
-        pub fn echo(&self, books: Vec<Book>) -> Result<Vec<Book>, breezeway_rpc::Error> {
+        pub fn echo(
+            &self,
+            books: ::std::vec::Vec<Book>,
+        ) -> ::std::result::Result<::std::vec::Vec<Book>, ::breezeway_rpc::Error> {
             let arguments = LibraryEchoArgs { books };
             self.0.call(&LIBRARY_METHODS[1], &arguments)
         }
 
-        pub fn total(&self, books: Vec<Book>) -> Result<i64, breezeway_rpc::Error> {
+        pub fn total(
+            &self,
+            books: ::std::vec::Vec<Book>,
+        ) -> ::std::result::Result<i64, ::breezeway_rpc::Error> {
             let arguments = LibraryTotalArgs { books };
             self.0.call(&LIBRARY_METHODS[2], &arguments)
         }
 
-        pub fn shout(&self, words: String, times: i32) -> Result<String, breezeway_rpc::Error> {
+        pub fn shout(
+            &self,
+            words: ::std::string::String,
+            times: i32,
+        ) -> ::std::result::Result<::std::string::String, ::breezeway_rpc::Error> {
             let arguments = LibraryShoutArgs { words, times };
             self.0.call(&LIBRARY_METHODS[3], &arguments)
         }
 
         pub fn numbers(
             &self,
-            books: Vec<Book>,
-        ) -> Result<BTreeMap<String, i64>, breezeway_rpc::Error> {
+            books: ::std::vec::Vec<Book>,
+        ) -> ::std::result::Result<
+            ::std::collections::BTreeMap<::std::string::String, i64>,
+            ::breezeway_rpc::Error,
+        > {
             let arguments = LibraryNumbersArgs { books };
             self.0.call(&LIBRARY_METHODS[4], &arguments)
         }
 
         /// How many there are.
-        pub fn count(&self) -> Result<i64, breezeway_rpc::Error> {
+        pub fn count(&self) -> ::std::result::Result<i64, ::breezeway_rpc::Error> {
             let arguments = ShelfCountArgs {};
             self.0.call(&LIBRARY_METHODS[5], &arguments)
         }
 
-        pub fn clear(&self) -> Result<(), breezeway_rpc::Error> {
+        pub fn clear(&self) -> ::std::result::Result<(), ::breezeway_rpc::Error> {
             let arguments = ShelfClearArgs {};
             self.0.call(&LIBRARY_METHODS[6], &arguments)
         }
 
-        pub fn remove(&self, title: String) -> Result<(), ShelfRemoveError> {
+        pub fn remove(
+            &self,
+            title: ::std::string::String,
+        ) -> ::std::result::Result<(), ShelfRemoveError> {
             let arguments = ShelfRemoveArgs { title };
             self.0.call(&LIBRARY_METHODS[7], &arguments)
         }
 
-        pub fn seen(&self, title: String) -> Result<(), breezeway_rpc::Error> {
+        pub fn seen(
+            &self,
+            title: ::std::string::String,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::Error> {
             let arguments = ShelfSeenArgs { title };
             self.0.post(&LIBRARY_METHODS[8], &arguments)
         }
@@ -897,59 +972,59 @@ pub mod shelf {
     pub trait InPlaceLibrary: InPlaceShelf {
         fn find(
             &self,
-            cx: &breezeway_rpc::Context,
+            cx: &::breezeway_rpc::Context,
             arguments: LibraryFindArgsView<'_>,
             reply: LibraryFindReplySpace<'_>,
-        ) -> Result<breezeway_rpc::Written, LibraryFindError>;
+        ) -> ::std::result::Result<::breezeway_rpc::Written, LibraryFindError>;
 
         fn echo(
             &self,
-            cx: &breezeway_rpc::Context,
+            cx: &::breezeway_rpc::Context,
             arguments: LibraryEchoArgsView<'_>,
             reply: LibraryEchoReplySpace<'_>,
-        ) -> Result<breezeway_rpc::Written, breezeway_rpc::Error>;
+        ) -> ::std::result::Result<::breezeway_rpc::Written, ::breezeway_rpc::Error>;
 
         fn total(
             &self,
-            cx: &breezeway_rpc::Context,
+            cx: &::breezeway_rpc::Context,
             arguments: LibraryTotalArgsView<'_>,
             reply: LibraryTotalReplySpace<'_>,
-        ) -> Result<breezeway_rpc::Written, breezeway_rpc::Error>;
+        ) -> ::std::result::Result<::breezeway_rpc::Written, ::breezeway_rpc::Error>;
 
         fn shout(
             &self,
-            cx: &breezeway_rpc::Context,
+            cx: &::breezeway_rpc::Context,
             arguments: LibraryShoutArgsView<'_>,
             reply: LibraryShoutReplySpace<'_>,
-        ) -> Result<breezeway_rpc::Written, breezeway_rpc::Error>;
+        ) -> ::std::result::Result<::breezeway_rpc::Written, ::breezeway_rpc::Error>;
 
         fn numbers(
             &self,
-            cx: &breezeway_rpc::Context,
+            cx: &::breezeway_rpc::Context,
             arguments: LibraryNumbersArgsView<'_>,
             reply: LibraryNumbersReplySpace<'_>,
-        ) -> Result<breezeway_rpc::Written, breezeway_rpc::Error>;
+        ) -> ::std::result::Result<::breezeway_rpc::Written, ::breezeway_rpc::Error>;
     }
 
     /// Serves [`InPlaceLibrary`].
     #[derive(Clone, Debug)]
     pub struct InPlaceLibraryServer<T>(pub T);
 
-    impl<T: InPlaceLibrary> breezeway_rpc::Service for InPlaceLibraryServer<T> {
+    impl<T: InPlaceLibrary> ::breezeway_rpc::Service for InPlaceLibraryServer<T> {
         fn name(&self) -> &'static str {
             "Library"
         }
 
-        fn methods(&self) -> &'static [breezeway_rpc::Method] {
+        fn methods(&self) -> &'static [::breezeway_rpc::Method] {
             &LIBRARY_METHODS
         }
 
         fn dispatch(
             &self,
             method: usize,
-            cx: &breezeway_rpc::Context,
-            call: &mut breezeway_rpc::Call<'_>,
-        ) -> Result<(), breezeway_rpc::Error> {
+            cx: &::breezeway_rpc::Context,
+            call: &mut ::breezeway_rpc::Call<'_>,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::Error> {
             match method {
                 0 => {
                     let (request, mut place) = call.in_place()?;
@@ -1029,53 +1104,56 @@ pub mod shelf {
                     let (request, _) = call.in_place()?;
                     let arguments: ShelfSeenArgsView<'_> = request.view()?;
                     InPlaceShelf::seen(&self.0, cx, arguments);
-                    Ok(())
+                    ::std::result::Result::Ok(())
                 }
                 _ => call.unknown_method(),
             }
         }
     }
 
-    const LIBRARY_METHODS: [breezeway_rpc::Method; 9] = [
-        breezeway_rpc::Method::of::<LibraryFindArgs>("Library"),
-        breezeway_rpc::Method::of::<LibraryEchoArgs>("Library"),
-        breezeway_rpc::Method::of::<LibraryTotalArgs>("Library"),
-        breezeway_rpc::Method::of::<LibraryShoutArgs>("Library"),
-        breezeway_rpc::Method::of::<LibraryNumbersArgs>("Library"),
-        breezeway_rpc::Method::of::<ShelfCountArgs>("Library"),
-        breezeway_rpc::Method::of::<ShelfClearArgs>("Library"),
-        breezeway_rpc::Method::of::<ShelfRemoveArgs>("Library"),
-        breezeway_rpc::Method::of::<ShelfSeenArgs>("Library"),
+    const LIBRARY_METHODS: [::breezeway_rpc::Method; 9] = [
+        ::breezeway_rpc::Method::of::<LibraryFindArgs>("Library"),
+        ::breezeway_rpc::Method::of::<LibraryEchoArgs>("Library"),
+        ::breezeway_rpc::Method::of::<LibraryTotalArgs>("Library"),
+        ::breezeway_rpc::Method::of::<LibraryShoutArgs>("Library"),
+        ::breezeway_rpc::Method::of::<LibraryNumbersArgs>("Library"),
+        ::breezeway_rpc::Method::of::<ShelfCountArgs>("Library"),
+        ::breezeway_rpc::Method::of::<ShelfClearArgs>("Library"),
+        ::breezeway_rpc::Method::of::<ShelfRemoveArgs>("Library"),
+        ::breezeway_rpc::Method::of::<ShelfSeenArgs>("Library"),
     ];
 
-    const _: () = breezeway_rpc::Method::check(&LIBRARY_METHODS);
+    const _: () = ::breezeway_rpc::Method::check(&LIBRARY_METHODS);
 
     /// The arguments of `Library.find`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct LibraryFindArgs {
-        pub title: String,
+        pub title: ::std::string::String,
     }
 
-    impl Wire for LibraryFindArgs {}
+    impl ::breezeway_rpc::thrift::Wire for LibraryFindArgs {}
 
-    impl Encode for LibraryFindArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for LibraryFindArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.title);
             to.stop();
         }
     }
 
-    impl Decode for LibraryFindArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for LibraryFindArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.title)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.title)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -1085,30 +1163,32 @@ pub mod shelf {
         pub title: &'a str,
     }
 
-    impl Wire for LibraryFindArgsView<'_> {}
+    impl ::breezeway_rpc::thrift::Wire for LibraryFindArgsView<'_> {}
 
-    impl<'a> View<'a> for LibraryFindArgsView<'a> {
+    impl<'a> ::breezeway_rpc::thrift::View<'a> for LibraryFindArgsView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_rpc::thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_rpc::thrift::DecodeError> {
             let mut library_find_args = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.view(1, &mut library_find_args.title)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut library_find_args.title)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(library_find_args)
+            ::std::result::Result::Ok(library_find_args)
         }
     }
 
-    impl Call for LibraryFindArgs {
-        type Reply = breezeway_rpc::Returned<Book, LibraryFindError>;
+    impl ::breezeway_rpc::thrift::Call for LibraryFindArgs {
+        type Reply = ::breezeway_rpc::Returned<Book, LibraryFindError>;
         const METHOD: &'static str = "find";
     }
 
-    breezeway_rpc::method_error! {
+    ::breezeway_rpc::method_error! {
         /// Why `Library.find` failed.
         pub enum LibraryFindError {
             1 => Missing(NoSuchBook: Display + From),
@@ -1117,18 +1197,22 @@ pub mod shelf {
     }
 
     /// What `Library.find` returns, seen in place.
-    pub type LibraryFindReplyView<'a> = breezeway_rpc::Returned<BookView<'a>, breezeway_rpc::Error>;
+    pub type LibraryFindReplyView<'a> =
+        ::breezeway_rpc::Returned<BookView<'a>, ::breezeway_rpc::Error>;
 
     /// Writes what `Library.find` returns or throws.
     #[must_use = "a union ends with end()"]
     pub struct LibraryFindReplyWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> LibraryFindReplyWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_rpc::thrift::Sink<'a>> LibraryFindReplyWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
 
-        pub fn success(self, write: impl FnOnce(BookWriter<'_, S>) -> BookWriter<'_, S>) -> Self {
+        pub fn success(
+            self,
+            write: impl ::std::ops::FnOnce(BookWriter<'_, S>) -> BookWriter<'_, S>,
+        ) -> Self {
             self.0.header::<Book>(0);
             write(BookWriter::new(self.0)).end();
             self
@@ -1136,7 +1220,7 @@ pub mod shelf {
 
         pub fn missing(
             self,
-            write: impl FnOnce(NoSuchBookWriter<'_, S>) -> NoSuchBookWriter<'_, S>,
+            write: impl ::std::ops::FnOnce(NoSuchBookWriter<'_, S>) -> NoSuchBookWriter<'_, S>,
         ) -> Self {
             self.0.header::<NoSuchBook>(1);
             write(NoSuchBookWriter::new(self.0)).end();
@@ -1148,7 +1232,7 @@ pub mod shelf {
         }
     }
 
-    breezeway_rpc::reply_space! {
+    ::breezeway_rpc::reply_space! {
         /// Where a handler of `Library.find` writes its reply.
         pub struct LibraryFindReplySpace(LibraryFindReplyWriter, LibraryFindReplyView<'_>)
             -> LibraryFindError;
@@ -1157,78 +1241,85 @@ pub mod shelf {
     /// The arguments of `Library.echo`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct LibraryEchoArgs {
-        pub books: Vec<Book>,
+        pub books: ::std::vec::Vec<Book>,
     }
 
-    impl Wire for LibraryEchoArgs {}
+    impl ::breezeway_rpc::thrift::Wire for LibraryEchoArgs {}
 
-    impl Encode for LibraryEchoArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for LibraryEchoArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.books);
             to.stop();
         }
     }
 
-    impl Decode for LibraryEchoArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for LibraryEchoArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.books)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.books)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
     /// A [`LibraryEchoArgs`], read in place.
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct LibraryEchoArgsView<'a> {
-        pub books: Elements<'a, BookView<'a>>,
+        pub books: ::breezeway_rpc::thrift::Elements<'a, BookView<'a>>,
     }
 
-    impl Wire for LibraryEchoArgsView<'_> {}
+    impl ::breezeway_rpc::thrift::Wire for LibraryEchoArgsView<'_> {}
 
-    impl<'a> View<'a> for LibraryEchoArgsView<'a> {
+    impl<'a> ::breezeway_rpc::thrift::View<'a> for LibraryEchoArgsView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_rpc::thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_rpc::thrift::DecodeError> {
             let mut library_echo_args = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.view(1, &mut library_echo_args.books)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut library_echo_args.books)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(library_echo_args)
+            ::std::result::Result::Ok(library_echo_args)
         }
     }
 
-    impl Call for LibraryEchoArgs {
-        type Reply = breezeway_rpc::Returned<Vec<Book>, breezeway_rpc::Error>;
+    impl ::breezeway_rpc::thrift::Call for LibraryEchoArgs {
+        type Reply = ::breezeway_rpc::Returned<::std::vec::Vec<Book>, ::breezeway_rpc::Error>;
         const METHOD: &'static str = "echo";
     }
 
     /// What `Library.echo` returns, seen in place.
-    pub type LibraryEchoReplyView<'a> =
-        breezeway_rpc::Returned<Elements<'a, BookView<'a>>, breezeway_rpc::Error>;
+    pub type LibraryEchoReplyView<'a> = ::breezeway_rpc::Returned<
+        ::breezeway_rpc::thrift::Elements<'a, BookView<'a>>,
+        ::breezeway_rpc::Error,
+    >;
 
     /// Writes what `Library.echo` returns or throws.
     #[must_use = "a union ends with end()"]
     pub struct LibraryEchoReplyWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> LibraryEchoReplyWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_rpc::thrift::Sink<'a>> LibraryEchoReplyWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
 
         pub fn success<I, W>(self, success: I, mut write: W) -> Self
         where
-            I: IntoIterator<IntoIter: ExactSizeIterator>,
-            W: FnMut(BookWriter<'_, S>, I::Item) -> BookWriter<'_, S>,
+            I: ::std::iter::IntoIterator<IntoIter: ::std::iter::ExactSizeIterator>,
+            W: ::std::ops::FnMut(BookWriter<'_, S>, I::Item) -> BookWriter<'_, S>,
         {
             let write = |to: &mut S, item| write(BookWriter::new(to), item).end();
             self.0.list_in_place::<Book, _>(0, success, write);
@@ -1240,78 +1331,83 @@ pub mod shelf {
         }
     }
 
-    breezeway_rpc::reply_space! {
+    ::breezeway_rpc::reply_space! {
         /// Where a handler of `Library.echo` writes its reply.
         pub struct LibraryEchoReplySpace(LibraryEchoReplyWriter, LibraryEchoReplyView<'_>)
-            -> breezeway_rpc::Error;
+            -> ::breezeway_rpc::Error;
     }
 
     /// The arguments of `Library.total`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct LibraryTotalArgs {
-        pub books: Vec<Book>,
+        pub books: ::std::vec::Vec<Book>,
     }
 
-    impl Wire for LibraryTotalArgs {}
+    impl ::breezeway_rpc::thrift::Wire for LibraryTotalArgs {}
 
-    impl Encode for LibraryTotalArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for LibraryTotalArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.books);
             to.stop();
         }
     }
 
-    impl Decode for LibraryTotalArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for LibraryTotalArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.books)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.books)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
     /// A [`LibraryTotalArgs`], read in place.
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct LibraryTotalArgsView<'a> {
-        pub books: Elements<'a, BookView<'a>>,
+        pub books: ::breezeway_rpc::thrift::Elements<'a, BookView<'a>>,
     }
 
-    impl Wire for LibraryTotalArgsView<'_> {}
+    impl ::breezeway_rpc::thrift::Wire for LibraryTotalArgsView<'_> {}
 
-    impl<'a> View<'a> for LibraryTotalArgsView<'a> {
+    impl<'a> ::breezeway_rpc::thrift::View<'a> for LibraryTotalArgsView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_rpc::thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_rpc::thrift::DecodeError> {
             let mut library_total_args = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.view(1, &mut library_total_args.books)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut library_total_args.books)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(library_total_args)
+            ::std::result::Result::Ok(library_total_args)
         }
     }
 
-    impl Call for LibraryTotalArgs {
-        type Reply = breezeway_rpc::Returned<i64, breezeway_rpc::Error>;
+    impl ::breezeway_rpc::thrift::Call for LibraryTotalArgs {
+        type Reply = ::breezeway_rpc::Returned<i64, ::breezeway_rpc::Error>;
         const METHOD: &'static str = "total";
     }
 
     /// What `Library.total` returns, seen in place.
-    pub type LibraryTotalReplyView = breezeway_rpc::Returned<i64, breezeway_rpc::Error>;
+    pub type LibraryTotalReplyView = ::breezeway_rpc::Returned<i64, ::breezeway_rpc::Error>;
 
     /// Writes what `Library.total` returns or throws.
     #[must_use = "a union ends with end()"]
     pub struct LibraryTotalReplyWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> LibraryTotalReplyWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_rpc::thrift::Sink<'a>> LibraryTotalReplyWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -1326,42 +1422,45 @@ pub mod shelf {
         }
     }
 
-    breezeway_rpc::reply_space! {
+    ::breezeway_rpc::reply_space! {
         /// Where a handler of `Library.total` writes its reply.
         pub struct LibraryTotalReplySpace(LibraryTotalReplyWriter, LibraryTotalReplyView)
-            -> breezeway_rpc::Error;
+            -> ::breezeway_rpc::Error;
     }
 
     /// The arguments of `Library.shout`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct LibraryShoutArgs {
-        pub words: String,
+        pub words: ::std::string::String,
         pub times: i32,
     }
 
-    impl Wire for LibraryShoutArgs {}
+    impl ::breezeway_rpc::thrift::Wire for LibraryShoutArgs {}
 
-    impl Encode for LibraryShoutArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for LibraryShoutArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.words);
             to.put(2, self.times);
             to.stop();
         }
     }
 
-    impl Decode for LibraryShoutArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for LibraryShoutArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.words)?;
             fields.read(2, &mut self.times)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.words)?,
                     2 => fields.read_next(&mut self.times)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -1372,39 +1471,41 @@ pub mod shelf {
         pub times: i32,
     }
 
-    impl Wire for LibraryShoutArgsView<'_> {}
+    impl ::breezeway_rpc::thrift::Wire for LibraryShoutArgsView<'_> {}
 
-    impl<'a> View<'a> for LibraryShoutArgsView<'a> {
+    impl<'a> ::breezeway_rpc::thrift::View<'a> for LibraryShoutArgsView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_rpc::thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_rpc::thrift::DecodeError> {
             let mut library_shout_args = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.view(1, &mut library_shout_args.words)?;
             fields.view(2, &mut library_shout_args.times)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut library_shout_args.words)?,
                     2 => fields.view_next(&mut library_shout_args.times)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(library_shout_args)
+            ::std::result::Result::Ok(library_shout_args)
         }
     }
 
-    impl Call for LibraryShoutArgs {
-        type Reply = breezeway_rpc::Returned<String, breezeway_rpc::Error>;
+    impl ::breezeway_rpc::thrift::Call for LibraryShoutArgs {
+        type Reply = ::breezeway_rpc::Returned<::std::string::String, ::breezeway_rpc::Error>;
         const METHOD: &'static str = "shout";
     }
 
     /// What `Library.shout` returns, seen in place.
-    pub type LibraryShoutReplyView<'a> = breezeway_rpc::Returned<&'a str, breezeway_rpc::Error>;
+    pub type LibraryShoutReplyView<'a> = ::breezeway_rpc::Returned<&'a str, ::breezeway_rpc::Error>;
 
     /// Writes what `Library.shout` returns or throws.
     #[must_use = "a union ends with end()"]
     pub struct LibraryShoutReplyWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> LibraryShoutReplyWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_rpc::thrift::Sink<'a>> LibraryShoutReplyWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -1414,7 +1515,11 @@ pub mod shelf {
             self
         }
 
-        pub fn success_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn success_in_place(
+            self,
+            length: usize,
+            fill: impl ::std::ops::FnOnce(&mut [u8]),
+        ) -> Self {
             self.0.bytes_in_place(0, length, fill);
             self
         }
@@ -1424,84 +1529,97 @@ pub mod shelf {
         }
     }
 
-    breezeway_rpc::reply_space! {
+    ::breezeway_rpc::reply_space! {
         /// Where a handler of `Library.shout` writes its reply.
         pub struct LibraryShoutReplySpace(LibraryShoutReplyWriter, LibraryShoutReplyView<'_>)
-            -> breezeway_rpc::Error;
+            -> ::breezeway_rpc::Error;
     }
 
     /// The arguments of `Library.numbers`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct LibraryNumbersArgs {
-        pub books: Vec<Book>,
+        pub books: ::std::vec::Vec<Book>,
     }
 
-    impl Wire for LibraryNumbersArgs {}
+    impl ::breezeway_rpc::thrift::Wire for LibraryNumbersArgs {}
 
-    impl Encode for LibraryNumbersArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for LibraryNumbersArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.books);
             to.stop();
         }
     }
 
-    impl Decode for LibraryNumbersArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for LibraryNumbersArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.books)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.books)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
     /// A [`LibraryNumbersArgs`], read in place.
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct LibraryNumbersArgsView<'a> {
-        pub books: Elements<'a, BookView<'a>>,
+        pub books: ::breezeway_rpc::thrift::Elements<'a, BookView<'a>>,
     }
 
-    impl Wire for LibraryNumbersArgsView<'_> {}
+    impl ::breezeway_rpc::thrift::Wire for LibraryNumbersArgsView<'_> {}
 
-    impl<'a> View<'a> for LibraryNumbersArgsView<'a> {
+    impl<'a> ::breezeway_rpc::thrift::View<'a> for LibraryNumbersArgsView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_rpc::thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_rpc::thrift::DecodeError> {
             let mut library_numbers_args = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.view(1, &mut library_numbers_args.books)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut library_numbers_args.books)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(library_numbers_args)
+            ::std::result::Result::Ok(library_numbers_args)
         }
     }
 
-    impl Call for LibraryNumbersArgs {
-        type Reply = breezeway_rpc::Returned<BTreeMap<String, i64>, breezeway_rpc::Error>;
+    impl ::breezeway_rpc::thrift::Call for LibraryNumbersArgs {
+        type Reply = ::breezeway_rpc::Returned<
+            ::std::collections::BTreeMap<::std::string::String, i64>,
+            ::breezeway_rpc::Error,
+        >;
         const METHOD: &'static str = "numbers";
     }
 
     /// What `Library.numbers` returns, seen in place.
-    pub type LibraryNumbersReplyView<'a> =
-        breezeway_rpc::Returned<Entries<'a, &'a str, i64>, breezeway_rpc::Error>;
+    pub type LibraryNumbersReplyView<'a> = ::breezeway_rpc::Returned<
+        ::breezeway_rpc::thrift::Entries<'a, &'a str, i64>,
+        ::breezeway_rpc::Error,
+    >;
 
     /// Writes what `Library.numbers` returns or throws.
     #[must_use = "a union ends with end()"]
     pub struct LibraryNumbersReplyWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> LibraryNumbersReplyWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_rpc::thrift::Sink<'a>> LibraryNumbersReplyWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
 
-        pub fn success(self, success: &'a BTreeMap<String, i64>) -> Self {
+        pub fn success(
+            self,
+            success: &'a ::std::collections::BTreeMap<::std::string::String, i64>,
+        ) -> Self {
             self.0.field(0, success);
             self
         }
@@ -1511,9 +1629,9 @@ pub mod shelf {
         }
     }
 
-    breezeway_rpc::reply_space! {
+    ::breezeway_rpc::reply_space! {
         /// Where a handler of `Library.numbers` writes its reply.
         pub struct LibraryNumbersReplySpace(LibraryNumbersReplyWriter, LibraryNumbersReplyView<'_>)
-            -> breezeway_rpc::Error;
+            -> ::breezeway_rpc::Error;
     }
 }

@@ -17,28 +17,21 @@
     reason = "names and shapes are the IDL's, and programs use a part of it"
 )]
 pub mod shop {
-    use std::error::Error;
-    use std::fmt;
-    use std::future::Future;
-
-    use breezeway_rpc::thrift::{
-        Call, Decode, DecodeError, Encode, Fields, InPlace, IntoOwned, Sink, Slice, Source, View,
-        Wire,
-    };
+    use ::breezeway_rpc::thrift::InPlace as _;
 
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Item {
-        pub name: String,
+        pub name: ::std::string::String,
         pub count: i32,
-        pub picture: Option<Vec<u8>>,
+        pub picture: ::std::option::Option<::std::vec::Vec<u8>>,
     }
 
-    impl Wire for Item {
+    impl ::breezeway_rpc::thrift::Wire for Item {
         const MIN_SIZE: usize = 15;
     }
 
-    impl Encode for Item {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for Item {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.name);
             to.put(2, self.count);
             to.optional(3, &self.picture);
@@ -46,13 +39,16 @@ pub mod shop {
         }
     }
 
-    impl Decode for Item {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for Item {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.name)?;
             fields.read(2, &mut self.count)?;
             fields.read(3, &mut self.picture)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.name)?,
                     2 => fields.read_next(&mut self.count)?,
@@ -62,7 +58,7 @@ pub mod shop {
             }
             fields.require(1, "name")?;
             fields.require(2, "count")?;
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -71,15 +67,15 @@ pub mod shop {
     pub struct ItemView<'a> {
         pub name: &'a str,
         pub count: i32,
-        pub picture: Option<&'a [u8]>,
+        pub picture: ::std::option::Option<&'a [u8]>,
     }
 
-    impl Wire for ItemView<'_> {
+    impl ::breezeway_rpc::thrift::Wire for ItemView<'_> {
         const MIN_SIZE: usize = 15;
     }
 
-    impl Encode for ItemView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for ItemView<'_> {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.name);
             to.put(2, self.count);
             to.optional(3, &self.picture);
@@ -87,15 +83,17 @@ pub mod shop {
         }
     }
 
-    impl<'a> View<'a> for ItemView<'a> {
+    impl<'a> ::breezeway_rpc::thrift::View<'a> for ItemView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_rpc::thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_rpc::thrift::DecodeError> {
             let mut item = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.view(1, &mut item.name)?;
             fields.view(2, &mut item.count)?;
             fields.view(3, &mut item.picture)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut item.name)?,
                     2 => fields.view_next(&mut item.count)?,
@@ -105,11 +103,11 @@ pub mod shop {
             }
             fields.require(1, "name")?;
             fields.require(2, "count")?;
-            Ok(item)
+            ::std::result::Result::Ok(item)
         }
     }
 
-    impl IntoOwned<Item> for ItemView<'_> {
+    impl ::breezeway_rpc::thrift::IntoOwned<Item> for ItemView<'_> {
         #[inline]
         fn into_owned(self) -> Item {
             Item {
@@ -124,7 +122,7 @@ pub mod shop {
     #[must_use = "a struct ends with end()"]
     pub struct ItemWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> ItemWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_rpc::thrift::Sink<'a>> ItemWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -134,7 +132,11 @@ pub mod shop {
             self
         }
 
-        pub fn name_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn name_in_place(
+            self,
+            length: usize,
+            fill: impl ::std::ops::FnOnce(&mut [u8]),
+        ) -> Self {
             self.0.bytes_in_place(1, length, fill);
             self
         }
@@ -149,7 +151,11 @@ pub mod shop {
             self
         }
 
-        pub fn picture_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn picture_in_place(
+            self,
+            length: usize,
+            fill: impl ::std::ops::FnOnce(&mut [u8]),
+        ) -> Self {
             self.0.bytes_in_place(3, length, fill);
             self
         }
@@ -161,33 +167,36 @@ pub mod shop {
 
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct OutOfStock {
-        pub message: String,
+        pub message: ::std::string::String,
         pub left: i32,
     }
 
-    impl Wire for OutOfStock {}
+    impl ::breezeway_rpc::thrift::Wire for OutOfStock {}
 
-    impl Encode for OutOfStock {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for OutOfStock {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.message);
             to.put(2, self.left);
             to.stop();
         }
     }
 
-    impl Decode for OutOfStock {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for OutOfStock {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.message)?;
             fields.read(2, &mut self.left)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.message)?,
                     2 => fields.read_next(&mut self.left)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -198,35 +207,37 @@ pub mod shop {
         pub left: i32,
     }
 
-    impl Wire for OutOfStockView<'_> {}
+    impl ::breezeway_rpc::thrift::Wire for OutOfStockView<'_> {}
 
-    impl Encode for OutOfStockView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for OutOfStockView<'_> {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.message);
             to.put(2, self.left);
             to.stop();
         }
     }
 
-    impl<'a> View<'a> for OutOfStockView<'a> {
+    impl<'a> ::breezeway_rpc::thrift::View<'a> for OutOfStockView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_rpc::thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_rpc::thrift::DecodeError> {
             let mut out_of_stock = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.view(1, &mut out_of_stock.message)?;
             fields.view(2, &mut out_of_stock.left)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut out_of_stock.message)?,
                     2 => fields.view_next(&mut out_of_stock.left)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(out_of_stock)
+            ::std::result::Result::Ok(out_of_stock)
         }
     }
 
-    impl IntoOwned<OutOfStock> for OutOfStockView<'_> {
+    impl ::breezeway_rpc::thrift::IntoOwned<OutOfStock> for OutOfStockView<'_> {
         #[inline]
         fn into_owned(self) -> OutOfStock {
             OutOfStock {
@@ -240,7 +251,7 @@ pub mod shop {
     #[must_use = "a struct ends with end()"]
     pub struct OutOfStockWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> OutOfStockWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_rpc::thrift::Sink<'a>> OutOfStockWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -250,7 +261,11 @@ pub mod shop {
             self
         }
 
-        pub fn message_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn message_in_place(
+            self,
+            length: usize,
+            fill: impl ::std::ops::FnOnce(&mut [u8]),
+        ) -> Self {
             self.0.bytes_in_place(1, length, fill);
             self
         }
@@ -265,39 +280,42 @@ pub mod shop {
         }
     }
 
-    impl fmt::Display for OutOfStock {
-        fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+    impl ::std::fmt::Display for OutOfStock {
+        fn fmt(&self, formatter: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
             formatter.write_str(&self.message)
         }
     }
 
-    impl Error for OutOfStock {}
+    impl ::std::error::Error for OutOfStock {}
 
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Closed {
-        pub message: String,
+        pub message: ::std::string::String,
     }
 
-    impl Wire for Closed {}
+    impl ::breezeway_rpc::thrift::Wire for Closed {}
 
-    impl Encode for Closed {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for Closed {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.message);
             to.stop();
         }
     }
 
-    impl Decode for Closed {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for Closed {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.message)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.message)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -307,32 +325,34 @@ pub mod shop {
         pub message: &'a str,
     }
 
-    impl Wire for ClosedView<'_> {}
+    impl ::breezeway_rpc::thrift::Wire for ClosedView<'_> {}
 
-    impl Encode for ClosedView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for ClosedView<'_> {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.message);
             to.stop();
         }
     }
 
-    impl<'a> View<'a> for ClosedView<'a> {
+    impl<'a> ::breezeway_rpc::thrift::View<'a> for ClosedView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_rpc::thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_rpc::thrift::DecodeError> {
             let mut closed = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.view(1, &mut closed.message)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut closed.message)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(closed)
+            ::std::result::Result::Ok(closed)
         }
     }
 
-    impl IntoOwned<Closed> for ClosedView<'_> {
+    impl ::breezeway_rpc::thrift::IntoOwned<Closed> for ClosedView<'_> {
         #[inline]
         fn into_owned(self) -> Closed {
             Closed {
@@ -345,7 +365,7 @@ pub mod shop {
     #[must_use = "a struct ends with end()"]
     pub struct ClosedWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> ClosedWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_rpc::thrift::Sink<'a>> ClosedWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -355,7 +375,11 @@ pub mod shop {
             self
         }
 
-        pub fn message_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn message_in_place(
+            self,
+            length: usize,
+            fill: impl ::std::ops::FnOnce(&mut [u8]),
+        ) -> Self {
             self.0.bytes_in_place(1, length, fill);
             self
         }
@@ -365,43 +389,46 @@ pub mod shop {
         }
     }
 
-    impl fmt::Display for Closed {
-        fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+    impl ::std::fmt::Display for Closed {
+        fn fmt(&self, formatter: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
             formatter.write_str(&self.message)
         }
     }
 
-    impl Error for Closed {}
+    impl ::std::error::Error for Closed {}
 
-    pub trait Health: Send + Sync + 'static {
-        fn ready(&self, cx: &breezeway_rpc::Context) -> Result<bool, breezeway_rpc::Error>;
+    pub trait Health: ::std::marker::Send + ::std::marker::Sync + 'static {
+        fn ready(
+            &self,
+            cx: &::breezeway_rpc::Context,
+        ) -> ::std::result::Result<bool, ::breezeway_rpc::Error>;
 
         fn check(
             &self,
-            cx: &breezeway_rpc::Context,
+            cx: &::breezeway_rpc::Context,
             depth: i32,
-        ) -> Result<(), breezeway_rpc::Error>;
+        ) -> ::std::result::Result<(), ::breezeway_rpc::Error>;
     }
 
     /// Serves [`Health`].
     #[derive(Clone, Debug)]
     pub struct HealthServer<T>(pub T);
 
-    impl<T: Health> breezeway_rpc::Service for HealthServer<T> {
+    impl<T: Health> ::breezeway_rpc::Service for HealthServer<T> {
         fn name(&self) -> &'static str {
             "Health"
         }
 
-        fn methods(&self) -> &'static [breezeway_rpc::Method] {
+        fn methods(&self) -> &'static [::breezeway_rpc::Method] {
             &HEALTH_METHODS
         }
 
         fn dispatch(
             &self,
             method: usize,
-            cx: &breezeway_rpc::Context,
-            call: &mut breezeway_rpc::Call<'_>,
-        ) -> Result<(), breezeway_rpc::Error> {
+            cx: &::breezeway_rpc::Context,
+            call: &mut ::breezeway_rpc::Call<'_>,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::Error> {
             match method {
                 0 => {
                     let _: HealthReadyArgs = call.arguments()?;
@@ -420,62 +447,66 @@ pub mod shop {
 
     /// Calls [`Health`].
     #[derive(Clone, Debug)]
-    pub struct HealthClient<C>(breezeway_rpc::Caller<C>);
+    pub struct HealthClient<C>(::breezeway_rpc::Caller<C>);
 
-    impl<C: breezeway_rpc::Channel> HealthClient<C> {
+    impl<C: ::breezeway_rpc::Channel> HealthClient<C> {
         /// Calls over this channel.
         pub fn new(channel: C) -> Self {
-            Self(breezeway_rpc::Caller::new(channel))
+            Self(::breezeway_rpc::Caller::new(channel))
         }
 
         /// The same channel, with these options for each call.
-        pub fn with(&self, options: breezeway_rpc::CallOptions) -> HealthClient<&C> {
+        pub fn with(&self, options: ::breezeway_rpc::CallOptions) -> HealthClient<&C> {
             HealthClient(self.0.with(options))
         }
 
-        pub fn ready(&self) -> Result<bool, breezeway_rpc::Error> {
+        pub fn ready(&self) -> ::std::result::Result<bool, ::breezeway_rpc::Error> {
             let arguments = HealthReadyArgs {};
             self.0.call(&HEALTH_METHODS[0], &arguments)
         }
 
-        pub fn check(&self, depth: i32) -> Result<(), breezeway_rpc::Error> {
+        pub fn check(&self, depth: i32) -> ::std::result::Result<(), ::breezeway_rpc::Error> {
             let arguments = HealthCheckArgs { depth };
             self.0.call(&HEALTH_METHODS[1], &arguments)
         }
     }
 
-    pub trait AsyncHealth: Send + Sync + 'static {
+    pub trait AsyncHealth: ::std::marker::Send + ::std::marker::Sync + 'static {
         fn ready(
             &self,
-            cx: &breezeway_rpc::Context,
-        ) -> impl Future<Output = Result<bool, breezeway_rpc::Error>> + Send;
+            cx: &::breezeway_rpc::Context,
+        ) -> impl ::std::future::Future<
+            Output = ::std::result::Result<bool, ::breezeway_rpc::Error>,
+        > + ::std::marker::Send;
 
         fn check(
             &self,
-            cx: &breezeway_rpc::Context,
+            cx: &::breezeway_rpc::Context,
             depth: i32,
-        ) -> impl Future<Output = Result<(), breezeway_rpc::Error>> + Send;
+        ) -> impl ::std::future::Future<
+            Output = ::std::result::Result<(), ::breezeway_rpc::Error>,
+        > + ::std::marker::Send;
     }
 
     /// Serves [`AsyncHealth`].
     #[derive(Clone, Debug)]
     pub struct AsyncHealthServer<T>(pub T);
 
-    impl<T: AsyncHealth> breezeway_rpc::AsyncService for AsyncHealthServer<T> {
+    impl<T: AsyncHealth> ::breezeway_rpc::AsyncService for AsyncHealthServer<T> {
         fn name(&self) -> &'static str {
             "Health"
         }
 
-        fn methods(&self) -> &'static [breezeway_rpc::Method] {
+        fn methods(&self) -> &'static [::breezeway_rpc::Method] {
             &HEALTH_METHODS
         }
 
         async fn dispatch(
             &self,
             method: usize,
-            cx: &breezeway_rpc::Context,
-            call: &mut breezeway_rpc::Call<'_>,
-        ) -> Result<(), breezeway_rpc::Error> {
+            cx: &::breezeway_rpc::Context,
+            call: &mut ::breezeway_rpc::Call<'_>,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::Error> {
             match method {
                 0 => {
                     let _: HealthReadyArgs = call.arguments()?;
@@ -494,61 +525,64 @@ pub mod shop {
 
     /// Calls [`AsyncHealth`].
     #[derive(Clone, Debug)]
-    pub struct AsyncHealthClient<C>(breezeway_rpc::Caller<C>);
+    pub struct AsyncHealthClient<C>(::breezeway_rpc::Caller<C>);
 
-    impl<C: breezeway_rpc::AsyncChannel> AsyncHealthClient<C> {
+    impl<C: ::breezeway_rpc::AsyncChannel> AsyncHealthClient<C> {
         /// Calls over this channel.
         pub fn new(channel: C) -> Self {
-            Self(breezeway_rpc::Caller::new(channel))
+            Self(::breezeway_rpc::Caller::new(channel))
         }
 
         /// The same channel, with these options for each call.
-        pub fn with(&self, options: breezeway_rpc::CallOptions) -> AsyncHealthClient<&C> {
+        pub fn with(&self, options: ::breezeway_rpc::CallOptions) -> AsyncHealthClient<&C> {
             AsyncHealthClient(self.0.with(options))
         }
 
-        pub async fn ready(&self) -> Result<bool, breezeway_rpc::Error> {
+        pub async fn ready(&self) -> ::std::result::Result<bool, ::breezeway_rpc::Error> {
             let arguments = HealthReadyArgs {};
             self.0.call_async(&HEALTH_METHODS[0], &arguments).await
         }
 
-        pub async fn check(&self, depth: i32) -> Result<(), breezeway_rpc::Error> {
+        pub async fn check(&self, depth: i32) -> ::std::result::Result<(), ::breezeway_rpc::Error> {
             let arguments = HealthCheckArgs { depth };
             self.0.call_async(&HEALTH_METHODS[1], &arguments).await
         }
     }
 
-    const HEALTH_METHODS: [breezeway_rpc::Method; 2] = [
-        breezeway_rpc::Method::of::<HealthReadyArgs>("Health"),
-        breezeway_rpc::Method::of::<HealthCheckArgs>("Health"),
+    const HEALTH_METHODS: [::breezeway_rpc::Method; 2] = [
+        ::breezeway_rpc::Method::of::<HealthReadyArgs>("Health"),
+        ::breezeway_rpc::Method::of::<HealthCheckArgs>("Health"),
     ];
 
-    const _: () = breezeway_rpc::Method::check(&HEALTH_METHODS);
+    const _: () = ::breezeway_rpc::Method::check(&HEALTH_METHODS);
 
     /// The arguments of `Health.ready`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct HealthReadyArgs {}
 
-    impl Wire for HealthReadyArgs {}
+    impl ::breezeway_rpc::thrift::Wire for HealthReadyArgs {}
 
-    impl Encode for HealthReadyArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for HealthReadyArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.stop();
         }
     }
 
-    impl Decode for HealthReadyArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for HealthReadyArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             while fields.next_id()?.is_some() {
                 fields.skip_next()?;
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
-    impl Call for HealthReadyArgs {
-        type Reply = breezeway_rpc::Returned<bool, breezeway_rpc::Error>;
+    impl ::breezeway_rpc::thrift::Call for HealthReadyArgs {
+        type Reply = ::breezeway_rpc::Returned<bool, ::breezeway_rpc::Error>;
         const METHOD: &'static str = "ready";
     }
 
@@ -558,30 +592,33 @@ pub mod shop {
         pub depth: i32,
     }
 
-    impl Wire for HealthCheckArgs {}
+    impl ::breezeway_rpc::thrift::Wire for HealthCheckArgs {}
 
-    impl Encode for HealthCheckArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for HealthCheckArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.put(1, self.depth);
             to.stop();
         }
     }
 
-    impl Decode for HealthCheckArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for HealthCheckArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.depth)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.depth)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
-    impl Call for HealthCheckArgs {
+    impl ::breezeway_rpc::thrift::Call for HealthCheckArgs {
         type Reply = ();
         const METHOD: &'static str = "check";
     }
@@ -590,59 +627,69 @@ pub mod shop {
         /// Takes an item out of the shop.
         fn buy(
             &self,
-            cx: &breezeway_rpc::Context,
+            cx: &::breezeway_rpc::Context,
             wanted: Item,
-            coupon: Option<String>,
-        ) -> Result<Item, ShopBuyError>;
+            coupon: ::std::option::Option<::std::string::String>,
+        ) -> ::std::result::Result<Item, ShopBuyError>;
 
         fn stock(
             &self,
-            cx: &breezeway_rpc::Context,
-            items: Vec<Item>,
-        ) -> Result<(), ShopStockError>;
+            cx: &::breezeway_rpc::Context,
+            items: ::std::vec::Vec<Item>,
+        ) -> ::std::result::Result<(), ShopStockError>;
 
-        fn count(&self, cx: &breezeway_rpc::Context) -> Result<i64, breezeway_rpc::Error>;
+        fn count(
+            &self,
+            cx: &::breezeway_rpc::Context,
+        ) -> ::std::result::Result<i64, ::breezeway_rpc::Error>;
 
         fn echo(
             &self,
-            cx: &breezeway_rpc::Context,
-            text: String,
-        ) -> Result<String, breezeway_rpc::Error>;
+            cx: &::breezeway_rpc::Context,
+            text: ::std::string::String,
+        ) -> ::std::result::Result<::std::string::String, ::breezeway_rpc::Error>;
 
-        fn look(&self, cx: &breezeway_rpc::Context, who: String);
+        fn look(&self, cx: &::breezeway_rpc::Context, who: ::std::string::String);
 
         /// Names that Rust, or the generator, has another use for.
         fn r#type(
             &self,
-            cx_2: &breezeway_rpc::Context,
+            cx_2: &::breezeway_rpc::Context,
             cx: i32,
             r#match: i32,
-        ) -> Result<i32, ShopTypeError>;
+        ) -> ::std::result::Result<i32, ShopTypeError>;
 
-        fn new(&self, cx: &breezeway_rpc::Context, value: i32) -> Result<i32, breezeway_rpc::Error>;
+        fn new(
+            &self,
+            cx: &::breezeway_rpc::Context,
+            value: i32,
+        ) -> ::std::result::Result<i32, ::breezeway_rpc::Error>;
 
-        fn self_(&self, cx: &breezeway_rpc::Context) -> Result<(), breezeway_rpc::Error>;
+        fn self_(
+            &self,
+            cx: &::breezeway_rpc::Context,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::Error>;
     }
 
     /// Serves [`Shop`].
     #[derive(Clone, Debug)]
     pub struct ShopServer<T>(pub T);
 
-    impl<T: Shop> breezeway_rpc::Service for ShopServer<T> {
+    impl<T: Shop> ::breezeway_rpc::Service for ShopServer<T> {
         fn name(&self) -> &'static str {
             "Shop"
         }
 
-        fn methods(&self) -> &'static [breezeway_rpc::Method] {
+        fn methods(&self) -> &'static [::breezeway_rpc::Method] {
             &SHOP_METHODS
         }
 
         fn dispatch(
             &self,
             method: usize,
-            cx: &breezeway_rpc::Context,
-            call: &mut breezeway_rpc::Call<'_>,
-        ) -> Result<(), breezeway_rpc::Error> {
+            cx: &::breezeway_rpc::Context,
+            call: &mut ::breezeway_rpc::Call<'_>,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::Error> {
             match method {
                 0 => {
                     let arguments: ShopBuyArgs = call.arguments()?;
@@ -667,7 +714,7 @@ pub mod shop {
                 4 => {
                     let arguments: ShopLookArgs = call.arguments()?;
                     Shop::look(&self.0, cx, arguments.who);
-                    Ok(())
+                    ::std::result::Result::Ok(())
                 }
                 5 => {
                     let arguments: ShopTypeArgs = call.arguments()?;
@@ -701,67 +748,80 @@ pub mod shop {
 
     /// Calls [`Shop`].
     #[derive(Clone, Debug)]
-    pub struct ShopClient<C>(breezeway_rpc::Caller<C>);
+    pub struct ShopClient<C>(::breezeway_rpc::Caller<C>);
 
-    impl<C: breezeway_rpc::Channel> ShopClient<C> {
+    impl<C: ::breezeway_rpc::Channel> ShopClient<C> {
         /// Calls over this channel.
         pub fn new(channel: C) -> Self {
-            Self(breezeway_rpc::Caller::new(channel))
+            Self(::breezeway_rpc::Caller::new(channel))
         }
 
         /// The same channel, with these options for each call.
-        pub fn with(&self, options: breezeway_rpc::CallOptions) -> ShopClient<&C> {
+        pub fn with(&self, options: ::breezeway_rpc::CallOptions) -> ShopClient<&C> {
             ShopClient(self.0.with(options))
         }
 
         /// Takes an item out of the shop.
-        pub fn buy(&self, wanted: Item, coupon: Option<String>) -> Result<Item, ShopBuyError> {
+        pub fn buy(
+            &self,
+            wanted: Item,
+            coupon: ::std::option::Option<::std::string::String>,
+        ) -> ::std::result::Result<Item, ShopBuyError> {
             let arguments = ShopBuyArgs { wanted, coupon };
             self.0.call(&SHOP_METHODS[0], &arguments)
         }
 
-        pub fn stock(&self, items: Vec<Item>) -> Result<(), ShopStockError> {
+        pub fn stock(
+            &self,
+            items: ::std::vec::Vec<Item>,
+        ) -> ::std::result::Result<(), ShopStockError> {
             let arguments = ShopStockArgs { items };
             self.0.call(&SHOP_METHODS[1], &arguments)
         }
 
-        pub fn count(&self) -> Result<i64, breezeway_rpc::Error> {
+        pub fn count(&self) -> ::std::result::Result<i64, ::breezeway_rpc::Error> {
             let arguments = ShopCountArgs {};
             self.0.call(&SHOP_METHODS[2], &arguments)
         }
 
-        pub fn echo(&self, text: String) -> Result<String, breezeway_rpc::Error> {
+        pub fn echo(
+            &self,
+            text: ::std::string::String,
+        ) -> ::std::result::Result<::std::string::String, ::breezeway_rpc::Error> {
             let arguments = ShopEchoArgs { text };
             self.0.call(&SHOP_METHODS[3], &arguments)
         }
 
-        pub fn look(&self, who: String) -> Result<(), breezeway_rpc::Error> {
+        pub fn look(
+            &self,
+            who: ::std::string::String,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::Error> {
             let arguments = ShopLookArgs { who };
             self.0.post(&SHOP_METHODS[4], &arguments)
         }
 
         /// Names that Rust, or the generator, has another use for.
-        pub fn r#type(&self, cx: i32, r#match: i32) -> Result<i32, ShopTypeError> {
+        pub fn r#type(&self, cx: i32, r#match: i32) -> ::std::result::Result<i32, ShopTypeError> {
             let arguments = ShopTypeArgs { cx, r#match };
             self.0.call(&SHOP_METHODS[5], &arguments)
         }
 
-        pub fn new_2(&self, value: i32) -> Result<i32, breezeway_rpc::Error> {
+        pub fn new_2(&self, value: i32) -> ::std::result::Result<i32, ::breezeway_rpc::Error> {
             let arguments = ShopNewArgs { value };
             self.0.call(&SHOP_METHODS[6], &arguments)
         }
 
-        pub fn self_(&self) -> Result<(), breezeway_rpc::Error> {
+        pub fn self_(&self) -> ::std::result::Result<(), ::breezeway_rpc::Error> {
             let arguments = ShopSelfArgs {};
             self.0.call(&SHOP_METHODS[7], &arguments)
         }
 
-        pub fn ready(&self) -> Result<bool, breezeway_rpc::Error> {
+        pub fn ready(&self) -> ::std::result::Result<bool, ::breezeway_rpc::Error> {
             let arguments = HealthReadyArgs {};
             self.0.call(&SHOP_METHODS[8], &arguments)
         }
 
-        pub fn check(&self, depth: i32) -> Result<(), breezeway_rpc::Error> {
+        pub fn check(&self, depth: i32) -> ::std::result::Result<(), ::breezeway_rpc::Error> {
             let arguments = HealthCheckArgs { depth };
             self.0.call(&SHOP_METHODS[9], &arguments)
         }
@@ -771,69 +831,87 @@ pub mod shop {
         /// Takes an item out of the shop.
         fn buy(
             &self,
-            cx: &breezeway_rpc::Context,
+            cx: &::breezeway_rpc::Context,
             wanted: Item,
-            coupon: Option<String>,
-        ) -> impl Future<Output = Result<Item, ShopBuyError>> + Send;
+            coupon: ::std::option::Option<::std::string::String>,
+        ) -> impl ::std::future::Future<
+            Output = ::std::result::Result<Item, ShopBuyError>,
+        > + ::std::marker::Send;
 
         fn stock(
             &self,
-            cx: &breezeway_rpc::Context,
-            items: Vec<Item>,
-        ) -> impl Future<Output = Result<(), ShopStockError>> + Send;
+            cx: &::breezeway_rpc::Context,
+            items: ::std::vec::Vec<Item>,
+        ) -> impl ::std::future::Future<
+            Output = ::std::result::Result<(), ShopStockError>,
+        > + ::std::marker::Send;
 
         fn count(
             &self,
-            cx: &breezeway_rpc::Context,
-        ) -> impl Future<Output = Result<i64, breezeway_rpc::Error>> + Send;
+            cx: &::breezeway_rpc::Context,
+        ) -> impl ::std::future::Future<
+            Output = ::std::result::Result<i64, ::breezeway_rpc::Error>,
+        > + ::std::marker::Send;
 
         fn echo(
             &self,
-            cx: &breezeway_rpc::Context,
-            text: String,
-        ) -> impl Future<Output = Result<String, breezeway_rpc::Error>> + Send;
+            cx: &::breezeway_rpc::Context,
+            text: ::std::string::String,
+        ) -> impl ::std::future::Future<
+            Output = ::std::result::Result<::std::string::String, ::breezeway_rpc::Error>,
+        > + ::std::marker::Send;
 
-        fn look(&self, cx: &breezeway_rpc::Context, who: String) -> impl Future<Output = ()> + Send;
+        fn look(
+            &self,
+            cx: &::breezeway_rpc::Context,
+            who: ::std::string::String,
+        ) -> impl ::std::future::Future<Output = ()> + ::std::marker::Send;
 
         /// Names that Rust, or the generator, has another use for.
         fn r#type(
             &self,
-            cx_2: &breezeway_rpc::Context,
+            cx_2: &::breezeway_rpc::Context,
             cx: i32,
             r#match: i32,
-        ) -> impl Future<Output = Result<i32, ShopTypeError>> + Send;
+        ) -> impl ::std::future::Future<
+            Output = ::std::result::Result<i32, ShopTypeError>,
+        > + ::std::marker::Send;
 
         fn new(
             &self,
-            cx: &breezeway_rpc::Context,
+            cx: &::breezeway_rpc::Context,
             value: i32,
-        ) -> impl Future<Output = Result<i32, breezeway_rpc::Error>> + Send;
+        ) -> impl ::std::future::Future<
+            Output = ::std::result::Result<i32, ::breezeway_rpc::Error>,
+        > + ::std::marker::Send;
 
         fn self_(
             &self,
-            cx: &breezeway_rpc::Context,
-        ) -> impl Future<Output = Result<(), breezeway_rpc::Error>> + Send;
+            cx: &::breezeway_rpc::Context,
+        ) -> impl ::std::future::Future<
+            Output = ::std::result::Result<(), ::breezeway_rpc::Error>,
+        > + ::std::marker::Send;
     }
 
     /// Serves [`AsyncShop`].
     #[derive(Clone, Debug)]
     pub struct AsyncShopServer<T>(pub T);
 
-    impl<T: AsyncShop> breezeway_rpc::AsyncService for AsyncShopServer<T> {
+    impl<T: AsyncShop> ::breezeway_rpc::AsyncService for AsyncShopServer<T> {
         fn name(&self) -> &'static str {
             "Shop"
         }
 
-        fn methods(&self) -> &'static [breezeway_rpc::Method] {
+        fn methods(&self) -> &'static [::breezeway_rpc::Method] {
             &SHOP_METHODS
         }
 
         async fn dispatch(
             &self,
             method: usize,
-            cx: &breezeway_rpc::Context,
-            call: &mut breezeway_rpc::Call<'_>,
-        ) -> Result<(), breezeway_rpc::Error> {
+            cx: &::breezeway_rpc::Context,
+            call: &mut ::breezeway_rpc::Call<'_>,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::Error> {
             match method {
                 0 => {
                     let arguments: ShopBuyArgs = call.arguments()?;
@@ -859,7 +937,7 @@ pub mod shop {
                 4 => {
                     let arguments: ShopLookArgs = call.arguments()?;
                     AsyncShop::look(&self.0, cx, arguments.who).await;
-                    Ok(())
+                    ::std::result::Result::Ok(())
                 }
                 5 => {
                     let arguments: ShopTypeArgs = call.arguments()?;
@@ -894,16 +972,16 @@ pub mod shop {
 
     /// Calls [`AsyncShop`].
     #[derive(Clone, Debug)]
-    pub struct AsyncShopClient<C>(breezeway_rpc::Caller<C>);
+    pub struct AsyncShopClient<C>(::breezeway_rpc::Caller<C>);
 
-    impl<C: breezeway_rpc::AsyncChannel> AsyncShopClient<C> {
+    impl<C: ::breezeway_rpc::AsyncChannel> AsyncShopClient<C> {
         /// Calls over this channel.
         pub fn new(channel: C) -> Self {
-            Self(breezeway_rpc::Caller::new(channel))
+            Self(::breezeway_rpc::Caller::new(channel))
         }
 
         /// The same channel, with these options for each call.
-        pub fn with(&self, options: breezeway_rpc::CallOptions) -> AsyncShopClient<&C> {
+        pub fn with(&self, options: ::breezeway_rpc::CallOptions) -> AsyncShopClient<&C> {
             AsyncShopClient(self.0.with(options))
         }
 
@@ -911,113 +989,132 @@ pub mod shop {
         pub async fn buy(
             &self,
             wanted: Item,
-            coupon: Option<String>,
-        ) -> Result<Item, ShopBuyError> {
+            coupon: ::std::option::Option<::std::string::String>,
+        ) -> ::std::result::Result<Item, ShopBuyError> {
             let arguments = ShopBuyArgs { wanted, coupon };
             self.0.call_async(&SHOP_METHODS[0], &arguments).await
         }
 
-        pub async fn stock(&self, items: Vec<Item>) -> Result<(), ShopStockError> {
+        pub async fn stock(
+            &self,
+            items: ::std::vec::Vec<Item>,
+        ) -> ::std::result::Result<(), ShopStockError> {
             let arguments = ShopStockArgs { items };
             self.0.call_async(&SHOP_METHODS[1], &arguments).await
         }
 
-        pub async fn count(&self) -> Result<i64, breezeway_rpc::Error> {
+        pub async fn count(&self) -> ::std::result::Result<i64, ::breezeway_rpc::Error> {
             let arguments = ShopCountArgs {};
             self.0.call_async(&SHOP_METHODS[2], &arguments).await
         }
 
-        pub async fn echo(&self, text: String) -> Result<String, breezeway_rpc::Error> {
+        pub async fn echo(
+            &self,
+            text: ::std::string::String,
+        ) -> ::std::result::Result<::std::string::String, ::breezeway_rpc::Error> {
             let arguments = ShopEchoArgs { text };
             self.0.call_async(&SHOP_METHODS[3], &arguments).await
         }
 
-        pub async fn look(&self, who: String) -> Result<(), breezeway_rpc::Error> {
+        pub async fn look(
+            &self,
+            who: ::std::string::String,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::Error> {
             let arguments = ShopLookArgs { who };
             self.0.post_async(&SHOP_METHODS[4], &arguments).await
         }
 
         /// Names that Rust, or the generator, has another use for.
-        pub async fn r#type(&self, cx: i32, r#match: i32) -> Result<i32, ShopTypeError> {
+        pub async fn r#type(
+            &self,
+            cx: i32,
+            r#match: i32,
+        ) -> ::std::result::Result<i32, ShopTypeError> {
             let arguments = ShopTypeArgs { cx, r#match };
             self.0.call_async(&SHOP_METHODS[5], &arguments).await
         }
 
-        pub async fn new_2(&self, value: i32) -> Result<i32, breezeway_rpc::Error> {
+        pub async fn new_2(
+            &self,
+            value: i32,
+        ) -> ::std::result::Result<i32, ::breezeway_rpc::Error> {
             let arguments = ShopNewArgs { value };
             self.0.call_async(&SHOP_METHODS[6], &arguments).await
         }
 
-        pub async fn self_(&self) -> Result<(), breezeway_rpc::Error> {
+        pub async fn self_(&self) -> ::std::result::Result<(), ::breezeway_rpc::Error> {
             let arguments = ShopSelfArgs {};
             self.0.call_async(&SHOP_METHODS[7], &arguments).await
         }
 
-        pub async fn ready(&self) -> Result<bool, breezeway_rpc::Error> {
+        pub async fn ready(&self) -> ::std::result::Result<bool, ::breezeway_rpc::Error> {
             let arguments = HealthReadyArgs {};
             self.0.call_async(&SHOP_METHODS[8], &arguments).await
         }
 
-        pub async fn check(&self, depth: i32) -> Result<(), breezeway_rpc::Error> {
+        pub async fn check(&self, depth: i32) -> ::std::result::Result<(), ::breezeway_rpc::Error> {
             let arguments = HealthCheckArgs { depth };
             self.0.call_async(&SHOP_METHODS[9], &arguments).await
         }
     }
 
-    const SHOP_METHODS: [breezeway_rpc::Method; 10] = [
-        breezeway_rpc::Method::of::<ShopBuyArgs>("Shop"),
-        breezeway_rpc::Method::of::<ShopStockArgs>("Shop"),
-        breezeway_rpc::Method::of::<ShopCountArgs>("Shop"),
-        breezeway_rpc::Method::of::<ShopEchoArgs>("Shop"),
-        breezeway_rpc::Method::of::<ShopLookArgs>("Shop"),
-        breezeway_rpc::Method::of::<ShopTypeArgs>("Shop"),
-        breezeway_rpc::Method::of::<ShopNewArgs>("Shop"),
-        breezeway_rpc::Method::of::<ShopSelfArgs>("Shop"),
-        breezeway_rpc::Method::of::<HealthReadyArgs>("Shop"),
-        breezeway_rpc::Method::of::<HealthCheckArgs>("Shop"),
+    const SHOP_METHODS: [::breezeway_rpc::Method; 10] = [
+        ::breezeway_rpc::Method::of::<ShopBuyArgs>("Shop"),
+        ::breezeway_rpc::Method::of::<ShopStockArgs>("Shop"),
+        ::breezeway_rpc::Method::of::<ShopCountArgs>("Shop"),
+        ::breezeway_rpc::Method::of::<ShopEchoArgs>("Shop"),
+        ::breezeway_rpc::Method::of::<ShopLookArgs>("Shop"),
+        ::breezeway_rpc::Method::of::<ShopTypeArgs>("Shop"),
+        ::breezeway_rpc::Method::of::<ShopNewArgs>("Shop"),
+        ::breezeway_rpc::Method::of::<ShopSelfArgs>("Shop"),
+        ::breezeway_rpc::Method::of::<HealthReadyArgs>("Shop"),
+        ::breezeway_rpc::Method::of::<HealthCheckArgs>("Shop"),
     ];
 
-    const _: () = breezeway_rpc::Method::check(&SHOP_METHODS);
+    const _: () = ::breezeway_rpc::Method::check(&SHOP_METHODS);
 
     /// The arguments of `Shop.buy`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ShopBuyArgs {
         pub wanted: Item,
-        pub coupon: Option<String>,
+        pub coupon: ::std::option::Option<::std::string::String>,
     }
 
-    impl Wire for ShopBuyArgs {}
+    impl ::breezeway_rpc::thrift::Wire for ShopBuyArgs {}
 
-    impl Encode for ShopBuyArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for ShopBuyArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.wanted);
             to.optional(2, &self.coupon);
             to.stop();
         }
     }
 
-    impl Decode for ShopBuyArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for ShopBuyArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.wanted)?;
             fields.read(2, &mut self.coupon)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.wanted)?,
                     2 => fields.read_next(&mut self.coupon)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
-    impl Call for ShopBuyArgs {
-        type Reply = breezeway_rpc::Returned<Item, ShopBuyError>;
+    impl ::breezeway_rpc::thrift::Call for ShopBuyArgs {
+        type Reply = ::breezeway_rpc::Returned<Item, ShopBuyError>;
         const METHOD: &'static str = "buy";
     }
 
-    breezeway_rpc::method_error! {
+    ::breezeway_rpc::method_error! {
         /// Why `Shop.buy` failed.
         pub enum ShopBuyError {
             1 => Empty(OutOfStock: Display + From),
@@ -1029,38 +1126,41 @@ pub mod shop {
     /// The arguments of `Shop.stock`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ShopStockArgs {
-        pub items: Vec<Item>,
+        pub items: ::std::vec::Vec<Item>,
     }
 
-    impl Wire for ShopStockArgs {}
+    impl ::breezeway_rpc::thrift::Wire for ShopStockArgs {}
 
-    impl Encode for ShopStockArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for ShopStockArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.items);
             to.stop();
         }
     }
 
-    impl Decode for ShopStockArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for ShopStockArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.items)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.items)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
-    impl Call for ShopStockArgs {
-        type Reply = breezeway_rpc::Done<ShopStockError>;
+    impl ::breezeway_rpc::thrift::Call for ShopStockArgs {
+        type Reply = ::breezeway_rpc::Done<ShopStockError>;
         const METHOD: &'static str = "stock";
     }
 
-    breezeway_rpc::method_error! {
+    ::breezeway_rpc::method_error! {
         /// Why `Shop.stock` failed.
         pub enum ShopStockError {
             1 => Shut(Closed: Display + From),
@@ -1072,93 +1172,102 @@ pub mod shop {
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ShopCountArgs {}
 
-    impl Wire for ShopCountArgs {}
+    impl ::breezeway_rpc::thrift::Wire for ShopCountArgs {}
 
-    impl Encode for ShopCountArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for ShopCountArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.stop();
         }
     }
 
-    impl Decode for ShopCountArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for ShopCountArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             while fields.next_id()?.is_some() {
                 fields.skip_next()?;
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
-    impl Call for ShopCountArgs {
-        type Reply = breezeway_rpc::Returned<i64, breezeway_rpc::Error>;
+    impl ::breezeway_rpc::thrift::Call for ShopCountArgs {
+        type Reply = ::breezeway_rpc::Returned<i64, ::breezeway_rpc::Error>;
         const METHOD: &'static str = "count";
     }
 
     /// The arguments of `Shop.echo`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ShopEchoArgs {
-        pub text: String,
+        pub text: ::std::string::String,
     }
 
-    impl Wire for ShopEchoArgs {}
+    impl ::breezeway_rpc::thrift::Wire for ShopEchoArgs {}
 
-    impl Encode for ShopEchoArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for ShopEchoArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.text);
             to.stop();
         }
     }
 
-    impl Decode for ShopEchoArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for ShopEchoArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.text)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.text)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
-    impl Call for ShopEchoArgs {
-        type Reply = breezeway_rpc::Returned<String, breezeway_rpc::Error>;
+    impl ::breezeway_rpc::thrift::Call for ShopEchoArgs {
+        type Reply = ::breezeway_rpc::Returned<::std::string::String, ::breezeway_rpc::Error>;
         const METHOD: &'static str = "echo";
     }
 
     /// The arguments of `Shop.look`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ShopLookArgs {
-        pub who: String,
+        pub who: ::std::string::String,
     }
 
-    impl Wire for ShopLookArgs {}
+    impl ::breezeway_rpc::thrift::Wire for ShopLookArgs {}
 
-    impl Encode for ShopLookArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for ShopLookArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.who);
             to.stop();
         }
     }
 
-    impl Decode for ShopLookArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for ShopLookArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.who)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.who)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
-    impl Call for ShopLookArgs {
+    impl ::breezeway_rpc::thrift::Call for ShopLookArgs {
         type Reply = ();
         const METHOD: &'static str = "look";
         const ONEWAY: bool = true;
@@ -1171,36 +1280,39 @@ pub mod shop {
         pub r#match: i32,
     }
 
-    impl Wire for ShopTypeArgs {}
+    impl ::breezeway_rpc::thrift::Wire for ShopTypeArgs {}
 
-    impl Encode for ShopTypeArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for ShopTypeArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.group(((1, self.cx), (2, self.r#match)));
             to.stop();
         }
     }
 
-    impl Decode for ShopTypeArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for ShopTypeArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.group(((1, &mut self.cx), (2, &mut self.r#match)))?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.cx)?,
                     2 => fields.read_next(&mut self.r#match)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
-    impl Call for ShopTypeArgs {
-        type Reply = breezeway_rpc::Returned<i32, ShopTypeError>;
+    impl ::breezeway_rpc::thrift::Call for ShopTypeArgs {
+        type Reply = ::breezeway_rpc::Returned<i32, ShopTypeError>;
         const METHOD: &'static str = "type";
     }
 
-    breezeway_rpc::method_error! {
+    ::breezeway_rpc::method_error! {
         /// Why `Shop.type` failed.
         pub enum ShopTypeError {
             1 => Rpc(Closed: Display + From),
@@ -1214,31 +1326,34 @@ pub mod shop {
         pub value: i32,
     }
 
-    impl Wire for ShopNewArgs {}
+    impl ::breezeway_rpc::thrift::Wire for ShopNewArgs {}
 
-    impl Encode for ShopNewArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for ShopNewArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.put(1, self.value);
             to.stop();
         }
     }
 
-    impl Decode for ShopNewArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for ShopNewArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.value)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.value)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
-    impl Call for ShopNewArgs {
-        type Reply = breezeway_rpc::Returned<i32, breezeway_rpc::Error>;
+    impl ::breezeway_rpc::thrift::Call for ShopNewArgs {
+        type Reply = ::breezeway_rpc::Returned<i32, ::breezeway_rpc::Error>;
         const METHOD: &'static str = "new";
     }
 
@@ -1246,25 +1361,28 @@ pub mod shop {
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ShopSelfArgs {}
 
-    impl Wire for ShopSelfArgs {}
+    impl ::breezeway_rpc::thrift::Wire for ShopSelfArgs {}
 
-    impl Encode for ShopSelfArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for ShopSelfArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.stop();
         }
     }
 
-    impl Decode for ShopSelfArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for ShopSelfArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             while fields.next_id()?.is_some() {
                 fields.skip_next()?;
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
-    impl Call for ShopSelfArgs {
+    impl ::breezeway_rpc::thrift::Call for ShopSelfArgs {
         type Reply = ();
         const METHOD: &'static str = "self";
     }

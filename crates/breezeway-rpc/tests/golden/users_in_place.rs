@@ -17,42 +17,39 @@
     reason = "names and shapes are the IDL's, and programs use a part of it"
 )]
 pub mod users {
-    use std::error::Error;
-    use std::fmt;
-
-    use breezeway_rpc::thrift::{
-        Call, Decode, DecodeError, Encode, Fields, InPlace, IntoOwned, Sink, Slice, Source, View,
-        Wire,
-    };
+    use ::breezeway_rpc::thrift::InPlace as _;
 
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct NoSuchUser {
-        pub name: String,
+        pub name: ::std::string::String,
     }
 
-    impl Wire for NoSuchUser {
+    impl ::breezeway_rpc::thrift::Wire for NoSuchUser {
         const MIN_SIZE: usize = 8;
     }
 
-    impl Encode for NoSuchUser {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for NoSuchUser {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.name);
             to.stop();
         }
     }
 
-    impl Decode for NoSuchUser {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for NoSuchUser {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.name)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.name)?,
                     _ => fields.skip_next()?,
                 };
             }
             fields.require(1, "name")?;
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -62,35 +59,37 @@ pub mod users {
         pub name: &'a str,
     }
 
-    impl Wire for NoSuchUserView<'_> {
+    impl ::breezeway_rpc::thrift::Wire for NoSuchUserView<'_> {
         const MIN_SIZE: usize = 8;
     }
 
-    impl Encode for NoSuchUserView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for NoSuchUserView<'_> {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.name);
             to.stop();
         }
     }
 
-    impl<'a> View<'a> for NoSuchUserView<'a> {
+    impl<'a> ::breezeway_rpc::thrift::View<'a> for NoSuchUserView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_rpc::thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_rpc::thrift::DecodeError> {
             let mut no_such_user = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.view(1, &mut no_such_user.name)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut no_such_user.name)?,
                     _ => fields.skip_next()?,
                 };
             }
             fields.require(1, "name")?;
-            Ok(no_such_user)
+            ::std::result::Result::Ok(no_such_user)
         }
     }
 
-    impl IntoOwned<NoSuchUser> for NoSuchUserView<'_> {
+    impl ::breezeway_rpc::thrift::IntoOwned<NoSuchUser> for NoSuchUserView<'_> {
         #[inline]
         fn into_owned(self) -> NoSuchUser {
             NoSuchUser {
@@ -103,7 +102,7 @@ pub mod users {
     #[must_use = "a struct ends with end()"]
     pub struct NoSuchUserWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> NoSuchUserWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_rpc::thrift::Sink<'a>> NoSuchUserWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -113,7 +112,11 @@ pub mod users {
             self
         }
 
-        pub fn name_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn name_in_place(
+            self,
+            length: usize,
+            fill: impl ::std::ops::FnOnce(&mut [u8]),
+        ) -> Self {
             self.0.bytes_in_place(1, length, fill);
             self
         }
@@ -123,40 +126,44 @@ pub mod users {
         }
     }
 
-    impl fmt::Display for NoSuchUser {
-        fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+    impl ::std::fmt::Display for NoSuchUser {
+        fn fmt(&self, formatter: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
             write!(formatter, "{self:?}")
         }
     }
 
-    impl Error for NoSuchUser {}
+    impl ::std::error::Error for NoSuchUser {}
 
-    pub trait Users: Send + Sync + 'static {
+    pub trait Users: ::std::marker::Send + ::std::marker::Sync + 'static {
         /// How old somebody is, in years.
-        fn age(&self, cx: &breezeway_rpc::Context, name: String) -> Result<i64, UsersAgeError>;
+        fn age(
+            &self,
+            cx: &::breezeway_rpc::Context,
+            name: ::std::string::String,
+        ) -> ::std::result::Result<i64, UsersAgeError>;
 
-        fn seen(&self, cx: &breezeway_rpc::Context, name: String);
+        fn seen(&self, cx: &::breezeway_rpc::Context, name: ::std::string::String);
     }
 
     /// Serves [`Users`].
     #[derive(Clone, Debug)]
     pub struct UsersServer<T>(pub T);
 
-    impl<T: Users> breezeway_rpc::Service for UsersServer<T> {
+    impl<T: Users> ::breezeway_rpc::Service for UsersServer<T> {
         fn name(&self) -> &'static str {
             "Users"
         }
 
-        fn methods(&self) -> &'static [breezeway_rpc::Method] {
+        fn methods(&self) -> &'static [::breezeway_rpc::Method] {
             &USERS_METHODS
         }
 
         fn dispatch(
             &self,
             method: usize,
-            cx: &breezeway_rpc::Context,
-            call: &mut breezeway_rpc::Call<'_>,
-        ) -> Result<(), breezeway_rpc::Error> {
+            cx: &::breezeway_rpc::Context,
+            call: &mut ::breezeway_rpc::Call<'_>,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::Error> {
             match method {
                 0 => {
                     let arguments: UsersAgeArgs = call.arguments()?;
@@ -166,7 +173,7 @@ pub mod users {
                 1 => {
                     let arguments: UsersSeenArgs = call.arguments()?;
                     Users::seen(&self.0, cx, arguments.name);
-                    Ok(())
+                    ::std::result::Result::Ok(())
                 }
                 _ => call.unknown_method(),
             }
@@ -175,62 +182,68 @@ pub mod users {
 
     /// Calls [`Users`].
     #[derive(Clone, Debug)]
-    pub struct UsersClient<C>(breezeway_rpc::Caller<C>);
+    pub struct UsersClient<C>(::breezeway_rpc::Caller<C>);
 
-    impl<C: breezeway_rpc::Channel> UsersClient<C> {
+    impl<C: ::breezeway_rpc::Channel> UsersClient<C> {
         /// Calls over this channel.
         pub fn new(channel: C) -> Self {
-            Self(breezeway_rpc::Caller::new(channel))
+            Self(::breezeway_rpc::Caller::new(channel))
         }
 
         /// The same channel, with these options for each call.
-        pub fn with(&self, options: breezeway_rpc::CallOptions) -> UsersClient<&C> {
+        pub fn with(&self, options: ::breezeway_rpc::CallOptions) -> UsersClient<&C> {
             UsersClient(self.0.with(options))
         }
 
         /// How old somebody is, in years.
-        pub fn age(&self, name: String) -> Result<i64, UsersAgeError> {
+        pub fn age(
+            &self,
+            name: ::std::string::String,
+        ) -> ::std::result::Result<i64, UsersAgeError> {
             let arguments = UsersAgeArgs { name };
             self.0.call(&USERS_METHODS[0], &arguments)
         }
 
-        pub fn seen(&self, name: String) -> Result<(), breezeway_rpc::Error> {
+        pub fn seen(
+            &self,
+            name: ::std::string::String,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::Error> {
             let arguments = UsersSeenArgs { name };
             self.0.post(&USERS_METHODS[1], &arguments)
         }
     }
 
-    pub trait InPlaceUsers: Send + Sync + 'static {
+    pub trait InPlaceUsers: ::std::marker::Send + ::std::marker::Sync + 'static {
         /// How old somebody is, in years.
         fn age(
             &self,
-            cx: &breezeway_rpc::Context,
+            cx: &::breezeway_rpc::Context,
             arguments: UsersAgeArgsView<'_>,
             reply: UsersAgeReplySpace<'_>,
-        ) -> Result<breezeway_rpc::Written, UsersAgeError>;
+        ) -> ::std::result::Result<::breezeway_rpc::Written, UsersAgeError>;
 
-        fn seen(&self, cx: &breezeway_rpc::Context, arguments: UsersSeenArgsView<'_>);
+        fn seen(&self, cx: &::breezeway_rpc::Context, arguments: UsersSeenArgsView<'_>);
     }
 
     /// Serves [`InPlaceUsers`].
     #[derive(Clone, Debug)]
     pub struct InPlaceUsersServer<T>(pub T);
 
-    impl<T: InPlaceUsers> breezeway_rpc::Service for InPlaceUsersServer<T> {
+    impl<T: InPlaceUsers> ::breezeway_rpc::Service for InPlaceUsersServer<T> {
         fn name(&self) -> &'static str {
             "Users"
         }
 
-        fn methods(&self) -> &'static [breezeway_rpc::Method] {
+        fn methods(&self) -> &'static [::breezeway_rpc::Method] {
             &USERS_METHODS
         }
 
         fn dispatch(
             &self,
             method: usize,
-            cx: &breezeway_rpc::Context,
-            call: &mut breezeway_rpc::Call<'_>,
-        ) -> Result<(), breezeway_rpc::Error> {
+            cx: &::breezeway_rpc::Context,
+            call: &mut ::breezeway_rpc::Call<'_>,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::Error> {
             match method {
                 0 => {
                     let (request, mut place) = call.in_place()?;
@@ -247,46 +260,49 @@ pub mod users {
                     let (request, _) = call.in_place()?;
                     let arguments: UsersSeenArgsView<'_> = request.view()?;
                     InPlaceUsers::seen(&self.0, cx, arguments);
-                    Ok(())
+                    ::std::result::Result::Ok(())
                 }
                 _ => call.unknown_method(),
             }
         }
     }
 
-    const USERS_METHODS: [breezeway_rpc::Method; 2] = [
-        breezeway_rpc::Method::of::<UsersAgeArgs>("Users"),
-        breezeway_rpc::Method::of::<UsersSeenArgs>("Users"),
+    const USERS_METHODS: [::breezeway_rpc::Method; 2] = [
+        ::breezeway_rpc::Method::of::<UsersAgeArgs>("Users"),
+        ::breezeway_rpc::Method::of::<UsersSeenArgs>("Users"),
     ];
 
-    const _: () = breezeway_rpc::Method::check(&USERS_METHODS);
+    const _: () = ::breezeway_rpc::Method::check(&USERS_METHODS);
 
     /// The arguments of `Users.age`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct UsersAgeArgs {
-        pub name: String,
+        pub name: ::std::string::String,
     }
 
-    impl Wire for UsersAgeArgs {}
+    impl ::breezeway_rpc::thrift::Wire for UsersAgeArgs {}
 
-    impl Encode for UsersAgeArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for UsersAgeArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.name);
             to.stop();
         }
     }
 
-    impl Decode for UsersAgeArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for UsersAgeArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.name)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.name)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -296,30 +312,32 @@ pub mod users {
         pub name: &'a str,
     }
 
-    impl Wire for UsersAgeArgsView<'_> {}
+    impl ::breezeway_rpc::thrift::Wire for UsersAgeArgsView<'_> {}
 
-    impl<'a> View<'a> for UsersAgeArgsView<'a> {
+    impl<'a> ::breezeway_rpc::thrift::View<'a> for UsersAgeArgsView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_rpc::thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_rpc::thrift::DecodeError> {
             let mut users_age_args = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.view(1, &mut users_age_args.name)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut users_age_args.name)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(users_age_args)
+            ::std::result::Result::Ok(users_age_args)
         }
     }
 
-    impl Call for UsersAgeArgs {
-        type Reply = breezeway_rpc::Returned<i64, UsersAgeError>;
+    impl ::breezeway_rpc::thrift::Call for UsersAgeArgs {
+        type Reply = ::breezeway_rpc::Returned<i64, UsersAgeError>;
         const METHOD: &'static str = "age";
     }
 
-    breezeway_rpc::method_error! {
+    ::breezeway_rpc::method_error! {
         /// Why `Users.age` failed.
         pub enum UsersAgeError {
             1 => Missing(NoSuchUser: Display + From),
@@ -328,13 +346,13 @@ pub mod users {
     }
 
     /// What `Users.age` returns, seen in place.
-    pub type UsersAgeReplyView = breezeway_rpc::Returned<i64, breezeway_rpc::Error>;
+    pub type UsersAgeReplyView = ::breezeway_rpc::Returned<i64, ::breezeway_rpc::Error>;
 
     /// Writes what `Users.age` returns or throws.
     #[must_use = "a union ends with end()"]
     pub struct UsersAgeReplyWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> UsersAgeReplyWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_rpc::thrift::Sink<'a>> UsersAgeReplyWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -346,7 +364,7 @@ pub mod users {
 
         pub fn missing(
             self,
-            write: impl FnOnce(NoSuchUserWriter<'_, S>) -> NoSuchUserWriter<'_, S>,
+            write: impl ::std::ops::FnOnce(NoSuchUserWriter<'_, S>) -> NoSuchUserWriter<'_, S>,
         ) -> Self {
             self.0.header::<NoSuchUser>(1);
             write(NoSuchUserWriter::new(self.0)).end();
@@ -358,7 +376,7 @@ pub mod users {
         }
     }
 
-    breezeway_rpc::reply_space! {
+    ::breezeway_rpc::reply_space! {
         /// Where a handler of `Users.age` writes its reply.
         pub struct UsersAgeReplySpace(UsersAgeReplyWriter, UsersAgeReplyView) -> UsersAgeError;
     }
@@ -366,29 +384,32 @@ pub mod users {
     /// The arguments of `Users.seen`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct UsersSeenArgs {
-        pub name: String,
+        pub name: ::std::string::String,
     }
 
-    impl Wire for UsersSeenArgs {}
+    impl ::breezeway_rpc::thrift::Wire for UsersSeenArgs {}
 
-    impl Encode for UsersSeenArgs {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_rpc::thrift::Encode for UsersSeenArgs {
+        fn encode<'a, S: ::breezeway_rpc::thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.name);
             to.stop();
         }
     }
 
-    impl Decode for UsersSeenArgs {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_rpc::thrift::Decode for UsersSeenArgs {
+        fn decode_into<S: ::breezeway_rpc::thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_rpc::thrift::DecodeError> {
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.read(1, &mut self.name)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.name)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -398,25 +419,27 @@ pub mod users {
         pub name: &'a str,
     }
 
-    impl Wire for UsersSeenArgsView<'_> {}
+    impl ::breezeway_rpc::thrift::Wire for UsersSeenArgsView<'_> {}
 
-    impl<'a> View<'a> for UsersSeenArgsView<'a> {
+    impl<'a> ::breezeway_rpc::thrift::View<'a> for UsersSeenArgsView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_rpc::thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_rpc::thrift::DecodeError> {
             let mut users_seen_args = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_rpc::thrift::Fields::begin(from)?;
             fields.view(1, &mut users_seen_args.name)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut users_seen_args.name)?,
                     _ => fields.skip_next()?,
                 };
             }
-            Ok(users_seen_args)
+            ::std::result::Result::Ok(users_seen_args)
         }
     }
 
-    impl Call for UsersSeenArgs {
+    impl ::breezeway_rpc::thrift::Call for UsersSeenArgs {
         type Reply = ();
         const METHOD: &'static str = "seen";
         const ONEWAY: bool = true;

@@ -44,20 +44,21 @@ fn a_kept_service_that_is_also_served_in_place_generates_what_it_did() {
     }
 }
 
+/// Paths are written out, so that lines break which would have room with short names.
 #[test]
-fn a_method_with_one_argument_takes_sixty_lines_at_most_and_another_or_a_stream_seven_more() {
+fn method_takes_66_lines_at_most_and_another_or_a_stream_74() {
     for (name, methods, most) in [
-        ("users", 1..=2, 60),
-        ("five", 1..=2, 60),
-        ("shelf", 1..=3, 60),
-        ("shop", 2..=5, 60),
-        ("kinds", 1..=1, 60),
-        ("kinds", 3..=4, 60),
-        ("room", 4..=4, 60),
-        ("shop", 1..=1, 67),
-        ("kinds", 2..=2, 67),
-        ("kinds", 5..=7, 67),
-        ("room", 1..=3, 67),
+        ("users", 1..=2, 66),
+        ("five", 1..=2, 66),
+        ("shelf", 1..=3, 66),
+        ("shop", 2..=5, 66),
+        ("kinds", 1..=1, 66),
+        ("kinds", 3..=4, 66),
+        ("room", 4..=4, 66),
+        ("shop", 1..=1, 74),
+        ("kinds", 2..=2, 74),
+        ("kinds", 5..=7, 74),
+        ("room", 1..=3, 74),
     ] {
         for method in methods {
             let took = lines_of(name, method, Services::Blocking, false);
@@ -68,13 +69,13 @@ fn a_method_with_one_argument_takes_sixty_lines_at_most_and_another_or_a_stream_
 }
 
 #[test]
-fn a_method_that_is_served_in_place_takes_ninety_lines_more_at_most() {
+fn method_served_in_place_takes_97_lines_more_at_most() {
     for (name, methods) in [("shelf", 5), ("users", 2), ("shop", 2), ("kinds", 4)] {
         for method in 1..=methods {
             let lines = |in_place| lines_of(name, method, Services::Blocking, in_place);
             let added = lines(true) - lines(false);
             println!("{name} {method}: {added}");
-            assert!(added <= 90, "{name}: {added} lines for method {method}");
+            assert!(added <= 97, "{name}: {added} lines for method {method}");
         }
     }
 }

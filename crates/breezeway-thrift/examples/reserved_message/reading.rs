@@ -17,25 +17,22 @@
     reason = "names and shapes are the IDL's, and programs use a part of it"
 )]
 pub mod reading {
-    use breezeway_thrift::{
-        Decode, DecodeError, Encode, Fields, InPlace, IntoOwned, NumberList, Sink, Slice, Source,
-        View, Wire,
-    };
+    use ::breezeway_thrift::InPlace as _;
 
     /// What a sensor saw.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Reading {
-        pub name: String,
+        pub name: ::std::string::String,
         pub time: i64,
-        pub values: Vec<f64>,
+        pub values: ::std::vec::Vec<f64>,
     }
 
-    impl Wire for Reading {
+    impl ::breezeway_thrift::Wire for Reading {
         const MIN_SIZE: usize = 8;
     }
 
-    impl Encode for Reading {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for Reading {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.name);
             to.put(2, self.time);
             to.field(3, &self.values);
@@ -43,13 +40,16 @@ pub mod reading {
         }
     }
 
-    impl Decode for Reading {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
+    impl ::breezeway_thrift::Decode for Reading {
+        fn decode_into<S: ::breezeway_thrift::Source>(
+            &mut self,
+            from: &mut S,
+        ) -> ::std::result::Result<(), ::breezeway_thrift::DecodeError> {
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
             fields.read(1, &mut self.name)?;
             fields.read(2, &mut self.time)?;
             fields.read(3, &mut self.values)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.read_next(&mut self.name)?,
                     2 => fields.read_next(&mut self.time)?,
@@ -58,7 +58,7 @@ pub mod reading {
                 };
             }
             fields.require(1, "name")?;
-            Ok(())
+            ::std::result::Result::Ok(())
         }
     }
 
@@ -67,15 +67,15 @@ pub mod reading {
     pub struct ReadingView<'a> {
         pub name: &'a str,
         pub time: i64,
-        pub values: NumberList<'a, f64>,
+        pub values: ::breezeway_thrift::NumberList<'a, f64>,
     }
 
-    impl Wire for ReadingView<'_> {
+    impl ::breezeway_thrift::Wire for ReadingView<'_> {
         const MIN_SIZE: usize = 8;
     }
 
-    impl Encode for ReadingView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+    impl ::breezeway_thrift::Encode for ReadingView<'_> {
+        fn encode<'a, S: ::breezeway_thrift::Sink<'a>>(&'a self, to: &mut S) {
             to.field(1, &self.name);
             to.put(2, self.time);
             to.field(3, &self.values);
@@ -83,15 +83,17 @@ pub mod reading {
         }
     }
 
-    impl<'a> View<'a> for ReadingView<'a> {
+    impl<'a> ::breezeway_thrift::View<'a> for ReadingView<'a> {
         #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        fn view(
+            from: &mut ::breezeway_thrift::Slice<'a>,
+        ) -> ::std::result::Result<Self, ::breezeway_thrift::DecodeError> {
             let mut reading = Self::default();
-            let mut fields = Fields::begin(from)?;
+            let mut fields = ::breezeway_thrift::Fields::begin(from)?;
             fields.view(1, &mut reading.name)?;
             fields.view(2, &mut reading.time)?;
             fields.view(3, &mut reading.values)?;
-            while let Some(id) = fields.next_id()? {
+            while let ::std::option::Option::Some(id) = fields.next_id()? {
                 match id {
                     1 => fields.view_next(&mut reading.name)?,
                     2 => fields.view_next(&mut reading.time)?,
@@ -100,11 +102,11 @@ pub mod reading {
                 };
             }
             fields.require(1, "name")?;
-            Ok(reading)
+            ::std::result::Result::Ok(reading)
         }
     }
 
-    impl IntoOwned<Reading> for ReadingView<'_> {
+    impl ::breezeway_thrift::IntoOwned<Reading> for ReadingView<'_> {
         #[inline]
         fn into_owned(self) -> Reading {
             Reading {
@@ -119,7 +121,7 @@ pub mod reading {
     #[must_use = "a struct ends with end()"]
     pub struct ReadingWriter<'w, S>(&'w mut S);
 
-    impl<'w, 'a, S: Sink<'a>> ReadingWriter<'w, S> {
+    impl<'w, 'a, S: ::breezeway_thrift::Sink<'a>> ReadingWriter<'w, S> {
         pub fn new(to: &'w mut S) -> Self {
             Self(to)
         }
@@ -129,7 +131,11 @@ pub mod reading {
             self
         }
 
-        pub fn name_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        pub fn name_in_place(
+            self,
+            length: usize,
+            fill: impl ::std::ops::FnOnce(&mut [u8]),
+        ) -> Self {
             self.0.bytes_in_place(1, length, fill);
             self
         }
@@ -141,7 +147,7 @@ pub mod reading {
 
         pub fn values<I>(self, values: I) -> Self
         where
-            I: IntoIterator<Item = f64, IntoIter: ExactSizeIterator>,
+            I: ::std::iter::IntoIterator<Item = f64, IntoIter: ::std::iter::ExactSizeIterator>,
         {
             self.0.numbers_in_place(3, values);
             self
