@@ -66,7 +66,9 @@ impl Server {
     /// Also serves clients that speak Thrift on the address's sockets, as those of Kitex, Volo and
     /// Apache's libraries do: framed, unframed or in TTHeader, told apart by their first bytes.
     ///
-    /// Each has a thread, and counts as a session ([`ServerOptions::max_sessions`]).
+    /// Each has a thread, and counts as a session ([`ServerOptions::max_sessions`]). A client in
+    /// TTHeader has another thread that reads on while its request is served, and more while
+    /// several requests are, up to 128.
     pub fn with_thrift_clients(mut self) -> Self {
         self.serves_thrift = true;
         self
