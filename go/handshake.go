@@ -41,6 +41,8 @@ type greeting struct {
 	// refused are descriptors that came and are not taken. Closing them may take as long as the
 	// other side likes.
 	refused []int
+	// foreign is set for a client of another protocol: its first bytes.
+	foreign []byte
 }
 
 // meet prepares a connection, makes TLS's handshake where it is spoken, and says who is on the
@@ -194,6 +196,9 @@ func receiveHello(conn net.Conn) (*abi.Hello, []int, error) {
 	var fds []int
 	for {
 		wanted, err := abi.HelloWanted(bytes)
+		if err != nil && refusalOf(err) == 0 {
+			err = &foreignError{err, bytes}
+		}
 		if err != nil {
 			return nil, fds, err
 		}
@@ -220,6 +225,14 @@ func receiveHello(conn net.Conn) (*abi.Hello, []int, error) {
 		bytes = append(bytes, piece[:n]...)
 	}
 }
+
+// A foreignError is that of first bytes that are those of another protocol.
+type foreignError struct {
+	error
+	bytes []byte
+}
+
+func (e *foreignError) Unwrap() error { return e.error }
 
 var errHandshakeClosed = errors.New("breezeway: the other side closed the connection during the " +
 	"handshake; it may not speak Breezeway")

@@ -32,7 +32,7 @@ func ListenNet(addresses string, opts ...Option) (*NetListener, error) {
 	l.server = &Server{Streams: l.offer, Handler: func(*Call) error {
 		return &CallError{CodeNoSuchMethod, "streams only"}
 	}}
-	l.server.failed = l.end
+	l.server.failed, l.server.foreign = l.end, l.offerForeign
 	if err := l.server.Listen(addresses, opts...); err != nil {
 		return nil, err
 	}
@@ -72,6 +72,17 @@ func (l *NetListener) offer(stream *Stream) {
 	}
 	if l.keepsLeft(conn) {
 		<-closed
+	}
+}
+
+// offerForeign hands the connection of a client of another protocol to Accept, and keeps it until
+// it is closed.
+func (l *NetListener) offerForeign(conn *foreignConn) {
+	select {
+	case l.conns <- conn:
+		<-conn.closed
+	case <-conn.closed:
+	case <-l.done:
 	}
 }
 

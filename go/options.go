@@ -56,6 +56,7 @@ type options struct {
 	chain, key       string
 	roots            string
 	tls              *tls.Config
+	foreign          string
 	authorize        func(Peer) error
 	onStart          func(Peer)
 	onEnd            func(Peer, error)
@@ -207,6 +208,13 @@ func WaitForServer(time time.Duration) Option {
 func ReturnToFirst(every time.Duration) Option {
 	return func(o *options) { o.returnToFirst = every }
 }
+
+// ForeignProtocol has a NetListener also accept clients of another protocol, which do not speak
+// Breezeway: those whose first eight bytes are not those of a hello, and over tls those that name
+// the protocol by ALPN. Their connections are given to Accept as they are. Until these bytes have
+// come, the limits of a handshake hold; Authorize and MaxSessions hold as for sessions. By default
+// such clients are refused.
+func ForeignProtocol(alpn string) Option { return func(o *options) { o.foreign = alpn } }
 
 // Service is what this side's messages mean, as the hello says it: 0, the default, whatever both
 // sides agree on, 1 Breezeway RPC, 2 gRPC. Nothing here acts on it: see Conn.Service and

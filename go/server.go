@@ -65,6 +65,10 @@ type Server struct {
 	accepting  sync.WaitGroup
 	// failed is told why nobody listens any more, if that is not the server's end.
 	failed func(error)
+	// foreign serves a client of another protocol until its connection is closed; nil if such
+	// clients are refused. foreigners are those that it serves.
+	foreign    func(conn *foreignConn)
+	foreigners map[*foreignConn]struct{}
 	// leaving says that sessions are closed once nothing is under way on them.
 	leaving bool
 	served  sync.WaitGroup
@@ -94,6 +98,7 @@ func (s *Server) Listen(addresses string, opts ...Option) error {
 	}
 	s.offload = make(chan struct{}, s.opts.offload)
 	s.sessions, s.pending = map[*session]struct{}{}, map[net.Conn]struct{}{}
+	s.foreigners = map[*foreignConn]struct{}{}
 	s.users, s.halfOpen = map[segment.User]int{}, newHalfOpens()
 	s.refusing = make(chan struct{}, refusedAtOnce)
 	s.refused = make(chan struct{}, slowAtOnce)
@@ -101,6 +106,9 @@ func (s *Server) Listen(addresses string, opts ...Option) error {
 	if hasTLS(list) {
 		if s.tls, err = s.opts.tlsConfig(false); err != nil {
 			return err
+		}
+		if s.foreign != nil && s.opts.foreign != "" {
+			s.tls.NextProtos = append(s.tls.NextProtos, s.opts.foreign)
 		}
 	}
 	if s.opts.limitsMemory() && slices.ContainsFunc(list, isShm) {
@@ -265,18 +273,24 @@ func (s *Server) hasRoom() error {
 
 // serveConn serves a connection that has entered.
 func (s *Server) serveConn(conn net.Conn, carrier Carrier) {
-	session, refused, err := s.greet(conn, carrier)
+	session, g, err := s.greet(conn, carrier)
 	s.mu.Lock()
 	delete(s.pending, conn)
 	s.halfOpen.remove(conn)
 	gone, draining, leaving := s.closed, s.draining, s.leaving
-	if err == nil && !gone {
+	if session != nil && !gone {
 		s.sessions[session] = struct{}{}
 	}
 	s.mu.Unlock()
+	if session == nil && err == nil {
+		s.serveForeign(g)
+		s.closeRefused(conn, nil)
+		s.dismiss(g.peer, carrier)
+		return
+	}
 	if err != nil {
 		s.Log.Debug("breezeway: no session", "error", err)
-		s.closeRefused(conn, refused)
+		s.closeRefused(conn, g.refused)
 		return
 	}
 	if gone {
@@ -322,38 +336,42 @@ func (s *Server) waitFor(closed <-chan struct{}) {
 	}
 }
 
-// greet makes a session of a connection, or gives descriptors that came on it and are not taken.
-func (s *Server) greet(conn net.Conn, carrier Carrier) (*session, []int, error) {
+// greet makes a session of a connection. It makes none, without an error, of a client of another
+// protocol that is admitted.
+func (s *Server) greet(conn net.Conn, carrier Carrier) (*session, greeting, error) {
 	g, err := meet(conn, carrier, s.opts, s.tls, false)
 	if err != nil {
-		return nil, nil, err
+		return nil, greeting{}, err
 	}
 	if err := s.opts.authorize(g.peer); err != nil {
 		refuse(g.speaks(), abi.RefusedDenied, err.Error())
-		return nil, nil, err
+		return nil, *g, err
 	}
 	s.mu.Lock()
 	err = s.objection(g)
 	s.mu.Unlock()
 	if err != nil {
 		refuse(g.speaks(), abi.RefusedBusy, err.Error())
-		return nil, nil, err
+		return nil, *g, err
 	}
 	agreed, err := hear(g, s.opts)
+	if err != nil && s.isForeign(g, err) {
+		return nil, *g, s.admit(g)
+	}
 	if err != nil {
-		return nil, g.refused, err
+		return nil, *g, err
 	}
 	if err := s.admit(g); err != nil {
 		agreed.drop()
 		refuse(g.speaks(), abi.RefusedBusy, err.Error())
-		return nil, nil, err
+		return nil, *g, err
 	}
 	session, err := s.begun(g, agreed)
 	if err != nil {
 		s.dismiss(g.peer, carrier)
-		return nil, nil, err
+		return nil, *g, err
 	}
-	return session, nil, nil
+	return session, *g, nil
 }
 
 // begun answers a client that is admitted.
@@ -652,6 +670,9 @@ func (s *Server) closeSessions(patience time.Duration) {
 	s.stopListening()
 	until := time.Now().Add(patience)
 	var closing sync.WaitGroup
+	for _, conn := range s.allForeigners() {
+		_ = conn.Close()
+	}
 	for _, session := range s.all() {
 		closing.Add(1)
 		go func() { // A client that reads nothing holds up no other's farewell.

@@ -23,9 +23,11 @@ import (
 	breezeway "github.com/breezeway-ipc/breezeway/go"
 )
 
-// Listen listens at addresses, separated by commas, for grpc.Server.Serve.
+// Listen listens at addresses, separated by commas, for grpc.Server.Serve. Any gRPC client can
+// connect to the socket file or the port as well, as to a server without Breezeway.
 func Listen(addresses string, opts ...breezeway.Option) (net.Listener, error) {
-	return breezeway.ListenNet(addresses, opts...)
+	return breezeway.ListenNet(addresses, append([]breezeway.Option{
+		breezeway.ForeignProtocol("h2")}, opts...)...)
 }
 
 // WithDialer has a client of any target connect to the first of the addresses that can be had. Its

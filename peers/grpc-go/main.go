@@ -5,6 +5,7 @@
 //	go build . && go build -o grpc-go-client google.golang.org/grpc/interop/client
 //	grpc-go tcp:127.0.0.1:0
 //	grpc-go tls:127.0.0.1:0 CERTIFICATE.pem CERTIFICATE.key
+//	grpc-go breezeway shm:/tmp/interop.sock          # by the Go module's listener
 //	grpc-go check unix:/tmp/interop.sock 100000
 //	grpc-go compressed unix:/tmp/interop.sock
 //	grpc-go-client -server_host unix:/tmp/interop.sock -server_port 0 -test_case large_unary
@@ -23,10 +24,12 @@ import (
 	healthgrpc "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/interop"
 	testgrpc "google.golang.org/grpc/interop/grpc_testing"
+
+	breezegrpc "github.com/breezeway-ipc/breezeway/go/grpc"
 )
 
 const usage = "usage: grpc-go ADDRESS | grpc-go tls:HOST:PORT CERTIFICATE KEY | " +
-	"grpc-go check ADDRESS COUNT | grpc-go compressed ADDRESS"
+	"grpc-go breezeway ADDRESS | grpc-go check ADDRESS COUNT | grpc-go compressed ADDRESS"
 
 func main() {
 	log.SetFlags(0)
@@ -34,6 +37,13 @@ func main() {
 	case len(os.Args) == 2:
 		listener := listen(os.Args[1])
 		fmt.Printf("%s:%s\n", listener.Addr().Network(), listener.Addr())
+		log.Fatal(server().Serve(listener))
+	case len(os.Args) == 3 && os.Args[1] == "breezeway":
+		listener, err := breezegrpc.Listen(os.Args[2])
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(listener.Addr())
 		log.Fatal(server().Serve(listener))
 	case len(os.Args) == 4 && strings.HasPrefix(os.Args[1], "tls:"):
 		own, err := credentials.NewServerTLSFromFile(os.Args[2], os.Args[3])

@@ -208,6 +208,24 @@ fn both_channels_pass_the_cases_against_grpc_gos_server() {
     });
 }
 
+#[test]
+#[ignore = "needs Go"]
+fn go_module_server_passes_the_cases_on_every_carrier() {
+    programs();
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        for address in plain_addresses(folder.path()) {
+            let server = GrpcGo::start_with(&["breezeway", &address]);
+            let channel = breezeway_grpc::connect(&server.address).await.unwrap();
+            assert_eq!(channel.connect_info().unwrap().gear, Gear::Http2);
+            every_case(any(channel)).await;
+            let channel = Endpoint::new(&server.address).unwrap().connect_http2().await.unwrap();
+            let of_error = |error: tonic::transport::Error| Status::from_error(error.into());
+            every_case(AnyChannel::new(channel.map_err(of_error))).await;
+        }
+    });
+}
+
 #[cfg(feature = "tls")]
 #[test]
 #[ignore = "needs Go"]
