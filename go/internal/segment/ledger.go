@@ -96,30 +96,50 @@ func (a *Account) Create(size int) (*Mapping, int, error) {
 	if l == nil {
 		return Create(size)
 	}
+	if err := l.reserve(a.User, uint64(size)); err != nil {
+		return nil, -1, err
+	}
+	// Without the lock: a large segment takes many milliseconds.
+	mapping, fd, err := Create(size)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	number := 0
+	if err == nil {
+		if number, err = l.watch(fd, size); err != nil {
+			mapping.Drop()
+			unix.Close(fd)
+		}
+	}
+	if err != nil {
+		l.giveBack(holding{a.User, uint64(size)})
+		return nil, -1, err
+	}
+	l.handedOut[int32(number)] = holding{a.User, uint64(size)}
+	return mapping, fd, nil
+}
+
+// reserve counts a segment that is about to be made, if there is room for it.
+func (l *Ledger) reserve(user User, size uint64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.take()
-	if err := l.check(a.User, uint64(size)); err != nil {
-		return nil, -1, err
+	if err := l.check(user, size); err != nil {
+		return err
 	}
-	mapping, fd, err := Create(size)
-	if err != nil {
-		return nil, -1, err
-	}
+	l.held += size
+	l.byUser[user] += size
+	return nil
+}
+
+// watch has the end of a segment reported, by a number.
+func (l *Ledger) watch(fd, size int) (number int, err error) {
 	path := fmt.Sprintf("/proc/self/fd/%d", fd)
-	number, err := unix.InotifyAddWatch(l.reports, path, unix.IN_DELETE_SELF)
-	if err != nil {
-		mapping.Drop()
-		unix.Close(fd)
-		return nil, -1, &ShortageError{Text: fmt.Sprintf("a segment of %d bytes cannot be "+
-			"counted, and is not made: inotify_add_watch: %v (raise "+
-			"fs.inotify.max_user_watches)", size, err),
+	if number, err = unix.InotifyAddWatch(l.reports, path, unix.IN_DELETE_SELF); err != nil {
+		return 0, &ShortageError{Text: fmt.Sprintf("a segment of %d bytes cannot be counted, and "+
+			"is not made: inotify_add_watch: %v (raise fs.inotify.max_user_watches)", size, err),
 			Err: err}
 	}
-	l.handedOut[int32(number)] = holding{a.User, uint64(size)}
-	l.held += uint64(size)
-	l.byUser[a.User] += uint64(size)
-	return mapping, fd, nil
+	return number, nil
 }
 
 func (l *Ledger) check(user User, size uint64) error {
@@ -169,6 +189,11 @@ func (l *Ledger) forget(number int32) {
 		return
 	}
 	delete(l.handedOut, number)
+	l.giveBack(gone)
+}
+
+// giveBack counts a segment no more. The lock is held.
+func (l *Ledger) giveBack(gone holding) {
 	l.held -= gone.size
 	if l.byUser[gone.user] -= gone.size; l.byUser[gone.user] == 0 {
 		delete(l.byUser, gone.user)

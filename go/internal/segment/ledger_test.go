@@ -3,6 +3,7 @@ package segment
 import (
 	"errors"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -121,4 +122,35 @@ func TestSegmentsWhoseReportsFoundNoRoomAreForgottenAllTheSame(t *testing.T) {
 	if held := l.Held(); held != 0 {
 		t.Errorf("%d bytes are held at last", held)
 	}
+}
+
+func TestLargeSegmentBeingMadeDelaysNoOther(t *testing.T) {
+	const large = 256 << 20
+	account := Account{Ledger: ledger(t, 1<<40, 0), User: User{true, 1}}
+	done := make(chan struct{})
+	go func() {
+		mapping, fd, err := account.Create(large)
+		close(done)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		mapping.Drop()
+		unix.Close(fd)
+	}()
+	for account.Ledger.Held() < large { // It counts from the start.
+		runtime.Gosched()
+	}
+	mapping, fd, err := account.Create(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	defer mapping.Drop()
+	select {
+	case <-done:
+		t.Error("a small segment was made only once the large one was")
+	default:
+	}
+	<-done
 }

@@ -1,0 +1,158 @@
+package breezeway
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/segment"
+)
+
+// A caller is a peer made by hand that reads the other side's ring.
+type caller struct {
+	*liar
+	head uint64
+	// lent is 1 + the lend number of the last entry, 0 without one.
+	lent uint16
+}
+
+// newCaller connects to a server.
+func newCaller(t *testing.T, path string) *caller {
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &liar{t: t, conn: conn}
+	l.greet()
+	hello, fds, err := receiveHello(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeAll(fds)
+	l.peer = hello
+	if l.control, err = segment.Map(fds[0], abi.ControlSize(hello.RingCapacity)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		l.close()
+		l.control.Drop()
+	})
+	return &caller{liar: l}
+}
+
+// next waits for the other side's next entry, and gives its stream; false if none comes.
+func (c *caller) next() (stream uint32, came bool) {
+	at := abi.RingAt + int(c.head%uint64(c.peer.RingCapacity))*abi.EntrySize
+	for end := time.Now().Add(10 * time.Second); c.control.Load(at) != c.head+1; {
+		if time.Now().After(end) {
+			return 0, false
+		}
+		time.Sleep(50 * time.Microsecond) // Who yields keeps the runtime from its poller.
+	}
+	word := c.control.Load(at + 8)
+	stream, c.lent = uint32(word>>32), 0
+	if abi.Kind(word) == abi.KindMessage && abi.Flags(word>>8).Has(abi.FlagLent) {
+		c.lent = uint16(c.control.Load(at+24)>>32) + 1
+	}
+	c.head++
+	c.own.Store(abi.ConsumedAt, c.head)
+	return stream, true
+}
+
+// publishUnrung publishes an entry, and leaves ringing to its caller.
+func (c *caller) publishUnrung(head abi.Head) {
+	c.words.Pack(&head, 0, nil)
+	for i, word := range c.words[1:] {
+		c.own.Set(c.slot()+8*(i+1), word)
+	}
+	c.own.Store(c.slot(), c.tail+1)
+	c.tail++
+}
+
+// ringTimes rings without waiting for room, as section 5 of docs/abi.md has it.
+func (c *caller) ringTimes(count int) {
+	raw, err := c.conn.SyscallConn()
+	if err != nil {
+		c.t.Error(err)
+		return
+	}
+	_ = raw.Control(func(fd uintptr) {
+		for range count {
+			_, _ = unix.SendmsgN(int(fd), []byte{0}, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+		}
+	})
+}
+
+// doorbells are how many doorbells and pending segments a peer sends: at each entry, and before.
+var doorbells = []struct{ pending, rings int }{
+	{20, 1}, {0, 1}, {abi.MaxPendingSegments, 2}, {abi.MaxPendingSegments, 1000},
+}
+
+func TestClientWithPendingSegmentsAndDoorbellsIsServed(t *testing.T) {
+	for name, policy := range policies {
+		for _, many := range doorbells {
+			t.Run(fmt.Sprint(name, many), func(t *testing.T) {
+				path := filepath.Join(t.TempDir(), "s")
+				quietServer(t, "shm:"+path, (*Call).Echo, Wait(policy))
+				c := newCaller(t, path)
+				c.sendPending(many.pending)
+				for call := range uint32(max(1000/many.rings, 50)) {
+					stream := 2*call + 1
+					c.publishUnrung(abi.Head{Kind: abi.KindMessage,
+						Flags: abi.FlagOpen | abi.FlagFin, Stream: stream})
+					c.ringTimes(many.rings)
+					if got, came := c.next(); !came || got != stream {
+						t.Fatalf("call %d: a reply on stream %d, %v", call, got, came)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestServerWithPendingSegmentsAndDoorbellsIsHeard(t *testing.T) {
+	for name, policy := range policies {
+		for _, many := range doorbells {
+			t.Run(fmt.Sprint(name, many), func(t *testing.T) {
+				calls := max(1000/many.rings, 50)
+				served := make(chan struct{})
+				address := lyingServer(t, func(l *liar) {
+					defer close(served)
+					c := &caller{liar: l}
+					c.sendPending(many.pending)
+					for range calls {
+						stream, came := c.next()
+						if !came {
+							t.Error("no call comes")
+							break
+						}
+						c.publishUnrung(abi.Head{Kind: abi.KindMessage, Flags: abi.FlagFin,
+							Stream: stream})
+						c.ringTimes(many.rings)
+					}
+					c.next() // The client's farewell.
+					l.close()
+				})
+				conn, err := Dial(context.Background(), address, Wait(policy))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for call := range calls {
+					reply, err := conn.Call(contextOf(t), 0, nil)
+					if err != nil {
+						t.Fatalf("call %d: %v", call, err)
+					}
+					reply.Release()
+				}
+				_ = conn.Close()
+				soon(t, "the server's end", served)
+			})
+		}
+	}
+}
