@@ -2,29 +2,39 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use breezeway_grpc::{Gear, Server};
 use breezeway_grpc_interop::cases::{self, client, simple};
 use breezeway_grpc_interop::{pb, server};
+use rustix::process::{Pid, Signal};
+use tokio::time::timeout;
 use tonic::Code;
 
-use crate::support::{connect, run, soon};
+use crate::support::{Serving, connect, run, soon};
 
 const ADDRESS: &str = "BREEZEWAY_TEST_ADDRESS";
+const GEAR: &str = "BREEZEWAY_TEST_NATIVE";
+const CALL: &str = "BREEZEWAY_TEST_CALL";
 
-/// A server in a process of its own, killed when dropped.
+/// A role in a process of its own, killed when dropped.
 struct Process(Child);
 
 impl Process {
     fn start(address: &str) -> Self {
+        Self::role("deaths::another_process", "it listens", &[(ADDRESS, address)])
+    }
+
+    /// Starts a role, and waits for the line by which it is there.
+    fn role(name: &str, line: &str, variables: &[(&str, &str)]) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--ignored", "--exact", "--nocapture", "deaths::another_process"])
-            .env(ADDRESS, address)
+            .args(["--ignored", "--exact", "--nocapture", name])
+            .envs(variables.iter().copied())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        assert!(lines.any(|line| line.unwrap().contains("it listens")));
+        assert!(lines.any(|read| read.unwrap().contains(line)));
         Self(child)
     }
 
@@ -52,6 +62,51 @@ fn another_process() {
         let bound = Server::builder().add_service(server()).bind(&address).unwrap();
         println!("\nit listens");
         bound.serve().await.unwrap();
+    });
+}
+
+/// Not a test: a client that is stopped, without a call or in one.
+#[test]
+#[ignore = "a role that other tests start"]
+fn client_process() {
+    let Ok(address) = std::env::var(ADDRESS) else { return };
+    let [gear, call] = [GEAR, CALL].map(|name| std::env::var(name).is_ok());
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let gear = if gear { Gear::Native } else { Gear::Http2 };
+        let mut client = client(connect(&address, gear).await);
+        client.empty_call(pb::Empty {}).await.unwrap();
+        let (_sender, requests) = tokio::sync::mpsc::channel(1);
+        let requests = tokio_stream::wrappers::ReceiverStream::new(requests);
+        let _call = match call {
+            true => Some(client.full_duplex_call(requests).await.unwrap()),
+            false => None,
+        };
+        println!("\nit is ready");
+        std::future::pending::<()>().await;
+    });
+}
+
+#[test]
+fn stopped_client_process_does_not_hold_the_servers_end() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().display();
+        let clients = [(Gear::Http2, false), (Gear::Http2, true), (Gear::Native, false)];
+        for address in [format!("shm:{path}/shm"), format!("unix:{path}/unix")] {
+            for (gear, call) in clients {
+                let serving = Serving::start(&address);
+                let mut roles = vec![(ADDRESS, &*address)];
+                roles.extend((gear == Gear::Native).then_some((GEAR, "native")));
+                roles.extend(call.then_some((CALL, "one")));
+                let process = Process::role("deaths::client_process", "it is ready", &roles);
+                let pid = Pid::from_child(&process.0);
+                rustix::process::kill_process(pid, Signal::STOP).unwrap();
+                let ended = timeout(Duration::from_secs(20), serving.stop()).await;
+                let ended = ended.unwrap_or_else(|_| panic!("{address} {gear:?}, call: {call}"));
+                ended.unwrap().unwrap();
+            }
+        }
     });
 }
 
