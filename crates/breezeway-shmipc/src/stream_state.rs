@@ -8,7 +8,10 @@ use std::task::Waker;
 use crate::lock::lock;
 use crate::message::Piece;
 use crate::pace::LastMessage;
-use crate::wire::SOCKET_PART;
+
+/// The largest block of bytes that came over the socket. Of larger ones, glibc maps each, and once
+/// one was freed lets each thread's heap keep as much.
+const HEAP_PIECE: usize = 64 * 1024;
 
 /// A stream's part in its session, shared between its handle and whoever receives for all.
 pub(crate) struct StreamState {
@@ -85,7 +88,7 @@ impl StreamState {
     pub(crate) fn deliver_copy(&self, more: &[u8]) {
         let mut unread = lock(&self.unread);
         match unread.pieces.back_mut() {
-            Some(Piece::Heap { bytes, .. }) if bytes.len() + more.len() <= SOCKET_PART => {
+            Some(Piece::Heap { bytes, .. }) if bytes.len() + more.len() <= HEAP_PIECE => {
                 bytes.extend_from_slice(more);
             }
             _ => unread.pieces.push_back(Piece::Heap { bytes: more.to_vec(), read: 0 }),

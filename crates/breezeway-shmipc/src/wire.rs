@@ -11,10 +11,6 @@ use crate::violation::Violation;
 pub(crate) const HEADER: usize = 8;
 /// Bytes before the payload of fallback data.
 pub(crate) const FALLBACK_HEADER: usize = 16;
-/// The most payload of one message that this side sends over the socket, and the largest block that
-/// a stream holds of what came: glibc maps larger blocks, and once one was freed lets each thread's
-/// heap keep as much.
-pub(crate) const SOCKET_PART: usize = 64 * 1024;
 
 const MAGIC: u16 = 0x7758;
 

@@ -16,7 +16,7 @@ use crate::layout::buffer::SliceId;
 use crate::options::WhenExhausted;
 use crate::reader::Reader;
 use crate::stream::Handle;
-use crate::wire::{self, SOCKET_PART};
+use crate::wire;
 
 pub use reserved::Reserved;
 
@@ -25,6 +25,9 @@ pub(crate) use reserved::Space;
 /// The largest message that [`Writer::send`] makes: the peer can read one part while the next is
 /// written, and its memory comes back early.
 const PART: usize = 256 * 1024;
+/// The most payload of one message over the socket.
+const SOCKET_PART: usize = 256 * 1024;
+
 /// More than any region holds.
 const LARGEST_RESERVATION: usize = u32::MAX as usize;
 
@@ -80,7 +83,7 @@ impl Writer {
         self.judge_open()?;
         let len = len.clamp(1, PART);
         let space = if self.is_over_socket() {
-            Space::Private(vec![0; len.min(SOCKET_PART)])
+            Space::Private(vec![0; len])
         } else {
             self.reserve_shared(len, 1, self.deadline())?
         };
@@ -254,9 +257,7 @@ impl Writer {
             WhenExhausted::UseSocket => {
                 let patience = Deadline::after(options.patience);
                 match self.wait_for_memory(len, enough, deadline.min(patience)) {
-                    Err(StreamError::TimedOut) => {
-                        Ok(Space::Private(vec![0; len.min(SOCKET_PART).max(enough)]))
-                    }
+                    Err(StreamError::TimedOut) => Ok(Space::Private(vec![0; len])),
                     outcome => outcome,
                 }
             }
