@@ -1,10 +1,12 @@
 //! `breezeway bench`: measures calls to a running `breezeway serve`.
 
+#[cfg(feature = "grpc")]
+mod grpc;
+
 use std::io::Write;
 use std::time::{Duration, Instant};
 
 use breezeway::{Address, Channel, Session};
-use breezeway_grpc::Endpoint;
 use breezeway_measure::load::{self, Extent, Load, Measurement, Pattern, Runtime, Spread, Touch};
 use breezeway_measure::report::bench::{Report, Setup};
 use breezeway_os::{clock, cpu};
@@ -13,8 +15,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::Failure;
 use crate::certificates::Certificates;
+use crate::follow;
+#[cfg(feature = "grpc")]
 use crate::grpc::bench::Gear;
-use crate::grpc::{self, Protocol};
+use crate::protocol::Protocol;
+#[cfg(feature = "thrift")]
 use crate::rpc;
 use crate::settings::{Config, ServerSettings, SessionSettings, value};
 use crate::shmipc;
@@ -62,6 +67,7 @@ pub(crate) struct Args {
     #[arg(long)]
     follow: bool,
     /// How calls of gRPC travel [default: native]
+    #[cfg(feature = "grpc")]
     #[arg(long, value_enum)]
     gear: Option<Gear>,
     /// Calls with replies, messages without, or a new session for each call
@@ -138,42 +144,53 @@ pub(crate) fn run(mut args: Args) -> Result<(), Failure> {
     if args.pattern == Pattern::Cold {
         check_cold(&args)?;
     }
-    if args.protocol == Protocol::Grpc {
-        check_grpc(&args)?;
-    } else if args.gear.is_some() {
-        return Err("--gear goes with --protocol grpc".into());
-    } else if args.by_client() {
-        check_by_client(&args)?;
-    } else {
-        args.spread().check(&args.load(), args.sessions)?;
+    match args.protocol {
+        #[cfg(feature = "grpc")]
+        Protocol::Grpc => grpc::check(&args)?,
+        _ => check_calls(&args)?,
     }
     args.certificates.install_for_client(args.addr.places())?;
     clock::calibrate();
     // While there is no session yet, whose end keeps the CPU busy for a while.
     let empty = load::empty::cost(&args.load());
-    let measurement = match &args.addr {
-        _ if args.protocol == Protocol::Grpc => measure_grpc(&args)?,
-        target if args.by_client() => measure_by_client(&args, args.protocol.address(target)?)?,
-        Target::Breezeway(address) => measure_calls(&args, address)?,
-        Target::Shmipc(address) => measure_streams(&args, address)?,
+    let start = Instant::now();
+    let measurement = match (args.protocol, &args.addr) {
+        #[cfg(feature = "grpc")]
+        (Protocol::Grpc, _) => grpc::measure(&args)?,
+        (protocol, target) if args.by_client() => {
+            measure_by_client(&args, protocol.address(target)?)?
+        }
+        (_, Target::Breezeway(address)) => measure_calls(&args, address)?,
+        (_, Target::Shmipc(address)) => measure_streams(&args, address)?,
     };
-    print(&args, empty, &measurement)
+    print(&args, empty, start.elapsed(), &measurement)
 }
 
 impl Args {
     /// Whether one caller makes the calls through a client, which can move to another server.
     fn by_client(&self) -> bool {
-        self.protocol == Protocol::Thrift || self.follow
+        match self.protocol {
+            #[cfg(feature = "thrift")]
+            Protocol::Thrift => true,
+            _ => self.follow,
+        }
     }
 
     fn spread(&self) -> Spread {
-        let is_grpc = self.protocol == Protocol::Grpc;
-        let runtime = if is_grpc { Runtime::Tokio } else { self.runtime };
+        let runtime = match self.protocol {
+            #[cfg(feature = "grpc")]
+            Protocol::Grpc => Runtime::Tokio,
+            _ => self.runtime,
+        };
         Spread { runtime, streams: self.streams, threads: self.threads }
     }
 
     fn size(&self) -> usize {
-        self.size.unwrap_or(if self.protocol == Protocol::Grpc { 0 } else { 64 })
+        self.size.unwrap_or(match self.protocol {
+            #[cfg(feature = "grpc")]
+            Protocol::Grpc => 0,
+            _ => 64,
+        })
     }
 
     fn load(&self) -> Load {
@@ -213,20 +230,10 @@ fn measure_calls(args: &Args, address: &Address) -> Result<Measurement, Failure>
 fn measure_by_client(args: &Args, address: &Address) -> Result<Measurement, Failure> {
     let (load, session) = (args.load(), args.session.options());
     match args.protocol {
+        #[cfg(feature = "thrift")]
         Protocol::Thrift => rpc::bench_thrift(&load, address, session, args.follow),
-        _ => rpc::bench_following(&load, address, session),
+        _ => follow::bench(&load, address, session),
     }
-}
-
-fn measure_grpc(args: &Args) -> Result<Measurement, Failure> {
-    let mut endpoint = Endpoint::new(args.protocol.address(&args.addr)?.to_string())?;
-    endpoint = endpoint.session(args.session.options());
-    if let Some(timeout) = args.session.handshake_timeout {
-        endpoint = endpoint.connect_timeout(timeout);
-    }
-    let progress = Progress::new(args);
-    let (load, gear) = (args.load(), args.gear.unwrap_or_default());
-    grpc::bench::run(&load, args.size.is_none(), gear, args.threads, endpoint, || progress.show())
 }
 
 /// The lengths of shmipc have 32 bits.
@@ -266,6 +273,18 @@ fn measure_streams(
     load::on_shmipc(&args.load(), clients?, || progress.show())
 }
 
+/// An error for what goes with gRPC, and for what callers cannot do that are not of gRPC.
+fn check_calls(args: &Args) -> Result<(), Failure> {
+    #[cfg(feature = "grpc")]
+    if args.gear.is_some() {
+        return Err("--gear goes with --protocol grpc".into());
+    }
+    if args.by_client() {
+        return check_by_client(args);
+    }
+    args.spread().check(&args.load(), args.sessions)
+}
+
 /// An error for what a session of one call cannot do.
 fn check_cold(args: &Args) -> Result<(), Failure> {
     let asked = [
@@ -275,24 +294,6 @@ fn check_cold(args: &Args) -> Result<(), Failure> {
     ];
     match asked.into_iter().find(|(is_given, _)| *is_given) {
         Some((_, option)) => Err(format!("{option} does not go with --pattern cold").into()),
-        None => Ok(()),
-    }
-}
-
-/// An error for what calls of gRPC do not have.
-fn check_grpc(args: &Args) -> Result<(), Failure> {
-    args.protocol.address(&args.addr)?;
-    args.shmipc.refuse()?;
-    let asked = [
-        (args.follow, "--follow"),
-        (args.pattern != Pattern::PingPong, "--pattern"),
-        (args.rate.is_some(), "--rate"),
-        (args.sessions > 1, "--sessions"),
-        (args.streams.is_some(), "--streams"),
-        (args.touch == Touch::None, "--touch none"),
-    ];
-    match asked.into_iter().find(|(is_given, _)| *is_given) {
-        Some((_, option)) => Err(format!("{option} does not go with --protocol grpc").into()),
         None => Ok(()),
     }
 }
@@ -318,7 +319,12 @@ fn check_by_client(args: &Args) -> Result<(), Failure> {
 }
 
 /// Says what was measured.
-fn print(args: &Args, empty: f64, measurement: &Measurement) -> Result<(), Failure> {
+fn print(
+    args: &Args,
+    empty: f64,
+    session: Duration,
+    measurement: &Measurement,
+) -> Result<(), Failure> {
     let setup = Setup {
         addr: &args.addr.to_string(),
         wait: args.session.wait.unwrap_or_default().name(),
@@ -326,6 +332,7 @@ fn print(args: &Args, empty: f64, measurement: &Measurement) -> Result<(), Failu
         size: args.size(),
         touch: args.touch,
         empty_ns: Some(empty),
+        session: Some(session),
         spread: args.spread(),
     };
     let report = Report::new(setup, measurement);

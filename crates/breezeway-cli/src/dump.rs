@@ -1,19 +1,20 @@
 //! `breezeway dump`: the last entries of both rings of a session of a running process.
 
+#[cfg_attr(not(feature = "thrift"), path = "dump/no_idl.rs")]
+mod idl;
 mod json;
 mod text;
 
 use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
 
-use breezeway_idl::model::{Method, Schema};
-use breezeway_shm::Entry;
 use breezeway_shm::dump::ControlDump;
 use breezeway_shm::statistics::{Field, Record, Role, StatisticsFile};
+use breezeway_shm::{Entry, Flags};
 
 use crate::inspect::{processes, reason};
-use crate::{Failure, call, one_line};
+use crate::{Failure, one_line};
+use idl::Idl;
 use text::Line;
 
 const EXAMPLES: &str = "\
@@ -49,12 +50,8 @@ pub(crate) struct Args {
     /// Print one line with one JSON object
     #[arg(long)]
     json: bool,
-    /// Print bodies decoded, with the names of this .thrift file
-    #[arg(long, value_name = "FILE")]
-    idl: Option<PathBuf>,
-    /// Another directory to search for included files (repeatable)
-    #[arg(long = "include-dir", short = 'I', value_name = "DIR")]
-    include_dirs: Vec<PathBuf>,
+    #[command(flatten)]
+    idl: idl::Args,
 }
 
 /// Runs the command.
@@ -76,16 +73,13 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     };
     let ring = |field| ControlDump::of(pid, place(field)?, last).map_err(unreadable);
     let [own, peers] = [ring(Field::OwnControl)?, ring(Field::PeerControl)?];
-    let idl = args.idl.as_ref().map(std::slice::from_ref);
-    let schema = idl.map(|idl| breezeway_idl::read(idl, &args.include_dirs)).transpose()?;
-    let names = schema.as_ref().map(call::methods_by_number).unwrap_or_default();
-    let known = Known::new(names, [&own, &peers]);
-    let (schema, bodies) = (schema.as_ref(), args.bodies || schema.is_some());
+    let known = Known::new(args.idl.read()?, [&own, &peers]);
+    let bodies = args.bodies || known.idl.is_some();
     let mut out = BufWriter::new(io::stdout().lock());
     let role = if record.role == Role::Client { "client" } else { "server" };
     let program = processes::name(pid).unwrap_or_default();
     let printed = if args.json {
-        let ring = |ring, consumed| json::Ring::new(ring, consumed, &known, schema, bodies);
+        let ring = |ring, consumed| json::Ring::new(ring, consumed, &known, bodies);
         let (sent, received) = (ring(&own, peers.consumed), ring(&peers, own.consumed));
         let peer_pid = record.peer_pid;
         let report = json::Report { pid, program, session, role, peer_pid, sent, received };
@@ -93,7 +87,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     } else {
         let peer = record.peer_pid.map_or("-".to_owned(), |peer| peer.to_string());
         let program = one_line(&program);
-        let mut printer = Printer { schema, known, bodies, out: &mut out };
+        let mut printer = Printer { known, bodies, out: &mut out };
         writeln!(printer.out, "process {pid} ({program}), session {session}: {role}, peer {peer}")
             .and_then(|()| printer.ring("sent", &own, peers.consumed))
             .and_then(|()| printer.ring("received", &peers, own.consumed))
@@ -119,19 +113,18 @@ fn find(pid: u32, session: u64) -> Result<Record, Failure> {
     })
 }
 
-/// What is known of methods.
-struct Known<'s> {
-    /// What the IDL says of them, by their numbers.
-    names: HashMap<u32, (String, &'s Method)>,
+/// The methods of entries, and the IDL that names them.
+struct Known {
+    idl: Option<Idl>,
     /// Those of calls that were seen, by their streams.
     methods: HashMap<u32, u32>,
 }
 
-impl<'s> Known<'s> {
-    fn new(names: HashMap<u32, (String, &'s Method)>, rings: [&ControlDump; 2]) -> Self {
+impl Known {
+    fn new(idl: Option<Idl>, rings: [&ControlDump; 2]) -> Self {
         let entries = rings.into_iter().flat_map(|ring| &ring.entries);
         let opens = |(_, entry): &(u64, Entry)| Some((entry.stream(), text::opens(entry)?));
-        Self { names, methods: entries.filter_map(opens).collect() }
+        Self { idl, methods: entries.filter_map(opens).collect() }
     }
 
     /// The method that an entry belongs to.
@@ -139,8 +132,18 @@ impl<'s> Known<'s> {
         self.methods.get(&entry.stream()).copied()
     }
 
-    fn named(&self, entry: &Entry) -> Option<&(String, &'s Method)> {
-        self.names.get(&self.method(entry)?)
+    /// The name of that method.
+    fn name(&self, entry: &Entry) -> Option<&str> {
+        self.idl.as_ref()?.name(self.method(entry)?)
+    }
+
+    /// The message of an entry as Thrift; `None` without an IDL, for an error, and for a message
+    /// that is not Thrift.
+    fn decoded(&self, entry: &Entry, message: &[u8]) -> Option<String> {
+        if text::has(entry, Flags::ERROR) {
+            return None;
+        }
+        self.idl.as_ref()?.decoded(entry, message, self.method(entry))
     }
 }
 
@@ -150,14 +153,13 @@ fn waiting(ring: &ControlDump, consumed: u64) -> u64 {
 }
 
 /// What is printed, and how.
-struct Printer<'s, W> {
-    schema: Option<&'s Schema>,
-    known: Known<'s>,
+struct Printer<W> {
+    known: Known,
     bodies: bool,
     out: W,
 }
 
-impl<W: Write> Printer<'_, W> {
+impl<W: Write> Printer<W> {
     fn ring(&mut self, what: &str, ring: &ControlDump, consumed: u64) -> io::Result<()> {
         let ControlDump { capacity, published, entries, .. } = ring;
         let shown = entries.len();
@@ -168,13 +170,11 @@ impl<W: Write> Printer<'_, W> {
              be taken"
         )?;
         for (position, entry) in entries {
-            let named = self.known.named(entry);
-            let line = Line { entry, method: named.map(|(name, _)| name.as_str()) };
+            let line = Line { entry, method: self.known.name(entry) };
             let taken = if *position < consumed { ' ' } else { '*' };
             writeln!(self.out, "{taken}{position:>6}  {line}")?;
             if self.bodies {
-                let found = named.map(|&(_, method)| method);
-                text::body(entry, self.schema, found, &mut self.out)?;
+                text::body(entry, &self.known, &mut self.out)?;
             }
         }
         Ok(())

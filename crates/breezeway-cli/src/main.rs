@@ -2,21 +2,30 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+#[cfg(feature = "thrift")]
 mod call;
+#[cfg_attr(not(feature = "tls"), path = "no_certificates.rs")]
 mod certificates;
 mod compare;
 mod doctor;
 mod dump;
 mod floor;
+mod follow;
+#[cfg(feature = "thrift")]
 mod generate;
+#[cfg(feature = "grpc")]
 mod grpc;
 mod inspect;
+mod printable;
+mod protocol;
+#[cfg(feature = "thrift")]
 mod rpc;
 mod serve;
 mod settings;
 mod shmipc;
 mod succession;
 mod target;
+#[cfg(feature = "thrift")]
 mod thrift;
 mod top;
 
@@ -44,7 +53,7 @@ enum Command {
     Bench(bench::Args),
     /// Measure what this machine can do: bare round trips between two pinned processes
     Floor(floor::Args),
-    /// Compare every carrier and wait policy at every size, in floors
+    /// Compare every carrier and wait policy at every size, in µs and in floors
     Compare(compare::Args),
     /// Say whether this machine is fit, and for each problem what to change
     Doctor(doctor::Args),
@@ -53,12 +62,15 @@ enum Command {
     /// Print the last entries of both rings of a session
     Dump(dump::Args),
     /// Call a method of a service, with JSON in and out
+    #[cfg(feature = "thrift")]
     Call(call::Args),
     /// Show live what sessions do
     Top(top::Args),
     /// Generate Rust from a .thrift file
+    #[cfg(feature = "thrift")]
     Gen(generate::Args),
     /// Show Thrift messages
+    #[cfg(feature = "thrift")]
     Thrift(thrift::Args),
     #[command(hide = true)]
     FloorPartner(partner::Partnership),
@@ -82,9 +94,12 @@ fn main() -> ExitCode {
         Command::Doctor(args) => doctor::run(args),
         Command::Inspect(args) => inspect::run(args),
         Command::Dump(args) => dump::run(args),
+        #[cfg(feature = "thrift")]
         Command::Call(args) => call::run(args),
         Command::Top(args) => top::run(args),
+        #[cfg(feature = "thrift")]
         Command::Gen(args) => generate::run(args),
+        #[cfg(feature = "thrift")]
         Command::Thrift(args) => thrift::run(args),
         Command::FloorPartner(args) => partner::run(args),
         Command::CompareServer(args) => compare::owned::run(args),
@@ -94,10 +109,19 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("breezeway: {}", one_line(&describe(&*failure)));
-            let called = failure.downcast_ref::<call::CallFailure>();
-            called.map_or(ExitCode::FAILURE, |failure| failure.exit_status().into())
+            status(&failure)
         }
     }
+}
+
+/// Returns the exit status of a failure: one of its own for a call, else 1.
+fn status(failure: &Failure) -> ExitCode {
+    #[cfg(feature = "thrift")]
+    if let Some(call) = failure.downcast_ref::<call::CallFailure>() {
+        return call.exit_status().into();
+    }
+    let _ = failure;
+    ExitCode::FAILURE
 }
 
 /// Text that may come from the other side, without what a terminal would act on.

@@ -1,11 +1,7 @@
-//! What `--protocol thrift` stands for: an echo of `idl/echo.thrift`, served and called; and plain
-//! calls of a caller that follows its server.
+//! What `--protocol thrift` stands for: an echo of `idl/echo.thrift`, served and called.
 
-use std::time::Duration;
-
-use breezeway::{Address, Client, ClientOptions, ServerOptions, SessionOptions};
-use breezeway_measure::load::methods::ECHO;
-use breezeway_measure::load::{Load, Measurement, Rate, closed_loop, open_loop};
+use breezeway::{Address, ServerOptions, SessionOptions};
+use breezeway_measure::load::{Load, Measurement};
 use breezeway_measure::pattern;
 use breezeway_os::shortage;
 use breezeway_rpc::{Context, Error, Server};
@@ -13,15 +9,13 @@ use signal_hook::iterator::Signals;
 
 use self::generated::echo::{Echo, EchoClient, EchoServer};
 use crate::Failure;
+use crate::follow::{check, connect, exchange};
 use crate::serve::announce;
 
 /// What breezeway-idl makes of `idl/echo.thrift`.
 mod generated {
     include!(concat!(env!("OUT_DIR"), "/thrift.rs"));
 }
-
-/// How long a caller that follows waits for a server that is not there.
-const SERVER_WAIT: Duration = Duration::from_secs(10);
 
 struct Returning;
 
@@ -71,48 +65,4 @@ pub(crate) fn bench_thrift(
         };
         check(&reply, size, round)
     })
-}
-
-/// Measures plain calls likewise, of a caller that follows.
-pub(crate) fn bench_following(
-    load: &Load,
-    address: &Address,
-    session: SessionOptions,
-) -> Result<Measurement, Failure> {
-    let client = connect(address, session, true)?;
-    let (mut request, mut reply) = (vec![0; load.size], Vec::new());
-    exchange(load, |round| {
-        pattern::fill(&mut request, pattern::seed(round));
-        let message = match client.call(ECHO, &request) {
-            Err(error) if error.may_have_run() => client.call(ECHO, &request)?,
-            message => message?,
-        };
-        reply.clear();
-        message.bytes().append_to(&mut reply);
-        check(&reply, request.len(), round)
-    })
-}
-
-fn connect(address: &Address, session: SessionOptions, follows: bool) -> Result<Client, Failure> {
-    let options = ClientOptions::new().session(session);
-    let options = if follows { options.wait_for_server(SERVER_WAIT) } else { options };
-    Ok(Client::connect_with(address, options)?)
-}
-
-fn exchange(
-    load: &Load,
-    call: impl FnMut(u64) -> Result<(), Failure>,
-) -> Result<Measurement, Failure> {
-    match load.rate {
-        Some(rate) => open_loop(load.extent, Rate(rate), call),
-        None => closed_loop(load.extent, call),
-    }
-}
-
-fn check(reply: &[u8], size: usize, round: u64) -> Result<(), Failure> {
-    if reply.len() == size && pattern::matches(reply, pattern::seed(round)) {
-        return Ok(());
-    }
-    let received = reply.len();
-    Err(format!("reply {round} ({received} bytes) differs from its request ({size} bytes)").into())
 }

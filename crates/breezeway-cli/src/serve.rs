@@ -16,7 +16,10 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::Failure;
 use crate::certificates::Certificates;
-use crate::grpc::{self, Protocol};
+#[cfg(feature = "grpc")]
+use crate::grpc;
+use crate::protocol::Protocol;
+#[cfg(feature = "thrift")]
 use crate::rpc;
 use crate::settings::{Config, ServerSettings, SessionSettings};
 use crate::shmipc;
@@ -99,6 +102,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let (session, server) = args.config.complete(args.session, args.server)?;
     // Before there is a socket file that a signal would leave behind.
     let signals = Signals::new([SIGTERM, SIGINT])?;
+    #[cfg(feature = "grpc")]
     if args.protocol == Protocol::Grpc {
         let address = args.protocol.address(&args.addr)?;
         args.shmipc.refuse()?;
@@ -106,6 +110,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
         let options = args.succession.options(server.options(session.options()));
         return grpc::serve::run(address, options, drain, server.threads()?, signals);
     }
+    #[cfg(feature = "thrift")]
     if args.protocol == Protocol::Thrift {
         let address = args.protocol.address(&args.addr)?;
         args.shmipc.refuse()?;

@@ -40,6 +40,7 @@ impl Succession {
     }
 
     /// How long a server goes on that is stopped.
+    #[cfg(feature = "grpc")]
     pub(crate) fn drain(&self) -> Duration {
         self.drain.unwrap_or(Duration::from_secs(1))
     }

@@ -1,6 +1,7 @@
 //! `breezeway plain`: the echo that anybody would write with a std socket, to compare with.
 
 use std::io::Write;
+use std::time::Instant;
 
 use breezeway_measure::load::Extent;
 use breezeway_measure::load::plain::{self, Address};
@@ -49,9 +50,13 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
         }
         Command::Bench { addr, size, seconds, cpu } => {
             cpu::pin_current_thread(cpu)?;
+            let start = Instant::now();
             let measurement = plain::measure(&addr, size, Extent { count: None, seconds })?;
             let addr = addr.to_string();
-            let setup = Setup::round_trips(&addr, "park", size as usize);
+            let setup = Setup {
+                session: Some(start.elapsed()),
+                ..Setup::round_trips(&addr, "park", size as usize)
+            };
             writeln!(std::io::stdout(), "{}", Report::new(setup, &measurement).json())?;
             Ok(())
         }

@@ -1,6 +1,5 @@
 //! Entries for scripts: the fields and their names are a contract with these.
 
-use breezeway_idl::model::Schema;
 use breezeway_shm::dump::ControlDump;
 use breezeway_shm::{Entry, Flags, Kind};
 use serde::Serialize;
@@ -62,17 +61,11 @@ struct Lent {
 }
 
 impl Ring {
-    pub(super) fn new(
-        ring: &ControlDump,
-        consumed: u64,
-        known: &Known<'_>,
-        schema: Option<&Schema>,
-        bodies: bool,
-    ) -> Self {
+    pub(super) fn new(ring: &ControlDump, consumed: u64, known: &Known, bodies: bool) -> Self {
         let shown = ring.entries.iter().map(|(position, entry)| {
             let mut shown = Shown::new(*position, *position < consumed, entry, known);
             if bodies {
-                shown.add_body(entry, known, schema);
+                shown.add_body(entry, known);
             }
             shown
         });
@@ -82,7 +75,7 @@ impl Ring {
 }
 
 impl Shown {
-    fn new(position: u64, taken: bool, entry: &Entry, known: &Known<'_>) -> Self {
+    fn new(position: u64, taken: bool, entry: &Entry, known: &Known) -> Self {
         let lent = has(entry, Flags::LENT).then(|| Lent {
             segment: word(entry, 0) as u32,
             offset: word(entry, 1),
@@ -116,7 +109,7 @@ impl Shown {
                 .map(|(_, name)| *name)
                 .collect(),
             method: known.method(entry),
-            name: known.named(entry).map(|(name, _)| name.clone()),
+            name: known.name(entry).map(str::to_owned),
             bytes,
             lent,
             metadata: None,
@@ -125,12 +118,11 @@ impl Shown {
         }
     }
 
-    fn add_body(&mut self, entry: &Entry, known: &Known<'_>, schema: Option<&Schema>) {
+    fn add_body(&mut self, entry: &Entry, known: &Known) {
         let Some((metadata, message)) = text::parts(entry) else { return };
         self.metadata = metadata.map(hexadecimal);
         self.body = Some(hexadecimal(message));
-        let method = known.named(entry).map(|&(_, method)| method);
-        self.decoded = schema.and_then(|schema| text::decoded(entry, message, schema, method));
+        self.decoded = known.decoded(entry, message);
     }
 }
 

@@ -3,11 +3,10 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use breezeway_idl::model::{Method, Schema};
 use breezeway_shm::{Entry, Flags, Kind};
-use breezeway_thrift::{Limits, Slice};
 
-use crate::thrift::{printer::Printer, text::bytes};
+use super::Known;
+use crate::printable::bytes;
 
 pub(super) const FLAGS: [(Flags, &str); 8] = [
     (Flags::OPEN, "open"),
@@ -94,19 +93,12 @@ pub(super) fn word(entry: &Entry, index: usize) -> u64 {
 }
 
 /// Prints the body of a message, as far as the entry holds it: what is behind its metadata.
-pub(super) fn body(
-    entry: &Entry,
-    schema: Option<&Schema>,
-    method: Option<&Method>,
-    out: &mut impl Write,
-) -> io::Result<()> {
+pub(super) fn body(entry: &Entry, known: &Known, out: &mut impl Write) -> io::Result<()> {
     let Some((metadata, message)) = parts(entry) else { return Ok(()) };
     if let Some(block) = metadata {
         writeln!(out, "         metadata {}", bytes(block, true))?;
     }
-    if let Some(schema) = schema
-        && let Some(text) = decoded(entry, message, schema, method)
-    {
+    if let Some(text) = known.decoded(entry, message) {
         for line in text.lines() {
             writeln!(out, "         {line}")?;
         }
@@ -130,29 +122,10 @@ pub(super) fn parts(entry: &Entry) -> Option<(Option<&[u8]>, &[u8])> {
     Some((Some(block), rest))
 }
 
-/// The message of an entry as Thrift; `None` if it is none.
-pub(super) fn decoded(
-    entry: &Entry,
-    message: &[u8],
-    schema: &Schema,
-    method: Option<&Method>,
-) -> Option<String> {
-    if has(entry, Flags::ERROR) {
-        return None;
-    }
-    let fields = method.map(|method| match opens(entry).is_some() {
-        true => method.arguments.clone(),
-        false => method.reply(),
-    });
-    let mut text = Vec::new();
-    let from = Slice::within(Limits::default(), message).ok()?;
-    let fields = fields.as_ref().map(|found| found.fields.as_slice());
-    Printer::new(from, Some(schema), &mut text).message(fields).ok()?;
-    String::from_utf8(text).ok()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
     use breezeway_shm::Head;
 
@@ -189,6 +162,7 @@ mod tests {
 
     #[test]
     fn no_body_puts_a_control_character_on_the_terminal() {
+        let known = Known { idl: None, methods: HashMap::new() };
         for (flags, first) in (0..=u8::MAX).flat_map(|flags| [(flags, flags), (flags, 3)]) {
             // Lengths of metadata that fit and that do not, and all bytes there are.
             let content: Vec<u8> = (0..100).map(|at: u8| first.wrapping_add(at / 2)).collect();
@@ -197,7 +171,7 @@ mod tests {
             for len in [0, 1, 2, 3, 17, 100] {
                 let entry = Entry::new(head, &content[..len]);
                 let mut text = Vec::new();
-                body(&entry, None, None, &mut text).unwrap();
+                body(&entry, &known, &mut text).unwrap();
                 let text = String::from_utf8(text).unwrap();
                 let is_text = |char: char| char == '\n' || !char.is_control();
                 assert!(text.chars().all(is_text), "{text:?}");

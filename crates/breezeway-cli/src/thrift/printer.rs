@@ -6,7 +6,8 @@ use breezeway_idl::model::{Field, Schema, Type, TypeKind};
 use breezeway_thrift::{DecodeError, Fault, Slice, Source, WireType};
 use thiserror::Error;
 
-use super::text::{bytes, long_name, short_name, uuid};
+use super::text::{long_name, short_name, uuid};
+use crate::printable::bytes;
 
 /// Lines of numbers are broken when they are as wide.
 const LINE: usize = 100;

@@ -1,33 +1,9 @@
-//! Values as text that a terminal can show.
+//! Values and types as text that a terminal can show.
 
 use std::fmt::Write;
 
 use breezeway_idl::model::{Schema, Type, TypeKind};
 use breezeway_thrift::WireType;
-
-/// A string in quotes, or what is none in hexadecimal.
-pub(crate) fn bytes(bytes: &[u8], is_binary: bool) -> String {
-    match std::str::from_utf8(bytes) {
-        Ok(text) if !is_binary && !text.contains(is_unprintable) => format!("{text:?}"),
-        _ => hexadecimal(bytes),
-    }
-}
-
-fn is_unprintable(char: char) -> bool {
-    char.is_control() && !matches!(char, '\n' | '\r' | '\t')
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    let mut text = format!("{} bytes", bytes.len());
-    if !bytes.is_empty() {
-        text += " 0x";
-    }
-    for byte in bytes {
-        // Writing to a string cannot fail.
-        write!(text, "{byte:02x}").unwrap_or_default();
-    }
-    text
-}
 
 /// As in RFC 9562.
 pub(crate) fn uuid(bytes: [u8; 16]) -> String {

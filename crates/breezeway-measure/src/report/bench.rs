@@ -4,6 +4,7 @@
 //! systems can stand in one table.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -26,6 +27,9 @@ pub struct Setup<'a> {
     /// What filling, comparing and the clock take of each message, in nanoseconds: see
     /// [`empty::cost`](crate::load::empty::cost). Other systems may leave it open.
     pub empty_ns: Option<f64>,
+    /// From before the first connection until after the last session's end. Other systems may
+    /// leave it open.
+    pub session: Option<Duration>,
     /// Who makes the calls of a session.
     pub spread: Spread,
 }
@@ -41,6 +45,7 @@ impl<'a> Setup<'a> {
             size,
             touch: Touch::All,
             empty_ns: None,
+            session: None,
             spread: Spread::default(),
         }
     }
@@ -60,6 +65,7 @@ pub struct Report<'a> {
     bytes_per_second: f64,
     latency_ns: Option<Percentiles>,
     client_cpu_seconds: f64,
+    session_seconds: Option<f64>,
     empty_ns: Option<f64>,
     runtime: Runtime,
     streams: Option<u32>,
@@ -85,6 +91,7 @@ impl<'a> Report<'a> {
             bytes_per_second: messages_per_second * setup.size as f64,
             latency_ns: measurement.latencies.as_ref().and_then(|all| all.percentiles()),
             client_cpu_seconds: measurement.cpu.as_secs_f64(),
+            session_seconds: setup.session.map(|time| time.as_secs_f64()),
             empty_ns: setup.empty_ns,
             runtime: setup.spread.runtime,
             streams: setup.spread.streams,
@@ -146,8 +153,6 @@ impl<'a> Report<'a> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use breezeway_os::clock;
     use serde_json::Value;
 
@@ -188,6 +193,7 @@ mod tests {
             "bytes_per_second",
             "latency_ns",
             "client_cpu_seconds",
+            "session_seconds",
             "empty_ns",
             "runtime",
             "streams",

@@ -1,0 +1,27 @@
+//! Bytes as text that a terminal can show.
+
+use std::fmt::Write;
+
+/// A string in quotes, or what is none in hexadecimal.
+pub(crate) fn bytes(bytes: &[u8], is_binary: bool) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if !is_binary && !text.contains(is_unprintable) => format!("{text:?}"),
+        _ => hexadecimal(bytes),
+    }
+}
+
+fn is_unprintable(char: char) -> bool {
+    char.is_control() && !matches!(char, '\n' | '\r' | '\t')
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    let mut text = format!("{} bytes", bytes.len());
+    if !bytes.is_empty() {
+        text += " 0x";
+    }
+    for byte in bytes {
+        // Writing to a string cannot fail.
+        write!(text, "{byte:02x}").unwrap_or_default();
+    }
+    text
+}
