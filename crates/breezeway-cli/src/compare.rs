@@ -1,4 +1,4 @@
-//! `breezeway compare`: every carrier and wait policy at every size, in floors.
+//! `breezeway compare`: every carrier and wait policy at every size, in µs and in floors.
 
 mod output;
 pub(crate) mod owned;
@@ -7,7 +7,7 @@ pub(crate) mod plain;
 use std::io::Write;
 use std::path::PathBuf;
 
-use breezeway_measure::comparison::{Comparison, Plan, Settings, Step};
+use breezeway_measure::comparison::{Comparison, Pattern, Plan, Settings, Step};
 use breezeway_measure::machine::Cpus;
 use breezeway_measure::process::Interrupt;
 use breezeway_measure::report::{page, text};
@@ -19,20 +19,21 @@ use output::Output;
 
 const EXAMPLES: &str = "\
 Examples:
-  breezeway compare --quick                       a first impression, under two minutes
+  breezeway compare --quick                       a first impression, under a minute
   breezeway compare --report compare.html         all sizes, with charts
   breezeway compare --quick --json compare.json --cpus 2,3
   breezeway compare --quick --size 64 --size 64KiB
 
 Starts its own servers and ends them. The floor, a bare cache-line round trip, is measured between \
 any two measurements, while all servers are stopped; a ratio is divided by the floors on both \
-sides of it. Stop other work on the two CPUs first.";
+sides of it. What other programs disturb is measured again, at most a quarter of all, and marked if \
+they still do. Stop other work on the two CPUs first.";
 
 /// Compare every carrier and wait policy at every size
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Fewer sizes and shorter measurements: under two minutes
+    /// Fewer sizes and shorter measurements: under a minute
     #[arg(long)]
     quick: bool,
     /// Write all figures here
@@ -48,10 +49,10 @@ pub(crate) struct Args {
     /// MiB, six with --quick]
     #[arg(long = "size", value_name = "BYTES", value_parser = value::size_up_to::<LARGEST>)]
     sizes: Vec<u32>,
-    /// How often each row is measured [default: 9, 5 with --quick]
+    /// How often each row is measured [default: 9, 3 with --quick]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: Option<u32>,
-    /// How long one measurement takes [default: 0.2, 0.07 with --quick]
+    /// How long one measurement takes [default: 0.2, 0.06 with --quick]
     #[arg(long, value_name = "S", value_parser = seconds)]
     seconds: Option<f64>,
 }
@@ -59,6 +60,16 @@ pub(crate) struct Args {
 /// So many bytes, and as many calls in flight as a pipelined row has, still fit into the default
 /// cap of a session.
 const LARGEST: u32 = 4 << 20;
+
+/// Patterns that this build cannot measure.
+const LEFT_OUT: &[(Pattern, &str)] = &[
+    #[cfg(not(feature = "grpc"))]
+    (Pattern::Grpc, "left out: this build of the command lacks the cargo feature grpc"),
+    #[cfg(not(feature = "grpc"))]
+    (Pattern::GrpcHttp2, "left out: this build of the command lacks the cargo feature grpc"),
+    #[cfg(not(feature = "thrift"))]
+    (Pattern::Thrift, "left out: this build of the command lacks the cargo feature thrift"),
+];
 
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
@@ -101,6 +112,9 @@ fn measured(plan: &Plan, interrupt: &Interrupt) -> Result<Comparison, Failure> {
             bar.set_message(format!("{} {}", row.series.name(), row.pattern.name()));
         }
         Step::Done => bar.inc(1),
+        Step::Repeats(row) => {
+            bar.set_message(format!("again: {} {}", row.series.name(), row.pattern.name()));
+        }
     });
     bar.finish_and_clear();
     comparison
@@ -120,6 +134,7 @@ impl Args {
             sizes: self.sizes.iter().map(|&size| size as usize).collect(),
             rounds: self.rounds,
             seconds: self.seconds,
+            left_out: LEFT_OUT.to_vec(),
         }
     }
 }

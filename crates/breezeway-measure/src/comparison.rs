@@ -6,16 +6,19 @@
 
 mod date;
 mod host;
+mod others;
 mod plan;
 mod results;
 mod summary;
 mod sweep;
 
 pub use host::COMPARE_SERVER;
+pub(crate) use others::SHARE;
 pub use plan::{Carrier, Pattern, Plan, Row, Series, Settings};
 pub(crate) use plan::{DEPTH, STREAMS, THREADS};
 pub use results::{
-    AgainstPlain, Comparison, Figures, Found, Latencies, MIN_MESSAGES, Method, SCHEMA,
+    AgainstPlain, Background, Comparison, CpuUse, Figures, Found, Latencies, LeftOut, MIN_MESSAGES,
+    Method, SCHEMA,
 };
 pub use sweep::Step;
 
@@ -40,8 +43,8 @@ impl Comparison {
         progress: &mut dyn FnMut(Step),
     ) -> Result<Self, Failure> {
         let folder = tempfile::Builder::new().prefix("breezeway-compare-").tempdir()?;
-        let samples = sweep::sweep(plan, program, folder.path(), interrupt, progress)?;
-        Ok(Self::new(plan, samples))
+        let swept = sweep::sweep(plan, program, folder.path(), interrupt, progress)?;
+        Ok(Self::new(plan, &swept))
     }
 }
 

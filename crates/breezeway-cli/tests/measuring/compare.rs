@@ -2,7 +2,7 @@
 //! nothing behind.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command};
 use std::time::Duration;
 
 use crate::both_cpus;
@@ -82,6 +82,16 @@ fn is_complete(row: &Value) {
         assert!(row["figures"].is_null(), "{row}");
         return;
     }
+    for pointer in ["disturbed", "few", "steady"] {
+        assert!(row["figures"][pointer].is_boolean(), "{row}");
+    }
+    let of_memory = row["carrier"] == "memory";
+    for side in ["client", "server"] {
+        let cpus = &row["figures"]["cpus"][side];
+        assert_eq!(cpus.is_null(), of_memory, "{row}");
+        // Warming up and leaving are not the load that is measured.
+        assert!(of_memory || (0.0..=1.2).contains(&cpus.as_f64().unwrap()), "{row}");
+    }
     for pointer in ["floor_before_ns", "floor_after_ns", "ns_per_message", "floors/q1", "floors/q3"]
     {
         assert!(number(row, &format!("/figures/{pointer}")) > 0.0, "{row}");
@@ -117,7 +127,7 @@ fn a_run_writes_every_row_and_a_page_that_loads_nothing_and_leaves_nothing_else(
     for words in ["Ping-pong", "Pipelined", "One-way", "shm adaptive", "plain tcp", "1 MiB"] {
         assert!(text.contains(words), "{words} in {text}");
     }
-    for words in ["under tokio", "200 streams", "8 threads", "Cold start", "gRPC, as HTTP/2"] {
+    for words in ["under tokio", "200 streams", "8 threads", "Cold start", GRPC] {
         assert!(text.contains(words), "{words} in {text}");
     }
     assert!(text.contains(&format!("report: {}", page.display())), "{text}");
@@ -127,20 +137,30 @@ fn a_run_writes_every_row_and_a_page_that_loads_nothing_and_leaves_nothing_else(
     loads_nothing(&std::fs::read_to_string(page).unwrap());
 }
 
+/// A table of gRPC, or the reason why there is none.
+const GRPC: &str = if cfg!(feature = "grpc") {
+    "gRPC, as HTTP/2"
+} else {
+    "grpc-http2: left out: this build of the command lacks the cargo feature grpc"
+};
+
 /// Patterns that are measured at one size, on every carrier.
-const OF_ONE_SIZE: [(&str, u64); 7] = [
+const OF_ONE_SIZE: &[(&str, u64)] = &[
     ("tokio", 64),
     ("streams", 64),
     ("threads", 64),
     ("cold", 1 << 20),
+    #[cfg(feature = "grpc")]
     ("grpc", 64),
+    #[cfg(feature = "grpc")]
     ("grpc-http2", 64),
+    #[cfg(feature = "thrift")]
     ("thrift", 64),
 ];
 
 fn has_patterns_of_one_size_on_every_carrier(report: &Value) {
     let rows = report["rows"].as_array().unwrap();
-    for (pattern, size) in OF_ONE_SIZE {
+    for &(pattern, size) in OF_ONE_SIZE {
         let rows: Vec<_> = rows.iter().filter(|row| row["pattern"] == pattern).collect();
         let carriers: Vec<_> = rows.iter().map(|row| row["carrier"].as_str().unwrap()).collect();
         assert_eq!(carriers, ["shm", "unix", "tcp"], "{pattern}");
@@ -187,6 +207,48 @@ fn loads_nothing(page: &str) {
         assert!(!page.contains(loading), "{loading}");
     }
     assert!(page.matches("<svg").count() >= 6);
+}
+
+/// Processes that keep both CPUs busy until they are dropped.
+struct Load(Vec<Child>);
+
+impl Load {
+    fn on_both_cpus() -> Self {
+        let spin = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+        Self((0..2 * breezeway_os::cpu::online()).map(|_| spin()).collect())
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        for process in &mut self.0 {
+            process.kill().unwrap();
+            process.wait().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_run_beside_a_load_repeats_marks_and_warns() {
+    let _both = both_cpus();
+    let (folder, results) = (Folder::new(), Folder::new());
+    let json = results.path().join("figures.json");
+    let mut command = compare(folder.path(), &["--size", "64", "--rounds", "1"]);
+    command.args(["--seconds", "0.02", "--json"]).arg(&json);
+    let load = Load::on_both_cpus();
+    let output = Running::start(command).ends_within(RUN);
+    drop(load);
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let (warning, table) = (text.find("WARNING: this machine was busy."), text.find("Ping-pong"));
+    assert!(warning.is_some() && warning < table, "{text}");
+    assert!(text.contains("~ other programs used the two CPUs"), "{text}");
+    let report: Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    let rows = report["rows"].as_array().unwrap();
+    let disturbed = rows.iter().filter(|row| row["figures"]["disturbed"] == true).count();
+    assert!(2 * disturbed > rows.len(), "{disturbed} of {} in {report}", rows.len());
+    assert!(number(&report, "/background/others") > 0.1, "{report}");
+    assert_eq!(number(&report, "/background/repeated") as usize, rows.len().div_ceil(4));
 }
 
 #[test]

@@ -265,6 +265,8 @@ pub struct Settings {
     pub rounds: Option<u32>,
     /// How long one measurement takes.
     pub seconds: Option<f64>,
+    /// Patterns that the command cannot measure, with the reason.
+    pub left_out: Vec<(Pattern, &'static str)>,
 }
 
 /// All rows, and how they are measured.
@@ -283,13 +285,17 @@ pub struct Plan {
     pub cpus: Cpus,
     /// Whether fewer sizes were asked for.
     pub quick: bool,
+    /// Patterns that the command cannot measure, with the reason.
+    pub left_out: Vec<(Pattern, &'static str)>,
 }
 
 /// The most that a quick and a full run take.
-const QUICK: Duration = Duration::from_secs(110);
+const QUICK: Duration = Duration::from_secs(55);
 const FULL: Duration = Duration::from_secs(15 * 60);
 /// How long each reading of the floor takes.
-pub(crate) const FLOOR: Duration = Duration::from_millis(20);
+pub(crate) const FLOOR: Duration = Duration::from_millis(10);
+/// Of so many measurements one may be repeated.
+const PER_REPETITION: usize = 4;
 /// What starting the processes of a measurement and of a floor, and warming up, takes beside.
 const STARTING: Duration = Duration::from_millis(34);
 
@@ -298,7 +304,7 @@ impl Plan {
     #[must_use]
     pub fn new(settings: &Settings, cpus: Cpus) -> Self {
         let (default_sizes, rounds, seconds, limit): (&[usize], u32, f64, Duration) =
-            if settings.quick { (&QUICK_SIZES, 5, 0.07, QUICK) } else { (&SIZES, 9, 0.2, FULL) };
+            if settings.quick { (&QUICK_SIZES, 3, 0.06, QUICK) } else { (&SIZES, 9, 0.2, FULL) };
         let as_wanted = settings.rounds.is_some() || settings.seconds.is_some();
         let mut sizes = settings.sizes.clone();
         if sizes.is_empty() {
@@ -306,13 +312,17 @@ impl Plan {
         }
         sizes.sort_unstable();
         sizes.dedup();
+        let left_out = settings.left_out.clone();
+        let mut rows = rows(&sizes, settings.quick);
+        rows.retain(|row| left_out.iter().all(|(pattern, _)| *pattern != row.pattern));
         Self {
-            rows: rows(&sizes, settings.quick),
+            rows,
             rounds: settings.rounds.unwrap_or(rounds),
             measuring: Duration::from_secs_f64(settings.seconds.unwrap_or(seconds)),
             limit: if as_wanted { Duration::MAX } else { limit },
             cpus,
             quick: settings.quick,
+            left_out,
         }
     }
 
@@ -322,7 +332,12 @@ impl Plan {
         self.rows.len() * self.rounds as usize
     }
 
-    /// About how long all of it takes.
+    /// How many measurements may be repeated because other programs disturbed them.
+    pub(super) fn repetitions(&self) -> usize {
+        self.steps().div_ceil(PER_REPETITION)
+    }
+
+    /// About how long all of it takes, without repetitions.
     #[must_use]
     pub fn duration(&self) -> Duration {
         ((self.measuring + FLOOR + STARTING) * self.steps() as u32).min(self.limit)
@@ -383,9 +398,19 @@ mod tests {
     fn a_quick_run_ends_in_time_unless_more_was_asked_for() {
         let plan = |settings: &Settings| Plan::new(settings, Cpus { measurer: 0, partner: 1 });
         let quick = plan(&Settings { quick: true, ..Settings::default() });
-        assert!(quick.duration() < Duration::from_secs(120));
+        assert!(quick.duration() < quick.limit);
+        assert!(quick.limit < Duration::from_secs(60));
         let wanted = plan(&Settings { quick: true, rounds: Some(100), ..Settings::default() });
         assert_eq!(wanted.limit, Duration::MAX);
+    }
+
+    #[test]
+    fn patterns_that_the_command_lacks_are_not_planned() {
+        let left_out = vec![(Pattern::Grpc, "no gRPC"), (Pattern::GrpcHttp2, "no gRPC")];
+        let settings = Settings { quick: true, left_out, ..Settings::default() };
+        let plan = Plan::new(&settings, Cpus { measurer: 0, partner: 1 });
+        let lacks = |row: &Row| matches!(row.pattern, Pattern::Grpc | Pattern::GrpcHttp2);
+        assert!(!plan.rows.iter().any(lacks) && !plan.rows.is_empty());
     }
 
     #[test]

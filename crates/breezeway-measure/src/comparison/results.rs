@@ -25,6 +25,8 @@ pub struct Comparison {
     pub date: String,
     /// How it was measured.
     pub method: Method,
+    /// What other programs did meanwhile; nothing on a system that does not count it.
+    pub background: Option<Background>,
     /// Where it was measured.
     pub machine: Machine,
     /// The levels of the floor that were seen, the nearest first.
@@ -33,6 +35,32 @@ pub struct Comparison {
     pub rows: Vec<Found>,
     /// Ours over plain sockets.
     pub against_plain: Vec<AgainstPlain>,
+    /// Patterns without rows.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A pattern that this build of the command cannot measure.
+#[derive(Debug, Serialize)]
+pub struct LeftOut {
+    /// The pattern.
+    pub pattern: Pattern,
+    /// Why.
+    pub reason: &'static str,
+}
+
+/// What other programs did on the two CPUs, over all measurements.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Background {
+    /// The share of both CPUs that they used, from 0 to 1.
+    pub others: f64,
+    /// The share that the hypervisor gave to other machines.
+    pub stolen: f64,
+    /// How many measurements there were, with repetitions.
+    pub measurements: usize,
+    /// In how many of them the two shares together were too large.
+    pub disturbed: usize,
+    /// How many were repetitions of such.
+    pub repeated: usize,
 }
 
 /// How it was measured.
@@ -91,6 +119,12 @@ pub struct Figures {
     /// Whether these are fewer than [`MIN_MESSAGES`]: the figures mean little, and no card and no
     /// chart shows them.
     pub few: bool,
+    /// Whether other programs disturbed every round that counts.
+    pub disturbed: bool,
+    /// The share of both CPUs that other programs and other machines had, in the rounds that count.
+    pub others: Option<f64>,
+    /// CPUs that the two processes used.
+    pub cpus: CpuUse,
     /// Medians of the percentiles.
     pub latency_ns: Latencies,
     /// Throughput in one direction.
@@ -105,6 +139,23 @@ pub struct Figures {
     pub ns_per_message: f64,
     /// `ns_per_message` over the mean of the floors before and after, over the rounds.
     pub floors: Spread,
+}
+
+/// How many CPUs each side used, from 0 to 1, as both are pinned: 1 if it spins.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct CpuUse {
+    /// The measuring process, while it measured.
+    pub client: Option<f64>,
+    /// The server, while it had a session.
+    pub server: Option<f64>,
+}
+
+impl CpuUse {
+    /// Of both sides together.
+    #[must_use]
+    pub fn both(self) -> Option<f64> {
+        Some(self.client? + self.server?)
+    }
 }
 
 /// Percentiles of round trips, as far as there are enough of them.
@@ -139,6 +190,13 @@ impl Comparison {
         self.rows.iter().find(|row| (row.series, row.pattern, row.size) == (series, pattern, size))
     }
 
+    /// The sizes that rows of `pattern` have, ascending.
+    pub(crate) fn sizes_of(&self, pattern: Pattern) -> Vec<usize> {
+        let has =
+            |size: &usize| self.rows.iter().any(|row| (row.pattern, row.size) == (pattern, *size));
+        self.sizes().into_iter().filter(has).collect()
+    }
+
     /// The sizes that were measured, ascending.
     #[must_use]
     pub fn sizes(&self) -> Vec<usize> {
@@ -148,10 +206,11 @@ impl Comparison {
         sizes
     }
 
-    /// Every series that lacks rows, with the reason, each reason once.
+    /// Every pattern and series that lacks rows, with the reason, each reason once.
     #[must_use]
     pub fn missing(&self) -> Vec<(String, &str)> {
-        let mut missing: Vec<(String, &str)> = Vec::new();
+        let left_out = self.left_out.iter().map(|one| (one.pattern.name().to_owned(), one.reason));
+        let mut missing: Vec<(String, &str)> = left_out.collect();
         for row in &self.rows {
             let Some(error) = row.error.as_deref() else { continue };
             let whole = self.rows.iter().filter(|other| other.series == row.series);

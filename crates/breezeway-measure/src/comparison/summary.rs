@@ -2,11 +2,15 @@
 
 use super::date;
 use super::host;
+use std::time::Duration;
+
+use super::others::{Usage, share};
 use super::plan::{FLOOR, Plan, Row};
 use super::results::{
-    AgainstPlain, Comparison, Figures, Found, Latencies, MIN_MESSAGES, Method, SCHEMA,
+    AgainstPlain, Background, Comparison, CpuUse, Figures, Found, Latencies, LeftOut, MIN_MESSAGES,
+    Method, SCHEMA,
 };
-use super::sweep::{Sample, Samples};
+use super::sweep::{Sample, Samples, Swept};
 use crate::machine::Machine;
 use crate::statistics::{Levels, Spread, is_disturbed, median};
 
@@ -15,29 +19,50 @@ use crate::statistics::{Levels, Spread, is_disturbed, median};
 const STEADY: f64 = 0.15;
 
 impl Comparison {
-    pub(crate) fn new(plan: &Plan, samples: Vec<Samples>) -> Self {
-        let floors = floors(&samples);
+    pub(crate) fn new(plan: &Plan, swept: &Swept) -> Self {
+        let samples = &swept.samples;
+        let floors = floors(samples);
         let levels = Levels::of(&floors);
-        let rows = plan.rows.iter().zip(&samples);
+        let rows = plan.rows.iter().zip(samples);
         Self {
             schema: SCHEMA,
             version: env!("CARGO_PKG_VERSION"),
             date: date::now(),
             method: Method {
                 quick: plan.quick,
-                rounds: rounds(&samples),
+                rounds: rounds(samples),
                 seconds: plan.measuring.as_secs_f64(),
                 min_messages: MIN_MESSAGES,
                 floor_milliseconds: FLOOR.as_millis(),
                 floor_readings: floors.len(),
                 floor_disturbed: floors.iter().filter(|&&floor| is_disturbed(floor)).count(),
             },
+            background: Background::of(swept),
             machine: Machine::detect(plan.cpus),
             rows: rows.map(|(row, samples)| Found::new(*row, samples, &levels, plan)).collect(),
-            against_plain: against_plain(plan, &samples),
+            against_plain: against_plain(plan, samples),
             levels: levels.0,
+            left_out: left_out(plan),
         }
     }
+}
+
+impl Background {
+    fn of(swept: &Swept) -> Option<Self> {
+        let sum = |of: fn(&Usage) -> Duration| swept.usages.iter().map(of).sum::<Duration>();
+        let available = sum(|usage| usage.available);
+        (!available.is_zero()).then(|| Self {
+            others: share(sum(|usage| usage.others), available),
+            stolen: share(sum(|usage| usage.stolen), available),
+            measurements: swept.usages.len(),
+            disturbed: swept.usages.iter().filter(|usage| usage.is_disturbed()).count(),
+            repeated: swept.repeated,
+        })
+    }
+}
+
+fn left_out(plan: &Plan) -> Vec<LeftOut> {
+    plan.left_out.iter().map(|&(pattern, reason)| LeftOut { pattern, reason }).collect()
 }
 
 impl Found {
@@ -49,7 +74,9 @@ impl Found {
         let main = &levels.0.get(levels.main()).map(|level| level.name.clone());
         // Of those that can be trusted, the level of most of the run, so that rows can be compared
         // with each other.
-        all.sort_by_key(|figures| (!figures.steady, Some(&figures.level) != main.as_ref()));
+        all.sort_by_key(|figures| {
+            (figures.disturbed, !figures.steady, Some(&figures.level) != main.as_ref())
+        });
         let mut all = all.into_iter();
         Self {
             series: row.series,
@@ -88,9 +115,12 @@ fn figures(row: Row, samples: &[Sample], levels: &Levels) -> Vec<Figures> {
     all
 }
 
-/// Of the steady rounds, if there are any.
+/// Of the rounds that no other program disturbed, if there are any, and of the steady ones of
+/// these, if there are any.
 fn figures_at(row: Row, samples: &[&Sample], level: &str) -> Option<Figures> {
-    let steady: Vec<&Sample> = samples.iter().copied().filter(|sample| is_steady(sample)).collect();
+    let undisturbed = those(samples, |sample| !sample.is_disturbed());
+    let samples = if undisturbed.is_empty() { samples } else { &undisturbed };
+    let steady = those(samples, is_steady);
     let counted = if steady.is_empty() { samples } else { &steady };
     let over = |value: &dyn Fn(&Sample) -> Option<f64>| {
         median(counted.iter().filter_map(|sample| value(sample)))
@@ -109,6 +139,12 @@ fn figures_at(row: Row, samples: &[&Sample], level: &str) -> Option<Figures> {
         steady: !steady.is_empty(),
         messages,
         few: messages < MIN_MESSAGES,
+        disturbed: undisturbed.is_empty(),
+        others: over(&|sample| sample.usage.map(|_| sample.lost())),
+        cpus: CpuUse {
+            client: over(&|sample| sample.cpus[0]),
+            server: over(&|sample| sample.cpus[1]),
+        },
         latency_ns: Latencies {
             p50: percentile(0),
             p90: percentile(1),
@@ -122,6 +158,10 @@ fn figures_at(row: Row, samples: &[&Sample], level: &str) -> Option<Figures> {
         ns_per_message: over(&|sample| sample.per_message(row.pattern))?,
         floors: Spread::of(floors)?,
     })
+}
+
+fn those<'s>(samples: &[&'s Sample], is_wanted: fn(&Sample) -> bool) -> Vec<&'s Sample> {
+    samples.iter().copied().filter(|sample| is_wanted(sample)).collect()
 }
 
 fn floor(sample: &Sample) -> f64 {
@@ -144,8 +184,9 @@ fn against_plain(plan: &Plan, samples: &[Samples]) -> Vec<AgainstPlain> {
     compared.collect()
 }
 
-/// Ours over theirs in each round; the two were measured one shortly after the other. Nothing if
-/// either has too few messages.
+/// Ours over theirs in each round; the two were measured one shortly after the other. Rounds in
+/// which other programs disturbed one of them do not count, if there are others. Nothing if either
+/// has too few messages.
 fn ratio(row: Row, ours: &[Sample], theirs: &[Sample]) -> Option<Spread> {
     let enough = |samples: &[Sample]| {
         samples.iter().map(|sample| sample.messages).sum::<u64>() >= MIN_MESSAGES
@@ -153,8 +194,15 @@ fn ratio(row: Row, ours: &[Sample], theirs: &[Sample]) -> Option<Spread> {
     if !enough(ours) || !enough(theirs) {
         return None;
     }
-    Spread::of(ours.iter().filter_map(|ours| {
-        let theirs = theirs.iter().find(|theirs| theirs.round == ours.round)?;
+    let pairs: Vec<(&Sample, &Sample)> = ours
+        .iter()
+        .filter_map(|ours| Some((ours, theirs.iter().find(|one| one.round == ours.round)?)))
+        .collect();
+    let is_undisturbed =
+        |(one, other): &&(&Sample, &Sample)| !one.is_disturbed() && !other.is_disturbed();
+    let any = pairs.iter().any(|pair| is_undisturbed(&pair));
+    let counted = pairs.iter().filter(|pair| !any || is_undisturbed(pair));
+    Spread::of(counted.filter_map(|(ours, theirs)| {
         Some(ours.per_message(row.pattern)? / theirs.per_message(row.pattern)?)
     }))
 }
@@ -170,7 +218,20 @@ pub(crate) mod tests {
 
     fn sample(round: u32, floor: [f64; 2], p50: f64) -> Sample {
         let percentiles = [Some(p50), None, None, None];
-        Sample { round, floor, messages: 100, per_second: Some(1e9 / p50), percentiles }
+        let usage = Some(usage(0));
+        let per_second = Some(1e9 / p50);
+        let cpus = [Some(1.0), Some(0.5)];
+        Sample { round, floor, messages: 100, per_second, percentiles, cpus, usage }
+    }
+
+    /// 100 ms of both CPUs, so many of which others used.
+    fn usage(others: u64) -> Usage {
+        let [available, others] = [100, others].map(Duration::from_millis);
+        Usage { available, others, stolen: Duration::ZERO, server: Duration::ZERO }
+    }
+
+    fn disturbed(round: u32, p50: f64) -> Sample {
+        Sample { usage: Some(usage(50)), ..sample(round, [100.0; 2], p50) }
     }
 
     /// A small run in which tcp was not to be had.
@@ -182,7 +243,47 @@ pub(crate) mod tests {
             _ => Ok(vec![sample(0, [100.0; 2], row.size as f64 + 200.0); 3]),
         };
         let samples = plan.rows.iter().map(samples).collect();
-        Comparison::new(&plan, samples)
+        Comparison::new(&plan, &Swept { samples, usages: vec![usage(0); 9], repeated: 0 })
+    }
+
+    #[test]
+    fn disturbed_rounds_do_not_count_if_there_are_others() {
+        let (slow, fast) = (disturbed(0, 900.0), sample(1, [100.0; 2], 150.0));
+        let both = figures_at(ROW, &[&slow, &fast], "near").unwrap();
+        assert_eq!((both.rounds, both.disturbed, both.latency_ns.p50), (1, false, Some(150.0)));
+        assert_eq!((both.cpus.both(), both.others), (Some(1.5), Some(0.0)));
+        let alone = figures_at(ROW, &[&slow], "near").unwrap();
+        assert_eq!((alone.rounds, alone.disturbed, alone.others), (1, true, Some(0.5)));
+    }
+
+    #[test]
+    fn an_undisturbed_level_goes_before_the_main_one() {
+        let plan = Plan::new(&Settings::default(), Cpus { measurer: 0, partner: 1 });
+        let far = Sample { floor: [500.0; 2], ..sample(1, [500.0; 2], 600.0) };
+        let samples = Ok(vec![disturbed(0, 150.0), far]);
+        let found = Found::new(ROW, &samples, &Levels::of(&[100.0, 100.0, 500.0]), &plan);
+        let figures = found.figures.unwrap();
+        assert_eq!((figures.level.as_str(), figures.disturbed), ("far", false));
+        assert_eq!(found.other_levels.len(), 1);
+    }
+
+    #[test]
+    fn disturbed_pairs_do_not_count_if_there_are_others() {
+        let ours = [disturbed(0, 900.0), sample(1, [1.0; 2], 30.0)];
+        let theirs = [sample(0, [1.0; 2], 10.0), sample(1, [1.0; 2], 15.0)];
+        assert_eq!(ratio(ROW, &ours, &theirs).unwrap().max, 2.0);
+        assert_eq!(ratio(ROW, &ours[..1], &theirs).unwrap().max, 90.0);
+    }
+
+    #[test]
+    fn background_sums_up_all_measurements() {
+        let usages = vec![usage(0), usage(50), usage(10)];
+        let background =
+            Background::of(&Swept { samples: Vec::new(), usages, repeated: 1 }).unwrap();
+        assert!((background.others - 0.2).abs() < 1e-9);
+        assert_eq!((background.measurements, background.disturbed), (3, 1));
+        let nothing = Swept { samples: Vec::new(), usages: Vec::new(), repeated: 0 };
+        assert!(Background::of(&nothing).is_none());
     }
 
     #[test]

@@ -72,13 +72,19 @@ impl Server {
         line.trim_end().strip_prefix(LISTENING).map(str::to_owned)
     }
 
+    /// The process.
+    #[must_use]
+    pub fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
     fn complaint(&self, log: &Path) -> String {
         let said = std::fs::read_to_string(log).unwrap_or_default();
         child::reason(&said)
     }
 
     fn signal(&self, signal: Signal) -> Result<(), Failure> {
-        Ok(kill_process(Pid::from_child(&self.child), signal)?)
+        Ok(kill_process(self.pid(), signal)?)
     }
 
     fn has_ended(&mut self) -> bool {

@@ -7,8 +7,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::chart::frame::{NARROW, WIDE};
 use super::chart::{Chart, draw};
-use super::text::{caption, disturbed, levels};
-use super::units::{bytes, duration, significant};
+use super::text::{caption, doubt, levels, others, warning};
+use super::units::{bytes, microseconds, significant};
 use crate::comparison::{Comparison, Found, Pattern, Series};
 
 const STYLE: &str = include_str!("page/style.css");
@@ -32,6 +32,7 @@ pub fn comparison(comparison: &Comparison) -> String {
             body {
                 (header(comparison))
                 main {
+                    (busy(comparison))
                     (tiles(comparison))
                     (missing(comparison))
                     (figures(comparison))
@@ -54,8 +55,8 @@ fn header(comparison: &Comparison) -> Markup {
     html! {
         header {
             h1 { "Breezeway: any size, any carrier" }
-            p class="lead" { "Calls between two processes on one machine, in " em { "floors" } ": \
-                multiples of the bare cache-line round trip that this machine can do." }
+            p class="lead" { "Calls between two processes on one machine: in µs, in " em { "floors" } ", \
+                multiples of the bare cache-line round trip that this machine can do, and in CPUs used." }
             p class="quiet" {
                 time datetime=(comparison.date) { (comparison.date.replace('T', " \
                     ").replace('Z', " UTC")) }
@@ -87,13 +88,24 @@ fn tiles(comparison: &Comparison) -> Markup {
 }
 
 fn tile(found: &Found) -> Markup {
-    let sound = found.figures.as_ref().filter(|figures| figures.steady && !figures.few);
+    let sound = found.figures.as_ref().filter(|figures| doubt(figures).is_empty());
     let Some(figures) = sound else { return Markup::default() };
     html! {
         div class="tile" {
             p class="quiet" { (found.series.name()) ", " (bytes(found.size)) }
-            p class="figure" { (significant(figures.floors.median)) small { " floors" } }
-            p class="quiet" { (duration(figures.ns_per_message)) " for a call and its reply" }
+            p class="figure" { (microseconds(figures.ns_per_message)) small { " µs" } }
+            p class="quiet" {
+                (significant(figures.floors.median)) " floors"
+                @if let Some(cpus) = figures.cpus.both() { ", " (significant(cpus)) " CPUs" }
+            }
+        }
+    }
+}
+
+fn busy(comparison: &Comparison) -> Markup {
+    html! {
+        @if let Some(warning) = warning(comparison) {
+            section class="notice" aria-label="Warning" { h2 { "Warning" } p { (warning) } }
         }
     }
 }
@@ -101,9 +113,6 @@ fn tile(found: &Found) -> Markup {
 fn missing(comparison: &Comparison) -> Markup {
     let missing = comparison.missing();
     html! {
-        @if let Some(warning) = disturbed(comparison) {
-            section class="notice" aria-label="Disturbed" { h2 { "Disturbed" } p { (warning) } }
-        }
         @if !missing.is_empty() {
             section class="notice" aria-label="Not measured" {
                 h2 { "Not measured" }
@@ -140,6 +149,9 @@ fn reading() -> Markup {
                 dt { "floor" }
                 dd { "One cache line there and one back between two pinned processes, with nothing \
                     around it. It was measured before and after every figure, with all servers stopped. A machine may jump between levels (near, far) within seconds; a ratio holds within one level." }
+                dt { "CPUs" }
+                dd { "How many CPUs both sides used together: 2 if both spin, less if they sleep. A \
+                    row that spins is fast at the price of a second program that wants the CPU." }
                 dt { "shm, unix, tcp" }
                 dd { "Breezeway's carriers: shared memory, unix stream sockets, TCP over the \
                     loopback interface. Every byte is written before each call and compared after it, unless " em { "untouched" } " is said: then the payload is made in place and 8 bytes are read." }
@@ -171,6 +183,8 @@ fn machine(comparison: &Comparison) -> Markup {
                 @for (label, value) in comparison.machine.facts() { dt { (label) } dd { (value) } }
                 dt { "floor" }
                 dd { (levels(comparison)) }
+                dt { "other programs" }
+                dd { (others(comparison)) }
             }
         }
     }
@@ -180,7 +194,7 @@ fn matrices(comparison: &Comparison) -> Markup {
     html! {
         section {
             h2 { "In figures" }
-            @for pattern in Pattern::ALL {
+            @for pattern in Pattern::ALL.into_iter().filter(|one| !comparison.series(*one).is_empty()) {
                 h3 { (caption(pattern)) }
                 (tables::matrix(comparison, pattern))
             }
@@ -237,6 +251,21 @@ mod tests {
         let page = comparison(&found);
         assert!(!page.contains("<div class=\"tile\">") && !page.contains("<svg"));
         assert!(page.contains("fewer than 50 messages") && page.contains("<td>7</td>"));
+    }
+
+    #[test]
+    fn a_disturbed_figure_is_on_no_card_and_warned_of_above() {
+        let mut found = sample();
+        for row in &mut found.rows {
+            if let Some(figures) = &mut row.figures {
+                figures.disturbed = true;
+            }
+        }
+        let page = comparison(&found);
+        assert!(!page.contains("<div class=\"tile\">") && page.contains("<svg"));
+        let (warning, table) = (page.find("this machine was busy"), page.find("<table"));
+        assert!(warning.is_some() && warning < table);
+        assert!(!comparison(&sample()).contains("this machine was busy"));
     }
 
     #[test]

@@ -29,6 +29,20 @@ pub fn duration(nanoseconds: f64) -> String {
     scaled(nanoseconds, &[(1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s")])
 }
 
+/// A duration given in nanoseconds, in µs without the unit.
+#[must_use]
+pub fn microseconds(nanoseconds: f64) -> String {
+    let number = nanoseconds / 1e3;
+    if number < 0.9995 { format!("{number:.3}") } else { significant(number) }
+}
+
+/// A share of 1, in percent without the sign.
+#[must_use]
+pub fn percent(share: f64) -> String {
+    let percent = 100.0 * share;
+    if percent < 9.95 { format!("{percent:.1}") } else { format!("{percent:.0}") }
+}
+
 /// Messages a second.
 #[must_use]
 pub fn rate(per_second: f64) -> String {
@@ -72,6 +86,13 @@ mod tests {
         assert_eq!(throughput(9.5559e9), "9.56 GB/s");
         assert_eq!(throughput(0.0), "0.00 B/s");
         assert_eq!(rate(13_431_906.0), "13.4 M/s");
+    }
+
+    #[test]
+    fn microseconds_have_three_digits() {
+        let shown = [84.4, 999.6, 12_345.6, 4_321_000.0].map(microseconds);
+        assert_eq!(shown, ["0.084", "1.00", "12.3", "4321"]);
+        assert_eq!([0.0, 0.0123, 0.433, 1.0].map(percent), ["0.0", "1.2", "43", "100"]);
     }
 
     #[test]

@@ -167,7 +167,9 @@ fn lines(
         }
         let y = value(figures).filter(|y| *y > 0.0)?;
         let floors = significant(figures.floors.median);
-        let hint = format!("{}, {} ({floors} floors)", bytes(size), show(y));
+        let cpus = figures.cpus.both().map(|cpus| format!(", {} CPUs", significant(cpus)));
+        let cpus = cpus.unwrap_or_default();
+        let hint = format!("{}, {} ({floors} floors{cpus})", bytes(size), show(y));
         Some(Point { x: size as f64, y, hint })
     };
     let sizes = comparison.sizes();

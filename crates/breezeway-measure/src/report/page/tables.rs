@@ -3,23 +3,46 @@
 use maud::{Markup, html};
 
 use crate::comparison::{Comparison, Figures, Found, Pattern};
-use crate::report::text::{self as table, cell};
-use crate::report::units::{bytes, duration, rate, significant, throughput};
+use crate::report::text::{self as table, Cell};
+use crate::report::units::{bytes, duration, microseconds, percent, rate, significant, throughput};
 
-/// Series down, sizes across.
+/// Series down, sizes across, three columns for each.
 pub(crate) fn matrix(comparison: &Comparison, pattern: Pattern) -> Markup {
-    let sizes = comparison.sizes();
+    let series = comparison.series(pattern);
+    let sizes = comparison.sizes_of(pattern);
+    let main = comparison.main_level();
     html! {
         (scrolling(html! { table {
             caption class="hidden" { (table::caption(pattern)) }
-            thead { tr { th scope="col" { "series" } @for size in &sizes { th scope="col" { (bytes(*size)) } } } }
-            tbody { @for series in comparison.series(pattern) { tr {
-                th scope="row" { (series.name()) }
-                @for size in &sizes { td {
-                    @if let Some(found) = comparison.find(series, pattern, *size) { (cell(found, comparison.main_level())) }
+            thead {
+                tr {
+                    th scope="col" rowspan="2" { "series" }
+                    @for size in &sizes { th class="group" scope="colgroup" colspan="3" { (bytes(*size)) } }
+                }
+                tr { @for _ in &sizes {
+                    th class="group" scope="col" { (table::unit(pattern)) }
+                    th scope="col" { "floors" }
+                    th scope="col" { "CPUs" }
                 } }
+            }
+            tbody { @for series in series { tr {
+                th scope="row" { (series.name()) }
+                @for size in &sizes { (three(comparison.find(series, pattern, *size), main)) }
             } } }
         } }))
+    }
+}
+
+fn three(found: Option<&Found>, main: Option<&str>) -> Markup {
+    html! {
+        @if let Some(found) = found {
+            @let cell = Cell::new(found, main);
+            td class="group" { (cell.lead) }
+            td class="quiet" { (cell.floors) }
+            td class="quiet" { (cell.cpus) }
+        } @else {
+            td class="group" colspan="3" {}
+        }
     }
 }
 
@@ -65,10 +88,13 @@ fn against_plain_matrix(comparison: &Comparison) -> Markup {
     } }
 }
 
-const COLUMNS: [&str; 11] = [
+const COLUMNS: [&str; 14] = [
     "series",
     "size",
+    "time",
     "floors",
+    "CPUs: client, server",
+    "others",
     "messages",
     "p50",
     "p90",
@@ -126,12 +152,17 @@ fn subject(found: &Found) -> Markup {
 fn cells(figures: &Figures) -> Markup {
     let latency = figures.latency_ns;
     let floors = figures.floors;
+    let cpus = [figures.cpus.client, figures.cpus.server];
     html! {
+        td { (microseconds(figures.ns_per_message)) " µs" (table::doubt(figures)) }
         td {
-            (significant(floors.median)) " \
-                " span class="quiet" { (figures.level) (table::doubt(figures)) }
+            (significant(floors.median)) " " span class="quiet" { (figures.level) }
             br; span class="quiet" { (significant(floors.q1)) " to " (significant(floors.q3)) }
         }
+        td { @if cpus.iter().any(Option::is_some) {
+            (cpus.map(|cpus| cpus.map_or("-".to_owned(), significant)).join(", "))
+        } }
+        td { (figures.others.map_or(String::new(), |share| format!("{} %", percent(share)))) }
         td { (figures.messages) }
         @for percentile in [latency.p50, latency.p90, latency.p99, latency.p999] {
             td { (percentile.map_or(String::new(), duration)) }
