@@ -1,5 +1,5 @@
-//! The place of `certificates` in a build without the feature `tls`: sessions at a tls: address fail
-//! with an error that names the feature.
+//! The place of `certificates` in a build without the feature `tls`: sessions at a tls: address
+//! fail with an error that names the feature.
 
 use breezeway::Place;
 
