@@ -77,8 +77,8 @@ pub(crate) fn files(out: &Path) -> Result<Vec<PathBuf>, Error> {
         let shapes = SHAPES.iter().cycle().skip(first);
         names.iter().zip(shapes).map(|(name, shape)| shaped(shape, name)).collect()
     };
-    for first in 0..SHAPES.len() {
-        file(format!("together.{}_first", SHAPES[first]), each(first))?;
+    for (index, shape) in SHAPES.iter().enumerate() {
+        file(format!("together.{shape}_first"), each(index))?;
     }
     let snake = |name: &&str| shaped("enum", &snake(name));
     file("converted.types".to_owned(), names.iter().map(snake).collect())?;
