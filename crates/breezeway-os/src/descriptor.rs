@@ -116,6 +116,11 @@ impl ForeignDescriptor {
         self.fd.as_ref().expect("present until dropped")
     }
 
+    /// Closes in this thread a segment whose pages are mapped, and so are not freed by that.
+    pub fn close_mapped(self) {
+        drop(self.into_owned());
+    }
+
     /// The descriptor, once it is known that closing it does not block.
     pub(crate) fn into_owned(mut self) -> OwnedFd {
         self.fd.take().expect("present until dropped")

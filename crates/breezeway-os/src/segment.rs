@@ -378,62 +378,46 @@ fn seal(fd: &OwnedFd, size: usize) -> Result<(), SegmentError> {
     fcntl_add_seals(fd, OWNER_SEALS).map_err(failed)
 }
 
-/// A stranger's memfd with the seals of a segment: nobody can shrink it or write it through another
-/// mapping, it is no end of any connection, and closing it does not block, but for the time that it
-/// takes to free pages.
-#[derive(Debug)]
-pub struct SealedMemory(ForeignDescriptor);
-
-impl TryFrom<ForeignDescriptor> for SealedMemory {
-    type Error = SegmentError;
-
-    /// Asking for the seals blocks on no file system, and no other kind of file has any.
-    fn try_from(descriptor: ForeignDescriptor) -> Result<Self, SegmentError> {
-        let seals = fcntl_get_seals(descriptor.get()).unwrap_or(SealFlags::empty());
-        let sealed = seals.contains(SealFlags::SHRINK)
-            && seals.intersects(SealFlags::FUTURE_WRITE | SealFlags::WRITE);
-        if sealed { Ok(Self(descriptor)) } else { Err(SegmentError::NotSealed(seals.bits())) }
+/// Checks that a peer's descriptor is a segment with all its pages, of one of these sizes, and maps
+/// it read-only. From then on its owner can take no page away, and its descriptor can be closed;
+/// [`Mapping::populate`] enters the pages. After a shortage ([`SegmentError::is_shortage`]) it can
+/// be tried again.
+pub fn map_foreign(
+    descriptor: &ForeignDescriptor,
+    sizes: RangeInclusive<u64>,
+) -> Result<Mapping, SegmentError> {
+    let (fd, expected) = (descriptor.get(), *sizes.end());
+    // Asking for the seals blocks on no file system, and no other kind of file has any.
+    let seals = fcntl_get_seals(fd).unwrap_or(SealFlags::empty());
+    let sealed = seals.contains(SealFlags::SHRINK)
+        && seals.intersects(SealFlags::FUTURE_WRITE | SealFlags::WRITE);
+    if !sealed {
+        return Err(SegmentError::NotSealed(seals.bits()));
     }
-}
-
-impl SealedMemory {
-    /// Checks that it is a segment of the `expected` size with all its pages, and maps it
-    /// read-only. From then on its owner can take no page away; [`Mapping::populate`] enters them.
-    /// After a shortage ([`SegmentError::is_shortage`]) it can be tried again.
-    pub fn map(&self, expected: u64) -> Result<Mapping, SegmentError> {
-        let fd = self.0.get();
-        let failed =
-            |call| move |source| SegmentError::Call { call, size: expected as usize, source };
-        let kind = fstatfs(fd).map_err(failed("fstatfs"))?.f_type as u64;
-        if kind != TMPFS_MAGIC {
-            return Err(SegmentError::NotTmpfs(kind));
-        }
-        let stat = fstat(fd).map_err(failed("fstat"))?;
-        let (size, backed) = (stat.st_size as u64, stat.st_blocks as u64 * 512);
-        if size != expected {
-            return Err(SegmentError::Size { found: size, expected });
-        }
-        // The count alone may include blocks behind the end; both together say that every page is
-        // there, and the seals that it stays.
-        let first_hole = seek(fd, SeekFrom::Hole(0)).map_err(failed("lseek"))?;
-        if backed < size || first_hole < size {
-            return Err(SegmentError::NotBacked { backed: backed.min(first_hole), size });
-        }
-        Mapping::new(fd, size as usize, false, MapFlags::empty())
+    let failed = |call| move |source| SegmentError::Call { call, size: expected as usize, source };
+    let kind = fstatfs(fd).map_err(failed("fstatfs"))?.f_type as u64;
+    if kind != TMPFS_MAGIC {
+        return Err(SegmentError::NotTmpfs(kind));
     }
-
-    /// Closes the descriptor, once its pages are mapped and so are not freed by that.
-    pub fn close_mapped(self) {
-        drop(self.0.into_owned());
+    let stat = fstat(fd).map_err(failed("fstat"))?;
+    let (size, backed) = (stat.st_size as u64, stat.st_blocks as u64 * 512);
+    if !sizes.contains(&size) {
+        return Err(SegmentError::Size { found: size, expected });
     }
+    // The count alone may include blocks behind the end; both together say that every page is
+    // there, and the seals that it stays.
+    let first_hole = seek(fd, SeekFrom::Hole(0)).map_err(failed("lseek"))?;
+    if backed < size || first_hole < size {
+        return Err(SegmentError::NotBacked { backed: backed.min(first_hole), size });
+    }
+    Mapping::new(fd, size as usize, false, MapFlags::empty())
 }
 
 /// Checks what the peer sent and maps it read-only, with its pages. After these checks it can
 /// neither shrink nor lose pages.
 pub fn accept(fd: ForeignDescriptor, expected: u64) -> Result<Mapping, SegmentError> {
-    let memory = SealedMemory::try_from(fd)?;
-    let mapping = memory.map(expected)?;
-    memory.close_mapped();
+    let mapping = map_foreign(&fd, expected..=expected)?;
+    fd.close_mapped();
     let mut done = 0;
     while done < mapping.size() {
         done = mapping.populate(done);
@@ -566,8 +550,7 @@ mod tests {
     fn foreign_of_two_pieces() -> Mapping {
         let size = PIECE + 2 * PAGE;
         let (_own, fd) = create(size).unwrap();
-        let foreign = SealedMemory::try_from(ForeignDescriptor::from(fd)).unwrap();
-        foreign.map(size as u64).unwrap()
+        map_foreign(&ForeignDescriptor::from(fd), 1..=size as u64).unwrap()
     }
 
     #[test]

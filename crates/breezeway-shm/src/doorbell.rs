@@ -4,6 +4,10 @@
 //! A descriptor that is received while no number for it is left is lost (recvmsg(2)). So every read
 //! only peeks, from where the last one ended (`SO_PEEK_OFF`), and what was peeked is consumed
 //! later, many bytes at once: a sleeper makes one system call, as it would without.
+//!
+//! Each descriptor is validated and mapped by the read that receives it, and closed. A pending
+//! segment takes no descriptor of this process, and nothing is left in the socket unread: not what
+//! lies behind the segments, and not the peer's own end of the connection.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,19 +19,14 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, send, shutdown};
 use thiserror::Error;
 
+use crate::ring::layout::MAX_PENDING_SEGMENTS;
 use crate::violation::Violation;
 use breezeway_os::scm;
-use breezeway_os::segment::{SealedMemory, SegmentError};
-use breezeway_os::{Connection, Deadline, ForeignDescriptor, Origin, any_ready, ready, shortage};
+use breezeway_os::segment::{self, Mapping, SegmentError};
+use breezeway_os::{Connection, Deadline, Origin, any_ready, ready, shortage};
 
 const DOORBELL: u8 = 0;
 const SEGMENT: u8 = 1;
-/// Segments that this side has sent and whose `segment add` entry the peer has not consumed, at
-/// most: as many as a direction may have.
-pub(crate) const MAX_PENDING_SEGMENTS: usize = 64;
-/// Of these this side holds so many, and leaves the others in the socket, where they count against
-/// their sender: enough for every doubling of a session that grows.
-const HELD_SEGMENTS: usize = 8;
 /// What a session socket's send buffer holds at least, as the kernel counts: 64 doorbell bytes,
 /// which a peer may leave unread, and 64 segments take less than 800 bytes each.
 pub const SEND_BUFFER: usize = 160 * 1024;
@@ -36,9 +35,9 @@ const READ: usize = 512;
 /// Reads in search of one segment; a peer that rings without end only keeps its own session's bytes
 /// unread.
 const MAX_READS: usize = 32;
-/// Reads that empty the socket of whatever a peer that follows the rules may have left there, up to
-/// the segments that are held: each ends one.
-const MAX_DRAIN_READS: usize = HELD_SEGMENTS + MAX_READS;
+/// Reads that empty the socket of whatever a peer that follows the rules may have left there: each
+/// segment ends one.
+const MAX_DRAIN_READS: usize = MAX_PENDING_SEGMENTS + MAX_READS;
 /// Bytes that were peeked at and not consumed yet, at most.
 const MAX_PEEKED: usize = 64;
 /// How long a sleeper waits before it tries again to receive a descriptor for which it had no
@@ -63,16 +62,16 @@ pub enum SocketError {
     Call(#[from] Errno),
 }
 
-/// What came of a read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Outcome of a read.
+#[derive(Debug)]
 enum Read {
     /// Bytes, at least one.
     Bytes,
     /// Nothing is there, or will ever come.
     Nothing,
-    /// This process has no number for a descriptor, or the kernel no memory. What was to be read is
-    /// still there.
-    Shortage(Errno),
+    /// This process has no number or no room for a segment, or the kernel no memory. What was to be
+    /// read is still there.
+    Shortage(SegmentError),
 }
 
 /// Our end of the session socket as far as any thread may use it: to ring. It outlives the session
@@ -103,7 +102,11 @@ pub(crate) struct Doorbell {
     bell: Arc<Bell>,
     origin: Origin,
     /// Segments that came and that no consumed entry has announced yet.
-    pending: VecDeque<SealedMemory>,
+    pending: VecDeque<Mapping>,
+    /// Sum of their sizes: of a sender at most twice the cap.
+    pending_bytes: u64,
+    /// The cap.
+    max_segment: u64,
     /// Bytes peeked at and not consumed.
     peeked: usize,
     /// Whether the kernel lets reads go on where the last one ended. If not, each read consumes.
@@ -114,13 +117,16 @@ pub(crate) struct Doorbell {
 }
 
 impl Doorbell {
-    pub(crate) fn new(socket: OwnedFd) -> Self {
+    /// Takes the session's socket; `cap` is the most payload bytes of a direction.
+    pub(crate) fn new(socket: OwnedFd, cap: u64) -> Self {
         let (socket, origin) = (Connection::from(socket), Origin::here());
         let has_peek_offset = scm::set_peek_offset(&socket, 0).is_ok();
         Self {
             bell: Arc::new(Bell { socket }),
             origin,
             pending: VecDeque::new(),
+            pending_bytes: 0,
+            max_segment: cap,
             peeked: 0,
             has_peek_offset,
             closed: false,
@@ -175,31 +181,29 @@ impl Doorbell {
         }
     }
 
-    /// Reads the socket empty without blocking: forgets doorbell bytes, keeps descriptors, notes
-    /// the end of file. A descriptor for which there is no number stays there, and so does what is
-    /// behind as many as are held.
-    pub(crate) fn drain(&mut self) -> Result<(), SocketError> {
+    /// Reads the socket empty without blocking: forgets doorbell bytes, maps segments, notes the
+    /// end of file. Returns false if something may be left there: a descriptor for which this
+    /// process has no number, or what a peer sends faster than it is read.
+    pub(crate) fn drain(&mut self) -> Result<bool, SocketError> {
+        let mut is_empty = self.closed;
         for _ in 0..MAX_DRAIN_READS {
-            if self.closed || self.holds_enough() || self.read(RecvFlags::DONTWAIT)? != Read::Bytes
-            {
+            if is_empty {
                 break;
             }
+            match self.read(RecvFlags::DONTWAIT)? {
+                Read::Bytes => {}
+                Read::Nothing => is_empty = true,
+                Read::Shortage(_) => break,
+            }
         }
-        self.consume().map(drop)
-    }
-
-    /// Whether no other segment is received before one of those that came is announced.
-    fn holds_enough(&self) -> bool {
-        self.pending.len() >= HELD_SEGMENTS
+        self.consume()?;
+        Ok(is_empty)
     }
 
     /// Sleeps until the doorbell rings or the peer goes: one `recvmsg`. May return early.
     pub(crate) fn sleep(&mut self) -> Result<(), SocketError> {
         if self.closed {
             return Ok(());
-        }
-        if self.holds_enough() {
-            return self.pause(SHORTAGE_PAUSE);
         }
         match self.read(RecvFlags::empty())? {
             Read::Bytes => self.consume_many(),
@@ -218,9 +222,6 @@ impl Doorbell {
     pub(crate) fn sleep_for(&mut self, timeout: Duration) -> Result<(), SocketError> {
         if self.closed {
             return Ok(());
-        }
-        if self.holds_enough() {
-            return self.pause(timeout.min(SHORTAGE_PAUSE));
         }
         // What was only peeked at is still there for poll.
         self.consume()?;
@@ -241,9 +242,6 @@ impl Doorbell {
         if self.closed {
             return Ok(());
         }
-        if self.holds_enough() {
-            return self.pause(SHORTAGE_PAUSE.min(deadline.time_left().unwrap_or(SHORTAGE_PAUSE)));
-        }
         // What was only peeked at is still there for poll.
         self.consume()?;
         let mut polled =
@@ -263,7 +261,7 @@ impl Doorbell {
         Ok(())
     }
 
-    /// One read, which leaves in the socket what it gives.
+    /// One read, which leaves in the socket what it gives but for segments.
     fn read(&mut self, flags: RecvFlags) -> Result<Read, SocketError> {
         let mut bytes = [0; READ];
         let mut descriptors = Vec::new();
@@ -271,7 +269,9 @@ impl Doorbell {
             Ok(received) => received,
             Err(Errno::AGAIN) => return Ok(Read::Nothing),
             Err(Errno::INTR) => return Ok(Read::Bytes),
-            Err(errno @ (Errno::NOMEM | Errno::NOBUFS)) => return Ok(Read::Shortage(errno)),
+            Err(errno @ (Errno::NOMEM | Errno::NOBUFS)) => {
+                return Ok(Read::Shortage(not_received(errno)));
+            }
             Err(Errno::CONNRESET) => {
                 self.closed = true;
                 return Ok(Read::Nothing);
@@ -284,53 +284,58 @@ impl Doorbell {
             return Err(Violation::UnwantedDescriptors.into());
         }
         if received.is_cut {
-            if self.has_peek_offset {
-                scm::set_peek_offset(self.socket(), self.peeked)?;
-            }
-            return Ok(Read::Shortage(Errno::MFILE));
+            return self.leave(not_received(Errno::MFILE));
         }
-        if received.bytes == 0 {
+        let bytes = &bytes[..received.bytes];
+        let Some(&last) = bytes.last() else {
             self.closed = true;
             return Ok(Read::Nothing);
-        }
-        self.peeked += received.bytes;
-        if received.descriptors > 0 || !self.has_peek_offset {
-            // As long as a descriptor lies in the socket it is open, and counts against its sender.
-            // Closing it there does not block, as it was received.
-            let came_along = self.consume()?;
-            if received.bytes == READ && !came_along {
-                // A peek that fills its room gives those of the message behind, where they still
-                // are.
-                descriptors.clear();
+        };
+        let (mut descriptor, mut segment) = (descriptors.pop(), None);
+        if last == SEGMENT
+            && let Some(descriptor) = &descriptor
+        {
+            // At once: it may be the peer's own end of this connection, which would never end.
+            match segment::map_foreign(descriptor, 1..=self.max_segment) {
+                Err(error) if error.is_shortage() => return self.leave(error),
+                outcome => segment = Some(outcome),
             }
         }
-        self.judge(&bytes[..received.bytes], descriptors)?;
+        self.peeked += bytes.len();
+        if descriptor.is_some() || !self.has_peek_offset {
+            // As long as a descriptor lies in the socket it is open, and counts against its sender.
+            // Closing it there does not block, as it is held here.
+            let came_along = self.consume()?;
+            if bytes.len() == READ && !came_along {
+                // A peek that fills its room gives those of the message behind, where they still
+                // are.
+                (descriptor, segment) = (None, None);
+            }
+        }
+        check(bytes, descriptor.is_some())?;
+        if let (Some(descriptor), Some(segment)) = (descriptor, segment) {
+            self.add_pending(segment.map_err(Violation::from)?)?;
+            descriptor.close_mapped();
+        }
         Ok(Read::Bytes)
     }
 
-    /// A read ends with the byte that carries descriptors, so only the last byte can be a segment.
-    fn judge(
-        &mut self,
-        bytes: &[u8],
-        mut descriptors: Vec<ForeignDescriptor>,
-    ) -> Result<(), Violation> {
-        let (&last, others) = bytes.split_last().expect("a read gave at least one byte");
-        if let Some(&byte) = others.iter().find(|&&byte| byte != DOORBELL) {
-            return Err(Violation::SocketByte(byte));
+    /// Leaves in the socket what the last read gave, as this process is short of something.
+    fn leave(&self, error: SegmentError) -> Result<Read, SocketError> {
+        if self.has_peek_offset {
+            scm::set_peek_offset(self.socket(), self.peeked)?;
         }
-        let expected = match last {
-            DOORBELL => 0,
-            SEGMENT => 1,
-            other => return Err(Violation::SocketByte(other)),
-        };
-        if descriptors.len() != expected {
-            return Err(Violation::UnwantedDescriptors);
+        Ok(Read::Shortage(error))
+    }
+
+    fn add_pending(&mut self, segment: Mapping) -> Result<(), Violation> {
+        let bytes = self.pending_bytes + segment.size() as u64;
+        let (count, limit) = (self.pending.len() + 1, self.max_segment.saturating_mul(2));
+        if count > MAX_PENDING_SEGMENTS || bytes > limit {
+            return Err(Violation::PendingSegments { count, bytes, limit });
         }
-        if let Some(descriptor) = descriptors.pop() {
-            // At once: a descriptor that is none of a segment may be the peer's own end of this
-            // connection, which would never end then.
-            self.pending.push_back(descriptor.try_into()?);
-        }
+        self.pending_bytes = bytes;
+        self.pending.push_back(segment);
         Ok(())
     }
 
@@ -358,9 +363,8 @@ impl Doorbell {
         Ok(had_descriptors)
     }
 
-    /// The next segment in order, read from the socket if need be, also after the peer's end. It
-    /// stays the next one until [`Self::segment_taken`]. `size` is what it was announced with.
-    pub(crate) fn next_segment(&mut self, size: u64) -> Result<&SealedMemory, SocketError> {
+    /// Takes the next segment in order, read from the socket if need be, also after the peer's end.
+    pub(crate) fn take_segment(&mut self) -> Result<Mapping, SocketError> {
         for _ in 0..MAX_READS {
             if !self.pending.is_empty() {
                 break;
@@ -368,21 +372,31 @@ impl Doorbell {
             match self.read(RecvFlags::DONTWAIT)? {
                 Read::Bytes => self.consume_many()?,
                 Read::Nothing => break,
-                Read::Shortage(source) => {
-                    let size = usize::try_from(size).unwrap_or(usize::MAX);
-                    let error = SegmentError::Call { call: "recvmsg", size, source };
-                    return Err(SocketError::Shortage(error));
-                }
+                Read::Shortage(error) => return Err(SocketError::Shortage(error)),
             }
         }
-        Ok(self.pending.front().ok_or(Violation::SegmentMissing)?)
+        let segment = self.pending.pop_front().ok_or(Violation::SegmentMissing)?;
+        self.pending_bytes -= segment.size() as u64;
+        Ok(segment)
     }
+}
 
-    /// The segment that [`Self::next_segment`] gave was mapped.
-    pub(crate) fn segment_taken(&mut self) {
-        if let Some(memory) = self.pending.pop_front() {
-            memory.close_mapped();
-        }
+/// Error of a segment that this process cannot receive now.
+fn not_received(source: Errno) -> SegmentError {
+    SegmentError::Call { call: "recvmsg", size: 0, source }
+}
+
+/// Checks the bytes of a read. It ends with the byte that carries a descriptor, so only its last
+/// byte can be a segment.
+fn check(bytes: &[u8], has_descriptor: bool) -> Result<(), Violation> {
+    let (&last, others) = bytes.split_last().expect("a read gave at least one byte");
+    if let Some(&byte) = others.iter().find(|&&byte| byte != DOORBELL) {
+        return Err(Violation::SocketByte(byte));
+    }
+    match last {
+        DOORBELL | SEGMENT if (last == SEGMENT) == has_descriptor => Ok(()),
+        DOORBELL | SEGMENT => Err(Violation::UnwantedDescriptors),
+        other => Err(Violation::SocketByte(other)),
     }
 }
 
@@ -416,9 +430,12 @@ mod tests {
     use breezeway_os::segment;
     use rustix::io::ioctl_fionread;
 
+    /// The cap of all sessions here.
+    const CAP: u64 = 64 * 4096;
+
     fn pair() -> (Doorbell, Doorbell) {
         let (one, other) = UnixStream::pair().unwrap();
-        (Doorbell::new(one.into()), Doorbell::new(other.into()))
+        (Doorbell::new(one.into(), CAP), Doorbell::new(other.into(), CAP))
     }
 
     fn send_segments(ringing: &Doorbell, count: usize) {
@@ -429,8 +446,7 @@ mod tests {
     }
 
     fn take(hearing: &mut Doorbell) -> Result<(), SocketError> {
-        hearing.next_segment(4096)?.map(4096).map_err(Violation::from)?;
-        hearing.segment_taken();
+        assert_eq!(hearing.take_segment()?.size(), 4096);
         Ok(())
     }
 
@@ -514,28 +530,99 @@ mod tests {
         }
     }
 
+    /// Descriptors of this process that are memfds.
+    fn memfds() -> usize {
+        let entries = std::fs::read_dir("/proc/self/fd").unwrap();
+        let targets = entries.filter_map(|entry| entry.unwrap().path().read_link().ok());
+        targets.filter(|target| target.to_string_lossy().contains("memfd:")).count()
+    }
+
     #[test]
-    fn no_more_segments_are_received_than_are_held_and_the_others_come_when_they_are_announced() {
+    fn pending_segments_leave_nothing_unread_and_take_no_descriptor() {
+        let before = memfds();
         let (mut ringing, mut hearing) = pair();
-        send_segments(&ringing, 3 * HELD_SEGMENTS);
+        send_segments(&ringing, MAX_PENDING_SEGMENTS);
         ringing.ring().unwrap();
-        for _ in 0..3 {
-            hearing.drain().unwrap();
-            hearing.sleep().unwrap();
-            hearing.sleep_for(Duration::from_millis(1)).unwrap();
-            hearing.sleep_beside(std::io::pipe().unwrap().0.as_fd(), Deadline::NEVER).unwrap();
-            assert_eq!(hearing.pending.len(), HELD_SEGMENTS);
-        }
-        for _ in 0..3 * HELD_SEGMENTS {
-            take(&mut hearing).unwrap();
-            hearing.drain().unwrap();
-        }
+        assert!(hearing.drain().unwrap());
         assert_eq!(ioctl_fionread(&hearing).unwrap(), 0, "the doorbell behind them");
-        send_segments(&ringing, 2 * HELD_SEGMENTS);
+        // Other tests have some of their own meanwhile.
+        assert!(memfds() < before + MAX_PENDING_SEGMENTS / 2);
+        for _ in 0..MAX_PENDING_SEGMENTS {
+            take(&mut hearing).unwrap();
+        }
+        send_segments(&ringing, MAX_PENDING_SEGMENTS);
         drop(ringing);
         hearing.drain().unwrap();
-        hearing.sleep().unwrap();
         assert!(hearing.is_closed(), "the end is seen whatever is before it");
+    }
+
+    #[test]
+    fn pending_segments_beyond_the_limit_are_a_violation() {
+        let (ringing, mut hearing) = pair();
+        send_segments(&ringing, MAX_PENDING_SEGMENTS + 1);
+        let outcome = hearing.drain();
+        assert!(
+            matches!(
+                outcome,
+                Err(SocketError::Violation(Violation::PendingSegments { count: 65, .. }))
+            ),
+            "{outcome:?}"
+        );
+    }
+
+    #[test]
+    fn pending_segments_beyond_twice_the_cap_are_a_violation() {
+        let (ringing, mut hearing) = pair();
+        let (_mapping, large) = segment::create(CAP as usize).unwrap();
+        for _ in 0..2 {
+            ringing.send_segment(large.as_fd()).unwrap();
+        }
+        assert!(hearing.drain().unwrap());
+        send_segments(&ringing, 1);
+        let outcome = hearing.drain();
+        assert!(
+            matches!(
+                outcome,
+                Err(SocketError::Violation(Violation::PendingSegments { count: 3, .. }))
+            ),
+            "{outcome:?}"
+        );
+    }
+
+    fn is_not_sealed<T>(outcome: &Result<T, SocketError>) -> bool {
+        matches!(
+            outcome,
+            Err(SocketError::Violation(Violation::Segment(SegmentError::NotSealed(0))))
+        )
+    }
+
+    #[test]
+    fn own_end_behind_pending_segments_is_a_violation() {
+        type Read = fn(&mut Doorbell) -> Result<(), SocketError>;
+        let ways: [Read; 4] = [
+            |hearing| hearing.drain().map(drop),
+            |hearing| (0..=MAX_PENDING_SEGMENTS).try_for_each(|_| hearing.sleep()),
+            |hearing| {
+                let shortly = Duration::from_millis(1);
+                (0..=MAX_PENDING_SEGMENTS).try_for_each(|_| hearing.sleep_for(shortly))
+            },
+            |hearing| {
+                let (other, _writer) = std::io::pipe().unwrap();
+                let beside = |hearing: &mut Doorbell| {
+                    hearing.sleep_beside(other.as_fd(), Deadline::after(Duration::from_millis(1)))
+                };
+                (0..=MAX_PENDING_SEGMENTS).try_for_each(|_| beside(hearing))
+            },
+        ];
+        for (number, read) in ways.into_iter().enumerate() {
+            for before in [0, 8, MAX_PENDING_SEGMENTS] {
+                let (ringing, mut hearing) = pair();
+                send_segments(&ringing, before);
+                ringing.send_segment(ringing.as_fd()).unwrap();
+                let outcome = read(&mut hearing);
+                assert!(is_not_sealed(&outcome), "way {number}, {before} before: {outcome:?}");
+            }
+        }
     }
 
     #[test]
@@ -543,13 +630,9 @@ mod tests {
         let (one, other) = UnixStream::pair().unwrap();
         // The peer sends its own end: whoever keeps it never sees the end of the connection.
         scm::send(&one, &[SEGMENT], &[one.as_fd()], SendFlags::empty()).unwrap();
-        let mut hearing = Doorbell::new(other.into());
+        let mut hearing = Doorbell::new(other.into(), CAP);
         let outcome = hearing.drain();
-        let refused = matches!(
-            outcome,
-            Err(SocketError::Violation(Violation::Segment(SegmentError::NotSealed(0))))
-        );
-        assert!(refused, "{outcome:?}");
+        assert!(is_not_sealed(&outcome), "{outcome:?}");
         drop(one);
         assert!(
             ready(&hearing, PollFlags::RDHUP, Deadline::after(Duration::from_secs(10))).unwrap()
@@ -593,7 +676,7 @@ mod tests {
         let (one, other) = UnixStream::pair().unwrap();
         let (pipe, _writer) = std::io::pipe().unwrap();
         socket::send(&one, &[SEGMENT], &[pipe.as_fd(); socket::MAX_DESCRIPTORS]).unwrap();
-        let mut hearing = Doorbell::new(other.into());
+        let mut hearing = Doorbell::new(other.into(), CAP);
         assert!(matches!(
             hearing.drain(),
             Err(SocketError::Violation(Violation::UnwantedDescriptors))

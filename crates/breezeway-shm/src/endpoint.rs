@@ -66,7 +66,8 @@ pub struct Endpoint {
     memory: MemoryAccount,
     distance: Distance,
     trusted: bool,
-    intents_since_drain: u32,
+    /// Set while the socket may hold bytes that no event will report again.
+    unread: bool,
     flushes_since_check: u32,
     /// Entries about segments that the peer is not known to have consumed, with their positions.
     segment_entries: VecDeque<(u64, Kind)>,
@@ -91,7 +92,7 @@ impl Endpoint {
             Segments::new(bytes(limits.first_segment.min(limits.cap)), bytes(limits.cap));
         let capacities = [own.capacity, peer.capacity];
         let rings = Duplex::new(&own.words, &peer.words, capacities, peer.lend_count);
-        let doorbell = Doorbell::new(socket);
+        let doorbell = Doorbell::new(socket, limits.cap);
         Self {
             id: EndpointId::next(),
             origin: Origin::here(),
@@ -112,7 +113,7 @@ impl Endpoint {
             own: own.words,
             peer: peer.words,
             trusted: false,
-            intents_since_drain: 0,
+            unread: false,
             flushes_since_check: 0,
             segment_entries: VecDeque::new(),
             checked_segments: 0,

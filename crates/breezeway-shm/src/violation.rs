@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::ring::layout::INLINE_MAX;
+use crate::ring::layout::{INLINE_MAX, MAX_PENDING_SEGMENTS};
 #[cfg(not(loom))]
 use breezeway_os::segment::SegmentError;
 
@@ -100,6 +100,19 @@ pub enum Violation {
     /// A `segment add` entry without its descriptor on the socket.
     #[error("a segment was announced, but its file descriptor was not sent before")]
     SegmentMissing,
+    /// More segments that are not announced than a sender may have.
+    #[error(
+        "{count} segments of {bytes} bytes are pending; at most {MAX_PENDING_SEGMENTS}, of {limit} \
+         bytes, may be"
+    )]
+    PendingSegments {
+        /// Their number.
+        count: usize,
+        /// Sum of their sizes.
+        bytes: u64,
+        /// The most that this may be.
+        limit: u64,
+    },
     /// A segment that is not what the ABI asks for.
     #[cfg(not(loom))]
     #[error("unfit segment: {0}")]

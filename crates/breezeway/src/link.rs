@@ -392,10 +392,10 @@ impl Link {
     }
 }
 
-/// What is known of a session's socket.
+/// An event of a session's socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Notice {
-    /// Something may have arrived.
+    /// Something has arrived.
     Readable,
     /// The peer is gone. What it sent before can still be taken.
     PeerGone,
@@ -477,7 +477,17 @@ impl Link {
         }
     }
 
-    /// Reads what has come on the socket beside messages, and judges it.
+    /// Returns true if the socket may hold something beside messages that no event will report
+    /// again.
+    #[inline]
+    pub(crate) fn is_unread(&self) -> bool {
+        match self {
+            Memory(link) => link.endpoint.is_unread(),
+            Socket(_) => false,
+        }
+    }
+
+    /// Reads what has come on the socket beside messages, and validates it.
     pub(crate) fn drain(&mut self) -> Result<(), LinkError> {
         match self {
             Memory(link) => Ok(link.endpoint.drain()?),
@@ -493,11 +503,22 @@ impl Link {
         }
     }
 
-    /// Takes note of what was noticed of the socket.
+    /// Lets the next [`Self::take`] read the socket, if messages travel on it, whether or not an
+    /// event has reported it readable.
     #[inline(always)]
+    pub(crate) fn look(&mut self) {
+        if let Socket(link) = self {
+            link.notice(Notice::Readable);
+        }
+    }
+
+    /// Takes note of an event of the socket.
     pub(crate) fn notice(&mut self, notice: Notice) -> Result<(), LinkError> {
         match (self, notice) {
-            (Memory(_), Notice::Readable) => Ok(()),
+            (Memory(link), Notice::Readable) => {
+                link.endpoint.note_readable();
+                Ok(())
+            }
             (Memory(link), Notice::PeerGone) => Ok(link.endpoint.peer_gone()?),
             (Socket(link), notice) => {
                 link.notice(notice);

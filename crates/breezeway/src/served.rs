@@ -167,7 +167,13 @@ impl ServerSession {
         self.deferrals.retry = Deadline::after(Duration::ZERO);
     }
 
-    /// Whether replies wait for memory or room, so that it is to be served again before long.
+    /// Returns true if it is to be served again before long although no event will report anything:
+    /// replies wait for memory or room, or the socket could not be read empty.
+    pub(crate) fn looks_again(&self) -> bool {
+        self.has_waiting_replies() || self.link.is_unread()
+    }
+
+    /// Whether replies wait for memory or room.
     pub(crate) fn has_waiting_replies(&self) -> bool {
         !self.deferrals.waiting.is_empty()
     }
@@ -295,10 +301,9 @@ impl ServerSession {
             None => sleeper.insert(self.sleeper().map_err(SessionError::Io)?),
         };
         if self.prepare_sleep()? {
-            let timeout = self.has_waiting_replies().then_some(SHORTAGE_PAUSE);
+            let timeout = self.looks_again().then_some(SHORTAGE_PAUSE);
             let wakes = sleeper.wait(timeout).map_err(SessionError::Io)?;
             let hung_up = wakes.iter().any(|wake| wake.token == 0 && wake.hung_up);
-            self.link.drain()?;
             self.retry_replies();
             self.link.notice(if hung_up { Notice::PeerGone } else { Notice::Readable })?;
         }
@@ -416,7 +421,7 @@ impl ServerSession {
             }
             cpu::spin_hint();
         }
-        self.link.notice(Notice::Readable)?;
+        self.link.look();
         let mut served = 0;
         if self.deferrals.are_due() {
             served = self.publish_replies()?;

@@ -62,8 +62,6 @@ const LISTEN_EVERY: Duration = Duration::from_micros(100);
 const LISTEN_FOR_MESSAGES_EVERY: Duration = Duration::from_micros(5);
 /// A session without work for so long is armed while others are busy.
 const ACTIVE_FOR: Duration = Duration::from_millis(1);
-/// Sessions whose sockets are read for each session that arrives.
-const SOCKETS_PER_ARRIVAL: usize = 16;
 /// The token of the inbox.
 const INBOX: u64 = u64::MAX;
 /// A turn that takes so long delays others by more than they may expect.
@@ -116,8 +114,6 @@ pub(crate) struct Worker {
     /// Tokens of the paused ones, and when they are tried again.
     paused: Vec<usize>,
     resume: Deadline,
-    /// The session whose socket was last read because others arrived.
-    next_drained: usize,
     budget: SpinBudget,
     /// How this thread waits, for tools.
     meter: Meter,
@@ -155,7 +151,6 @@ impl Worker {
             round: 1,
             paused: Vec::new(),
             resume: Deadline::NEVER,
-            next_drained: 0,
             budget,
             meter: Meter::new(&Description::of_worker(wait.policy)),
             now,
@@ -214,7 +209,6 @@ impl Worker {
     #[inline]
     fn take_inbox(&mut self) -> bool {
         let Some(arrived) = self.inbox.take() else { return false };
-        self.drain_some(SOCKETS_PER_ARRIVAL * (arrived.sessions.len() + arrived.handed.len()));
         for (token, id) in arrived.mailed {
             // The token may be another session's by now.
             self.reclaim(token);
@@ -296,43 +290,16 @@ impl Worker {
         }
     }
 
-    /// Reads the sockets of some sessions that rang, each in its turn. What is served is seen in
-    /// memory, so a socket may stay unread, and a client that has closed it can have put its
-    /// own end of it there as a "segment", which keeps the end from being seen. Such sessions
-    /// must not pile up.
+    /// Reads a session's socket, after a turn that has served nothing. Requests are seen in memory,
+    /// so a socket could stay unread, and a client that has closed it may have put its own end of
+    /// it there as a "segment", which keeps the end from being seen.
     #[cold]
-    fn drain_some(&mut self, count: usize) {
-        for _ in 0..count.min(self.slots.len()) {
-            self.next_drained = (self.next_drained + 1) % self.slots.len();
-            self.reclaim(self.next_drained);
-            if self.slots[self.next_drained].as_ref().is_some_and(|slot| slot.unread) {
-                self.drain(self.next_drained);
-            } else if !self.paused.contains(&self.next_drained) {
-                self.put_away(self.next_drained);
-            }
-        }
-    }
-
-    /// Reads a session's socket; false if that ended the session.
-    #[cold]
-    fn drain(&mut self, token: usize) -> bool {
-        let Some(slot) = &mut self.slots[token] else { return false };
+    fn drain(&mut self, token: usize) {
+        let Some(slot) = &mut self.slots[token] else { return };
         match slot.session.drain() {
             // The next turn that serves nothing tries again.
-            Ok(false) => true,
-            Ok(true) => {
-                (slot.rang, slot.unread) = (false, false);
-                // What was read may be why its doorbell rang, and the kernel no longer reports
-                // that.
-                if !slot.active && !self.paused.contains(&token) {
-                    self.activate(token);
-                }
-                true
-            }
-            Err(error) => {
-                self.end(token, Err(error));
-                false
-            }
+            Ok(is_empty) => slot.unread = !is_empty,
+            Err(error) => self.end(token, Err(error)),
         }
     }
 
@@ -361,13 +328,10 @@ impl Worker {
                 Ok(Progress::Served(0)) if slot.on_socket && self.active.len() > 1 => {
                     self.arm(token);
                 }
-                Ok(Progress::Served(0)) if slot.rang => {
-                    self.drain(token);
-                }
+                Ok(Progress::Served(0)) if slot.unread => self.drain(token),
                 Ok(Progress::Served(0)) => {}
                 Ok(Progress::Served(_)) => {
                     let now = slice.end();
-                    slot.rang = false;
                     slot.last_work = now;
                     if slot.on_socket {
                         self.socket_work = now;
@@ -605,7 +569,7 @@ impl Worker {
         if let Err(error) = slot.session.notice(notice) {
             return self.end(token, Err(error));
         }
-        (slot.rang, slot.unread) = (true, true);
+        slot.unread = true;
         slot.session.retry_replies();
         if !slot.active {
             slot.last_work = self.now;
@@ -647,7 +611,7 @@ impl Worker {
             Ok(true) => {
                 slot.active = false;
                 self.active.remove(token);
-                if slot.session.has_waiting_replies() {
+                if slot.session.looks_again() {
                     self.paused.push(token);
                     self.resume = self.resume.min(Deadline::after(SHORTAGE_PAUSE));
                 } else {

@@ -8,6 +8,7 @@ use crate::ring::layout::INLINE_MAX;
 use crate::ring::{Entry, Flags, Kind};
 use crate::statistics::Field;
 use crate::violation::Violation;
+use breezeway_os::segment::SegmentError;
 
 impl Endpoint {
     /// Takes the next entry, if one is committed, and consumes it: the peer may use its slot again.
@@ -103,12 +104,12 @@ impl Endpoint {
         self.borrower.check_len(&self.entry, 8)?;
         self.borrower.check_segment(self.entry.tag(), size)?;
         if !self.borrower.has_arriving(size)? {
-            match self.doorbell.next_segment(size)?.map(size) {
-                Ok(mapping) => self.borrower.begin(mapping),
-                Err(error) if error.is_shortage() => return Err(SocketError::Shortage(error)),
-                Err(error) => return Err(Violation::from(error).into()),
+            let mapping = self.doorbell.take_segment()?;
+            let found = mapping.size() as u64;
+            if found != size {
+                return Err(Violation::from(SegmentError::Size { found, expected: size }).into());
             }
-            self.doorbell.segment_taken();
+            self.borrower.begin(mapping);
         }
         let is_added = self.borrower.goes_on();
         self.meter.set(Field::PeerMemory, self.borrower.total());

@@ -14,14 +14,9 @@ use breezeway_os::{Deadline, Notifier, cpu};
 use rustix::io::Errno;
 use std::sync::atomic::Ordering;
 
-/// Intents between two readings of the socket. Each leaves at most one doorbell byte, and a socket
-/// holds some hundreds (278 by default). A full one would make no event for an edge-triggered
-/// sleeper.
-const INTENTS_PER_DRAIN: u32 = 64;
-
 impl Endpoint {
-    /// The session socket, to be watched by a [`Sleeper`](breezeway_os::Sleeper). Nobody else may
-    /// read or write it.
+    /// The session socket, to be watched by a [`Sleeper`](breezeway_os::Sleeper), each of whose
+    /// events is passed on to [`Self::note_readable`]. Nobody else may read or write it.
     pub fn socket(&self) -> BorrowedFd<'_> {
         self.doorbell.as_fd()
     }
@@ -38,6 +33,19 @@ impl Endpoint {
         Want::Memory { consumed: self.known_consumed(), back: self.rings.lent.back() }
     }
 
+    /// Notes that an event has reported the socket readable. It is read empty before the next
+    /// sleep: a full socket would report no further byte, and the peer's own end may lie there.
+    pub fn note_readable(&mut self) {
+        self.unread = true;
+    }
+
+    /// Returns true if the socket may hold bytes that no event will report again: after
+    /// [`Self::note_readable`] until it is read empty, which fails while this process is short of
+    /// descriptors or room for a segment.
+    pub fn is_unread(&self) -> bool {
+        self.unread
+    }
+
     /// Announces that this side is about to sleep until what is wanted comes, and polls for it once
     /// more. True if it has not come: then a doorbell byte will arrive on the socket when it does.
     /// A second call for another want may read the byte that the first one left: ask [`Self::has`]
@@ -50,13 +58,11 @@ impl Endpoint {
             self.tidy()?;
         }
         self.note_cpu();
-        let due = self.rings.announce(want);
-        self.ring_if(due)?;
-        // Counted before the poll: an intent that was not slept on may leave a byte as well.
-        self.intents_since_drain += if matches!(want, Want::Memory { .. }) { 3 } else { 1 };
-        if self.intents_since_drain >= INTENTS_PER_DRAIN {
+        if self.unread {
             self.drain()?;
         }
+        let due = self.rings.announce(want);
+        self.ring_if(due)?;
         if self.has(want)? || self.is_closed() || !self.arm_return(want)? {
             return Ok(false);
         }
@@ -107,7 +113,6 @@ impl Endpoint {
     /// Sleeps until the doorbell rings or the peer goes: one system call without a deadline, two
     /// with one. May return early. [`Self::prepare_sleep`] comes first.
     pub fn sleep(&mut self, deadline: Deadline) -> Result<(), SocketError> {
-        self.intents_since_drain = 0;
         if self.sleeps_for_return
             && let Some(notifier) = &self.return_notifier
         {
@@ -123,8 +128,8 @@ impl Endpoint {
 
     /// Reads the socket empty and notes whether the peer is gone.
     pub fn drain(&mut self) -> Result<(), SocketError> {
-        self.intents_since_drain = 0;
-        self.doorbell.drain()
+        self.unread = !self.doorbell.drain()?;
+        Ok(())
     }
 
     /// Whether the peer's end of file was seen. Entries committed before it can still be taken.

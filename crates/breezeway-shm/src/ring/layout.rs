@@ -14,6 +14,10 @@ pub const INLINE_FIRST_LINE: usize = 40;
 /// The most inline body bytes.
 pub const INLINE_MAX: usize = 104;
 
+/// Segments that one side has sent and whose `segment add` entry the other has not consumed, at
+/// most: as many as a direction may have.
+pub const MAX_PENDING_SEGMENTS: usize = 64;
+
 /// `BRZWCTRL`, the first eight bytes of a control segment.
 pub const CONTROL_MAGIC: u64 = u64::from_le_bytes(*b"BRZWCTRL");
 /// Version of this layout.

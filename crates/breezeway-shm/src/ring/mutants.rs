@@ -24,13 +24,15 @@ pub(crate) enum Mutant {
     Without(FenceSite),
     /// The check of what is wanted after the intent was announced.
     Recheck,
-    /// The check of what is wanted after the socket was read empty.
-    RecheckAfterDrain,
+    /// Reading the socket empty before the intent is announced: it is read after the last check.
+    ReadBeforeIntent,
+    /// The check of the first of two intents after the socket was read for the second.
+    RecheckOfFirst,
     /// The fence between publishing progress and loading the peer's intent, in a waiter that relies
     /// on its own intent's fence for it.
     SharedFence,
-    /// Counting every intent towards the next reading of the socket: only sleeps are counted.
-    CountOfIntents,
+    /// Reading the socket empty after an event of an edge-triggered sleeper.
+    ReadAfterEvent,
 }
 
 thread_local! {

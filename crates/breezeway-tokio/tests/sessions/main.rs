@@ -15,6 +15,7 @@ mod rare;
 mod resending;
 mod restarting;
 mod servers;
+mod socket_bytes;
 mod spaces;
 mod standing_in;
 mod streams;

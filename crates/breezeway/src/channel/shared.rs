@@ -23,6 +23,8 @@ use crate::presence::SessionId;
 
 /// Polls between two releases of the lock while a leader spins.
 const POLLS_PER_RELEASE: u32 = 32;
+/// Interval at which a leader that spins reads the socket, to see whether the peer is there.
+const CLOSE_CHECK: std::time::Duration = std::time::Duration::from_millis(1);
 /// How long a leader leaves alone what this process is too short of something to take.
 const SHORTAGE_PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
 
@@ -283,6 +285,7 @@ impl Shared {
     ) -> (MutexGuard<'s, State>, Result<T, TimedOut>) {
         state.driver_is_awake = true;
         let mut start = clock::ticks();
+        let mut socket_read = start;
         let polls = if self.waiting.policy == WaitPolicy::Park { 1 } else { POLLS_PER_RELEASE };
         loop {
             let turn = self.take_turns(&mut state, polls);
@@ -296,6 +299,12 @@ impl Shared {
                 return (state, Err(TimedOut));
             }
             let spins = self.spins(now.wrapping_sub(start), &state);
+            let unread_for = now.wrapping_sub(socket_read);
+            if turn == Turn::Idle && spins && unread_for >= clock::ticks_in(CLOSE_CHECK) {
+                // No event reports the peer's end to a thread that never sleeps.
+                socket_read = now;
+                state.read_socket();
+            }
             self.release(state);
             match turn {
                 Turn::Worked | Turn::Closing | Turn::Ended => start = now,

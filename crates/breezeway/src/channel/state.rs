@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 use std::task::{Context, Waker};
+use std::time::Duration;
 
 use breezeway_os::segment::SegmentError;
 use breezeway_os::spin::SpinBudget;
@@ -33,6 +34,9 @@ use crate::slice::SLICE;
 /// slice, whatever they are.
 const ENTRIES_PER_TURN: usize = 256;
 const ENTRIES_PER_TICK: usize = 16;
+/// Longest sleep of a session whose socket could not be read empty: this process is short of
+/// descriptors or room for a segment.
+const UNREAD_PAUSE: Duration = Duration::from_millis(10);
 
 /// What came of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -246,7 +250,7 @@ impl State {
     }
 
     pub(super) fn try_turn(&mut self) -> Result<bool, CallError> {
-        self.link.notice(Notice::Readable)?;
+        self.link.look();
         let mut taken = 0;
         let (mut mapped, mut until) = (false, None);
         let mut shortage = None;
@@ -274,6 +278,9 @@ impl State {
         }
         if taken == 0 && shortage.is_none() && self.link.is_closed() && !self.is_flooded() {
             return Err(CallError::PeerDied);
+        }
+        if taken == 0 && self.link.is_unread() {
+            self.link.drain()?;
         }
         let sent = self.send_what_waits()?;
         self.drain_in_turn(taken == 0 && shortage.is_none() && !self.is_flooded());
@@ -436,6 +443,9 @@ impl State {
         self.looks_again = self.outbox.until();
         match self.try_prepare_sleep() {
             Ok(asleep) => {
+                if self.link.is_unread() {
+                    self.looks_again = self.looks_again.min(Deadline::after(UNREAD_PAUSE));
+                }
                 self.driver_is_awake = !asleep;
                 asleep
             }
@@ -469,7 +479,14 @@ impl State {
         self.link.set_return_waker(waker);
     }
 
-    /// Takes note of what was noticed of the socket.
+    /// Reads what has come on the socket beside messages, and validates it.
+    pub(super) fn read_socket(&mut self) {
+        if let Err(error) = self.link.drain() {
+            self.finish(error.into());
+        }
+    }
+
+    /// Takes note of an event of the socket.
     pub(super) fn notice(&mut self, notice: Notice) {
         if let Err(error) = self.link.notice(notice) {
             self.finish(error.into());

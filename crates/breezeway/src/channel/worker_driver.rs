@@ -87,7 +87,7 @@ impl WorkerDriver {
         self.shared().with(|state| state.set_driver(waker));
     }
 
-    /// Takes note of what was noticed of the socket.
+    /// Takes note of an event of the socket.
     pub(crate) fn notice(&mut self, notice: Notice) {
         if self.noticed != Some(Notice::PeerGone) {
             self.noticed = Some(notice);
@@ -172,18 +172,19 @@ impl WorkerDriver {
     }
 
     /// Whether it sleeps for a moment only, as replies wait, for a limited time, or for room of
-    /// which nothing tells it.
+    /// which nothing tells it, or the socket could not be read empty.
     pub(crate) fn looks_again(&self) -> bool {
         self.looks_again
     }
 
-    /// Reads what has come on the socket beside messages; false if somebody else had the session's
-    /// lock.
+    /// Reads what has come on the socket beside messages; false if something may be left there, or
+    /// somebody else had the session's lock.
     pub(crate) fn drain(&mut self) -> Result<bool, SessionError> {
-        match self.shared().try_with(|state| state.link.drain()) {
-            None => Ok(false),
-            Some(drained) => Ok(drained.map(|()| true)?),
-        }
+        let drained = self.shared().try_with(|state| {
+            state.link.drain()?;
+            Ok(!state.link.is_unread())
+        });
+        drained.unwrap_or(Ok(false))
     }
 
     pub(crate) fn has_unwritten(&self) -> bool {

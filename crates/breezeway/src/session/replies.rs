@@ -5,7 +5,7 @@ use breezeway_shm::{ForeignBytes, Kind, Want};
 
 use super::Session;
 use crate::error::CallError;
-use crate::link::{LinkError, Notice, WaitFailure};
+use crate::link::{LinkError, WaitFailure};
 use crate::message::Message;
 use crate::protocol::{About, Answer, CallId, CallViolation, ErrorCode, Side, judge_plain};
 
@@ -223,7 +223,7 @@ impl Session {
 
     /// Begins to go through what has come.
     fn sweep(&mut self) -> Result<Sweep, LinkError> {
-        self.link.notice(Notice::Readable)?;
+        self.link.look();
         Ok(Sweep { left: self.link.max_pending(self.calls.in_flight()) })
     }
 

@@ -150,7 +150,7 @@ impl Session {
         }
     }
 
-    /// Takes note of what was noticed of the socket.
+    /// Takes note of an event of the socket.
     pub(super) fn notice(&mut self, notice: Notice) -> Result<(), SessionError> {
         match self {
             Plain(session) => Ok(session.link().notice(notice)?),
@@ -161,11 +161,15 @@ impl Session {
         }
     }
 
-    /// Reads what has come on the socket beside messages, and judges it; false if somebody else had
-    /// the session's lock.
+    /// Reads what has come on the socket beside messages, and validates it; false if something may
+    /// be left there, or somebody else had the session's lock.
     pub(super) fn drain(&mut self) -> Result<bool, SessionError> {
         match self {
-            Plain(session) => Ok(session.link().drain().map(|()| true)?),
+            Plain(session) => {
+                let link = session.link();
+                link.drain()?;
+                Ok(!link.is_unread())
+            }
             Shared(session) => session.drain(),
         }
     }
@@ -206,11 +210,11 @@ impl Session {
         }
     }
 
-    /// Whether replies wait for something that nobody will report.
-    pub(super) fn has_waiting_replies(&self) -> bool {
+    /// Whether it is to be served again before long although no event will report anything.
+    pub(super) fn looks_again(&self) -> bool {
         match self {
-            Plain(session) => session.has_waiting_replies(),
-            Shared(session) => session.has_waiting_replies(),
+            Plain(session) => session.looks_again(),
+            Shared(session) => session.looks_again(),
         }
     }
 

@@ -204,7 +204,7 @@ impl SharedSession {
         self.driver.is_in_use()
     }
 
-    pub(super) fn has_waiting_replies(&self) -> bool {
+    pub(super) fn looks_again(&self) -> bool {
         self.driver.looks_again()
     }
 

@@ -21,9 +21,7 @@ pub(crate) struct Slot {
     /// Whether the socket is watched for room to write.
     awaits_room: bool,
     pub(super) active: bool,
-    /// Whether its doorbell rang, and nothing was served since.
-    pub(super) rang: bool,
-    /// Whether its doorbell rang since its socket was last read.
+    /// Set while its socket may hold bytes that no event will report again.
     pub(super) unread: bool,
     /// When it last had work, in clock ticks.
     pub(super) last_work: u64,
@@ -39,7 +37,6 @@ impl Slot {
             session,
             awaits_room: false,
             active: true,
-            rang: false,
             unread: false,
             last_work: now,
             round: 0,

@@ -76,6 +76,12 @@ impl Child {
         Pid::from_child(&self.process)
     }
 
+    /// Mappings of memfds, which are segments but for one of statistics.
+    pub(crate) fn mapped_segments(&self) -> usize {
+        let maps = std::fs::read_to_string(format!("/proc/{}/maps", self.process.id())).unwrap();
+        maps.lines().filter(|line| line.contains("/memfd:")).count()
+    }
+
     /// How many descriptors it has open.
     pub(crate) fn open_files(&self) -> usize {
         std::fs::read_dir(format!("/proc/{}/fd", self.process.id())).unwrap().count()

@@ -13,6 +13,7 @@ mod watchdog;
 mod accounts;
 mod calls;
 mod children;
+mod doorbells;
 mod greetings;
 mod holding;
 mod leaks;

@@ -1,69 +1,134 @@
-//! A peer that sends its own end of the session socket as a "segment": whoever keeps that never
+//! A peer that sends its own end of the session socket as a "segment": a side that keeps it never
 //! sees the end of the connection.
 
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::thread;
 
 use breezeway::{
-    CallError, MemoryViolation, SegmentError, ServerOptions, Session, SessionError, Violation,
-    WaitPolicy,
+    CallError, Channel, MemoryViolation, SegmentError, ServerOptions, Session, SessionError,
+    SessionOptions, Violation, WaitPolicy,
 };
-use breezeway_adversary::journal;
 use breezeway_adversary::native::{Entry, Peer, Terms};
+use breezeway_adversary::stopwatch::eventually;
+use breezeway_adversary::{Shared, journal, socket};
 
 use super::service::ECHO;
 use super::stage::{Stage, options};
 use super::watchdog::{GENEROUS, within};
 
-#[test]
-fn a_client_is_not_kept_by_a_server_that_sends_its_own_end_and_dies() {
-    within(GENEROUS, || {
-        for wait in [WaitPolicy::Park, WaitPolicy::Adaptive, WaitPolicy::Busy] {
+const POLICIES: [WaitPolicy; 3] = [WaitPolicy::Park, WaitPolicy::Adaptive, WaitPolicy::Busy];
+
+/// Good segments before the peer's own end: none, as many as were once held, and the most.
+const BEFORE: [usize; 3] = [0, 8, 64];
+
+/// Sends so many segments that are not announced, and then the peer's own end.
+fn send_own_end_behind(peer: &Peer, segments: usize) {
+    let segment = Shared::fit(4096);
+    for _ in 0..segments {
+        socket::send(&peer.socket, &[1], &[segment.fd.as_fd()]).unwrap();
+    }
+    socket::send(&peer.socket, &[1], &[peer.socket.as_fd()]).unwrap();
+}
+
+/// Serves one call with that, and dies.
+fn server_that_sends_its_own_end(hostile: UnixStream, segments: usize) {
+    let mut peer = Peer::server(hostile.into(), Terms::default());
+    peer.next_message().unwrap();
+    send_own_end_behind(&peer, segments);
+}
+
+fn is_refused(outcome: &Result<(), CallError>) -> bool {
+    let violation = match outcome {
+        Err(CallError::EndedBy(error)) => error,
+        Err(error) => error,
+        Ok(()) => return false,
+    };
+    matches!(
+        violation,
+        CallError::Violation(Violation::Memory(MemoryViolation::Segment(SegmentError::NotSealed(
+            0
+        ))))
+    )
+}
+
+fn with_each_server(
+    connect: impl Fn(UnixStream, &SessionOptions) -> Box<dyn FnOnce() -> Result<(), CallError>>,
+) {
+    for wait in POLICIES {
+        for segments in BEFORE {
             let (hostile, honest) = UnixStream::pair().unwrap();
-            let server = thread::spawn(move || {
-                let mut peer = Peer::server(hostile.into(), Terms::default());
-                peer.next_message().unwrap();
-                peer.send_segment(&peer.socket);
-            });
-            let mut session = Session::from_socket(honest.into(), &options().wait(wait)).unwrap();
-            let outcome = session.call(ECHO, b"ping").map(drop);
-            let Err(CallError::Violation(Violation::Memory(MemoryViolation::Segment(
-                SegmentError::NotSealed(0),
-            )))) = outcome
-            else {
-                panic!("{outcome:?}")
-            };
+            let server = thread::spawn(move || server_that_sends_its_own_end(hostile, segments));
+            let outcome = connect(honest, &options().wait(wait))();
+            assert!(is_refused(&outcome), "{wait:?}, behind {segments}: {outcome:?}");
             server.join().unwrap();
         }
+    }
+}
+
+#[test]
+fn session_whose_server_sends_its_own_end_and_dies_fails() {
+    within(GENEROUS, || {
+        with_each_server(|socket, options| {
+            let mut session = Session::from_socket(socket.into(), options).unwrap();
+            Box::new(move || session.call(ECHO, b"ping").map(drop))
+        });
     });
 }
 
 #[test]
-fn a_server_keeps_no_session_of_a_client_that_sent_its_own_end_and_closed() {
+fn channel_whose_server_sends_its_own_end_and_dies_fails() {
     within(GENEROUS, || {
-        for wait in [WaitPolicy::Park, WaitPolicy::Adaptive, WaitPolicy::Busy] {
+        with_each_server(|socket, options| {
+            let channel = Channel::from_socket(socket.into(), options).unwrap();
+            Box::new(move || channel.call(ECHO, b"ping").map(drop))
+        });
+    });
+}
+
+#[test]
+fn server_ends_session_of_client_that_sends_its_own_end() {
+    within(GENEROUS, || {
+        for wait in POLICIES {
             let session = options().wait(wait);
             let stage = Stage::with(ServerOptions::new().session(session));
-            for with_a_call in [false, true] {
-                let from = journal::length();
-                let mut peer = Peer::connect(stage.path(), Terms::default());
-                peer.send_segment(&peer.socket);
-                if with_a_call {
-                    // Whether it is served depends on what the server reads first.
-                    peer.publish(&Entry::request(1, ECHO, b"x"));
+            for segments in BEFORE {
+                for calls in 0..3 {
+                    let from = journal::length();
+                    let mut peer = Peer::connect(stage.path(), Terms::default());
+                    send_own_end_behind(&peer, segments);
+                    for call in 0..calls {
+                        // Whether they are served depends on what the server reads first.
+                        peer.publish(&Entry::request(2 * call + 1, ECHO, b"x"));
+                    }
+                    drop(peer);
+                    // The process lives on, and no other client comes.
+                    let reason = stage.end_of_session(from);
+                    let refused = MemoryViolation::from(SegmentError::NotSealed(0));
+                    assert_eq!(reason, SessionError::Violation(refused.into()).to_string());
                 }
-                drop(peer);
-                // What is left of such a session is found when others come, at the latest: who
-                // comes before its doorbell is heard does not count.
-                let reason = stage.end_of_session_while(from, || {
-                    drop(Session::connect_with(&stage.address(), &options()).unwrap());
-                });
-                let refused = SegmentError::NotSealed(0);
-                assert_eq!(
-                    reason,
-                    SessionError::Violation(MemoryViolation::from(refused).into()).to_string()
-                );
             }
+            stage.close();
+        }
+    });
+}
+
+/// Each session's socket lies in the other's: neither end is ever the last one.
+#[test]
+fn sessions_that_send_each_others_ends_are_ended() {
+    within(GENEROUS, || {
+        for wait in POLICIES {
+            let stage = Stage::with(ServerOptions::new().session(options().wait(wait)));
+            let ended = || {
+                let lines = stage.worker_lines();
+                lines.iter().filter(|line| line.message == "session ended").count()
+            };
+            let peers = [(); 2].map(|()| Peer::connect(stage.path(), Terms::default()));
+            for (one, other) in [(0, 1), (1, 0)] {
+                peers[one].send_segment(&peers[other].socket);
+            }
+            drop(peers);
+            eventually("both end", || ended() == 2);
             stage.close();
         }
     });

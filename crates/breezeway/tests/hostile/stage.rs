@@ -26,9 +26,6 @@ pub(crate) fn options() -> SessionOptions {
 /// How long a hello may take where a case waits for the end of that.
 pub(crate) const IMPATIENCE: Duration = Duration::from_secs(1);
 
-/// How long one waits for what may take another attempt.
-const MOMENT: Duration = Duration::from_millis(10);
-
 /// As [`options`], without patience for hellos.
 pub(crate) fn impatient() -> SessionOptions {
     options().handshake_timeout(IMPATIENCE)
@@ -256,19 +253,6 @@ impl Stage {
         journal::wait_for(self.worker, from, PATIENCE, |line| line.message == "session ended")
             .expect("no session ended")
             .error
-    }
-
-    /// As [`end_of_session`](Self::end_of_session), doing something again and again meanwhile.
-    pub(crate) fn end_of_session_while(&self, from: usize, mut act: impl FnMut()) -> String {
-        let deadline = Instant::now() + PATIENCE;
-        while Instant::now() < deadline {
-            act();
-            let ended = |line: &journal::Line| line.message == "session ended";
-            if let Some(line) = journal::wait_for(self.worker, from, MOMENT, ended) {
-                return line.error;
-            }
-        }
-        panic!("no session ended");
     }
 
     /// Waits until the acceptor says, since `from`, that a client got no session, and why.

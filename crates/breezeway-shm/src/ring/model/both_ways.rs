@@ -30,9 +30,9 @@ fn calls() {
 }
 
 /// Both sides send through rings of one and take the other's messages whenever there is one; with
-/// nothing to do they sleep for both, and read the socket empty after each intent.
+/// nothing to do they sleep for both, and read the socket empty before each intent.
 fn crossing_streams<const THERE: u32, const BACK: u32>() {
-    let setting = Setting { intents_per_drain: 1, ..both_ways(1, 1) };
+    let setting = Setting { reads_always: true, ..both_ways(1, 1) };
     let (mut one, mut other) = session(setting);
     let running = thread::spawn(move || exchange(&mut other, BACK, THERE));
     exchange(&mut one, THERE, BACK);
@@ -80,5 +80,5 @@ fn without_the_fence_after_an_intent_a_call_hangs() {
 
 #[test]
 fn without_another_check_at_the_first_want_the_second_announcement_swallows_its_byte() {
-    fails(Mutant::RecheckAfterDrain, LOST_WAKE_UP, Some(2), crossing_streams::<2, 2>);
+    fails(Mutant::RecheckOfFirst, LOST_WAKE_UP, Some(2), crossing_streams::<2, 2>);
 }

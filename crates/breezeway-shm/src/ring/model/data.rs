@@ -18,9 +18,9 @@ fn sleeping_receiver_with_a_stale_byte() {
     stream_to_sleeping_receiver::<2>(Setting { stale_bytes: 1, ..one_way(2, 2) });
 }
 
-/// The same with a receiver that reads the socket empty after every intent.
+/// The same with a receiver that reads the socket empty before every intent.
 fn sleeping_receiver_that_drains() {
-    stream_to_sleeping_receiver::<2>(Setting { intents_per_drain: 1, ..one_way(2, 2) });
+    stream_to_sleeping_receiver::<2>(Setting { reads_always: true, ..one_way(2, 2) });
 }
 
 fn stream_to_sleeping_receiver<const MESSAGES: u32>(setting: Setting) {
@@ -66,7 +66,7 @@ fn a_doorbell_that_comes_late_wakes_nobody_for_good() {
 }
 
 #[test]
-fn a_receiver_may_read_the_socket_empty_after_its_announcement() {
+fn receiver_that_reads_the_socket_before_its_intent_is_woken() {
     holds(None, sleeping_receiver_that_drains);
 }
 
@@ -98,16 +98,15 @@ fn without_another_check_after_its_intent_a_receiver_sleeps_on() {
 }
 
 #[test]
-fn without_another_check_after_draining_a_receiver_sleeps_on() {
-    fails(Mutant::RecheckAfterDrain, LOST_WAKE_UP, None, sleeping_receiver_that_drains);
+fn receiver_that_reads_the_socket_after_its_last_check_sleeps_on() {
+    fails(Mutant::ReadBeforeIntent, LOST_WAKE_UP, None, sleeping_receiver_that_drains);
 }
 
 /// The receiver waits in an edge-triggered epoll, which does not read the bytes. Each intent can
-/// leave one, and the last two before the socket is read empty can leave theirs afterwards: so it
-/// has room for one more than there are intents between two readings.
+/// leave one, and the socket has room for no other.
 fn receiver_in_a_sleeper() {
-    const BEFORE: u32 = 3;
-    let setting = Setting { intents_per_drain: 2, room: 3, ..one_way(1, 1) };
+    const BEFORE: u32 = 2;
+    let setting = Setting { room: 1, ..one_way(1, 1) };
     let (mut sender, mut receiver) = session(setting);
     for number in 0..BEFORE {
         // Each time the entry comes just after the intent, so that it leaves a byte and leads to no
@@ -115,7 +114,7 @@ fn receiver_in_a_sleeper() {
         let sleepy = receiver.prepare_sleep_while(Want::Data, || sender.send(number));
         assert!(!sleepy && receiver.take());
         // The thread sleeps for other sessions' sake and so learns of this byte.
-        receiver.hears.sleep_until_edge();
+        receiver.sleep_until_event();
     }
     let sending = thread::spawn(move || {
         sender.send(BEFORE);
@@ -127,12 +126,38 @@ fn receiver_in_a_sleeper() {
     drop(sending.join().unwrap());
 }
 
+/// The same with a sender that also rings when it is not asked to, until the socket is full.
+fn receiver_in_a_sleeper_of_a_sender_that_rings_unasked() {
+    let setting = Setting { room: 1, ..one_way(1, 1) };
+    let (mut sender, mut receiver) = session(setting);
+    let sending = thread::spawn(move || {
+        sender.rings.ring();
+        sender.send(0);
+        sender
+    });
+    receiver.wait_for_edge(Want::Data);
+    assert!(receiver.take());
+    check(&receiver.entry, 0);
+    drop(sending.join().unwrap());
+}
+
 #[test]
 fn an_edge_triggered_sleeper_is_woken_although_bytes_lie_unread() {
     holds(None, receiver_in_a_sleeper);
 }
 
 #[test]
-fn without_counting_intents_that_led_to_no_sleep_a_full_socket_swallows_the_edge() {
-    fails(Mutant::CountOfIntents, LOST_WAKE_UP, None, receiver_in_a_sleeper);
+fn edge_triggered_sleeper_is_woken_by_sender_that_rings_unasked() {
+    holds(None, receiver_in_a_sleeper_of_a_sender_that_rings_unasked);
+}
+
+#[test]
+fn edge_triggered_sleeper_that_reads_nothing_sleeps_on() {
+    fails(Mutant::ReadAfterEvent, LOST_WAKE_UP, None, receiver_in_a_sleeper);
+    fails(
+        Mutant::ReadAfterEvent,
+        LOST_WAKE_UP,
+        None,
+        receiver_in_a_sleeper_of_a_sender_that_rings_unasked,
+    );
 }

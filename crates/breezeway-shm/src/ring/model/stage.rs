@@ -74,9 +74,10 @@ pub(super) struct End {
     pub(super) duplex: Duplex,
     pub(super) hears: Arc<Socket>,
     pub(super) rings: Arc<Socket>,
-    /// Intents between two readings of the socket.
-    pub(super) intents_per_drain: u32,
-    pub(super) intents_since_drain: u32,
+    /// Whether the socket is read before each intent.
+    pub(super) reads_always: bool,
+    /// Set by an event, until the socket is read.
+    pub(super) unread: bool,
     pub(super) entry: Entry,
 }
 
@@ -149,27 +150,27 @@ impl End {
                 self.rings.ring();
             }
         }
+        let reads = std::mem::take(&mut self.unread) || self.reads_always;
+        if reads && !mutants::lacks(Mutant::ReadBeforeIntent) {
+            self.hears.drain();
+        }
         if self.duplex.announce(want) {
             self.rings.ring();
         }
         meanwhile();
-        if !mutants::lacks(Mutant::CountOfIntents) {
-            self.intents_since_drain += 1;
-        }
         if !mutants::lacks(Mutant::Recheck) && self.has(want) {
             return false;
         }
-        if mutants::lacks(Mutant::CountOfIntents) {
-            self.intents_since_drain += 1;
-        }
-        if self.intents_since_drain >= self.intents_per_drain {
-            self.intents_since_drain = 0;
+        if reads && mutants::lacks(Mutant::ReadBeforeIntent) {
             self.hears.drain();
-            if !mutants::lacks(Mutant::RecheckAfterDrain) && self.has(want) {
-                return false;
-            }
         }
         true
+    }
+
+    /// Sleeps in an edge-triggered epoll until the socket is readable.
+    pub(super) fn sleep_until_event(&mut self) {
+        self.hears.sleep_until_edge();
+        self.unread = !mutants::lacks(Mutant::ReadAfterEvent);
     }
 
     /// What a receiver owes the peer that sleeps for space before it spins on a drained ring, for
@@ -185,30 +186,28 @@ impl End {
         while !self.has(want) {
             if self.prepare_sleep(want) {
                 self.hears.sleep();
-                self.intents_since_drain = 0;
             }
         }
     }
 
-    /// Waits in a `Sleeper`, which leaves the bytes unread.
+    /// Waits in a `Sleeper`, which leaves the bytes unread until the next intent.
     pub(super) fn wait_for_edge(&mut self, want: Want) {
         while !self.has(want) {
             if self.prepare_sleep(want) {
-                self.hears.sleep_until_edge();
+                self.sleep_until_event();
             }
         }
     }
 
-    /// Waits until one of both has come. Announcing the second may read the byte that the first has
-    /// caused, so the first is checked again.
+    /// Waits until one of both has come. The byte that the first intent has caused may be read
+    /// before the second is announced, so the first is checked again.
     pub(super) fn wait_for_either(&mut self, first: Want, second: Want) {
         while !self.has(first) && !self.has(second) {
             let nothing_came = self.prepare_sleep(first)
                 && self.prepare_sleep(second)
-                && (mutants::lacks(Mutant::RecheckAfterDrain) || !self.has(first));
+                && (mutants::lacks(Mutant::RecheckOfFirst) || !self.has(first));
             if nothing_came {
                 self.hears.sleep();
-                self.intents_since_drain = 0;
             }
         }
     }
@@ -241,12 +240,13 @@ pub(super) struct Setting {
     pub(super) stale_bytes: u32,
     /// Bytes that a socket holds.
     pub(super) room: u32,
-    pub(super) intents_per_drain: u32,
+    /// Whether the socket is read before each intent.
+    pub(super) reads_always: bool,
 }
 
 /// One direction with so many slots, all used; the other way nothing is sent.
 pub(super) const fn one_way(capacity: u32, slots: usize) -> Setting {
-    Setting { capacity, slots: [slots, 1], stale_bytes: 0, room: 4, intents_per_drain: 64 }
+    Setting { capacity, slots: [slots, 1], stale_bytes: 0, room: 4, reads_always: false }
 }
 
 pub(super) fn control_segment(slots: usize) -> Arc<Vec<AtomicU64>> {
@@ -267,8 +267,8 @@ pub(super) fn session(setting: Setting) -> (End, End) {
             duplex: Duplex::new(&own, &peer, [setting.capacity; 2], 64),
             hears: Arc::clone(&sockets[here]),
             rings: Arc::clone(&sockets[there]),
-            intents_per_drain: setting.intents_per_drain,
-            intents_since_drain: 0,
+            reads_always: setting.reads_always,
+            unread: false,
             entry: Entry::default(),
         }
     };
