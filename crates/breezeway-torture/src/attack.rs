@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use breezeway_adversary::native::{Peer, by_chance};
+use breezeway_adversary::native::{Peer, Terms, by_chance};
 use breezeway_adversary::recording::{Recording, record};
 use breezeway_adversary::{Chance, Connection, shmipc};
 
 use crate::engine::{Carrier, Engine};
-use crate::{Failure, client};
+use crate::sequences::Filling;
+use crate::{Failure, client, sequences};
 
 /// Where attacks go, and what honest clients say there.
 pub(crate) struct Target {
@@ -41,7 +42,23 @@ impl Target {
         match chance.of(self.engine.carriers()) {
             Carrier::Memory => {
                 let mut peer = in_memory(&memory, chance);
-                by_chance::attack_for(&mut peer, chance, true, most);
+                match chance.below(16) {
+                    0 => sequences::own_end_by_chance(&mut peer, chance),
+                    1 => {
+                        let other = in_memory(&memory, chance);
+                        sequences::crossed_ends(&[peer, other]);
+                    }
+                    2 => {
+                        // Terms by chance may allow fewer entries, or less memory.
+                        let mut peer = Peer::connect(&memory, Terms::default());
+                        let (filling, mut left) = (chance.of(&Filling::ALL), most);
+                        filling.call(&mut peer, || {
+                            left = left.saturating_sub(1);
+                            left > 0
+                        });
+                    }
+                    _ => by_chance::attack_for(&mut peer, chance, true, most),
+                }
             }
             Carrier::Replayed => {
                 let mut peer = in_memory(&memory, chance);

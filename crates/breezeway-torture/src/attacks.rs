@@ -10,27 +10,44 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use breezeway::{Address, Channel};
+use breezeway::{Address, CallError, Channel, SessionOptions, WaitPolicy};
 use breezeway_adversary::native::layout::control;
 use breezeway_adversary::native::{Entry, Peer, Terms, frame};
 use breezeway_adversary::{Connection, Shared, socket};
 use clap::ValueEnum;
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, getrlimit, kill_process, set_parent_process_death_signal,
+    setrlimit,
+};
 
 use crate::Failure;
 use crate::engine::Engine;
 use crate::hostile::{Times, measure};
-use crate::process::Process;
+use crate::process::{self, Process};
+use crate::sequences::{self, Filling};
 use crate::{client, server::method};
 
 /// Connections at a time that say nothing, or next to nothing.
 const CONNECTIONS: usize = 256;
+/// As many as once kept all clients out of a server.
+const CROWD: usize = 4_500;
+/// Descriptors of this process beside those of a crowd.
+const BESIDE_CROWD: usize = 200;
+/// Sessions that echo the largest messages at the same time.
+const LARGE_SESSIONS: usize = 4;
+/// Sessions of which each sends its own end, before it is checked that none stays.
+const OWN_ENDS: u64 = 20;
+/// How long such sessions may stay, also on a busy machine.
+const LINGERING: Duration = Duration::from_secs(20);
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// What is tried; everything, if nothing is named.
     attacks: Vec<Attack>,
+    /// What is attacked; every engine that the attack is made for, if none is named.
+    #[arg(long)]
+    engine: Vec<Engine>,
     /// How long the honest client measures without and with each, in seconds.
     #[arg(long, default_value_t = 3.0)]
     seconds: f64,
@@ -78,12 +95,33 @@ enum Attack {
     Streams,
     /// A client that is stopped within its calls and goes on again.
     Stopped,
+    /// Clients that send their own end of the session socket as a segment, alone, behind good ones,
+    /// and on each other's sessions.
+    OwnEnds,
+    /// A server that does the same to honest clients, and dies.
+    OwnEndsOfServer,
+    /// Clients that keep to the rules, and whose sockets are full: segments that stay pending, and
+    /// doorbells that are not asked for. They are to be served.
+    FullSockets,
+    /// The same of a server, whose honest clients are to get their replies.
+    FullSocketsOfServer,
+    /// Four sessions that echo messages of the cap, of which some are refused for want of memory.
+    LargeEchoes,
+    /// Thousands of connections that say nothing, beside which new clients are to get in.
+    Crowd,
 }
 
 impl Attack {
-    /// Whose server is attacked.
-    fn engine(self) -> Engine {
-        if self == Self::SlowFrames { Engine::Unix } else { Engine::Native }
+    /// Engines that are attacked; of a hostile server, those of its clients.
+    fn engines(self) -> &'static [Engine] {
+        match self {
+            Self::SlowFrames => &[Engine::Unix],
+            Self::OwnEnds | Self::FullSockets | Self::LargeEchoes | Self::Crowd => {
+                &[Engine::Native, Engine::Tokio, Engine::Go]
+            }
+            Self::OwnEndsOfServer | Self::FullSocketsOfServer => &[Engine::Native, Engine::Tokio],
+            _ => &[Engine::Native],
+        }
     }
 }
 
@@ -116,15 +154,28 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let time = Enough::Time(Duration::from_secs_f64(options.seconds));
     let enough = options.calls.map_or(time, Enough::Calls);
     for &attack in attacks {
-        let report = try_attack(attack, enough).map_err(|error| format!("{attack:?}: {error}"))?;
-        println!("{report}");
+        let engines = match options.engine.is_empty() {
+            true => attack.engines(),
+            false => &options.engine,
+        };
+        for &engine in engines {
+            if engine == Engine::Go && process::go_server().is_none() {
+                println!("SKIPPED: {attack:?} of go needs its command, named by BREEZEWAY_BWGO");
+                continue;
+            }
+            let report = try_attack(attack, engine, enough);
+            let report = report.map_err(|error| format!("{attack:?}, {engine:?}: {error}"))?;
+            println!("{report}");
+        }
     }
     Ok(())
 }
 
-fn try_attack(attack: Attack, enough: Enough) -> Result<String, Failure> {
+fn try_attack(attack: Attack, engine: Engine, enough: Enough) -> Result<String, Failure> {
+    if attack == Attack::Crowd {
+        raise_open_files()?;
+    }
     let folder = tempfile::tempdir()?;
-    let engine = attack.engine();
     let process = Process::start(engine, folder.path())?;
     let address = engine.address(folder.path(), &process.tcp);
     let mut honest = client::connect(engine, &address)?;
@@ -162,10 +213,11 @@ fn try_attack(attack: Attack, enough: Enough) -> Result<String, Failure> {
         })
     };
     let (quiet, _) = measured(None)?;
-    let course = Course::default();
+    let course = &Course::default();
     let socket = folder.path().join(if engine == Engine::Unix { "unix" } else { "shm" });
     let (times, steps) = thread::scope(|scope| {
-        let attacking = scope.spawn(|| go(attack, &socket, &address, &course));
+        let target = Target { engine, path: &socket, address: &address, server: &process };
+        let attacking = scope.spawn(move || go(attack, target, course));
         let mut waiting = Standstill::new();
         // No call is waited for yet.
         while course.steps.load(Ordering::Relaxed) == 0
@@ -176,7 +228,7 @@ fn try_attack(attack: Attack, enough: Enough) -> Result<String, Failure> {
         }
         let measured = match waiting.report {
             Some(report) => Err(report.into()),
-            None => measured(Some(&course)),
+            None => measured(Some(course)),
         };
         course.over.store(true, Ordering::Relaxed);
         let attacked = attacking.join();
@@ -191,7 +243,8 @@ fn try_attack(attack: Attack, enough: Enough) -> Result<String, Failure> {
     let name = attack.to_possible_value().map_or_else(String::new, |it| it.get_name().to_owned());
     let at = |times: &Times, percent| times.percentile(percent);
     Ok(format!(
-        "{name}: {steps} steps; p50 {:.0?} -> {:.0?}, p99 {:.0?} -> {:.0?}, longest {:.0?}",
+        "{name}, {}: {steps} steps; p50 {:.0?} -> {:.0?}, p99 {:.0?} -> {:.0?}, longest {:.0?}",
+        engine.name(),
         at(&quiet, 50.0),
         at(&times, 50.0),
         at(&quiet, 99.0),
@@ -237,10 +290,27 @@ impl Standstill {
     }
 }
 
-fn go(attack: Attack, path: &Path, address: &str, course: &Course) -> Result<(), Failure> {
+/// Where an attack goes.
+#[derive(Clone, Copy)]
+struct Target<'a> {
+    engine: Engine,
+    /// The socket file.
+    path: &'a Path,
+    address: &'a str,
+    server: &'a Process,
+}
+
+fn go(attack: Attack, target: Target<'_>, course: &Course) -> Result<(), Failure> {
+    let Target { engine, path, address, .. } = target;
     match attack {
-        Attack::Silent => silent(path, course, None),
-        Attack::Trickling => silent(path, course, Some(b'B')),
+        Attack::Silent => silent(path, course, CONNECTIONS, None),
+        Attack::Trickling => silent(path, course, CONNECTIONS, Some(b'B')),
+        Attack::OwnEnds => own_ends(target, course),
+        Attack::OwnEndsOfServer => own_ends_of_server(engine, course),
+        Attack::FullSockets => full_sockets(path, course),
+        Attack::FullSocketsOfServer => full_sockets_of_server(engine, course),
+        Attack::LargeEchoes => large_echoes(address, course),
+        Attack::Crowd => crowd(target, course),
         Attack::Connects => {
             while course.goes_on() {
                 drop(UnixStream::connect(path)?);
@@ -296,11 +366,11 @@ fn go(attack: Attack, path: &Path, address: &str, course: &Course) -> Result<(),
     }
 }
 
-/// Half-open connections; `drop` is what each says again and again.
-fn silent(path: &Path, course: &Course, drop: Option<u8>) -> Result<(), Failure> {
+/// So many half-open connections; `drop` is what each says again and again.
+fn silent(path: &Path, course: &Course, count: usize, drop: Option<u8>) -> Result<(), Failure> {
     let mut open: Vec<UnixStream> = Vec::new();
     while course.goes_on() {
-        while open.len() < CONNECTIONS && course.goes_on() {
+        while open.len() < count && course.goes_on() {
             let connection = UnixStream::connect(path)?;
             connection.set_nonblocking(true)?;
             open.push(connection);
@@ -398,4 +468,197 @@ fn stopped(address: &str, course: &Course) -> Result<(), Failure> {
         course.step();
     }
     Ok(())
+}
+
+fn own_ends(target: Target<'_>, course: &Course) -> Result<(), Failure> {
+    let connect = || Peer::connect(target.path, Terms::default());
+    let before = target.server.descriptors();
+    while course.goes_on() {
+        for number in 0..OWN_ENDS {
+            let segments = [0, 1, 8, 63, 64][(number % 5) as usize];
+            sequences::own_end(&mut connect(), segments, number % 3);
+            course.step();
+        }
+        sequences::crossed_ends(&[connect(), connect()]);
+        // This process lives on, and has closed its ends.
+        let closed = Instant::now();
+        while target.server.descriptors() > before {
+            if closed.elapsed() > LINGERING {
+                let now = target.server.descriptors();
+                return Err(format!("the server had {before} descriptors, and keeps {now}").into());
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+    Ok(())
+}
+
+/// Opens a client's session with a server by hand.
+type Connect = fn(UnixStream) -> Result<Called, Failure>;
+
+/// A client's session with a server by hand.
+enum Called {
+    Session(Box<breezeway::Session>),
+    Channel(Channel),
+    Tokio(breezeway_tokio::Channel, tokio::runtime::Runtime),
+}
+
+impl Called {
+    /// All that there are of an engine.
+    fn all(engine: Engine) -> &'static [Connect] {
+        match engine {
+            Engine::Tokio => &[Self::tokio],
+            _ => &[Self::session, Self::channel],
+        }
+    }
+
+    fn session(socket: UnixStream) -> Result<Self, Failure> {
+        let options = SessionOptions::new().handshake_timeout(client::HANDSHAKE);
+        let session = breezeway::Session::from_socket(socket.into(), &options)?;
+        Ok(Self::Session(Box::new(session)))
+    }
+
+    fn channel(socket: UnixStream) -> Result<Self, Failure> {
+        let options = SessionOptions::new().handshake_timeout(client::HANDSHAKE);
+        Ok(Self::Channel(Channel::from_socket(socket.into(), &options)?))
+    }
+
+    fn tokio(socket: UnixStream) -> Result<Self, Failure> {
+        let options = SessionOptions::new().handshake_timeout(client::HANDSHAKE);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let connecting = breezeway_tokio::Channel::from_socket(socket.into(), &options);
+        Ok(Self::Tokio(runtime.block_on(connecting)?, runtime))
+    }
+
+    /// Makes a call: the reply, or why there is none.
+    fn call(&mut self, request: &[u8]) -> Result<Vec<u8>, CallError> {
+        let until = Instant::now() + client::PATIENCE;
+        match self {
+            Self::Session(session) => {
+                session.call_until(method::ECHO, request, until).map(|reply| reply.to_vec())
+            }
+            Self::Channel(channel) => {
+                channel.call_until(method::ECHO, request, until).map(|reply| reply.to_vec())
+            }
+            Self::Tokio(channel, runtime) => {
+                let call = channel.call_until(method::ECHO, request, until);
+                runtime.block_on(call).map(|reply| reply.to_vec())
+            }
+        }
+    }
+}
+
+fn own_ends_of_server(engine: Engine, course: &Course) -> Result<(), Failure> {
+    for number in (0..).take_while(|_| course.goes_on()) {
+        let segments = [0, 1, 8, 63, 64][(number % 5) as usize];
+        for connect in Called::all(engine) {
+            let (hostile, honest) = UnixStream::pair()?;
+            let serving = thread::spawn(move || {
+                let mut peer = Peer::server(hostile.into(), Terms::default());
+                if peer.next_message().is_some() {
+                    sequences::own_end(&mut peer, segments, 0);
+                }
+            });
+            let outcome = connect(honest)?.call(b"x");
+            if !matches!(&outcome, Err(error) if error.to_string().contains("not sealed")) {
+                return Err(format!("behind {segments} segments: {outcome:?}").into());
+            }
+            serving.join().map_err(|_| "the server by hand panicked")?;
+        }
+        course.step();
+    }
+    Ok(())
+}
+
+fn full_sockets(path: &Path, course: &Course) -> Result<(), Failure> {
+    for filling in Filling::ALL.into_iter().cycle().take_while(|_| course.goes_on()) {
+        let mut peer = Peer::connect(path, Terms::default());
+        filling.call(&mut peer, || {
+            course.step();
+            course.goes_on()
+        });
+    }
+    Ok(())
+}
+
+fn full_sockets_of_server(engine: Engine, course: &Course) -> Result<(), Failure> {
+    for filling in Filling::ALL.into_iter().cycle().take_while(|_| course.goes_on()) {
+        for connect in Called::all(engine) {
+            let (hostile, honest) = UnixStream::pair()?;
+            let serving = thread::spawn(move || filling.serve(hostile));
+            let mut called = connect(honest)?;
+            for number in (0..600u32).take_while(|_| course.goes_on()) {
+                let reply = called.call(&number.to_le_bytes())?;
+                if reply != number.to_le_bytes() {
+                    return Err("a reply came back changed".into());
+                }
+                course.step();
+            }
+            drop(called);
+            serving.join().map_err(|_| "the server by hand panicked")?;
+        }
+    }
+    Ok(())
+}
+
+fn large_echoes(address: &str, course: &Course) -> Result<(), Failure> {
+    let address: Address = address.parse()?;
+    let echoes = || -> Result<(), Failure> {
+        let mut channel = Channel::connect(&address)?;
+        let request = vec![7; channel.cap()];
+        while course.goes_on() {
+            // Refused where there is no memory for it, or for the reply.
+            let _ = channel.call_until(method::ECHO, &request, Instant::now() + client::PATIENCE);
+            if channel.is_ended() {
+                channel = Channel::connect(&address)?;
+            }
+            course.step();
+        }
+        Ok(())
+    };
+    thread::scope(|scope| {
+        let running = [(); LARGE_SESSIONS].map(|()| scope.spawn(echoes));
+        running.into_iter().try_for_each(|one| one.join().expect("an echo does not panic"))
+    })
+}
+
+/// Lets this process and its servers have descriptors for a crowd, or as many as they may.
+fn raise_open_files() -> Result<(), Failure> {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let wanted = (CROWD + BESIDE_CROWD) as u64;
+    let current =
+        maximum.map(|maximum| current.unwrap_or(u64::MAX).max(wanted.min(maximum)).min(maximum));
+    Ok(setrlimit(Resource::Nofile, Rlimit { current, maximum })?)
+}
+
+fn crowd(target: Target<'_>, course: &Course) -> Result<(), Failure> {
+    let may_have = getrlimit(Resource::Nofile).current.map_or(usize::MAX, |most| most as usize);
+    let count = CROWD.min(may_have.saturating_sub(BESIDE_CROWD));
+    if count < CROWD {
+        println!("{count} connections: this process may have {may_have} open files");
+    }
+    let arrived = Course::default();
+    thread::scope(|scope| {
+        let crowding = scope.spawn(|| silent(target.path, &arrived, count, None));
+        let newcomers = || -> Result<(), Failure> {
+            while course.goes_on() {
+                if crowding.is_finished() {
+                    return Err("no crowd".into());
+                }
+                if arrived.steps.load(Ordering::Relaxed) < count as u64 {
+                    thread::sleep(Duration::from_millis(1));
+                    continue;
+                }
+                client::connect_with(target.engine, target.address, WaitPolicy::Park)
+                    .and_then(|mut client| client.round(1))
+                    .map_err(|error| format!("a new client does not get in: {error}"))?;
+                course.step();
+            }
+            Ok(())
+        };
+        let outcome = newcomers();
+        arrived.over.store(true, Ordering::Relaxed);
+        let crowded = crowding.join().expect("the crowd does not panic");
+        outcome.and(crowded)
+    })
 }

@@ -11,6 +11,7 @@ mod hostile;
 mod kills;
 mod observed;
 mod process;
+mod sequences;
 mod server;
 mod services;
 

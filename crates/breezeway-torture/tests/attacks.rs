@@ -22,4 +22,10 @@ attacks! {
     an_honest_client_is_served_beside_replies_that_are_kept: "keeping",
     an_honest_client_is_served_beside_streams_that_are_opened_and_reset: "streams",
     an_honest_client_is_served_beside_a_client_that_is_stopped: "stopped",
+    client_beside_sessions_that_send_their_own_ends_is_served: "own-ends",
+    clients_of_servers_that_send_their_own_ends_fail: "own-ends-of-server",
+    client_beside_sessions_with_full_sockets_is_served: "full-sockets",
+    clients_of_servers_with_full_sockets_are_served: "full-sockets-of-server",
+    client_beside_echoes_of_the_cap_is_served: "large-echoes",
+    client_beside_a_crowd_of_silent_connections_is_served: "crowd",
 }

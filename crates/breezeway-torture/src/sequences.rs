@@ -1,0 +1,91 @@
+//! Hostile sessions in shared memory by hand, and sessions within the rules that once stopped being
+//! served.
+
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+
+use breezeway_adversary::native::{Entry, Peer, Terms};
+use breezeway_adversary::{Chance, Shared, socket};
+
+use crate::server::method;
+
+/// Calls on a session whose socket is full: each leaves a byte or more there, and a socket holds
+/// fewer than 300.
+const CALLS: u32 = 600;
+
+/// Sends good segments that are not announced. A session that has ended takes none.
+fn send_segments(peer: &Peer, count: u64) {
+    let segment = Shared::fit(4096);
+    (0..count).for_each(|_| peer.send_segment(&segment.fd));
+}
+
+/// Sends this peer's own end of the session socket as a segment, behind `segments` good ones and
+/// before `calls` calls.
+pub(crate) fn own_end(peer: &mut Peer, segments: u64, calls: u64) {
+    send_segments(peer, segments);
+    let _ = socket::send(&peer.socket, &[1], &[peer.socket.as_fd()]);
+    for call in 0..calls as u32 {
+        peer.publish(&Entry::request(2 * call + 1, method::ECHO, b"x"));
+    }
+}
+
+/// The same by chance.
+pub(crate) fn own_end_by_chance(peer: &mut Peer, chance: &mut Chance) {
+    let (segments, calls) = (chance.of(&[0, 1, 8, 63, 64]), chance.below(3));
+    own_end(peer, segments, calls);
+}
+
+/// Sends the own ends of two sessions, each on the other one.
+pub(crate) fn crossed_ends(peers: &[Peer; 2]) {
+    peers[0].send_segment(&peers[1].socket);
+    peers[1].send_segment(&peers[0].socket);
+}
+
+/// What fills the session socket of a peer that keeps to the rules.
+#[derive(Clone, Copy)]
+pub(crate) struct Filling {
+    /// Segments that are pending during all calls.
+    pending: u64,
+    /// Whether each entry has a doorbell that is not asked for.
+    rings: bool,
+}
+
+impl Filling {
+    pub(crate) const ALL: [Self; 4] = [
+        Self { pending: 20, rings: false },
+        Self { pending: 64, rings: false },
+        Self { pending: 0, rings: true },
+        Self { pending: 20, rings: true },
+    ];
+
+    fn publish(self, peer: &mut Peer, entry: &Entry) {
+        peer.publish(entry);
+        if self.rings {
+            peer.ring_doorbell();
+        }
+    }
+
+    /// Makes calls one at a time; `goes_on` is asked before each.
+    ///
+    /// # Panics
+    ///
+    /// Where one is not answered.
+    pub(crate) fn call(self, peer: &mut Peer, mut goes_on: impl FnMut() -> bool) {
+        send_segments(peer, self.pending);
+        for call in (0..CALLS).take_while(|_| goes_on()) {
+            let body = call.to_le_bytes();
+            self.publish(peer, &Entry::request(2 * call + 1, method::ECHO, &body));
+            let reply = peer.next_message().expect("the session ended instead of a reply");
+            assert_eq!(reply.body(), body);
+        }
+    }
+
+    /// Serves calls until the client closes the session.
+    pub(crate) fn serve(self, socket: UnixStream) {
+        let mut peer = Peer::server(socket.into(), Terms::default());
+        send_segments(&peer, self.pending);
+        while let Some(request) = peer.next_message() {
+            self.publish(&mut peer, &Entry::reply(request.stream(), request.body()));
+        }
+    }
+}
