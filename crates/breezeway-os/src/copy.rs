@@ -33,8 +33,8 @@ pub const STREAM_FROM: usize = 64 * 1024;
 #[inline(always)]
 pub unsafe fn copy_from_foreign(to: *mut u8, from: *const u8, len: usize) {
     let lines = len / LINE;
-    // SAFETY: `lines * LINE <= len`, so both ranges are inside what the caller promises, as is the
-    // rest behind them.
+    // SAFETY: this function requires `len` readable bytes at `from` and `len` writable ones at `to`.
+    // `lines * LINE <= len`, so the lines lie inside, and so do the `len - done` bytes behind them.
     unsafe {
         if len >= WIDE_FROM {
             copy_many_lines(to, from, lines);
@@ -112,8 +112,9 @@ pub unsafe fn stream_from_foreign(to: *mut u8, from: *const u8, len: usize) {
     let head = to.align_offset(LINE).min(len);
     let lines = (len - head) / LINE;
     let done = head + lines * LINE;
-    // SAFETY: head, lines and rest lie behind one another inside the promised ranges; `to + head`
-    // is line-aligned if any line is copied.
+    // SAFETY: this function requires `len` readable bytes at `from` and `len` writable ones at `to`;
+    // head, lines and rest lie behind one another inside them. `align_offset` makes `to + head`
+    // line-aligned if any line is copied.
     unsafe {
         copy_from_foreign(to, from, head);
         if lines > 0 {
@@ -174,8 +175,9 @@ macro_rules! over_lines {
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn copy_lines(to: *mut u8, from: *const u8, lines: usize) {
-    // SAFETY: loads and stores exactly `lines * 64` bytes of the promised ranges, unaligned, and
-    // changes only the registers named.
+    // SAFETY: this function requires `lines * 64` readable bytes at `from` and writable ones at `to`,
+    // and at least one line; the loop loads and stores exactly those, by instructions that need no
+    // alignment, and names every register that it changes.
     unsafe { over_lines!(to, from, lines, ahead "", store "movups") }
 }
 
@@ -191,7 +193,8 @@ unsafe fn copy_lines(to: *mut u8, from: *const u8, lines: usize) {
 /// As [`copy_lines`].
 #[cfg(target_arch = "x86_64")]
 unsafe fn copy_many_lines(to: *mut u8, from: *const u8, lines: usize) {
-    // SAFETY: promised by the caller; the CPU was asked for AVX.
+    // SAFETY: this function has the requirements of `copy_lines`, and passes its arguments on. The
+    // wide loop runs only on a CPU that has AVX.
     unsafe {
         if std::arch::is_x86_feature_detected!("avx") {
             copy_wide_lines(to, from, lines);
@@ -206,9 +209,9 @@ unsafe fn copy_many_lines(to: *mut u8, from: *const u8, lines: usize) {
 /// As [`copy_lines`], on a CPU that has AVX.
 #[cfg(target_arch = "x86_64")]
 unsafe fn copy_wide_lines(to: *mut u8, from: *const u8, lines: usize) {
-    // SAFETY: loads and stores exactly `lines * 64` bytes of the promised ranges, unaligned. All
-    // registers that a call may change are said to be, as `vzeroupper` clears the upper half of
-    // every vector.
+    // SAFETY: this function requires `lines * 64` readable bytes at `from` and writable ones at `to`,
+    // at least one line, and AVX; the loop loads and stores exactly those, unaligned. `clobber_abi`
+    // names every vector register, as `vzeroupper` clears the upper half of each.
     unsafe {
         asm!(
             ".p2align 6",
@@ -248,10 +251,11 @@ pub unsafe fn try_for_each_line<E>(
 ) -> Result<(), E> {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: promised by the caller; the CPU was asked for AVX2.
+        // SAFETY: this function requires `lines * 64` readable bytes at `from`, as the called one
+        // does; the CPU has AVX2.
         return unsafe { try_for_each_wide_line(from, lines, visit) };
     }
-    // SAFETY: promised by the caller.
+    // SAFETY: this function requires `lines * 64` readable bytes at `from`, as the called one does.
     unsafe { try_for_each_copied_line(from, lines, visit) }
 }
 
@@ -269,8 +273,9 @@ unsafe fn try_for_each_wide_line<E>(
     use core::mem::transmute;
     for line in 0..lines {
         let (low, high): (__m256i, __m256i);
-        // SAFETY: loads 64 bytes of the promised range, unaligned. `readonly` would let the
-        // compiler merge or move loads, so it is not said. Any 32 bytes are a vector and back.
+        // SAFETY: this function requires `lines * 64` readable bytes at `from`, and `line < lines`;
+        // the loads need no alignment. Without the option `readonly` the compiler neither merges
+        // nor moves them. Any 32 bytes are a valid vector, and any vector 32 valid bytes.
         let line: [u8; LINE] = unsafe {
             asm!("vmovdqu {low}, [{from}]", "vmovdqu {high}, [{from} + 32]",
                 from = in(reg) from.add(line * LINE), low = out(ymm_reg) low,
@@ -293,7 +298,8 @@ unsafe fn try_for_each_copied_line<E>(
 ) -> Result<(), E> {
     for line in 0..lines {
         let mut copy = [0; LINE];
-        // SAFETY: the line is in the promised range; a local array is ours alone.
+        // SAFETY: this function requires `lines * 64` readable bytes at `from`, and `line < lines`;
+        // `copy` is a local array of one line.
         unsafe { copy_lines(copy.as_mut_ptr(), from.add(line * LINE), 1) };
         visit(&copy)?;
     }
@@ -308,8 +314,9 @@ unsafe fn try_for_each_copied_line<E>(
 /// As [`copy_lines`], and `to` is aligned to 64.
 #[cfg(target_arch = "x86_64")]
 unsafe fn stream_lines(to: *mut u8, from: *const u8, lines: usize) {
-    // SAFETY: as in `copy_lines`; a prefetch never faults; movntdq needs 16-byte alignment, which
-    // `to` has.
+    // SAFETY: this function requires `lines * 64` readable bytes at `from` and writable ones at `to`,
+    // at least one line, and a `to` aligned to 64, where movntdq needs 16; the loop loads and stores
+    // exactly those. A prefetch never faults.
     unsafe { over_lines!(to, from, lines, ahead "prefetcht0 [{from} + 1024]", store "movntdq") }
 }
 
@@ -324,8 +331,9 @@ unsafe fn copy_short(to: *mut u8, from: *const u8, len: usize) {
     let words = len / 8 * 8;
     for at in (0..words).step_by(8) {
         let word: u64;
-        // SAFETY: `at + 8 <= len`; an x86-64 load may be unaligned. `readonly` would let the
-        // compiler merge or move loads, so it is not said.
+        // SAFETY: this function requires `len` readable bytes at `from` and writable ones at `to`, and
+        // `at + 8 <= len`; an x86-64 load may be unaligned. Without the option `readonly` the
+        // compiler neither merges nor moves the loads.
         unsafe {
             asm!("mov {word}, [{from}]", from = in(reg) from.add(at), word = out(reg) word,
                 options(nostack, preserves_flags));
@@ -333,7 +341,8 @@ unsafe fn copy_short(to: *mut u8, from: *const u8, len: usize) {
         }
     }
     for at in words..len {
-        // SAFETY: `at < len`.
+        // SAFETY: this function requires `len` readable bytes at `from` and writable ones at `to`, and
+        // `at < len`.
         unsafe { to.add(at).write(from.add(at).read_volatile()) };
     }
 }
@@ -344,8 +353,9 @@ unsafe fn copy_short(to: *mut u8, from: *const u8, len: usize) {
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
 unsafe fn copy_lines(to: *mut u8, from: *const u8, lines: usize) {
-    // SAFETY: loads and stores exactly `lines * 64` bytes of the promised ranges, unaligned, and
-    // changes only the registers named.
+    // SAFETY: this function requires `lines * 64` readable bytes at `from` and writable ones at `to`,
+    // and at least one line; the loop loads and stores exactly those, by instructions that need no
+    // alignment, and names every register that it changes.
     unsafe {
         asm!(
             "2:",
@@ -374,7 +384,7 @@ unsafe fn copy_lines(to: *mut u8, from: *const u8, lines: usize) {
 /// As [`copy_lines`].
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn copy_many_lines(to: *mut u8, from: *const u8, lines: usize) {
-    // SAFETY: promised by the caller.
+    // SAFETY: this function has the requirements of `copy_lines`, and passes its arguments on.
     unsafe { copy_lines(to, from, lines) }
 }
 
@@ -383,7 +393,7 @@ unsafe fn copy_many_lines(to: *mut u8, from: *const u8, lines: usize) {
 /// As [`copy_lines`].
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn stream_lines(to: *mut u8, from: *const u8, lines: usize) {
-    // SAFETY: promised by the caller.
+    // SAFETY: this function has the requirements of `copy_lines`, and passes its arguments on.
     unsafe { copy_lines(to, from, lines) }
 }
 
@@ -396,7 +406,8 @@ unsafe fn stream_lines(to: *mut u8, from: *const u8, lines: usize) {
 #[inline(always)]
 unsafe fn copy_short(to: *mut u8, from: *const u8, len: usize) {
     for at in 0..len {
-        // SAFETY: `at < len`.
+        // SAFETY: this function requires `len` readable bytes at `from` and writable ones at `to`, and
+        // `at < len`.
         unsafe { to.add(at).write(from.add(at).read_volatile()) };
     }
 }
@@ -416,7 +427,7 @@ mod tests {
                 assert_eq!(to[shift..shift + len], from[3..3 + len]);
                 assert!(to[..shift].iter().chain(&to[shift + len..]).all(|&byte| byte == 0xee));
                 to.fill(0xee);
-                // SAFETY: as above.
+                // SAFETY: both buffers hold 3000 bytes, and `shift + 3 + len` is less than that.
                 unsafe { stream_from_foreign(to[shift..].as_mut_ptr(), from[3..].as_ptr(), len) };
                 assert_eq!(to[shift..shift + len], from[3..3 + len]);
                 assert!(to[..shift].iter().chain(&to[shift + len..]).all(|&byte| byte == 0xee));

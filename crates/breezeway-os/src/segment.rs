@@ -163,10 +163,10 @@ pub struct Mapping {
     origin: Option<Origin>,
 }
 
-// SAFETY: a mapping is an address range; who may touch its bytes, and how, is decided by the types
-// that hold it.
+// SAFETY: a mapping is an address range, which munmap takes from any thread. It gives out a raw
+// address; the types that hold it decide which accesses to its bytes are sound.
 unsafe impl Send for Mapping {}
-// SAFETY: as above.
+// SAFETY: `&Mapping` gives the raw address and the length, and reads none of the bytes.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
@@ -504,7 +504,8 @@ mod tests {
             unsafe { madvise(own.address().cast(), size, advice) }.unwrap();
         }
         // MADV_REMOVE frees pages of the file: sealed, it has to refuse.
-        // SAFETY: as above; refused, it changes nothing.
+        // SAFETY: the range is the mapping's, and no reference into it is alive; the sealed file
+        // refuses the advice.
         let removed = unsafe { madvise(own.address().cast(), size, Advice::LinuxRemove) };
         assert_eq!(removed, Err(Errno::PERM));
         // SAFETY: mapped, and nobody writes it any more.

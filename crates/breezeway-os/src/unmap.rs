@@ -25,7 +25,8 @@ struct Range {
     len: usize,
 }
 
-// SAFETY: nobody else knows the range: `unmap` has taken it over from its only owner.
+// SAFETY: `unmap` requires that nothing points into the range, so the value is its only owner, and
+// munmap may be called from any thread.
 unsafe impl Send for Range {}
 
 impl Range {
@@ -35,10 +36,10 @@ impl Range {
         while left > 0 {
             let piece = left.min(PIECE);
             left -= piece;
-            // SAFETY: `unmap`'s caller vouches that the range is mapped and no longer used, and
-            // each piece of it is unmapped once. munmap of what is mapped fails only
-            // for want of memory to split a mapping, which cutting off its end does not
-            // need.
+            // SAFETY: `unmap`, which makes every `Range`, requires that it was mapped as one piece
+            // and that nothing points into it; `self` is taken, so each piece is unmapped once.
+            // munmap of mapped pages fails only if it cannot allocate to split a mapping, and
+            // cutting off the end of one splits nothing.
             let _ = unsafe { munmap(self.address.as_ptr().add(left).cast(), piece) };
         }
     }

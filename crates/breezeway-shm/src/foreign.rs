@@ -36,9 +36,10 @@ pub struct ForeignBytes<'a> {
     _lifetime: PhantomData<&'a [u8]>,
 }
 
-// SAFETY: it only allows reading, by means that bear concurrent writes.
+// SAFETY: it only allows reading: by copies that bear concurrent writes, or, where the bytes are
+// stable, like a shared slice, which is Send.
 unsafe impl Send for ForeignBytes<'_> {}
-// SAFETY: as above.
+// SAFETY: `&ForeignBytes` gives nothing but such reads, which threads may make at the same time.
 unsafe impl Sync for ForeignBytes<'_> {}
 
 impl<'a> ForeignBytes<'a> {
@@ -89,8 +90,9 @@ impl<'a> ForeignBytes<'a> {
         if self.stability == Stability::MayChange {
             return None;
         }
-        // SAFETY: the bytes are mapped and unchanging during 'a: `stable` took them from a slice of
-        // that lifetime, and the caller of `lent` promised it.
+        // SAFETY: the check above leaves stable bytes, which are mapped and unchanging during 'a:
+        // `Self::stable` takes them from a slice of that lifetime, and `Self::lent` requires it of
+        // trusted bytes.
         Some(unsafe { std::slice::from_raw_parts(self.address, self.len) })
     }
 
@@ -125,7 +127,8 @@ impl<'a> ForeignBytes<'a> {
     /// As [`Self::copy_to`], into memory that another CPU will read next: past this CPU's caches.
     pub(crate) fn stream_to(&self, to: &mut [u8]) {
         assert_eq!(to.len(), self.len, "copy of {} bytes into {}", self.len, to.len());
-        // SAFETY: as in `copy_to`.
+        // SAFETY: both lengths are equal; the source is readable for 'a; `to` is an exclusive slice,
+        // so it overlaps neither a read-only mapping nor a slice that is borrowed shared.
         unsafe { stream_from_foreign(to.as_mut_ptr(), self.address, self.len) }
     }
 
@@ -135,9 +138,11 @@ impl<'a> ForeignBytes<'a> {
     #[inline]
     unsafe fn copy_raw(&self, to: *mut u8) {
         match self.stability {
-            // SAFETY: promised by the caller; unchanging bytes may be copied the ordinary way.
+            // SAFETY: `address` is readable for `len` bytes for 'a, and no thread or process writes
+            // stable bytes; this function requires that `to` is writable for as many, and apart.
             Stability::Stable => unsafe { to.copy_from_nonoverlapping(self.address, self.len) },
-            // SAFETY: promised by the caller.
+            // SAFETY: `address` is readable for `len` bytes for 'a; this function requires that `to`
+            // is writable for as many, belongs to this process alone, and does not overlap them.
             Stability::MayChange => unsafe { copy_from_foreign(to, self.address, self.len) },
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::Endpoint;
 use super::error::SendError;
+use super::sending::NotLent;
 use super::space::{Copying, EndpointId, fill};
 use crate::doorbell::SocketError;
 use crate::foreign::ForeignBytes;
@@ -18,13 +19,14 @@ use breezeway_os::segment::Mapping;
 
 /// Payload memory that is filled elsewhere. Dropping it gives it back.
 struct Reserved {
-    loan: Loan,
+    /// Present until sent or dropped.
+    loan: Option<Loan>,
     /// Bytes of the message: no more than were taken.
     len: usize,
     /// Our segment. Present until dropped.
     segment: Option<Arc<Mapping>>,
-    /// Where it goes if it is not sent.
-    returned: Option<Arc<Returned>>,
+    /// Where the loan goes if it is not sent.
+    returned: Arc<Returned>,
     origin: Origin,
     copying: Copying,
 }
@@ -36,13 +38,15 @@ impl Reserved {
             "space reserved before a fork cannot be filled in the child"
         );
         let segment = self.segment.as_ref().expect("present until dropped");
-        let (offset, len) = (self.loan.offset, self.len);
+        let loan = self.loan.as_ref().expect("present until sent or dropped");
+        let (offset, len) = (loan.offset, self.len.min(loan.len));
         let inside = offset.checked_add(len).is_some_and(|end| end <= segment.size());
         assert!(inside, "loan outside its segment");
-        // SAFETY: the range was checked to lie in our writable mapping, which `self` keeps alive
-        // and which this process, as no child of it, has. The allocator gives no byte of it to
-        // anybody else before the loan comes back, which takes this value. The result borrows
-        // `self` exclusively; the peer can only read.
+        // SAFETY: the range was checked to lie in our writable mapping, which `segment` keeps alive
+        // and which this process has: `origin` excludes a forked child. `loan` is in view and is
+        // neither Copy nor Clone, so the lender does not have it, and lends these bytes to no other
+        // loan. The result borrows `self`, and with it the loan, exclusively; the peer has
+        // read-only mappings.
         unsafe { std::slice::from_raw_parts_mut(segment.address().add(offset), len) }
     }
 }
@@ -52,9 +56,9 @@ impl Drop for Reserved {
         // First, so that the lender is the last who holds a segment that it retires.
         self.segment = None;
         if self.origin.is_here()
-            && let Some(returned) = self.returned.take()
+            && let Some(loan) = self.loan.take()
         {
-            returned.push(self.loan);
+            self.returned.push(loan);
         }
     }
 }
@@ -126,7 +130,7 @@ impl OwnedSpace {
 
     /// Whether it was truncated, so that sending it gives payload memory back.
     pub fn is_cut(&self) -> bool {
-        matches!(&self.held, Held::Payload(reserved) if reserved.len < reserved.loan.len)
+        matches!(&self.held, Held::Payload(Reserved { loan: Some(loan), len, .. }) if *len < loan.len)
     }
 
     /// Copies `bytes` to `offset`, the fastest way.
@@ -167,10 +171,10 @@ impl Endpoint {
             let loan = self.take_loan(len)?;
             self.reserved_elsewhere += 1;
             Held::Payload(Reserved {
-                loan,
                 len,
                 segment: Some(self.lender.segment(&loan)),
-                returned: Some(Arc::clone(&self.returned)),
+                loan: Some(loan),
+                returned: Arc::clone(&self.returned),
                 origin: self.origin,
                 copying: if self.distance.streams() { Copying::Far } else { Copying::Near },
             })
@@ -193,17 +197,20 @@ impl Endpoint {
                 let bytes = &mut bytes[..reserved.len];
                 bytes.copy_from_slice(reserved.bytes_mut());
                 self.publish(head, bytes)?;
-                reserved.returned = None;
-                self.take_back(reserved.loan);
+                if let Some(loan) = reserved.loan.take() {
+                    self.take_back(loan);
+                }
             }
             Held::Payload(reserved) => {
-                self.lend(head, reserved.loan.first(reserved.len))?;
-                // It is the peer's now, but for what the message does not need.
-                reserved.returned = None;
-                self.reserved_elsewhere -= 1;
-                if self.lender.give_back_behind(&reserved.loan, reserved.len) {
+                let mut loan = reserved.loan.take().expect("present until sent or dropped");
+                if reserved.len < loan.len && self.lender.shorten(&mut loan, reserved.len) {
                     self.rings.lent.note_return();
                 }
+                if let Err(NotLent { error, loan }) = self.lend(head, loan) {
+                    reserved.loan = Some(loan);
+                    return Err(error);
+                }
+                self.reserved_elsewhere -= 1;
             }
         }
         space.held = Held::Nothing;

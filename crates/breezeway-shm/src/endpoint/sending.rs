@@ -13,6 +13,12 @@ use crate::ring::{Flags, Head, PublishFailure, Want};
 use crate::statistics::Field;
 use breezeway_os::copy::{STREAM_FROM, stream_fence};
 
+/// A loan that was not published, and the reason.
+pub(super) struct NotLent {
+    pub(super) error: SendError,
+    pub(super) loan: Loan,
+}
+
 impl Endpoint {
     /// Takes space for a message of `len` bytes: up to 104 in private memory, of which there is one
     /// piece, more in a payload segment, which is added when needed. The peer can read reserved
@@ -43,7 +49,7 @@ impl Endpoint {
     /// Gives reserved space back, if it was not sent.
     #[inline]
     pub fn abandon(&mut self, space: &mut Space) {
-        if let Held::Payload(loan) = *space.held_by(self.id) {
+        if let Some(loan) = space.take_loan(self.id) {
             self.lender.give_back(loan);
         }
         space.held = Held::Nothing;
@@ -54,13 +60,12 @@ impl Endpoint {
         if len >= space.len() {
             return;
         }
-        let loan = match *space.held_by(self.id) {
-            Held::Payload(loan) => loan,
-            Held::Inline(_) | Held::Nothing => return space.held = Held::Inline(len),
+        let Some(mut loan) = space.take_loan(self.id) else {
+            return space.held = Held::Inline(len);
         };
         space.held = if len > INLINE_MAX {
-            self.lender.give_back_behind(&loan, len);
-            Held::Payload(loan.first(len))
+            self.lender.shorten(&mut loan, len);
+            Held::Payload(loan)
         } else {
             self.staging.bytes_mut(len).copy_from_slice(&self.lender.bytes_mut(&loan)[..len]);
             self.lender.give_back(loan);
@@ -160,11 +165,20 @@ impl Endpoint {
                 let outcome = self.rings.producer.publish(head, released, body);
                 self.noted(outcome, head, *len)?;
             }
-            Held::Payload(loan) => self.lend(head, *loan)?,
+            Held::Payload(_) => return self.send_loan(head, space),
             Held::Nothing => panic!("space is sent once"),
         }
         space.held = Held::Nothing;
         Ok(())
+    }
+
+    #[inline(always)]
+    fn send_loan(&mut self, head: Head, space: &mut Space) -> Result<(), SendError> {
+        let loan = space.take_loan(self.id).expect("the caller has seen payload memory");
+        self.lend(head, loan).map_err(|NotLent { error, loan }| {
+            space.held = Held::Payload(loan);
+            error
+        })
     }
 
     /// Sends a copy of bytes that do not fit into an entry.
@@ -205,25 +219,26 @@ impl Endpoint {
     }
 
     fn lend_or_give_back(&mut self, head: Head, loan: Loan) -> Result<(), SendError> {
-        let outcome = self.lend(head, loan);
-        if outcome.is_err() {
+        self.lend(head, loan).map_err(|NotLent { error, loan }| {
             self.lender.give_back(loan);
-        }
-        outcome
+            error
+        })
     }
 
     /// Publishes a message whose body is a filled loan.
     #[inline(always)]
-    pub(super) fn lend(&mut self, head: Head, loan: Loan) -> Result<(), SendError> {
+    pub(super) fn lend(&mut self, head: Head, loan: Loan) -> Result<(), NotLent> {
         if loan.len >= STREAM_FROM {
             stream_fence();
         }
         let head = Head { flags: head.flags.with(Flags::LENT), ..head };
         let released = self.rings.hidden_release();
         let outcome = self.rings.producer.publish(head, released, &loan.descriptor());
-        self.noted(outcome, head, loan.len)?;
-        self.lender.lend(loan, &mut self.rings.lent);
+        if let Err(error) = self.noted(outcome, head, loan.len) {
+            return Err(NotLent { error, loan });
+        }
         self.counters.add(Counter::PayloadBytesLent, loan.len as u64);
+        self.lender.lend(loan, &mut self.rings.lent);
         self.note_lent();
         Ok(())
     }

@@ -64,6 +64,18 @@ impl Space {
         self.len() == 0
     }
 
+    /// Takes the payload memory that it holds, if it holds any; then it holds nothing.
+    #[inline]
+    pub(super) fn take_loan(&mut self, endpoint: EndpointId) -> Option<Loan> {
+        if !matches!(self.held_by(endpoint), Held::Payload(_)) {
+            return None;
+        }
+        match std::mem::replace(&mut self.held, Held::Nothing) {
+            Held::Payload(loan) => Some(loan),
+            Held::Inline(_) | Held::Nothing => None,
+        }
+    }
+
     /// What it holds, for its owner. Without this check, one endpoint could write where another
     /// has lent.
     #[inline(always)]

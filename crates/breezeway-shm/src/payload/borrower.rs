@@ -12,8 +12,9 @@ use std::sync::Arc;
 /// Length of a descriptor in an entry's body.
 const DESCRIPTOR_LEN: usize = 24;
 
-/// A payload that the peer has lent: a descriptor that was checked.
-#[derive(Clone, Copy, Debug)]
+/// A payload that the peer has lent: a validated descriptor. The value is the obligation to release
+/// it once, and is never copied.
+#[derive(Debug)]
 pub(crate) struct Borrowed {
     /// Index in the list of segments, valid until the next entry is taken.
     segment: usize,
@@ -102,8 +103,9 @@ impl Borrower {
     pub(crate) fn bytes(&self, borrowed: &Borrowed, trusted: bool) -> ForeignBytes<'_> {
         let mapping = &self.segments[borrowed.segment].mapping;
         assert!(borrowed.offset + borrowed.len <= mapping.size(), "payload outside its segment");
-        // SAFETY: the range lies inside a readable mapping that lives in `self`, which the result
-        // borrows; the caller's `trusted` stems from a `TrustedPeer`.
+        // SAFETY: the assertion above keeps the range inside `mapping`, a readable mapping in
+        // `self.segments`, which the result borrows. `Endpoint::trusted` is set only from a
+        // `TrustedPeer`, whose constructor requires a peer that does not write what it has lent.
         unsafe { ForeignBytes::lent(mapping.address().add(borrowed.offset), borrowed.len, trusted) }
     }
 

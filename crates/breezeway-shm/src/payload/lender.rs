@@ -16,8 +16,9 @@ use breezeway_os::segment::Mapping;
 const LOOKS_PER_FIRST: usize = 4;
 const MESSAGES_PER_LOOK: usize = 4;
 
-/// Space taken for one payload, with the lend number it will have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Space taken for one payload, with the lend number it will have. The value is the only access to
+/// the space: it moves from the lender to the sender and back, and is never copied.
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Loan {
     segment: u32,
     lend: u16,
@@ -29,11 +30,6 @@ pub(crate) struct Loan {
 impl Loan {
     fn place(&self) -> Place {
         Place { segment: self.segment, offset: self.offset }
-    }
-
-    /// Its first `len` bytes.
-    pub(crate) fn first(self, len: usize) -> Self {
-        Self { len, ..self }
     }
 
     /// The descriptor that says to the peer where the payload lies (`docs/abi.md`, section 4.2).
@@ -69,7 +65,7 @@ impl Lender {
             account: Account::SESSION,
             segments,
             free_numbers: (0..lend_count as u16).rev().collect(),
-            loans: vec![None; lend_count as usize],
+            loans: std::iter::repeat_with(|| None).take(lend_count as usize).collect(),
             unlooked: 0,
         }
     }
@@ -104,10 +100,12 @@ impl Lender {
         self.segments.give_back(loan.place(), loan.len);
     }
 
-    /// Gives back what of a loan lies behind its first `len` bytes; whether there was any.
-    pub(crate) fn give_back_behind(&mut self, loan: &Loan, len: usize) -> bool {
+    /// Shortens a loan to its first `len` bytes, and returns true if that freed space.
+    pub(crate) fn shorten(&mut self, loan: &mut Loan, len: usize) -> bool {
         self.accounts.shorten(loan.account, loan.len - len);
-        self.segments.shorten(loan.place(), loan.len, len)
+        let freed = self.segments.shorten(loan.place(), loan.len, len);
+        loan.len = len;
+        freed
     }
 
     /// The bytes of a loan, to be filled. The peer may read them at any time.
@@ -130,8 +128,9 @@ impl Lender {
     /// Notes that a loan's descriptor is about to be published.
     #[inline]
     pub(crate) fn lend(&mut self, loan: Loan, lent: &mut Lent) {
-        self.loans[usize::from(loan.lend)] = Some(loan);
-        lent.lend(loan.lend);
+        let number = loan.lend;
+        self.loans[usize::from(number)] = Some(loan);
+        lent.lend(number);
     }
 
     /// Takes back what the peer says, in an entry, that it released.

@@ -27,7 +27,7 @@ struct Words {
 // SAFETY: the memory behind `first` is alive as long as `_backing`, which is shared by reference
 // count, and is only reached through atomics.
 unsafe impl Send for Words {}
-// SAFETY: as above.
+// SAFETY: `&Words` gives nothing but references to atomics in memory that `_backing` keeps alive.
 unsafe impl Sync for Words {}
 
 impl Words {
@@ -65,7 +65,9 @@ impl Words {
     fn entry(&self, byte_offset: usize) -> &[AtomicU64; ENTRY_WORDS] {
         let index = byte_offset / 8;
         assert!(index + ENTRY_WORDS <= self.count, "entry outside its segment");
-        // SAFETY: as for `word`, for sixteen words, all inside the run.
+        // SAFETY: the assertion keeps ENTRY_WORDS words inside the run, which is mapped, 8-aligned
+        // and outlived by `_backing`. They are only reached through atomics, and any bytes that
+        // another process writes there meanwhile are valid `u64`s.
         unsafe { &*self.first.add(index).cast() }
     }
 }

@@ -104,7 +104,7 @@ pub struct Meter {
 // SAFETY: `words` points to atomics which live as long as `place`, for ever or in memory that it
 // keeps and that does not move.
 unsafe impl Send for Meter {}
-// SAFETY: as above; `&Meter` only loads and stores atomics.
+// SAFETY: `&Meter` only loads and stores atomics, through `words`, which lives as long as `place`.
 unsafe impl Sync for Meter {}
 
 impl fmt::Debug for Meter {
@@ -209,7 +209,8 @@ impl Meter {
     #[inline(always)]
     fn word(&self, index: usize) -> &AtomicU64 {
         assert!(index < RECORD_WORDS, "word outside its record");
-        // SAFETY: the record has so many words, and lives as long as `self`.
+        // SAFETY: `words` is the first of RECORD_WORDS atomics, and the assertion above bounds the
+        // index. `place`, a field of `self`, keeps them alive.
         unsafe { &*self.words.add(index) }
     }
 

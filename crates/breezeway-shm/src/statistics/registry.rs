@@ -108,8 +108,9 @@ impl Words {
     fn read(self) -> Option<Record> {
         let word = |index| {
             assert!(index < RECORD_WORDS, "word outside its record");
-            // SAFETY: the owner lives: before it goes it waits, to leave, for the lock that the
-            // caller holds. The record has so many words, and this process has them mapped.
+            // SAFETY: the index is inside the record of RECORD_WORDS atomics. `Registry::look`, the
+            // only caller, holds the registry's lock, and a member leaves under that lock before its
+            // record goes. `is_here` below excludes a forked child, which lacks the mapping.
             unsafe { &*self.first.add(index) }.load(Ordering::Relaxed)
         };
         self.origin.is_here().then(|| Record::read(word))

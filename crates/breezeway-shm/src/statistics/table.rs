@@ -82,7 +82,7 @@ impl Table {
         static CURRENT: AtomicPtr<Table> = AtomicPtr::new(ptr::null_mut());
         // No lock: one that another thread holds in a fork would be held for ever in the child.
         let current = CURRENT.load(Ordering::Acquire);
-        // SAFETY: what is stored here is a leaked box.
+        // SAFETY: `CURRENT` holds null or the address of a leaked box, which is never freed.
         if let Some(table) = unsafe { current.as_ref() }
             && table.is_of_this_process()
         {
@@ -90,13 +90,14 @@ impl Table {
         }
         let fresh = Box::into_raw(Box::new(Self::new(LABEL).ok()?));
         match CURRENT.compare_exchange(current, fresh, Ordering::AcqRel, Ordering::Acquire) {
-            // SAFETY: as above. What was there before is a parent's, of which records may be left
-            // behind in sessions that the child was born with: it stays.
+            // SAFETY: `fresh` is a box that is leaked from here on. The table before it is a forked
+            // parent's, to whose records sessions of the parent may point in this child: it is not
+            // freed either.
             Ok(_) => Some(unsafe { &*fresh }),
             Err(other) => {
                 // SAFETY: it was made above and nobody else has seen it.
                 drop(unsafe { Box::from_raw(fresh) });
-                // SAFETY: as above.
+                // SAFETY: `CURRENT` holds null or the address of a leaked box, which is never freed.
                 unsafe { other.as_ref() }.filter(|table| table.is_of_this_process())
             }
         }

@@ -28,7 +28,7 @@ impl Payload {
     }
 
     fn read(&self, slot: usize) -> u32 {
-        // SAFETY: as above, for every write.
+        // SAFETY: loom fails the model unless every write happens before or after this read.
         self.0[slot].with(|cell| unsafe { *cell })
     }
 }

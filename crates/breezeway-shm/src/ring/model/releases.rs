@@ -29,7 +29,7 @@ impl Segment {
     }
 
     fn write(&self, value: u32) {
-        // SAFETY: as above, for every other access.
+        // SAFETY: loom fails the model unless every other access happens before or after this write.
         self.0.with_mut(|cell| unsafe { *cell = value });
     }
 }
