@@ -1,9 +1,12 @@
 # `make help` lists what there is. CI runs `make test` and `make ship`.
 
 CARGO ?= cargo
-# The workspace as a whole, also where some of its tests are wanted: another choice of crates has other
-# features, and would be built anew.
-TEST = $(CARGO) test --workspace --all-features --locked
+# Clippy compiles the workspace, so that lints cost no second pass. CLIPPY_ARGS has the form in which
+# `cargo clippy` passes its own arguments.
+LINTED = RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
+# The whole workspace, also for some of its tests: with another choice of crates, Cargo chooses other
+# features and builds again.
+TEST = $(LINTED) $(CARGO) test --workspace --all-features --locked
 LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test -p breezeway-shm -p breezeway-shmipc -p breezeway --profile model --lib --target-dir target/loom
 
 # What tests may need of a machine. Such a test is in a module of this name and ignored; `make needs`
@@ -50,16 +53,21 @@ charts: release
 	cd peers && $(CARGO) build --release --locked --quiet -p iceoryx2-ping-pong
 	.ci/charts
 
-## The loop while one works: format, lints and the unit tests; under two minutes when warm.
+## While one works: format, lints and unit tests (budget: 1 minute when warm).
 check: format columns arrows unsafe relaxed links
-	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
-	$(CARGO) test --quiet --workspace --all-features --locked --lib --bins
+	$(TEST) --quiet --lib --bins
 
-## Before a commit is pushed: lints, every test, those of sessions on every carrier, the models.
-test: format columns arrows unsafe relaxed links lint unit carriers needs etcd model go
+## Before a commit is pushed: format, lints and every test (budget: 10 minutes from nothing on two cores).
+test: format columns arrows unsafe relaxed links unit
 
-## Before a release: every feature, docs, fuzz crates, peers, packages, the oldest Rust.
-ship: features docs tutorial fuzz-check peers-check packages msrv
+# Long parts first: two run at a time, each in a target directory of its own.
+SHIP = suites-ship peers-check features packages model etcd msrv docs fuzz-check tutorial
+## Before a release: what `make test` leaves out, each feature, docs, peers, packages (budget: 40 minutes).
+ship:
+	$(MAKE) --jobs 2 --output-sync=target $(SHIP)
+
+## What CI does not run: sanitizers, faults, kills, hostile sessions, restarts, soaks (three hours).
+full: carriers-tls go-race asan tsan soak slow soak-go restarts failover random-idls faults attacks torture hostile
 
 # ---- parts of `make test` ----
 
@@ -87,15 +95,37 @@ unsafe:
 relaxed:
 	.ci/relaxed
 
-# In the workspace as a whole every feature is on, as the command asks for some; alone they may be off.
-## Clippy with warnings denied, with every feature and without.
+## Clippy over benchmarks, and over the crates whose features may be off.
 lint:
-	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
+	$(CARGO) clippy --workspace --benches --all-features --locked -- -D warnings
 	$(CARGO) clippy -p breezeway-shmipc -p breezeway-thrift --all-targets --locked -- -D warnings
 
-## Every test with every feature.
+# The test programs of `make test`. Those with a name of their own here take longest; `rest` has the
+# others, so that a new one is never left out. `measuring` needs a quiet machine: see suites-ship.
+ALL_TESTS = $(sort $(basename $(notdir $(wildcard crates/*/tests/*.rs examples/*/tests/*.rs))) \
+	$(notdir $(patsubst %/main.rs,%,$(wildcard crates/*/tests/*/main.rs examples/*/tests/*/main.rs))))
+LONG = sessions command services hostile interop endpoints
+QUIET = measuring
+SUITES = $(LONG:%=suite-%) suite-lib suite-rest suite-doc
+
+## Every test with every feature, three programs at a time.
 unit:
-	$(TEST)
+	$(TEST) --no-run
+	$(MAKE) --jobs 3 --output-sync=target $(SUITES)
+
+$(LONG:%=suite-%): suite-%:
+	$(TEST) --quiet --test $*
+suite-lib:
+	$(TEST) --quiet --lib --bins --examples
+suite-rest:
+	$(TEST) --quiet $(patsubst %,--test %,$(filter-out $(LONG) $(QUIET),$(ALL_TESTS)))
+suite-doc:
+	$(TEST) --quiet --doc
+
+# One after the other, as they share a target directory, or need a quiet machine.
+## The tests that `make test` leaves out: measurements, other carriers, root and namespaces, Go.
+suites-ship: lint carriers needs go
+	$(TEST) --quiet $(patsubst %,--test %,$(QUIET))
 
 ## The tests of sessions once more, on unix sockets and on TCP: see crates/breezeway/tests/sessions/main.rs.
 carriers:
