@@ -174,8 +174,7 @@ impl Rewriter {
     }
 
     fn write(&mut self, block: &Block, fields: &[Field]) {
-        let mut encoded = Vec::new();
-        fields.iter().for_each(|field| encode(field, &mut encoded));
+        let encoded = encode(fields);
         let count = encoded.len().div_ceil(FRAGMENT).max(1);
         for index in 0..count {
             let fragment = &encoded[index * FRAGMENT..encoded.len().min((index + 1) * FRAGMENT)];
@@ -244,10 +243,9 @@ mod tests {
     }
 
     fn headers(fields: &[(&str, &str)]) -> Vec<u8> {
-        let mut block = Vec::new();
-        for (name, value) in fields {
-            encode(&(name.as_bytes().into(), value.as_bytes().into()), &mut block);
-        }
+        let fields =
+            fields.iter().map(|(name, value)| (name.as_bytes().into(), value.as_bytes().into()));
+        let block = encode(&fields.collect::<Vec<Field>>());
         frame(frame::HEADERS, frame::END_HEADERS, &block)
     }
 
