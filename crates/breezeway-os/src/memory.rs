@@ -4,6 +4,7 @@
 //! created. This is best effort: other processes of the group may take the memory in between.
 
 use crate::cgroup::{self, Folder, Version};
+use crate::segment::SegmentError;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -64,14 +65,15 @@ impl Reading {
     }
 }
 
-/// Checks that `bytes` can be taken, by a reading that is at most a second old and of which little
-/// was taken since.
+/// Checks that `size` bytes can be taken, by a reading that is at most a second old and of which
+/// little was taken since.
 ///
 /// # Errors
 ///
 /// What is left, if that is too little.
-pub(crate) fn check_headroom(bytes: u64) -> Result<(), Headroom> {
+pub fn check_headroom(size: usize) -> Result<(), SegmentError> {
     static LAST: Mutex<Option<Reading>> = Mutex::new(None);
+    let bytes = size as u64;
     let now = Instant::now();
     // Another thread may have held the lock at a fork.
     let mut last = LAST.try_lock().ok();
@@ -87,9 +89,46 @@ pub(crate) fn check_headroom(bytes: u64) -> Result<(), Headroom> {
         **last = Some(reading);
     }
     match headroom {
-        Some(headroom) if headroom.available() < bytes => Err(headroom),
+        Some(headroom) if headroom.available() < bytes => Err(SegmentError::NoHeadroom {
+            size,
+            headroom: headroom.available(),
+            file: headroom.file.display().to_string(),
+        }),
         _ => Ok(()),
     }
+}
+
+/// Private memory of fewer bytes is taken without a check.
+const CHECKED_FROM: usize = 64 * 1024;
+
+/// Makes room for `additional` bytes behind those of `to`, as `Vec::reserve_exact` does.
+///
+/// # Errors
+///
+/// The memory cgroup has no room for them, where touching them would end the process, or the
+/// allocator has none, where `Vec::reserve_exact` would. `to` is left as it is.
+pub fn reserve(to: &mut Vec<u8>, additional: usize) -> Result<(), SegmentError> {
+    let wanted = to.len().saturating_add(additional);
+    if wanted <= to.capacity() {
+        return Ok(());
+    }
+    if wanted >= CHECKED_FROM {
+        check_headroom(wanted)?;
+    }
+    to.try_reserve_exact(additional).map_err(|_| SegmentError::Private { size: wanted })
+}
+
+/// Returns `len` zero bytes.
+///
+/// # Errors
+///
+/// Those of [`reserve`].
+pub fn zeroed(len: usize) -> Result<Vec<u8>, SegmentError> {
+    if len >= CHECKED_FROM {
+        // Given back at once: resizing it would write every page, which the allocator has as zeros.
+        reserve(&mut Vec::new(), len)?;
+    }
+    Ok(vec![0; len])
 }
 
 /// The interface files of one version.
@@ -238,6 +277,22 @@ mod tests {
         let mut reading = Reading::new(None, now);
         assert!(reading.take(u64::MAX / 2, now));
         assert!(!reading.take(1, now + READING_COUNTS));
+    }
+
+    #[test]
+    fn reserve_without_memory_fails_and_keeps_bytes() {
+        let mut bytes = vec![1, 2];
+        let error = reserve(&mut bytes, isize::MAX as usize).unwrap_err();
+        assert!(error.is_shortage(), "{error}");
+        assert_eq!(bytes, [1, 2]);
+        assert!(zeroed(isize::MAX as usize).unwrap_err().is_shortage());
+    }
+
+    #[test]
+    fn zeroed_gives_as_many_zeros_as_asked_for() {
+        for len in [0, 1, CHECKED_FROM - 1, CHECKED_FROM, 1 << 20] {
+            assert_eq!(zeroed(len).unwrap(), vec![0; len]);
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! shrink them or write them through another mapping. The rules are section 3 of `docs/abi.md`;
 //! `memfd_create(2)` and `fcntl(2)` describe the seals.
 
+use std::borrow::Cow;
 use std::ffi::CStr;
 use std::io::IoSlice;
 use std::ops::RangeInclusive;
@@ -15,6 +16,7 @@ use rustix::fs::{
 };
 use rustix::io::{Errno, pwritev};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap};
+use rustix::process::{Resource, getrlimit};
 use thiserror::Error;
 
 use crate::copy::copy_from_foreign;
@@ -22,7 +24,7 @@ use crate::descriptor::ForeignDescriptor;
 use crate::fork::Origin;
 use crate::huge::{self, HUGE};
 use crate::ledger::{MemoryAccount, MemoryLimit};
-use crate::memory::{Headroom, check_headroom};
+use crate::memory::check_headroom;
 use crate::shortage;
 use crate::unmap::unmap;
 
@@ -48,16 +50,33 @@ pub enum SegmentError {
     },
     /// The memory cgroup has no room; past its limit the kernel kills instead of failing.
     #[error(
-        "a segment of {size} bytes does not fit into the memory cgroup: {headroom} bytes are left \
-         below the limit in {file}; raise that limit or lower the session's cap"
+        "{size} bytes do not fit into the memory cgroup: {headroom} bytes are left below the limit \
+         in {file}; raise that limit or lower the session's cap"
     )]
     NoHeadroom {
-        /// Size of the segment.
+        /// Size of the segment, or of the private memory.
         size: usize,
         /// Bytes left.
         headroom: u64,
         /// Where the limit stands.
         file: String,
+    },
+    /// The process may not make a file of this size; the kernel would end it by SIGXFSZ.
+    #[error(
+        "a segment of {size} bytes exceeds this process's limit of file sizes, RLIMIT_FSIZE, of \
+         {limit} bytes; raise it (ulimit -f) or lower the session's cap"
+    )]
+    FileSize {
+        /// Size of the segment.
+        size: usize,
+        /// The limit.
+        limit: u64,
+    },
+    /// The allocator has no private memory of this size.
+    #[error("no private memory for {size} bytes{}", memory_advice())]
+    Private {
+        /// Bytes asked for.
+        size: usize,
     },
     /// Clients, or this one's user, hold as much memory as they may.
     #[error("no room for a segment of {size} bytes: {limit}; raise it, or let some be released")]
@@ -123,7 +142,11 @@ impl SegmentError {
     /// may be mended.
     pub fn is_shortage(&self) -> bool {
         match self {
-            Self::NoHeadroom { .. } | Self::Limit { .. } | Self::Uncounted { .. } => true,
+            Self::NoHeadroom { .. }
+            | Self::FileSize { .. }
+            | Self::Private { .. }
+            | Self::Limit { .. }
+            | Self::Uncounted { .. } => true,
             Self::Call { source, .. } => matches!(
                 *source,
                 Errno::MFILE
@@ -139,14 +162,41 @@ impl SegmentError {
     }
 }
 
-fn advice(call: &str, errno: Errno) -> &'static str {
-    match errno {
+fn advice(call: &str, errno: Errno) -> Cow<'static, str> {
+    let advice = match errno {
         Errno::AGAIN if call == "sendmsg" => " (the peer has left the session socket unread)",
+        // mmap(2): a process with mlockall(MCL_FUTURE) locks each new mapping.
+        Errno::AGAIN if call == "mmap" => match limit_of(Resource::Memlock) {
+            Some(limit) => return limited("locked memory, RLIMIT_MEMLOCK", limit, 'l').into(),
+            None => " (the kernel has no memory for it now)",
+        },
         Errno::AGAIN => " (the kernel has no memory for it now)",
+        Errno::NOMEM if call == "mmap" => return memory_advice().into(),
         Errno::NOSPC | Errno::NOMEM => " (memory is short; lower the session's cap)",
         Errno::NOSYS | Errno::INVAL => " (shm: needs Linux 5.1 or newer)",
         errno => shortage::advice_for(errno),
+    };
+    advice.into()
+}
+
+/// What to raise where a mapping, or the allocator, found no memory.
+fn memory_advice() -> String {
+    match limit_of(Resource::As) {
+        Some(limit) => limited("address space, RLIMIT_AS", limit, 'v'),
+        None => " (memory is short; lower the session's cap)".to_owned(),
     }
+}
+
+fn limited(what: &str, limit: u64, option: char) -> String {
+    format!(
+        " (this process's limit of {what}, is {limit} bytes; raise it, ulimit -{option}, or lower \
+         the session's cap)"
+    )
+}
+
+/// Returns a limit of this process (getrlimit(2)), or None without one.
+fn limit_of(resource: Resource) -> Option<u64> {
+    getrlimit(resource).current
 }
 
 /// Bytes whose pages [`Mapping::populate`] enters at once: some 25 µs (64 MiB take 2 ms).
@@ -321,7 +371,7 @@ fn create_of_huge_pages(size: usize) -> Result<(Mapping, OwnedFd), SegmentError>
 
 /// A memfd without pages.
 fn unbacked(size: usize) -> Result<OwnedFd, SegmentError> {
-    check_headroom(size as u64).map_err(|headroom| no_headroom(size, &headroom))?;
+    check_headroom(size)?;
     named(c"breezeway", size)
 }
 
@@ -333,15 +383,21 @@ fn named(name: &CStr, size: usize) -> Result<OwnedFd, SegmentError> {
         other => other,
     }
     .map_err(failed("memfd_create"))?;
+    check_file_size(size)?;
     ftruncate(&fd, size as u64).map_err(failed("ftruncate"))?;
     Ok(fd)
 }
 
-fn no_headroom(size: usize, headroom: &Headroom) -> SegmentError {
-    SegmentError::NoHeadroom {
-        size,
-        headroom: headroom.available(),
-        file: headroom.file.display().to_string(),
+/// Checks that this process may make a file of this size: beyond its limit `ftruncate(2)` ends the
+/// process by SIGXFSZ.
+///
+/// # Errors
+///
+/// [`SegmentError::FileSize`].
+pub fn check_file_size(size: usize) -> Result<(), SegmentError> {
+    match limit_of(Resource::Fsize) {
+        Some(limit) if limit < size as u64 => Err(SegmentError::FileSize { size, limit }),
+        _ => Ok(()),
     }
 }
 
