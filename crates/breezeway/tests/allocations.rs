@@ -1,4 +1,5 @@
 //! A unary call whose request and reply fit into their entries allocates nothing, on either side.
+//! An echo of a large request takes no private memory for it.
 //!
 //! A test program of its own: it has the allocator.
 
@@ -6,13 +7,18 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
 use std::thread;
 
-use breezeway::{Address, Call, Channel, Server, Session, SessionOptions};
+use breezeway::{
+    Address, Call, Channel, Incoming, IncomingCall, Server, ServerChannel, Session, SessionOptions,
+};
 
 thread_local! {
     /// Allocations of this thread.
     static TAKEN: Cell<usize> = const { Cell::new(0) };
+    /// Bytes of the largest of them.
+    static LARGEST: Cell<usize> = const { Cell::new(0) };
 }
 
 struct Counting;
@@ -22,6 +28,7 @@ struct Counting;
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         TAKEN.set(TAKEN.get() + 1);
+        LARGEST.set(LARGEST.get().max(layout.size()));
         // SAFETY: as the caller promises.
         unsafe { System.alloc(layout) }
     }
@@ -109,4 +116,54 @@ fn a_small_call_of_a_channel_allocates_nothing_on_either_side() {
     assert_eq!(counted, [0, 0], "at the caller, at the thread that serves");
     drop(channel);
     running.join().unwrap().unwrap();
+}
+
+mod echo_of_a_large_request {
+    use super::*;
+
+    const LARGE: usize = 1 << 20;
+
+    fn accept(server: &ServerChannel) -> IncomingCall {
+        let Some(Incoming::Call(call)) = server.accept().unwrap() else { panic!("no call") };
+        call
+    }
+
+    /// The largest allocation of this thread while it echoes.
+    fn echo(call: IncomingCall) -> usize {
+        LARGEST.set(0);
+        call.echo();
+        LARGEST.get()
+    }
+
+    #[test]
+    fn copies_into_payload_memory_alone() {
+        let (channel, server) = Channel::pair(&SessionOptions::new()).unwrap();
+        let calling = thread::spawn(move || channel.call(0, &[7; LARGE]).unwrap().to_vec());
+        let largest = echo(accept(&server));
+        assert!(largest < LARGE / 16, "{largest} bytes");
+        // Waits for the end, and takes turns meanwhile.
+        assert!(server.accept().unwrap().is_none());
+        assert_eq!(calling.join().unwrap(), [7; LARGE]);
+    }
+
+    #[test]
+    fn without_payload_memory_waits_uncopied() {
+        // For one reply alone.
+        let options = SessionOptions::new().cap(3 * LARGE as u64 / 2).max_streams(0);
+        let (channel, server) = Channel::pair(&options).unwrap();
+        let (release, released) = mpsc::channel::<()>();
+        let calling = thread::spawn(move || {
+            let held = channel.call(0, &[7; LARGE]).unwrap();
+            let calling = thread::spawn(move || channel.call(0, &[8; LARGE]).unwrap().to_vec());
+            released.recv().unwrap();
+            drop(held);
+            calling.join().unwrap()
+        });
+        echo(accept(&server));
+        let largest = echo(accept(&server));
+        assert!(largest < LARGE / 16, "{largest} bytes");
+        release.send(()).unwrap();
+        assert!(server.accept().unwrap().is_none());
+        assert_eq!(calling.join().unwrap(), [8; LARGE]);
+    }
 }

@@ -156,8 +156,10 @@ impl State {
         let mut outgoing = Outgoing::message(NOT_BEGUN.as_bytes());
         if let Err(error) = self.send_behind_replies(head, &mut outgoing) {
             let lacks_slots = matches!(error, SendError::Full { .. });
-            let (head, body) = outgoing.into_owned(head);
-            self.outbox.push(head, body, lacks_slots, Deadline::NEVER);
+            // So few bytes need no check of what is left.
+            if let Ok((head, body)) = outgoing.into_owned(head) {
+                self.outbox.push(head, body, lacks_slots, Deadline::NEVER);
+            }
         }
     }
 

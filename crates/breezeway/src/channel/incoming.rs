@@ -477,15 +477,8 @@ impl IncomingCall {
     /// Replies with the request's own bytes.
     pub fn echo(mut self) {
         self.replied = true;
-        match self.message.bytes().as_slice() {
-            Some(bytes) => {
-                send(&self.shared, self.asked_until(), Flags::FIN, 0, Outgoing::message(bytes))
-            }
-            None => {
-                let bytes = self.message.to_vec();
-                send(&self.shared, self.asked_until(), Flags::FIN, 0, Outgoing::message(&bytes))
-            }
-        };
+        let asked = self.asked_until();
+        send(&self.shared, asked, Flags::FIN, 0, Outgoing::received(&mut self.message));
     }
 
     /// Fails the call. A long reason is cut.

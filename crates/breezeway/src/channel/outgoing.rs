@@ -1,9 +1,11 @@
 //! What is sent in one entry: a message, metadata, both or neither.
 
-use breezeway_shm::{Flags, Head};
+use breezeway_os::memory::zeroed;
+use breezeway_shm::{Flags, Head, SendError};
 
 use crate::connection::{Carried, METADATA_PREFIX};
 use crate::link::OwnedBody;
+use crate::message::Message;
 
 /// Parts of an entry's body.
 #[derive(Default)]
@@ -21,6 +23,9 @@ pub(crate) enum Content<'a> {
     Nothing,
     /// These bytes, which are copied.
     Bytes(&'a [u8]),
+    /// A message that was received: copied once there is memory for it. It is taken if the entry
+    /// is kept.
+    Received(&'a mut Message),
     /// Space that was filled, and is empty once it was sent; and how many bytes of it are the
     /// metadata in front of the message, with its length.
     Space(&'a mut OwnedBody, usize),
@@ -32,6 +37,7 @@ impl<'a> Content<'a> {
         match self {
             Self::Nothing => None,
             Self::Bytes(bytes) => Some(bytes.len()),
+            Self::Received(message) => Some(message.len()),
             Self::Space(space, front) => Some(space.len().saturating_sub(*front)),
         }
     }
@@ -40,7 +46,7 @@ impl<'a> Content<'a> {
     pub(super) fn copied(&self) -> Option<&'a [u8]> {
         match self {
             Self::Bytes(bytes) => Some(bytes),
-            Self::Nothing | Self::Space(..) => None,
+            Self::Nothing | Self::Received(_) | Self::Space(..) => None,
         }
     }
 }
@@ -58,6 +64,10 @@ impl<'a> Outgoing<'a> {
 
     pub(crate) fn space(space: &'a mut OwnedBody, front: usize) -> Self {
         Self { content: Content::Space(space, front), metadata: None }
+    }
+
+    pub(crate) fn received(message: &'a mut Message) -> Self {
+        Self { content: Content::Received(message), metadata: None }
     }
 
     fn has_metadata(&self) -> bool {
@@ -111,16 +121,17 @@ impl<'a> Outgoing<'a> {
     }
 
     /// The whole entry with a body of its own.
-    pub(super) fn into_owned(self, head: Head) -> (Head, OwnedBody) {
+    pub(super) fn into_owned(self, head: Head) -> Result<(Head, OwnedBody), SendError> {
         let head = self.head(head);
         let body = match self.content {
             Content::Space(space, _) => std::mem::take(space),
-            _ => {
-                let mut bytes = vec![0; self.body_len()];
+            Content::Received(message) => OwnedBody::Received(std::mem::take(message)),
+            Content::Nothing | Content::Bytes(_) => {
+                let mut bytes = zeroed(self.body_len())?;
                 self.write_to(&mut bytes);
                 OwnedBody::Private(bytes)
             }
         };
-        (head, body)
+        Ok((head, body))
     }
 }

@@ -81,8 +81,10 @@ impl State {
             Err(error @ SendError::Segment(_)) => Err(self.failed(error)),
             Err(error @ (SendError::Full { .. } | SendError::NoMemory { until: Some(_), .. })) => {
                 let lacks_slots = matches!(error, SendError::Full { .. });
-                let (head, body) = outgoing.into_owned(head);
-                self.outbox.push(head, body, lacks_slots, until);
+                match outgoing.into_owned(head) {
+                    Ok((head, body)) => self.outbox.push(head, body, lacks_slots, until),
+                    Err(error) => return Err(self.failed(error)),
+                }
                 Ok(())
             }
             Err(error) => Err(self.failed(error)),
@@ -105,6 +107,7 @@ impl State {
         let head = outgoing.head(head);
         match (&mut outgoing.content, outgoing.metadata) {
             (Content::Space(space, _), _) => self.send_space(head, space)?,
+            (Content::Received(message), _) => self.link.send_copy(head, message.bytes())?,
             (content, None) => {
                 self.link.send(head, Body::Bytes(content.copied().unwrap_or_default()))?;
             }

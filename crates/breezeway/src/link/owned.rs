@@ -2,10 +2,12 @@
 
 use std::task::Waker;
 
+use breezeway_os::memory::zeroed;
 use breezeway_shm::{self as shm, ForeignBytes, Head, SendError, SocketError};
 
 use super::Link::{self, Memory, Socket};
-use super::SocketLink;
+use super::{Body, SocketLink};
+use crate::message::Message;
 
 /// A body that owns what it holds.
 pub(crate) enum OwnedBody {
@@ -13,6 +15,8 @@ pub(crate) enum OwnedBody {
     Shared(shm::OwnedSpace),
     /// Private memory, which a socket is written from.
     Private(Vec<u8>),
+    /// A message that was received, which is copied once there is memory for it.
+    Received(Message),
 }
 
 impl Default for OwnedBody {
@@ -26,14 +30,16 @@ impl OwnedBody {
         match self {
             Self::Shared(space) => space.len(),
             Self::Private(bytes) => bytes.len(),
+            Self::Received(message) => message.len(),
         }
     }
 
-    /// Panics in a forked child if it holds shared memory.
+    /// The bytes of reserved space. Panics in a forked child if it holds shared memory.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         match self {
             Self::Shared(space) => space.bytes_mut(),
             Self::Private(bytes) => bytes,
+            Self::Received(_) => unreachable!("{NOT_SPACE}"),
         }
     }
 
@@ -42,6 +48,7 @@ impl OwnedBody {
         match self {
             Self::Shared(space) => space.write(offset, ForeignBytes::stable(bytes)),
             Self::Private(to) => to[offset..][..bytes.len()].copy_from_slice(bytes),
+            Self::Received(_) => unreachable!("{NOT_SPACE}"),
         }
     }
 
@@ -50,6 +57,7 @@ impl OwnedBody {
         match self {
             Self::Shared(space) => space.truncate(len),
             Self::Private(bytes) => bytes.truncate(len),
+            Self::Received(_) => unreachable!("{NOT_SPACE}"),
         }
     }
 
@@ -57,10 +65,12 @@ impl OwnedBody {
     pub(crate) fn is_cut(&self) -> bool {
         match self {
             Self::Shared(space) => space.is_cut(),
-            Self::Private(_) => false,
+            Self::Private(_) | Self::Received(_) => false,
         }
     }
 }
+
+const NOT_SPACE: &str = "a received message is no reserved space";
 
 impl Link {
     /// Takes space for a message of `len` bytes that any thread may fill.
@@ -76,6 +86,11 @@ impl Link {
     #[inline(never)]
     pub(crate) fn send_owned(&mut self, head: Head, body: &mut OwnedBody) -> Result<(), SendError> {
         match (self, body) {
+            (link, OwnedBody::Received(message)) => {
+                link.send_copy(head, message.bytes())?;
+                *message = Message::default();
+                Ok(())
+            }
             (Memory(link), OwnedBody::Shared(space)) => {
                 link.endpoint.send(head, shm::Body::Owned(space))
             }
@@ -85,6 +100,20 @@ impl Link {
             (Socket(link), OwnedBody::Private(bytes)) => link.send_owned(head, bytes),
             (Socket(_), OwnedBody::Shared(_)) => panic!("this space was reserved by another link"),
         }
+    }
+
+    /// Sends a copy of `bytes`, which is made where it is sent from, once there is memory for it.
+    pub(crate) fn send_copy(
+        &mut self,
+        head: Head,
+        bytes: ForeignBytes<'_>,
+    ) -> Result<(), SendError> {
+        if let Some(bytes) = bytes.as_slice() {
+            return self.send(head, Body::Bytes(bytes));
+        }
+        self.reserve(bytes.len())?;
+        self.fill().write(0, bytes);
+        self.send(head, Body::Space).inspect_err(|_| self.abandon())
     }
 
     /// Whom to wake, while a sleep for room is prepared, when reserved space is dropped unsent.
@@ -109,7 +138,7 @@ impl SocketLink {
             return Err(SocketError::Forked.into());
         }
         self.check_len(len)?;
-        Ok(OwnedBody::Private(vec![0; len]))
+        Ok(OwnedBody::Private(zeroed(len)?))
     }
 
     fn send_owned(&mut self, head: Head, bytes: &mut Vec<u8>) -> Result<(), SendError> {
