@@ -13,5 +13,5 @@ pub use fields::{CAPACITY, Field, HEADER_SIZE, MAGIC, RECORD_SIZE, TIMES_SIZE, V
 pub use meter::{Description, Meter};
 pub use registry::{Look, Registry};
 pub use snapshot::{ProcessStatistics, Record, Role, StatisticsFile, Totals, WaitsFor};
-pub use table::{Sums, sums_of_this_process};
+pub use table::{Sums, make_file, sums_of_this_process};
 pub use times::{HandlerTimes, Times, shortest};

@@ -9,6 +9,7 @@ mod grpc;
 mod help;
 mod idl;
 mod inspect;
+mod limits;
 mod serve;
 mod settings;
 mod thrift;

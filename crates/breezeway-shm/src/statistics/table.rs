@@ -75,10 +75,26 @@ pub fn sums_of_this_process() -> [Sums; 3] {
     Table::of_this_process().map_or_else(Sums::of_each_role, Table::sums)
 }
 
+/// Makes this process's file of records, if there is none.
+///
+/// # Errors
+///
+/// A limit of this process does not allow it, or memory or descriptors are short.
+pub fn make_file() -> Result<(), SegmentError> {
+    match Table::find_or_make() {
+        Err(error) if error.is_shortage() => Err(error),
+        _ => Ok(()),
+    }
+}
+
 impl Table {
     /// This process's, made now if there is none; `None` if that fails, which is tried again for
     /// the next session.
     pub(super) fn of_this_process() -> Option<&'static Self> {
+        Self::find_or_make().ok().flatten()
+    }
+
+    fn find_or_make() -> Result<Option<&'static Self>, SegmentError> {
         static CURRENT: AtomicPtr<Table> = AtomicPtr::new(ptr::null_mut());
         // No lock: one that another thread holds in a fork would be held for ever in the child.
         let current = CURRENT.load(Ordering::Acquire);
@@ -86,19 +102,19 @@ impl Table {
         if let Some(table) = unsafe { current.as_ref() }
             && table.is_of_this_process()
         {
-            return Some(table);
+            return Ok(Some(table));
         }
-        let fresh = Box::into_raw(Box::new(Self::new(LABEL).ok()?));
+        let fresh = Box::into_raw(Box::new(Self::new(LABEL)?));
         match CURRENT.compare_exchange(current, fresh, Ordering::AcqRel, Ordering::Acquire) {
             // SAFETY: `fresh` is a box that is leaked from here on. The table before it is a forked
             // parent's, to whose records sessions of the parent may point in this child: it is not
             // freed either.
-            Ok(_) => Some(unsafe { &*fresh }),
+            Ok(_) => Ok(Some(unsafe { &*fresh })),
             Err(other) => {
                 // SAFETY: it was made above and nobody else has seen it.
                 drop(unsafe { Box::from_raw(fresh) });
                 // SAFETY: `CURRENT` holds null or the address of a leaked box, which is never freed.
-                unsafe { other.as_ref() }.filter(|table| table.is_of_this_process())
+                Ok(unsafe { other.as_ref() }.filter(|table| table.is_of_this_process()))
             }
         }
     }

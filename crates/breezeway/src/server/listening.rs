@@ -10,6 +10,7 @@ use breezeway_os::socket_file::{LONGEST_PATH, SocketFile};
 use breezeway_os::{
     MemoryLedger, MemoryLimits, Notifier, inherited_listeners, make_room_for_descriptors, segment,
 };
+use breezeway_shm::statistics;
 use rustix::net::{SocketAddrUnix, getsockname};
 
 use super::half_open;
@@ -45,6 +46,7 @@ impl Listening {
     /// Listens at all places of an address, if these options are in order.
     pub(super) fn at(address: &Address, options: &ServerOptions) -> Result<Self, ServeError> {
         options.validate()?;
+        statistics::make_file()?;
         if address.places().iter().any(|place| place.carrier() == Carrier::Shm) {
             segment::probe()?;
             if options.memory != MemoryLimits::default() {
