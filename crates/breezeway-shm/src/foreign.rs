@@ -12,6 +12,8 @@ use std::mem::MaybeUninit;
 use std::ops::{Bound, RangeBounds};
 
 use breezeway_os::copy::{self, LINE, WIDE_FROM, copy_from_foreign, stream_from_foreign};
+use breezeway_os::memory;
+use breezeway_os::segment::SegmentError;
 
 const PAGE: usize = 4096;
 
@@ -163,6 +165,18 @@ impl<'a> ForeignBytes<'a> {
         let mut copy = Vec::new();
         self.append_to(&mut copy);
         copy
+    }
+
+    /// Returns a private copy of all bytes.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`memory::reserve`].
+    pub fn try_to_vec(&self) -> Result<Vec<u8>, SegmentError> {
+        let mut copy = Vec::new();
+        memory::reserve(&mut copy, self.len)?;
+        self.append_to(&mut copy);
+        Ok(copy)
     }
 
     /// Copies the `N` bytes at `offset`, or `None` if they reach outside.

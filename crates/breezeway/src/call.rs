@@ -5,6 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use breezeway_os::Peer;
+use breezeway_os::memory::zeroed;
 use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::statistics::HandlerTimes;
 use breezeway_shm::{self as shm, Filling, Flags, ForeignBytes, Head, Kind, SendError};
@@ -28,7 +29,9 @@ const LONGEST_REASON: usize = 1024;
 /// an entry holds, with the limit that is in the way.
 fn in_short(error: &ReplyError) -> &'static str {
     use breezeway_os::MemoryLimit::OfUser;
-    use breezeway_os::segment::SegmentError::{Call, Limit, NoHeadroom, Uncounted};
+    use breezeway_os::segment::SegmentError::{
+        Call, FileSize, Limit, NoHeadroom, Private, Uncounted,
+    };
     let ReplyError::Segment(error) = error else {
         return "no payload memory for the reply: receive replies first, or raise the cap on both sides";
     };
@@ -50,6 +53,12 @@ fn in_short(error: &ReplyError) -> &'static str {
         }
         NoHeadroom { .. } => {
             "no room for the reply in the server's memory cgroup; raise its limit or lower the cap"
+        }
+        FileSize { .. } => {
+            "the reply exceeds the server's limit of file sizes, RLIMIT_FSIZE; raise it (ulimit -f)"
+        }
+        Private { .. } => {
+            "no private memory for the reply; raise the server's RLIMIT_AS (ulimit -v), or free some"
         }
         Uncounted { .. } => {
             "inotify watches no more for the server; raise sysctl fs.inotify.max_user_watches"
@@ -150,11 +159,11 @@ impl Serving<'_> {
     #[cold]
     fn reply_later(&mut self, body: Body<'_>, error: SendError) -> Result<(), ReplyError> {
         let bytes = match body {
-            Body::Bytes(bytes) => bytes.to_vec(),
-            Body::Received => self.link.body().to_vec(),
+            Body::Bytes(bytes) => ForeignBytes::stable(bytes).try_to_vec(),
+            Body::Received => self.link.body().try_to_vec(),
             Body::Space => return Err(error.into()),
         };
-        self.keep(bytes, error)
+        self.keep(bytes.map_err(SendError::from)?, error)
     }
 
     fn keep(&mut self, reply: Vec<u8>, error: SendError) -> Result<(), ReplyError> {
@@ -556,7 +565,10 @@ impl<'c> Call<'c> {
                 }
                 match call.try_reserve(len) {
                     Some(space) => Ok(ReplySpace(Space::Owned(elsewhere, space))),
-                    None => Ok(ReplySpace(Space::Offloaded(elsewhere, vec![0; len]))),
+                    None => {
+                        let bytes = zeroed(len).map_err(SendError::from)?;
+                        Ok(ReplySpace(Space::Offloaded(elsewhere, bytes)))
+                    }
                 }
             }
         }
@@ -590,7 +602,8 @@ impl<'c> Space<'c> {
     ) -> Result<Self, ReplyError> {
         match error {
             SendError::NoMemory { .. } | SendError::Segment(_) => {
-                Ok(Self::Kept(Box::new((serving, vec![0; len], error))))
+                let bytes = zeroed(len).map_err(SendError::from)?;
+                Ok(Self::Kept(Box::new((serving, bytes, error))))
             }
             error => Err(error.into()),
         }

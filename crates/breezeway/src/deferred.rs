@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use breezeway_os::segment::SegmentError;
 use breezeway_os::{Deadline, Notifier, Origin, Peer, clock};
 use breezeway_shm::statistics::HandlerTimes;
 use breezeway_shm::{ForeignBytes, Message, Want};
@@ -44,6 +45,9 @@ pub enum DeferredError {
         /// The cap: the smaller of both sides' settings.
         cap: usize,
     },
+    /// There is no private memory for the reply; the client's call fails.
+    #[error(transparent)]
+    Memory(SegmentError),
     /// This is a forked child of the process that was called.
     #[error("a call cannot be replied to in a forked child; reply in the process that was called")]
     Forked,
@@ -288,7 +292,18 @@ impl DeferredCall {
     pub(crate) fn reply_copied(self, bytes: &[u8]) -> Result<(), DeferredError> {
         match self.refuse_if_too_large(bytes.len())? {
             Self(Shared(call), _counted) => or_ended(call.try_reply(bytes)),
-            mailed => mailed.end(Outcome::Reply(bytes.to_vec())),
+            mailed => mailed.end_with(ForeignBytes::stable(bytes).try_to_vec()),
+        }
+    }
+
+    /// Replies with a copy, or fails the call for which there was no memory.
+    fn end_with(self, copy: Result<Vec<u8>, SegmentError>) -> Result<(), DeferredError> {
+        match copy {
+            Ok(bytes) => self.end(Outcome::Reply(bytes)),
+            Err(error) => {
+                self.end(Outcome::Failure(ErrorCode::NoMemory, error.to_string()))?;
+                Err(DeferredError::Memory(error))
+            }
         }
     }
 
@@ -330,8 +345,9 @@ impl DeferredCall {
                 Ok(())
             }
             Self(Mailed(call), counted) => {
-                let body = call.body.to_vec();
-                Self(Mailed(call), counted).reply(body)
+                let len = call.body.len();
+                let copy = call.body.bytes().try_to_vec();
+                Self(Mailed(call), counted).refuse_if_too_large(len)?.end_with(copy)
             }
         }
     }

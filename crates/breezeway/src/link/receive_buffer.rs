@@ -1,6 +1,9 @@
 //! What has come from a socket: bytes that are not yet a whole frame, and frames that nobody has
 //! taken yet.
 
+use breezeway_os::memory::{self, check_headroom};
+use breezeway_os::segment::SegmentError;
+
 use super::frame::{self, HEADER_LEN};
 use crate::protocol::{CallViolation, PeerHead};
 
@@ -116,7 +119,11 @@ impl ReceiveBuffer {
 
     /// Room for what comes next: for the rest of the frame that has begun, but at most for as much
     /// again as has come, so that memory is taken as bytes arrive, not as a header announces them.
-    pub(super) fn room(&mut self, cap: usize) -> &mut [u8] {
+    ///
+    /// # Errors
+    ///
+    /// There is no memory for it. What has come stays, and room can be asked for again.
+    pub(super) fn room(&mut self, cap: usize) -> Result<&mut [u8], SegmentError> {
         let announced = match self.peek(cap) {
             Ok(Some((_, len))) => HEADER_LEN + len,
             _ => HEADER_LEN,
@@ -124,13 +131,13 @@ impl ReceiveBuffer {
         let len = self.len();
         let wanted = if announced > len { announced.min(2 * len).max(KEPT) } else { len + KEPT };
         if self.start + wanted > self.bytes.len() {
-            self.make_room(wanted);
+            self.make_room(wanted)?;
         }
-        &mut self.bytes[self.end..]
+        Ok(&mut self.bytes[self.end..])
     }
 
     /// Makes room for `wanted` bytes from the first that nobody has taken.
-    fn make_room(&mut self, wanted: usize) {
+    fn make_room(&mut self, wanted: usize) -> Result<(), SegmentError> {
         // The current frame's body stays where it is.
         if self.current == 0 {
             self.bytes.copy_within(self.start..self.end, 0);
@@ -138,8 +145,16 @@ impl ReceiveBuffer {
         }
         let needed = self.start + wanted;
         if self.bytes.len() < needed {
-            self.bytes.resize(needed.next_multiple_of(KEPT), 0);
+            let size = needed.next_multiple_of(KEPT);
+            if size > KEPT {
+                // Whoever takes the message up may copy it.
+                check_headroom(size.saturating_add(wanted))?;
+            }
+            let more = size - self.bytes.len();
+            memory::reserve(&mut self.bytes, more)?;
+            self.bytes.resize(size, 0);
         }
+        Ok(())
     }
 
     /// Notes that `len` bytes were put into [`Self::room`].
@@ -165,7 +180,7 @@ mod tests {
 
     /// Puts as much of `bytes` into the buffer as one read would.
     fn receive(buffer: &mut ReceiveBuffer, bytes: &[u8]) -> usize {
-        let room = buffer.room(CAP);
+        let room = buffer.room(CAP).unwrap();
         let len = room.len().min(bytes.len());
         room[..len].copy_from_slice(&bytes[..len]);
         buffer.filled(len);
@@ -184,7 +199,7 @@ mod tests {
     fn a_header_alone_takes_no_memory_for_its_body() {
         let mut buffer = ReceiveBuffer::new();
         receive(&mut buffer, &frame_of(&vec![0; CAP])[..HEADER_LEN]);
-        assert!(buffer.room(CAP).len() <= KEPT);
+        assert!(buffer.room(CAP).unwrap().len() <= KEPT);
         assert!(buffer.bytes.len() <= KEPT);
     }
 

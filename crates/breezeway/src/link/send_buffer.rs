@@ -4,6 +4,9 @@
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
+use breezeway_os::memory;
+use breezeway_os::segment::SegmentError;
+
 /// Bytes up to which messages are gathered in one chunk.
 pub(super) const CHUNK: usize = 64 * 1024;
 /// Bytes from which a body is a chunk of its own.
@@ -80,15 +83,24 @@ impl SendBuffer {
     }
 
     /// Space for a body of `len` bytes.
-    pub(super) fn space(&mut self, len: usize) -> Vec<u8> {
+    ///
+    /// # Errors
+    ///
+    /// Those of [`memory::reserve`].
+    pub(super) fn space(&mut self, len: usize) -> Result<Vec<u8>, SegmentError> {
         let mut space = std::mem::take(&mut self.spare_large);
         let small = len < space.capacity() / 4 && space.capacity() > CHUNK;
         self.small = if small { self.small + 1 } else { 0 };
         if self.small >= SMALL_ENOUGH {
             space = Vec::new();
         }
+        let more = len.saturating_sub(space.len());
+        if let Err(error) = memory::reserve(&mut space, more) {
+            self.give_back(space);
+            return Err(error);
+        }
         space.resize(len, 0);
-        space
+        Ok(space)
     }
 
     /// Takes back space that is not needed, or not any more.
@@ -167,7 +179,7 @@ mod tests {
     fn a_large_body_goes_out_from_where_it_was_filled() {
         let mut buffer = SendBuffer::default();
         buffer.push(b"head");
-        let space = buffer.space(LARGE);
+        let space = buffer.space(LARGE).unwrap();
         let address = space.as_ptr();
         buffer.push_space(space);
         let mut slices: Slices<'_> = std::array::from_fn(|_| IoSlice::new(&[]));
@@ -194,15 +206,15 @@ mod tests {
     #[test]
     fn memory_of_a_large_body_is_used_again_and_given_up_when_it_is_not() {
         let mut buffer = SendBuffer::default();
-        let space = buffer.space(1 << 20);
+        let space = buffer.space(1 << 20).unwrap();
         let address = space.as_ptr();
         buffer.push_space(space);
         buffer.wrote(1 << 20);
-        let space = buffer.space(1 << 20);
+        let space = buffer.space(1 << 20).unwrap();
         assert_eq!(space.as_ptr(), address);
         buffer.give_back(space);
         for _ in 0..=SMALL_ENOUGH {
-            let space = buffer.space(100);
+            let space = buffer.space(100).unwrap();
             buffer.give_back(space);
         }
         assert!(buffer.spare_large.capacity() < 1 << 20);
@@ -223,7 +235,7 @@ mod tests {
                 let body = vec![number as u8; len];
                 expected.extend_from_slice(&body);
                 if in_place {
-                    let mut space = buffer.space(len);
+                    let mut space = buffer.space(len).unwrap();
                     space.copy_from_slice(&body);
                     buffer.push_space(space);
                 } else {

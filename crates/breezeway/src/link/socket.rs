@@ -4,6 +4,7 @@ use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::thread;
 
+use breezeway_os::memory::check_headroom;
 use breezeway_os::spin::SpinBudget;
 use breezeway_os::{Deadline, Origin, WaitPolicy, Waiting, clock, cpu};
 use breezeway_shm::statistics::{Field, Meter, WaitsFor};
@@ -106,7 +107,7 @@ impl SocketLink {
             let larger = |own: &[u8], spare: &[u8]| own.len() >= len && own.len() > spare.len();
             self.received.exchange(self.unsent.spare(), larger);
         }
-        self.space = Some(self.unsent.space(len));
+        self.space = Some(self.unsent.space(len)?);
         Ok(())
     }
 
@@ -178,6 +179,10 @@ impl SocketLink {
     }
 
     fn send_bytes(&mut self, head: Head, bytes: &[u8]) -> Result<(), SendError> {
+        // What the socket does not take is kept: from the header's first byte on it has to be.
+        if bytes.len() >= LARGE {
+            check_headroom(bytes.len())?;
+        }
         self.count_sent(head, bytes.len());
         self.unsent.push(&frame::encode(head, bytes.len()));
         let written = if bytes.len() < LARGE {
@@ -290,7 +295,7 @@ impl SocketLink {
         // What was just written from there is in the caches, and of one call at a time one body is
         // under way.
         self.received.exchange(self.unsent.spare(), |own, spare| spare.len() > own.len());
-        let room = self.received.room(self.cap);
+        let room = self.received.room(self.cap).map_err(LinkError::Shortage)?;
         match self.socket.read(room, blocking)? {
             Read::NoPlaintext(len) => {
                 self.may_read = true;
