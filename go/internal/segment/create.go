@@ -82,7 +82,22 @@ func touch(fd int, memory []byte) error {
 	return nil
 }
 
+// checkFileSize refuses a file that is larger than this process may make: ftruncate(2) would end
+// the process by SIGXFSZ.
+func checkFileSize(size int) error {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err != nil || uint64(size) <= limit.Cur {
+		return nil
+	}
+	text := fmt.Sprintf("a segment of %d bytes exceeds this process's limit of file sizes, "+
+		"RLIMIT_FSIZE, of %d bytes; raise it (ulimit -f) or lower the session's cap", size, limit.Cur)
+	return &ShortageError{text, unix.EFBIG}
+}
+
 func mapAndSeal(fd, size int) (*Mapping, error) {
+	if err := checkFileSize(size); err != nil {
+		return nil, err
+	}
 	if err := retry(func() error { return unix.Ftruncate(fd, int64(size)) }); err != nil {
 		return nil, failed("ftruncate", size, err)
 	}

@@ -1,7 +1,9 @@
 package segment
 
 import (
+	"errors"
 	"os"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -111,6 +113,25 @@ func TestAnUnmappedSegmentIsNotTouched(t *testing.T) {
 
 func TestSealedSegmentsWorkHere(t *testing.T) {
 	if err := Probe(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSegmentAboveFileSizeLimitIsShortage(t *testing.T) {
+	var before unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &before); err != nil {
+		t.Fatal(err)
+	}
+	limit := unix.Rlimit{Cur: 1 << 20, Max: before.Max}
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := Create(2 << 20)
+	if restored := unix.Setrlimit(unix.RLIMIT_FSIZE, &before); restored != nil {
+		t.Fatal(restored)
+	}
+	var shortage *ShortageError
+	if !errors.As(err, &shortage) || !strings.Contains(err.Error(), "RLIMIT_FSIZE") {
 		t.Fatal(err)
 	}
 }
