@@ -1,6 +1,6 @@
 //! The regions of a session: a client makes them, a server takes them from its client.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use breezeway_os::ForeignDescriptor;
 use breezeway_os::memory::cgroup_headroom;
+use breezeway_os::segment::check_file_size;
 use rustix::fs::{
     FallocateFlags, FileType, MemfdFlags, Mode, OFlags, SealFlags, fallocate, fcntl_add_seals,
     fcntl_get_seals, fstat, fstatfs, ftruncate, memfd_create, open,
@@ -238,6 +239,11 @@ impl Wanted<'_> {
     /// Gives a fresh file its size, and if that is asked for its memory: an error now rather than a
     /// fault at the first touch.
     fn allocate(&self, fd: &OwnedFd, preallocate: bool) -> Result<(), ConnectError> {
+        if let Err(error) = check_file_size(self.size as usize) {
+            let cause = io::Error::new(io::ErrorKind::FileTooLarge, error);
+            let (size, option) = (self.size, self.option);
+            return Err(ConnectError::Memory { call: "ftruncate", size, option, cause });
+        }
         ftruncate(fd, self.size.into()).map_err(self.failed("ftruncate"))?;
         if !preallocate {
             return Ok(());
