@@ -74,6 +74,14 @@ impl Replies {
         Ok(())
     }
 
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.half.is_reset()
+    }
+
+    pub(super) fn wait_cancelled(&mut self, deadline: Instant) -> bool {
+        self.half.wait_reset_until(deadline)
+    }
+
     /// Ends the stream, or says why it cannot end so: a value or metadata may be too long.
     pub(super) fn end(&mut self, ended: Ended) {
         let is_late = self.context.time_left().is_some_and(|left| left.is_zero());

@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
 
 use super::{Body, Ended, native_server as native};
 use crate::call::{Call, Kind, other_way};
@@ -74,6 +75,20 @@ impl SendingReplies {
             Self::Thrift(replies) => replies.send(message),
         }
     }
+
+    fn is_cancelled(&self) -> bool {
+        match self {
+            Self::Native(replies) => replies.is_cancelled(),
+            Self::Thrift(replies) => replies.is_cancelled(),
+        }
+    }
+
+    fn wait_cancelled(&mut self, deadline: Instant) -> bool {
+        match self {
+            Self::Native(replies) => replies.wait_cancelled(deadline),
+            Self::Thrift(replies) => replies.wait_cancelled(deadline),
+        }
+    }
 }
 
 /// The messages that a client sends on a stream.
@@ -106,6 +121,23 @@ impl<M: Encode> Replies<'_, M> {
     /// the first message goes with it, later values with the stream's end.
     pub fn send(&mut self, message: &M) -> Result<(), Error> {
         self.sending.send(&to_vec(message)?)
+    }
+}
+
+impl<M> Replies<'_, M> {
+    /// Returns true once the client no longer wants the stream, or is gone. A handler that waits
+    /// for something else than the client asks now and then, and returns: until then it keeps its
+    /// thread, and its client's session.
+    pub fn is_cancelled(&self) -> bool {
+        self.sending.is_cancelled()
+    }
+
+    /// Waits until [`Self::is_cancelled`] returns true, at most for `time`; returns that. For the
+    /// time between two messages, in place of a sleep.
+    pub fn wait_cancelled(&mut self, time: Duration) -> bool {
+        // Farther away than the clock reaches is as good as for ever.
+        let far = || Instant::now() + Duration::from_secs(1 << 30);
+        self.sending.wait_cancelled(Instant::now().checked_add(time).unwrap_or_else(far))
     }
 }
 

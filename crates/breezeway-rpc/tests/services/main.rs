@@ -40,6 +40,7 @@ fn another_process() {
         ("blocking generation", restarting::serve_blocking),
         ("awaited generation", restarting::serve_awaited),
         ("seeker", thrift_awaited::seek),
+        ("watcher", streams_blocking::watch),
         #[cfg(feature = "shmipc")]
         ("shop over shmipc", over_shmipc::serve),
     ]);

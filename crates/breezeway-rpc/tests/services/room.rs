@@ -1,6 +1,7 @@
 //! The service with streams that the tests serve and call.
 
 use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 use breezeway::{CallError, ErrorCode, StreamError};
 use breezeway_rpc::thrift::ExceptionKind;
@@ -183,6 +184,19 @@ impl Room for Hall {
                 self.noted(replies.send(&line(&asked.from, number)))?;
                 self.told(number);
             }
+        }
+        // There is nothing to send.
+        if asked.text == "watch" {
+            self.told("begun");
+            while !replies.wait_cancelled(Duration::from_secs(60)) {}
+            return Ok(());
+        }
+        if asked.text == "look" {
+            self.told("begun");
+            while !replies.is_cancelled() {
+                std::thread::yield_now();
+            }
+            return Ok(());
         }
         for number in 0..wanted(cx, &asked)? {
             replies.send(&line(&asked.from, number))?;

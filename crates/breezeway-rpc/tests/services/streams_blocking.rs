@@ -19,6 +19,7 @@ use tempfile::TempDir;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::timeout;
 
+use crate::processes::{Process, say};
 use crate::room::{
     AsyncRoomClient, Hall, Heard, Morning, RoomClient, RoomListenArgs, RoomListenError,
     RoomSayArgs, RoomServer, RoomTalkError, RoomTellArgs, RoomTellError, line,
@@ -409,6 +410,34 @@ fn frame(stream: i32, kind: FrameKind, payload: &[u8]) -> Vec<u8> {
     header.encode(payload.len(), &mut output);
     output.finish().unwrap();
     [&bytes, payload].concat()
+}
+
+/// A client that watches until it is killed: natively or in TTHeader, as the server's carrier is.
+pub(crate) fn watch(address: &Address) {
+    fn watch_by<C: StreamChannel>(room: &RoomClient<C>) {
+        let watching = ["watch", "look"].map(|how| room.listen(line("hall", how)).unwrap());
+        say("watching");
+        std::thread::park();
+        drop(watching);
+    }
+    match address.to_string().starts_with("shm:") {
+        true => watch_by(&RoomClient::new(Channel::connect(address).unwrap())),
+        false => watch_by(&RoomClient::new(ThriftClient::new(address.clone()))),
+    }
+}
+
+#[test]
+fn silent_handlers_of_killed_client_return() {
+    for carrier in ["shm", "unix"] {
+        let mut running = Running::new(carrier);
+        let mut client = Process::start("watcher", &running.address);
+        assert_eq!(client.hear(), "watching");
+        running.told_of("begun");
+        running.told_of("begun");
+        client.kill();
+        running.told_of("dropped");
+        running.told_of("dropped");
+    }
 }
 
 #[test]

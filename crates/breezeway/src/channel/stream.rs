@@ -349,6 +349,20 @@ impl SendHalf {
         sent
     }
 
+    /// Returns true once the other side has reset the stream, or the session is over, as when its
+    /// process is gone.
+    pub fn is_reset(&self) -> bool {
+        let Inner { shared, key, .. } = &*self.inner;
+        shared
+            .glance(|state| state.is_ended() || state.connection.streams.reset_code(*key).is_some())
+    }
+
+    /// Waits until [`Self::is_reset`] returns true, at most until `deadline`; returns that.
+    pub fn wait_reset_until(&mut self, deadline: Instant) -> bool {
+        let Inner { shared, key, .. } = &*self.inner;
+        shared.wait(Deadline::at(deadline), |state, cx| state.poll_stream_reset(cx, *key)).is_ok()
+    }
+
     /// Ready once the other side has reset the stream, or the session is over: for whoever has
     /// nothing to send now, and would stop working on it. Takes the place of a pending
     /// [`Self::poll_send`].

@@ -1,10 +1,10 @@
 //! A connection of Kitex's streams, served by a thread for each.
 
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{Builder, Scope};
+use std::time::Instant;
 
 use breezeway::{CallError, Carrier, Peer};
 use breezeway_os::shortage;
@@ -34,13 +34,40 @@ enum Input {
 /// Where the connection puts what comes for a stream.
 struct Inlet {
     inputs: mpsc::Sender<Input>,
-    is_unwanted: Arc<AtomicBool>,
+    cancelled: Arc<Cancelled>,
 }
 
-/// A handler is told that its client is gone.
+/// Set once the client no longer wants a stream, or is gone.
+#[derive(Default)]
+struct Cancelled {
+    is_set: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Cancelled {
+    fn lock(&self) -> MutexGuard<'_, bool> {
+        self.is_set.lock().expect("nobody panics with the lock")
+    }
+
+    fn set(&self) {
+        *self.lock() = true;
+        self.changed.notify_all();
+    }
+
+    fn is_set(&self) -> bool {
+        *self.lock()
+    }
+
+    fn wait(&self, deadline: Instant) -> bool {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let waited = self.changed.wait_timeout_while(self.lock(), left, |is_set| !*is_set);
+        *waited.expect("nobody panics with the lock").0
+    }
+}
+
 impl Drop for Inlet {
     fn drop(&mut self) {
-        self.is_unwanted.store(true, Ordering::Release);
+        self.cancelled.set();
     }
 }
 
@@ -57,7 +84,7 @@ pub(crate) struct Replies {
     output: Arc<Output>,
     writer: Writer,
     context: Arc<Context>,
-    is_unwanted: Arc<AtomicBool>,
+    cancelled: Arc<Cancelled>,
     has_begun: bool,
 }
 
@@ -162,8 +189,8 @@ impl<'c> Connection<'c> {
             }
         };
         let (inputs, came) = mpsc::channel();
-        let is_unwanted = Arc::clone(&replies.is_unwanted);
-        self.inlets.insert(stream, Inlet { inputs, is_unwanted });
+        let cancelled = Arc::clone(&replies.cancelled);
+        self.inlets.insert(stream, Inlet { inputs, cancelled });
         let requests = Requests { inputs: came, context: Arc::clone(&context), has_ended: false };
         let mut refused = replies.clone();
         let (service, ended) = (self.services.service(found), self.ended.clone());
@@ -192,7 +219,7 @@ impl<'c> Connection<'c> {
             output: Arc::clone(&self.output),
             writer: Writer::new(opening.stream, opening.method),
             context: Arc::clone(&context),
-            is_unwanted: Arc::default(),
+            cancelled: Arc::default(),
             has_begun: false,
         };
         (replies, context)
@@ -225,7 +252,7 @@ impl Requests {
 
 impl Replies {
     pub(crate) fn send(&mut self, message: &[u8]) -> Result<(), Error> {
-        if self.is_unwanted.load(Ordering::Acquire) {
+        if self.is_cancelled() {
             return Err(Error::cancelled());
         }
         if self.context.time_left().is_some_and(|left| left.is_zero()) {
@@ -240,6 +267,14 @@ impl Replies {
         self.output.write(&bytes).map_err(|_| Error::cancelled())
     }
 
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancelled.is_set()
+    }
+
+    pub(crate) fn wait_cancelled(&self, deadline: Instant) -> bool {
+        self.cancelled.wait(deadline)
+    }
+
     /// Ends the stream.
     pub(crate) fn end(&mut self, ended: Ended) {
         match ended {
@@ -251,7 +286,7 @@ impl Replies {
     fn finish(&mut self, ended: Ended) {
         let texts = self.context.take_reply_metadata();
         let last = self.writer.last(self.has_begun, ended, texts);
-        if !self.is_unwanted.load(Ordering::Acquire) {
+        if !self.is_cancelled() {
             // Fails if the client is gone.
             let _ = self.output.write(&last);
         }
