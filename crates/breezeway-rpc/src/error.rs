@@ -5,6 +5,7 @@ use std::io;
 use breezeway::{
     Address, CallError, ClientError, ConnectError, ErrorCode, HandshakeError, StreamError, TlsError,
 };
+use breezeway_os::segment::SegmentError;
 use breezeway_os::shortage::advice;
 
 use crate::business::BusinessError;
@@ -168,6 +169,11 @@ impl Error {
     /// What a server sent is no message.
     pub(crate) fn wire(error: WireError) -> Self {
         Self::Protocol(error.to_string())
+    }
+
+    /// Error for a message for which there is no memory: it names the limit.
+    pub(crate) fn memory(error: SegmentError) -> Self {
+        Self::new(ExceptionKind::INTERNAL_ERROR, error.to_string())
     }
 
     /// What a handler is told whose client has gone away, or no longer wants the stream.

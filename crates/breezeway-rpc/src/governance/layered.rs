@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::task::{self, Poll};
 
 use breezeway::ForeignBytes;
+use breezeway_os::memory::zeroed;
 use bytes::Bytes;
 use tower::{BoxError, Layer, Service, ServiceExt};
 
@@ -85,7 +86,7 @@ impl Exchange for Held {
     }
 
     fn reserve(&mut self, size: usize) -> Result<&mut [u8], Error> {
-        Ok(self.reply.insert(vec![0; size]))
+        Ok(self.reply.insert(zeroed(size).map_err(Error::memory)?))
     }
 
     fn commit(&mut self, len: usize) -> Result<(), Error> {

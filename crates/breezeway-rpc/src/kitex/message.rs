@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use breezeway_os::memory::zeroed;
+
 use crate::error::Error;
 use crate::thrift::{
     Encode, EncodeError, FRAME_HEADER_SIZE, MessageHeader, Output, TtHeader, frame_header,
@@ -69,7 +71,7 @@ pub(crate) fn write(
         Framing::TtHeader { .. } => header.size(),
         Framing::Framed | Framing::Unframed => 0,
     };
-    let mut bytes = vec![0; outside + payload];
+    let mut bytes = zeroed(outside + payload).map_err(Error::memory)?;
     if outside > 0 {
         let mut output = Output::new(&mut bytes[..outside]);
         header.encode(payload, &mut output);

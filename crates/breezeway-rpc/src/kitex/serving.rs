@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use breezeway::{Carrier, ForeignBytes, Peer};
+use breezeway_os::memory::zeroed;
 
 use super::message::{Message, write, write_value};
 use crate::call::Exchange;
@@ -145,7 +146,7 @@ impl Exchange for Served {
     }
 
     fn reserve(&mut self, size: usize) -> Result<&mut [u8], Error> {
-        Ok(self.reply.insert(vec![0; size]))
+        Ok(self.reply.insert(zeroed(size).map_err(Error::memory)?))
     }
 
     fn commit(&mut self, len: usize) -> Result<(), Error> {

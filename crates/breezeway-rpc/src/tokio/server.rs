@@ -10,6 +10,7 @@ use breezeway::{
     Address, ErrorCode, ForeignBytes, ForeignConnection, IncomingCall, Monitor, ServeError,
     ServerOptions,
 };
+use breezeway_os::memory::zeroed;
 use breezeway_tokio::Stopper;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -293,7 +294,7 @@ impl Exchange for Native<'_> {
     }
 
     fn reserve(&mut self, size: usize) -> Result<&mut [u8], Error> {
-        Ok(self.reply.insert(vec![0; size]))
+        Ok(self.reply.insert(zeroed(size).map_err(Error::memory)?))
     }
 
     fn commit(&mut self, len: usize) -> Result<(), Error> {
