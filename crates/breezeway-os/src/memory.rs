@@ -113,7 +113,8 @@ pub fn reserve(to: &mut Vec<u8>, additional: usize) -> Result<(), SegmentError> 
         return Ok(());
     }
     if wanted >= CHECKED_FROM {
-        check_headroom(wanted)?;
+        // The allocator moves the pages that are there.
+        check_headroom(wanted - to.capacity())?;
     }
     to.try_reserve_exact(additional).map_err(|_| SegmentError::Private { size: wanted })
 }

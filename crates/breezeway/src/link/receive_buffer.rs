@@ -1,7 +1,7 @@
 //! What has come from a socket: bytes that are not yet a whole frame, and frames that nobody has
 //! taken yet.
 
-use breezeway_os::memory::{self, check_headroom};
+use breezeway_os::memory;
 use breezeway_os::segment::SegmentError;
 
 use super::frame::{self, HEADER_LEN};
@@ -146,10 +146,6 @@ impl ReceiveBuffer {
         let needed = self.start + wanted;
         if self.bytes.len() < needed {
             let size = needed.next_multiple_of(KEPT);
-            if size > KEPT {
-                // Whoever takes the message up may copy it.
-                check_headroom(size.saturating_add(wanted))?;
-            }
             let more = size - self.bytes.len();
             memory::reserve(&mut self.bytes, more)?;
             self.bytes.resize(size, 0);

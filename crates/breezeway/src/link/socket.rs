@@ -368,9 +368,19 @@ impl SocketLink {
         ForeignBytes::stable(self.received.body())
     }
 
-    /// Forgets the current message and gives a copy of its body.
+    /// Forgets the current message and gives its body: of a large one the memory that it came to,
+    /// else a copy.
     pub(super) fn detach(&mut self) -> Message {
         assert!(self.current.is_some(), "there is no current message to be detached");
+        let len = self.received.body().len();
+        if len >= LARGE
+            && let Some((bytes, body)) = self.received.give_away(Vec::new, len)
+        {
+            self.current = None;
+            let mut message = Message::from(bytes);
+            message.skip(body);
+            return message;
+        }
         let message = Message::from(self.received.body().to_vec());
         self.finish();
         message
