@@ -90,7 +90,8 @@ func checkFileSize(size int) error {
 		return nil
 	}
 	text := fmt.Sprintf("a segment of %d bytes exceeds this process's limit of file sizes, "+
-		"RLIMIT_FSIZE, of %d bytes; raise it (ulimit -f) or lower the session's cap", size, limit.Cur)
+		"RLIMIT_FSIZE, of %d bytes; raise it (ulimit -f) or lower the session's cap",
+		size, limit.Cur)
 	return &ShortageError{text, unix.EFBIG}
 }
 
