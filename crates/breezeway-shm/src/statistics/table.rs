@@ -113,7 +113,8 @@ impl Table {
             Err(other) => {
                 // SAFETY: it was made above and nobody else has seen it.
                 drop(unsafe { Box::from_raw(fresh) });
-                // SAFETY: `CURRENT` holds null or the address of a leaked box, which is never freed.
+                // SAFETY: `CURRENT` holds null or the address of a leaked box, which is never
+                // freed.
                 Ok(unsafe { other.as_ref() }.filter(|table| table.is_of_this_process()))
             }
         }
