@@ -28,7 +28,15 @@ LACKS = $(filter-out $(HAS),$(NEEDS))
 # The oldest toolchain that the workspace is for.
 MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: help demo charts check test ship format columns links arrows unsafe lint unit model release budgets peers bench-iceoryx2 bench-grpc study-grpc bench-rpc bench-thrift bench-compile bench-tokio bench-threads bench-against bench-calls bench-idle bench-fairness bench-cold bench-streams bench-tls bench-go clean go go-race fuzz-go \
+# The test programs of `make test`. Those with a name of their own here take longest; `rest` has the
+# others, so that a new one is never left out. `measuring` runs alone.
+ALL_TESTS = $(sort $(basename $(notdir $(wildcard crates/*/tests/*.rs examples/*/tests/*.rs))) \
+	$(notdir $(patsubst %/main.rs,%,$(wildcard crates/*/tests/*/main.rs examples/*/tests/*/main.rs))))
+LONG = sessions command services hostile interop endpoints
+QUIET = measuring
+SUITES = $(LONG:%=suite-%) suite-lib suite-rest suite-doc
+
+.PHONY: help demo charts check test ship full measuring $(SUITES) format columns links arrows unsafe lint unit model release budgets peers bench-iceoryx2 bench-grpc study-grpc bench-rpc bench-thrift bench-compile bench-tokio bench-threads bench-against bench-calls bench-idle bench-fairness bench-cold bench-streams bench-tls bench-go clean go go-race fuzz-go \
 	golden carriers carriers-tls needs relaxed arm64 etcd soak soak-go slow restarts failover polling shmipc-peers bench-shmipc features docs tutorial fuzz-check peers-check random-idls packages msrv asan tsan hostile attacks faults torture fuzz
 .DEFAULT_GOAL := help
 
@@ -60,11 +68,11 @@ check: format columns arrows unsafe relaxed links
 ## Before a commit is pushed: format, lints and every test (budget: 10 minutes from nothing on two cores).
 test: format columns arrows unsafe relaxed links unit
 
-# Long parts first: two run at a time, each in a target directory of its own.
-SHIP = suites-ship peers-check features packages model etcd msrv docs fuzz-check tutorial
+# Two at a time, the long ones first: each builds in a target directory of its own.
+BUILDS = peers-check features packages model etcd msrv docs fuzz-check tutorial
 ## Before a release: what `make test` leaves out, each feature, docs, peers, packages (budget: 40 minutes).
-ship:
-	$(MAKE) --jobs 2 --output-sync=target $(SHIP)
+ship: lint carriers needs go measuring
+	$(MAKE) --jobs 2 --output-sync=target $(BUILDS)
 
 ## What CI does not run: sanitizers, faults, kills, hostile sessions, restarts, soaks (three hours).
 full: carriers-tls go-race asan tsan soak slow soak-go restarts failover random-idls faults attacks torture hostile
@@ -100,14 +108,6 @@ lint:
 	$(CARGO) clippy --workspace --benches --all-features --locked -- -D warnings
 	$(CARGO) clippy -p breezeway-shmipc -p breezeway-thrift --all-targets --locked -- -D warnings
 
-# The test programs of `make test`. Those with a name of their own here take longest; `rest` has the
-# others, so that a new one is never left out. `measuring` needs a quiet machine: see suites-ship.
-ALL_TESTS = $(sort $(basename $(notdir $(wildcard crates/*/tests/*.rs examples/*/tests/*.rs))) \
-	$(notdir $(patsubst %/main.rs,%,$(wildcard crates/*/tests/*/main.rs examples/*/tests/*/main.rs))))
-LONG = sessions command services hostile interop endpoints
-QUIET = measuring
-SUITES = $(LONG:%=suite-%) suite-lib suite-rest suite-doc
-
 ## Every test with every feature, three programs at a time.
 unit:
 	$(TEST) --no-run
@@ -122,9 +122,8 @@ suite-rest:
 suite-doc:
 	$(TEST) --quiet --doc
 
-# One after the other, as they share a target directory, or need a quiet machine.
-## The tests that `make test` leaves out: measurements, other carriers, root and namespaces, Go.
-suites-ship: lint carriers needs go
+## The tests that need a quiet machine, as they measure.
+measuring:
 	$(TEST) --quiet $(patsubst %,--test %,$(QUIET))
 
 ## The tests of sessions once more, on unix sockets and on TCP: see crates/breezeway/tests/sessions/main.rs.
