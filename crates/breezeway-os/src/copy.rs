@@ -33,8 +33,9 @@ pub const STREAM_FROM: usize = 64 * 1024;
 #[inline(always)]
 pub unsafe fn copy_from_foreign(to: *mut u8, from: *const u8, len: usize) {
     let lines = len / LINE;
-    // SAFETY: this function requires `len` readable bytes at `from` and `len` writable ones at `to`.
-    // `lines * LINE <= len`, so the lines lie inside, and so do the `len - done` bytes behind them.
+    // SAFETY: this function requires `len` readable bytes at `from` and `len` writable ones at
+    // `to`. `lines * LINE <= len`, so the lines lie inside, and so do the `len - done` bytes behind
+    // them.
     unsafe {
         if len >= WIDE_FROM {
             copy_many_lines(to, from, lines);
@@ -112,9 +113,9 @@ pub unsafe fn stream_from_foreign(to: *mut u8, from: *const u8, len: usize) {
     let head = to.align_offset(LINE).min(len);
     let lines = (len - head) / LINE;
     let done = head + lines * LINE;
-    // SAFETY: this function requires `len` readable bytes at `from` and `len` writable ones at `to`;
-    // head, lines and rest lie behind one another inside them. `align_offset` makes `to + head`
-    // line-aligned if any line is copied.
+    // SAFETY: this function requires `len` readable bytes at `from` and `len` writable ones at
+    // `to`; head, lines and rest lie behind one another inside them. `align_offset` makes `to +
+    // head` line-aligned if any line is copied.
     unsafe {
         copy_from_foreign(to, from, head);
         if lines > 0 {
@@ -175,9 +176,9 @@ macro_rules! over_lines {
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn copy_lines(to: *mut u8, from: *const u8, lines: usize) {
-    // SAFETY: this function requires `lines * 64` readable bytes at `from` and writable ones at `to`,
-    // and at least one line; the loop loads and stores exactly those, by instructions that need no
-    // alignment, and names every register that it changes.
+    // SAFETY: this function requires `lines * 64` readable bytes at `from` and writable ones at
+    // `to`, and at least one line; the loop loads and stores exactly those, by instructions that
+    // need no alignment, and names every register that it changes.
     unsafe { over_lines!(to, from, lines, ahead "", store "movups") }
 }
 
@@ -209,9 +210,9 @@ unsafe fn copy_many_lines(to: *mut u8, from: *const u8, lines: usize) {
 /// As [`copy_lines`], on a CPU that has AVX.
 #[cfg(target_arch = "x86_64")]
 unsafe fn copy_wide_lines(to: *mut u8, from: *const u8, lines: usize) {
-    // SAFETY: this function requires `lines * 64` readable bytes at `from` and writable ones at `to`,
-    // at least one line, and AVX; the loop loads and stores exactly those, unaligned. `clobber_abi`
-    // names every vector register, as `vzeroupper` clears the upper half of each.
+    // SAFETY: this function requires `lines * 64` readable bytes at `from` and writable ones at
+    // `to`, at least one line, and AVX; the loop loads and stores exactly those, unaligned.
+    // `clobber_abi` names every vector register, as `vzeroupper` clears the upper half of each.
     unsafe {
         asm!(
             ".p2align 6",
@@ -314,9 +315,9 @@ unsafe fn try_for_each_copied_line<E>(
 /// As [`copy_lines`], and `to` is aligned to 64.
 #[cfg(target_arch = "x86_64")]
 unsafe fn stream_lines(to: *mut u8, from: *const u8, lines: usize) {
-    // SAFETY: this function requires `lines * 64` readable bytes at `from` and writable ones at `to`,
-    // at least one line, and a `to` aligned to 64, where movntdq needs 16; the loop loads and stores
-    // exactly those. A prefetch never faults.
+    // SAFETY: this function requires `lines * 64` readable bytes at `from` and writable ones at
+    // `to`, at least one line, and a `to` aligned to 64, where movntdq needs 16; the loop loads and
+    // stores exactly those. A prefetch never faults.
     unsafe { over_lines!(to, from, lines, ahead "prefetcht0 [{from} + 1024]", store "movntdq") }
 }
 
@@ -331,8 +332,8 @@ unsafe fn copy_short(to: *mut u8, from: *const u8, len: usize) {
     let words = len / 8 * 8;
     for at in (0..words).step_by(8) {
         let word: u64;
-        // SAFETY: this function requires `len` readable bytes at `from` and writable ones at `to`, and
-        // `at + 8 <= len`; an x86-64 load may be unaligned. Without the option `readonly` the
+        // SAFETY: this function requires `len` readable bytes at `from` and writable ones at `to`,
+        // and `at + 8 <= len`; an x86-64 load may be unaligned. Without the option `readonly` the
         // compiler neither merges nor moves the loads.
         unsafe {
             asm!("mov {word}, [{from}]", from = in(reg) from.add(at), word = out(reg) word,
@@ -341,8 +342,8 @@ unsafe fn copy_short(to: *mut u8, from: *const u8, len: usize) {
         }
     }
     for at in words..len {
-        // SAFETY: this function requires `len` readable bytes at `from` and writable ones at `to`, and
-        // `at < len`.
+        // SAFETY: this function requires `len` readable bytes at `from` and writable ones at `to`,
+        // and `at < len`.
         unsafe { to.add(at).write(from.add(at).read_volatile()) };
     }
 }
@@ -353,9 +354,9 @@ unsafe fn copy_short(to: *mut u8, from: *const u8, len: usize) {
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
 unsafe fn copy_lines(to: *mut u8, from: *const u8, lines: usize) {
-    // SAFETY: this function requires `lines * 64` readable bytes at `from` and writable ones at `to`,
-    // and at least one line; the loop loads and stores exactly those, by instructions that need no
-    // alignment, and names every register that it changes.
+    // SAFETY: this function requires `lines * 64` readable bytes at `from` and writable ones at
+    // `to`, and at least one line; the loop loads and stores exactly those, by instructions that
+    // need no alignment, and names every register that it changes.
     unsafe {
         asm!(
             "2:",
@@ -406,8 +407,8 @@ unsafe fn stream_lines(to: *mut u8, from: *const u8, lines: usize) {
 #[inline(always)]
 unsafe fn copy_short(to: *mut u8, from: *const u8, len: usize) {
     for at in 0..len {
-        // SAFETY: this function requires `len` readable bytes at `from` and writable ones at `to`, and
-        // `at < len`.
+        // SAFETY: this function requires `len` readable bytes at `from` and writable ones at `to`,
+        // and `at < len`.
         unsafe { to.add(at).write(from.add(at).read_volatile()) };
     }
 }

@@ -129,8 +129,8 @@ impl<'a> ForeignBytes<'a> {
     /// As [`Self::copy_to`], into memory that another CPU will read next: past this CPU's caches.
     pub(crate) fn stream_to(&self, to: &mut [u8]) {
         assert_eq!(to.len(), self.len, "copy of {} bytes into {}", self.len, to.len());
-        // SAFETY: both lengths are equal; the source is readable for 'a; `to` is an exclusive slice,
-        // so it overlaps neither a read-only mapping nor a slice that is borrowed shared.
+        // SAFETY: both lengths are equal; the source is readable for 'a; `to` is an exclusive
+        // slice, so it overlaps neither a read-only mapping nor a slice that is borrowed shared.
         unsafe { stream_from_foreign(to.as_mut_ptr(), self.address, self.len) }
     }
 
@@ -143,8 +143,9 @@ impl<'a> ForeignBytes<'a> {
             // SAFETY: `address` is readable for `len` bytes for 'a, and no thread or process writes
             // stable bytes; this function requires that `to` is writable for as many, and apart.
             Stability::Stable => unsafe { to.copy_from_nonoverlapping(self.address, self.len) },
-            // SAFETY: `address` is readable for `len` bytes for 'a; this function requires that `to`
-            // is writable for as many, belongs to this process alone, and does not overlap them.
+            // SAFETY: `address` is readable for `len` bytes for 'a; this function requires that
+            // `to` is writable for as many, belongs to this process alone, and does not overlap
+            // them.
             Stability::MayChange => unsafe { copy_from_foreign(to, self.address, self.len) },
         }
     }

@@ -109,8 +109,8 @@ impl Words {
         let word = |index| {
             assert!(index < RECORD_WORDS, "word outside its record");
             // SAFETY: the index is inside the record of RECORD_WORDS atomics. `Registry::look`, the
-            // only caller, holds the registry's lock, and a member leaves under that lock before its
-            // record goes. `is_here` below excludes a forked child, which lacks the mapping.
+            // only caller, holds the registry's lock, and a member leaves under that lock before
+            // its record goes. `is_here` below excludes a forked child, which lacks the mapping.
             unsafe { &*self.first.add(index) }.load(Ordering::Relaxed)
         };
         self.origin.is_here().then(|| Record::read(word))

@@ -29,7 +29,8 @@ impl Segment {
     }
 
     fn write(&self, value: u32) {
-        // SAFETY: loom fails the model unless every other access happens before or after this write.
+        // SAFETY: loom fails the model unless every other access happens before or after this
+        // write.
         self.0.with_mut(|cell| unsafe { *cell = value });
     }
 }
