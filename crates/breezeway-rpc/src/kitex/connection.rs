@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use breezeway::{Carrier, Peer};
 
+use super::connections::Place;
 use super::incoming::Incoming;
 use super::output::Output;
 use super::{Receiver, Served, side_by_side, stream};
@@ -18,14 +19,24 @@ use crate::thrift::{ExceptionKind, Limits};
 /// A client that uses TTHeader finds its replies by their numbers, as a multiplexed one of Kitex
 /// does: its requests are served side by side. Others expect replies in order, and are served one
 /// request after the other.
-pub(crate) fn serve_connection(services: &Services, connection: Incoming) {
+///
+/// Threads that serve requests side by side keep `client` until they end.
+pub(super) fn serve_connection(
+    services: &Arc<Services>,
+    connection: Incoming,
+    client: &Arc<Place>,
+) {
     let peer = connection.peer().clone();
-    if let Err(error) = serve_requests(services, connection) {
+    if let Err(error) = serve_requests(services, connection, client) {
         tracing::warn!(?peer, %error, "a Thrift client is refused");
     }
 }
 
-fn serve_requests(services: &Services, mut connection: Incoming) -> Result<(), Error> {
+fn serve_requests(
+    services: &Arc<Services>,
+    mut connection: Incoming,
+    client: &Arc<Place>,
+) -> Result<(), Error> {
     let mut receiver = Receiver::new(Limits::default());
     loop {
         if receiver.begins_with_stream() == Some(true) {
@@ -37,7 +48,7 @@ fn serve_requests(services: &Services, mut connection: Incoming) -> Result<(), E
         match receiver.next() {
             Ok(Some(message)) if message.header.is_some() => {
                 connection.note_message();
-                return side_by_side::serve(services, connection, receiver, message);
+                return side_by_side::serve(services, connection, client, receiver, message);
             }
             Ok(Some(message)) => {
                 connection.note_message();

@@ -47,12 +47,12 @@ impl Connections {
     pub(crate) fn serve(self: &Arc<Self>, connection: impl Into<Incoming>) {
         let connection = connection.into();
         let Some((services, number)) = self.enter(&connection) else { return };
-        let place = Place { connections: Arc::clone(self), number };
+        let place = Arc::new(Place { connections: Arc::clone(self), number });
         let thread = std::thread::Builder::new().name("thrift client".to_owned());
         let started = thread.spawn(move || {
             // Given up last: then nothing of this client is left.
-            let _place = place;
-            serve_connection(&services, connection);
+            let place = place;
+            serve_connection(&services, connection, &place);
         });
         if let Err(error) = started.map_err(shortage::no_thread) {
             tracing::warn!(%error, "no thread for a Thrift client");
@@ -110,7 +110,7 @@ impl Connections {
 }
 
 /// A connection's place among all.
-struct Place {
+pub(super) struct Place {
     connections: Arc<Connections>,
     number: u64,
 }

@@ -1,16 +1,15 @@
 //! A connection whose requests are served side by side, each by a thread of its own.
 
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::thread::{Builder, Scope};
+use std::thread::Builder;
 
 use breezeway::{Carrier, Peer};
 use breezeway_os::shortage;
 
-use super::connection;
 use super::incoming::Incoming;
 use super::output::Output;
 use super::stream::{self, Place, Room};
-use super::{Message, Receiver, Served};
+use super::{Message, Receiver, Served, connection, connections};
 use crate::error::Error;
 use crate::server::Services;
 
@@ -23,10 +22,12 @@ const MAX_IDLE: usize = 2;
 /// until the client closes it.
 ///
 /// The thread that has read a request serves it, and another thread reads on. Room for requests
-/// that are being served is bounded; while there is none, nothing further is read.
+/// that are being served is bounded; while there is none, nothing further is read. The caller's
+/// thread is one of them and may return first; `client` is given up by the last.
 pub(super) fn serve(
-    services: &Services,
+    services: &Arc<Services>,
     connection: Incoming,
+    client: &Arc<connections::Place>,
     receiver: Receiver,
     first: Message,
 ) -> Result<(), Error> {
@@ -34,21 +35,22 @@ pub(super) fn serve(
     let (socket, alone) = connection.shared()?;
     let room = Room::new();
     let place = room.take(first.memory());
-    let connection = Connection {
-        services,
+    let connection = Arc::new(Connection {
+        services: Arc::clone(services),
         carrier,
         peer,
         output: Arc::new(Output::new(socket)),
         room,
         reading: Mutex::new(Reading { receiver, alone, is_over: false }),
         threads: Mutex::new(Threads { all: 1, idle: 1 }),
-    };
-    std::thread::scope(|scope| connection.work(scope, Some((first, place))));
+        _client: Arc::clone(client),
+    });
+    connection.work(Some((first, place)));
     Ok(())
 }
 
-struct Connection<'s> {
-    services: &'s Services,
+struct Connection {
+    services: Arc<Services>,
     carrier: Carrier,
     peer: Peer,
     output: Arc<Output>,
@@ -56,6 +58,8 @@ struct Connection<'s> {
     /// Held by the thread that reads.
     reading: Mutex<Reading>,
     threads: Mutex<Threads>,
+    /// Dropped last: then nothing of this client is left.
+    _client: Arc<connections::Place>,
 }
 
 /// The reading side.
@@ -73,15 +77,11 @@ struct Threads {
     idle: usize,
 }
 
-impl Connection<'_> {
+impl Connection {
     /// Serves requests until the connection is over or enough threads are idle.
-    fn work<'scope, 'env>(
-        &'env self,
-        scope: &'scope Scope<'scope, 'env>,
-        mut first: Option<(Message, Place)>,
-    ) {
+    fn work(self: &Arc<Self>, mut first: Option<(Message, Place)>) {
         while let Some((request, place)) = first.take().or_else(|| self.next()) {
-            self.let_another_read(scope);
+            self.let_another_read();
             self.serve(request);
             drop(place);
             if !self.becomes_idle() {
@@ -97,7 +97,7 @@ impl Connection<'_> {
         while !*is_over {
             if receiver.begins_with_stream() == Some(true) {
                 let client = (self.carrier, self.peer.clone());
-                let served = stream::serve(self.services, &self.output, alone, client, receiver);
+                let served = stream::serve(&self.services, &self.output, alone, client, receiver);
                 served.unwrap_or_else(|error| self.refuse(&error));
                 *is_over = true;
                 break;
@@ -135,7 +135,7 @@ impl Connection<'_> {
 
     fn serve(&self, message: Message) {
         let (carrier, peer) = (self.carrier, self.peer.clone());
-        let reply = connection::serve(self.services, carrier, peer, Served::new(message));
+        let reply = connection::serve(&self.services, carrier, peer, Served::new(message));
         if let Some(reply) = reply {
             // A failure ends the connection, and so its reader.
             let _ = self.output.write(&reply);
@@ -143,14 +143,15 @@ impl Connection<'_> {
     }
 
     /// Starts another thread if none reads while this one serves.
-    fn let_another_read<'scope, 'env>(&'env self, scope: &'scope Scope<'scope, 'env>) {
+    fn let_another_read(self: &Arc<Self>) {
         let mut threads = self.threads();
         threads.idle -= 1;
         if threads.idle > 0 || threads.all == MAX_THREADS {
             return;
         }
         let thread = Builder::new().name("thrift request".to_owned());
-        match thread.spawn_scoped(scope, || self.work(scope, None)).map_err(shortage::no_thread) {
+        let connection = Arc::clone(self);
+        match thread.spawn(move || connection.work(None)).map_err(shortage::no_thread) {
             Ok(_) => {
                 threads.all += 1;
                 threads.idle += 1;

@@ -139,8 +139,15 @@ async fn five_hundred_calls_at_a_time_get_their_own_replies() {
 
 /// A call of `echo` in TTHeader.
 pub(crate) fn echo(sequence: u8, text: &str) -> Vec<u8> {
-    let mut message = b"\x80\x01\0\x01\0\0\0\x04echo\0\0\0".to_vec();
-    message.extend_from_slice(&[sequence, 0x0b, 0, 1, 0, 0, 0, text.len() as u8]);
+    call("echo", sequence, text)
+}
+
+/// A call in TTHeader of a method that takes text.
+pub(crate) fn call(method: &str, sequence: u8, text: &str) -> Vec<u8> {
+    let mut message = b"\x80\x01\0\x01\0\0\0".to_vec();
+    message.push(method.len() as u8);
+    message.extend_from_slice(method.as_bytes());
+    message.extend_from_slice(&[0, 0, 0, sequence, 0x0b, 0, 1, 0, 0, 0, text.len() as u8]);
     message.extend_from_slice(text.as_bytes());
     message.push(0);
     let mut bytes = (14 + message.len() as u32).to_be_bytes().to_vec();

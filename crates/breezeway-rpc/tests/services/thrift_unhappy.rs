@@ -2,13 +2,15 @@
 
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::sync::mpsc;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use breezeway::{Address, CallError};
 use breezeway_rpc::thrift::ExceptionKind;
 use breezeway_rpc::{
-    AsyncServer, AsyncThriftClient, CallOptions, Error, ThriftClient, ThriftFraming,
+    AsyncServer, AsyncThriftClient, CallOptions, Context, Error, Server, ThriftClient,
+    ThriftFraming,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tempfile::TempDir;
@@ -16,7 +18,10 @@ use tokio::sync::mpsc::unbounded_channel;
 
 use crate::shop::{AsyncShopClient, AsyncShopServer, Corner, ShopBuyError, ShopClient};
 use crate::thrift::{FRAMINGS, Running, said, tea};
-use crate::thrift_awaited::echo;
+use crate::thrift_awaited::{call, echo};
+
+include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/users.rs"));
+use users::{Users, UsersAgeError, UsersServer};
 
 /// A listener that the tests answer for, and a client of it.
 fn by_hand(framing: ThriftFraming) -> (UnixListener, ShopClient<ThriftClient>, TempDir) {
@@ -271,4 +276,64 @@ fn calls_of_one_connection_run_side_by_side_up_to_a_limit() {
         socket.read_exact(&mut reply).unwrap();
         assert!(!std::mem::replace(&mut seen[usize::from(reply[7])], true), "answered twice");
     }
+}
+
+/// Handlers that send the names of their threads (proc(5)); those of "slow" wait to be released.
+struct Named {
+    threads: mpsc::Sender<PathBuf>,
+    released: Mutex<mpsc::Receiver<()>>,
+}
+
+impl Users for Named {
+    fn age(&self, _: &Context, name: String) -> Result<i64, UsersAgeError> {
+        self.threads.send(std::fs::read_link("/proc/thread-self").unwrap()).unwrap();
+        if name == "slow" {
+            self.released.lock().unwrap().recv().unwrap();
+        }
+        Ok(0)
+    }
+
+    fn seen(&self, _: &Context, _: String) {}
+}
+
+/// Reads a reply in TTHeader.
+fn read_reply(socket: &mut UnixStream) {
+    let mut size = [0; 4];
+    socket.read_exact(&mut size).unwrap();
+    socket.read_exact(&mut vec![0; u32::from_be_bytes(size) as usize]).unwrap();
+}
+
+#[test]
+fn first_thread_of_a_connection_ends_once_others_are_idle() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("users.sock");
+    let ((threads, seen), (release, released)) = (mpsc::channel(), mpsc::channel());
+    let server = Server::bind(&Address::unix(&path)).unwrap().with_thrift_clients();
+    let named = Named { threads, released: Mutex::new(released) };
+    let server = server.add_service(UsersServer(named)).unwrap();
+    let stopper = server.stopper();
+    let serving = std::thread::spawn(move || server.serve());
+    let mut socket = UnixStream::connect(&path).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let mut first = None;
+    let begun = Instant::now();
+    loop {
+        // The slow call's thread finds two idle and ends, unless the quick one's is late.
+        socket.write_all(&call("age", 1, "slow")).unwrap();
+        let thread = seen.recv().unwrap();
+        let first = first.get_or_insert(Path::new("/proc").join(thread));
+        if !first.exists() {
+            break;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(30), "{first:?} stays");
+        socket.write_all(&call("age", 2, "quick")).unwrap();
+        seen.recv().unwrap();
+        read_reply(&mut socket);
+        release.send(()).unwrap();
+        read_reply(&mut socket);
+    }
+    release.send(()).unwrap();
+    read_reply(&mut socket);
+    stopper.stop();
+    serving.join().unwrap().unwrap();
 }
