@@ -74,6 +74,11 @@ impl Connection {
         self
     }
 
+    /// Returns true if the client of a server has answered that it is to go.
+    pub(crate) fn has_answered(&self) -> bool {
+        self.refusals.as_ref().is_some_and(Refusals::has_named_last)
+    }
+
     pub(crate) fn info(&self) -> ConnectInfo {
         self.info.clone()
     }

@@ -94,7 +94,7 @@ async fn take_until(
 
 /// Serves one connection until its client closes it. Once the sender of `stop` is dropped, its
 /// client is told to go. Then the connection ends with the calls that run, and by the drain timeout
-/// if none runs, or if the client sends nothing at all.
+/// if none runs. It is cut too if the client has not answered and sends nothing for that time.
 async fn serve_connection<S, B>(
     serving: Serving<S>,
     connection: Connection,
@@ -133,21 +133,25 @@ async fn serve_connection<S, B>(
         () = begins => return tracing::warn!(?peer, "a client has not begun to speak HTTP/2"),
     }
     http2.as_mut().graceful_shutdown();
-    let before = progress.bytes();
     let idle = async {
         calls.closed().await;
         sleep(limits.drain_timeout).await;
     };
     let silent = async {
-        sleep(limits.drain_timeout).await;
-        if progress.bytes() > before {
-            pending().await
+        // Bytes that the client sent before the stop may be read after it.
+        let mut before = None;
+        while before != Some(progress.bytes()) {
+            before = Some(progress.bytes());
+            sleep(limits.drain_timeout).await;
+            if progress.has_answered() {
+                pending().await
+            }
         }
     };
     tokio::select! {
         ended = turns(http2.as_mut(), &progress) => log(ended),
         () = idle => tracing::debug!(?peer, "an idle connection is cut"),
-        () = silent => tracing::warn!(?peer, "a connection is cut, as its client sends nothing"),
+        () = silent => tracing::warn!(?peer, "a connection is cut, as its client does not answer"),
     }
 }
 

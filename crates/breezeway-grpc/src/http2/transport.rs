@@ -3,7 +3,7 @@
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -23,11 +23,16 @@ struct Counts {
     left: AtomicUsize,
     /// Bytes that were read.
     bytes: AtomicU64,
+    has_answered: AtomicBool,
 }
 
 impl Progress {
     pub(crate) fn new() -> Self {
-        Self(Arc::new(Counts { left: AtomicUsize::new(0), bytes: AtomicU64::new(0) }))
+        Self(Arc::new(Counts {
+            left: AtomicUsize::new(0),
+            bytes: AtomicU64::new(0),
+            has_answered: AtomicBool::new(false),
+        }))
     }
 
     /// Begins a turn of the connection's task, which accepts what it has read in the one before.
@@ -43,6 +48,11 @@ impl Progress {
     /// Returns true if the client has sent the beginning of HTTP/2.
     pub(crate) fn has_begun(&self) -> bool {
         self.bytes() >= BEGINNING
+    }
+
+    /// Returns true if the client has answered the PING that the server sends when it stops.
+    pub(crate) fn has_answered(&self) -> bool {
+        self.0.has_answered.load(Ordering::Acquire)
     }
 
     fn left(&self) -> usize {
@@ -98,7 +108,7 @@ impl AsyncWrite for Transport {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.connection().poll_write(cx, bytes)
+        self.poll_write_vectored(cx, &[IoSlice::new(bytes)])
     }
 
     fn poll_write_vectored(
@@ -106,7 +116,12 @@ impl AsyncWrite for Transport {
         cx: &mut Context<'_>,
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.connection().poll_write_vectored(cx, pieces)
+        let this = self.get_mut();
+        let written = Pin::new(&mut this.connection).poll_write_vectored(cx, pieces);
+        if this.connection.has_answered() {
+            this.progress.0.has_answered.store(true, Ordering::Release);
+        }
+        written
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use breezeway_grpc::{Gear, Server};
 use breezeway_grpc_interop::cases::{self, client, simple};
 use breezeway_grpc_interop::{pb, server};
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, Signal, WaitOptions};
 use tokio::time::timeout;
 use tonic::Code;
 
@@ -102,6 +102,9 @@ fn stopped_client_process_does_not_hold_the_servers_end() {
                 let process = Process::role("deaths::client_process", "it is ready", &roles);
                 let pid = Pid::from_child(&process.0);
                 rustix::process::kill_process(pid, Signal::STOP).unwrap();
+                // Its threads run on until the first one takes the signal.
+                let waited = rustix::process::waitpid(Some(pid), WaitOptions::UNTRACED);
+                assert!(waited.unwrap().unwrap().1.stopped());
                 let ended = timeout(Duration::from_secs(20), serving.stop()).await;
                 let ended = ended.unwrap_or_else(|_| panic!("{address} {gear:?}, call: {call}"));
                 ended.unwrap().unwrap();

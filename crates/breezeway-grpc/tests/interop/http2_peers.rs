@@ -15,8 +15,8 @@ use tonic::Status;
 use tower::ServiceExt;
 
 use crate::raw_http2::{
-    Client, DATA, EMPTY, EMPTY_CALL, END_HEADERS, END_STREAM, FULL_DUPLEX_CALL, HEADERS, PREFACE,
-    RST_STREAM, SETTINGS, block, call, field, frame,
+    Client, DATA, EMPTY, EMPTY_CALL, END_HEADERS, END_STREAM, FULL_DUPLEX_CALL, GOAWAY, HEADERS,
+    PREFACE, RST_STREAM, SETTINGS, block, call, field, frame,
 };
 use crate::support::{Plain, Serving, connect, run, soon};
 
@@ -211,7 +211,7 @@ fn late_answers_to_cancelled_calls_fail_no_other() {
 }
 
 /// Headers, an empty message and trailers.
-fn answer(stream: u32) -> Vec<u8> {
+pub(crate) fn answer(stream: u32) -> Vec<u8> {
     let headers = [&[0x88][..], &literal("content-type", "application/grpc")].concat();
     let bytes = [
         frame(HEADERS, END_HEADERS, stream, &headers),
@@ -303,6 +303,35 @@ fn stopped_server_cuts_connections_that_do_not_answer() {
                 println!("{carrier}: {name}: {:?}", stopped.elapsed());
                 drop(client);
             }
+        }
+    });
+}
+
+#[test]
+fn stopped_server_cuts_client_that_answers_no_ping() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        for carrier in ["unix", "shm"] {
+            let serving = Serving::start(&format!("{carrier}:{}/socket", folder.path().display()));
+            let client = Client::begin(&serving.address);
+            let block = block(FULL_DUPLEX_CALL, Some("localhost"));
+            client.write(&frame(HEADERS, END_HEADERS, 1, &block));
+            // The headers of the response: the call runs.
+            let client = spawn_blocking(move || {
+                client.read_until(|received| received.stream == 1);
+                client
+            });
+            let client = client.await.unwrap();
+            let ended = serving.stop();
+            let client = spawn_blocking(move || {
+                client.read_until(|received| received.kind == GOAWAY);
+                // It arrives after the stop, but may have left before.
+                client.write(&frame(SETTINGS, 1, 0, &[]));
+                client
+            });
+            let client = client.await.unwrap();
+            soon(ended).await.unwrap().unwrap();
+            drop(client);
         }
     });
 }
