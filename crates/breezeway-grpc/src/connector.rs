@@ -18,6 +18,7 @@ use tower_service::Service;
 use crate::channel::RESENDS;
 use crate::connect_info::{ConnectInfo, Gear};
 use crate::connection::Connection;
+use crate::http2::Opened;
 use crate::listening::{CONNECTION, GRPC, session};
 
 /// What TLS is told that is to be spoken in it.
@@ -89,19 +90,26 @@ impl Connector {
         self.info.lock().expect("nobody panics with the lock").clone()
     }
 
-    async fn connect(self) -> Result<TokioIo<Connection>, ConnectError> {
+    async fn connect(self) -> Result<TokioIo<Opened>, ConnectError> {
         let mut failures = Vec::new();
         for place in self.address.places() {
-            match self.connect_to(place).await {
-                Ok(connection) => {
-                    let info = connection.info();
+            match self.open(place).await {
+                Ok((opened, info)) => {
                     *self.info.lock().expect("nobody panics with the lock") = Some(info);
-                    return Ok(TokioIo::new(connection));
+                    return Ok(TokioIo::new(opened));
                 }
                 Err(error) => failures.push((place.clone(), error)),
             }
         }
         Err(no_place(failures))
+    }
+
+    async fn open(&self, place: &Place) -> Result<(Opened, ConnectInfo), ConnectError> {
+        let connection = self.connect_to(place).await?;
+        let info = connection.info();
+        let (time, _) = self.options.timeouts();
+        let opened = Opened::open(connection, time).await;
+        Ok((opened.map_err(|error| failed(place, error))?, info))
     }
 
     async fn connect_to(&self, place: &Place) -> Result<Connection, ConnectError> {
@@ -137,7 +145,7 @@ fn failed(place: &Place, source: io::Error) -> ConnectError {
 }
 
 impl Service<Uri> for Connector {
-    type Response = TokioIo<Connection>;
+    type Response = TokioIo<Opened>;
     type Error = ConnectError;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, ConnectError>> + Send>>;
 

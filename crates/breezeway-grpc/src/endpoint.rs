@@ -54,8 +54,8 @@ impl Endpoint {
         self
     }
 
-    /// How long connecting to one place may take, and the answer to the hello as long again.
-    /// Default 1 s.
+    /// How long connecting to one place may take, and the answer to the hello as long again. A
+    /// connection of HTTP/2 awaits the server's settings for so long. Default 1 s.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self

@@ -1,7 +1,7 @@
 //! A call through tonic's own channel, with the deadlines that the native gear has.
 
-use std::future::poll_fn;
-use std::pin::Pin;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -17,13 +17,18 @@ use crate::timeout::Timeout;
 pub(crate) async fn exchange(
     mut channel: transport::Channel,
     request: Request<Body>,
-    timeout: Timeout,
+    mut timeout: Timeout,
 ) -> Result<Response<Body>, Status> {
-    let outcome = match poll_fn(|cx| channel.poll_ready(cx)).await {
-        Ok(()) => channel.call(request).await,
-        Err(error) => Err(error),
-    };
-    let response = outcome.map_err(status_of)?;
+    let mut outcome = pin!(async {
+        poll_fn(|cx| channel.poll_ready(cx)).await?;
+        channel.call(request).await
+    });
+    // tonic's own deadline does not count while its channel connects again.
+    let response = poll_fn(|cx| match outcome.as_mut().poll(cx) {
+        Poll::Ready(outcome) => Poll::Ready(outcome.map_err(status_of)),
+        Poll::Pending => timeout.poll(cx).map(Err),
+    });
+    let response = response.await?;
     if timeout.is_never() {
         return Ok(response);
     }

@@ -1,14 +1,21 @@
 //! Limits: of messages, metadata, and calls at a time.
 
+use std::io::Read;
+use std::os::unix::net::UnixListener;
+use std::time::Duration;
+
 use breezeway_grpc::{Endpoint, Gear, Server, ServerOptions, SessionOptions};
 use breezeway_grpc_interop::cases::{client, simple};
 use breezeway_grpc_interop::pb::test_service_client::TestServiceClient;
 use breezeway_grpc_interop::pb::{self};
 use breezeway_grpc_interop::{AnyChannel, server};
 use tokio::sync::mpsc;
+use tokio::task::{JoinSet, spawn_blocking};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Request};
 
+use crate::http2_peers::answer;
+use crate::raw_http2::{Client, HEADERS, PREFACE, SETTINGS, frame};
 use crate::support::{Serving, connect, on_every_link, run, soon};
 
 #[test]
@@ -118,5 +125,47 @@ fn an_answer_that_comes_before_the_end_of_the_request_is_not_lost() {
             drop(client);
             soon(feeding).await.unwrap();
         }
+    });
+}
+
+#[test]
+fn calls_before_the_servers_settings_are_not_refused() {
+    const CALLS: usize = 20;
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let listener = UnixListener::bind(&path).unwrap();
+        // It takes one call at one time, and its settings come late.
+        let serving = spawn_blocking(move || {
+            let client = Client(listener.accept().unwrap().0);
+            let mut preface = [0; PREFACE.len()];
+            (&client.0).read_exact(&mut preface).unwrap();
+            assert_eq!(preface, PREFACE);
+            client.0.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+            let early = (&client.0).read(&mut [0]);
+            assert!(early.is_err(), "bytes come before the settings: {early:?}");
+            client.0.set_read_timeout(None).unwrap();
+            client.write(&frame(SETTINGS, 0, 0, &[0, 3, 0, 0, 0, 1]));
+            for _ in 0..CALLS {
+                let call = client.read_until(|received| received.kind == HEADERS).stream;
+                let end = client.read_until(|received| {
+                    assert_ne!(received.kind, HEADERS, "a second call");
+                    received.ends(call)
+                });
+                client.write(&answer(end.stream));
+            }
+            client
+        });
+        let address = format!("unix:{}", path.display());
+        let channel = connect(&address, Gear::Http2).await;
+        let mut calls = JoinSet::new();
+        for _ in 0..CALLS {
+            let mut client = client(channel.clone());
+            calls.spawn(async move { client.empty_call(pb::Empty {}).await.map(drop) });
+        }
+        for outcome in soon(calls.join_all()).await {
+            assert!(outcome.is_ok(), "{outcome:?}");
+        }
+        drop(serving.await.unwrap());
     });
 }
