@@ -111,7 +111,7 @@ lint:
 ## Every test with every feature, three programs at a time.
 unit:
 	$(TEST) --no-run
-	$(MAKE) --jobs 3 --output-sync=target $(SUITES)
+	$(MAKE) --jobs 3 --keep-going --output-sync=target $(SUITES)
 
 $(LONG:%=suite-%): suite-%:
 	$(TEST) --quiet --test $*

@@ -51,7 +51,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    idl: idl::Args,
+    idl: idl::IdlArgs,
 }
 
 /// Runs the command.

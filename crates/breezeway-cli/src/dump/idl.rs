@@ -13,7 +13,7 @@ use crate::{Failure, call};
 
 /// The .thrift file that a command line names.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct IdlArgs {
     /// Print bodies decoded, with the names of this .thrift file
     #[arg(long, value_name = "FILE")]
     idl: Option<PathBuf>,
@@ -22,7 +22,7 @@ pub(super) struct Args {
     include_dirs: Vec<PathBuf>,
 }
 
-impl Args {
+impl IdlArgs {
     /// Reads the file, if one is named.
     pub(super) fn read(&self) -> Result<Option<Idl>, Failure> {
         let Some(file) = &self.idl else { return Ok(None) };

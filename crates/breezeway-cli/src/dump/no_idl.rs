@@ -6,9 +6,9 @@ use crate::Failure;
 
 /// No options.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {}
+pub(super) struct IdlArgs {}
 
-impl Args {
+impl IdlArgs {
     pub(super) fn read(&self) -> Result<Option<Idl>, Failure> {
         Ok(None)
     }
