@@ -222,16 +222,16 @@ fn every_option_of_the_generator_is_a_flag() {
     let (number, string) = ("to.put(2, self.number)", "to.field(1, &self.text)");
     assert!(fixed_first.find(number).unwrap() < fixed_first.find(string).unwrap());
     assert!(text("--order ids").find(number).unwrap() > text("--order ids").find(string).unwrap());
-    assert!(text("--strings text").contains("pub text: String,"));
-    assert!(text("--strings bytes").contains("pub text: Vec<u8>,"));
-    assert!(text("--strings small").contains("pub text: SmallString,"));
-    assert!(text("--binary owned").contains("pub bytes: Vec<u8>,"));
-    assert!(text("--binary shared").contains("pub bytes: Bytes,"));
+    assert!(text("--strings text").contains("pub text: ::std::string::String,"));
+    assert!(text("--strings bytes").contains("pub text: ::std::vec::Vec<u8>,"));
+    assert!(text("--strings small").contains("pub text: ::breezeway_thrift::SmallString,"));
+    assert!(text("--binary owned").contains("pub bytes: ::std::vec::Vec<u8>,"));
+    assert!(text("--binary shared").contains("pub bytes: ::breezeway_thrift::Bytes,"));
     assert!(
         text("--ordered").contains("PartialEq, Eq, PartialOrd, Ord, Hash)]\n    pub struct A {")
     );
     assert!(text("--serde").contains("::serde::Serialize)]\n    #[serde(default)]\n"));
-    assert!(text("--runtime ::my_rpc::thrift").contains("use ::my_rpc::thrift::{"));
+    assert!(text("--runtime ::my_rpc::thrift").contains("impl ::my_rpc::thrift::Encode for A {"));
     let external = text("--extern common.thrift=::common_idl::common");
     assert!(external.contains("pub page: ::common_idl::common::Page,"), "{external}");
     assert!(!external.contains("pub mod common {"));

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::{PATIENCE, Running, Serve};
 
-const FIELDS: [&str; 15] = [
+const FIELDS: [&str; 16] = [
     "addr",
     "pattern",
     "size",
@@ -15,6 +15,7 @@ const FIELDS: [&str; 15] = [
     "wait",
     "touch",
     "seconds",
+    "session_seconds",
     "messages_per_second",
     "bytes_per_second",
     "latency_ns",
@@ -60,6 +61,7 @@ pub(crate) fn is_consistent(report: &Value) {
     let number = |name: &str| report[name].as_f64().unwrap();
     let rate = number("messages_per_second");
     assert!(number("seconds") > 0.0 && number("client_cpu_seconds") >= 0.0, "{report}");
+    assert!(number("session_seconds") >= number("seconds"), "{report}");
     assert!(number("empty_ns") > 0.0, "{report}");
     assert!(close(rate, number("count") / number("seconds")), "{report}");
     assert!(close(number("bytes_per_second"), rate * number("size")), "{report}");
