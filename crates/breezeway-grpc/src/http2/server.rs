@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::future::{Future, pending, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -112,7 +113,11 @@ async fn serve_connection<S, B>(
     // Each call has a receiver of it.
     let calls = Arc::new(watch::Sender::new(()));
     let running = Arc::clone(&calls);
+    let begun = Arc::new(AtomicUsize::new(0));
+    let beginning = Arc::clone(&begun);
     let service = service_fn(move |request: Request<Incoming>| {
+        // Relaxed: the same task reads it.
+        beginning.fetch_add(1, Ordering::Relaxed);
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(info.clone());
         call(serving.clone(), request, running.subscribe())
@@ -134,8 +139,13 @@ async fn serve_connection<S, B>(
     }
     http2.as_mut().graceful_shutdown();
     let idle = async {
-        calls.closed().await;
-        sleep(limits.drain_timeout).await;
+        // A request that was on its way at the stop is served as well.
+        let mut before = None;
+        while before != Some(begun.load(Ordering::Relaxed)) {
+            calls.closed().await;
+            before = Some(begun.load(Ordering::Relaxed));
+            sleep(limits.drain_timeout).await;
+        }
     };
     let silent = async {
         // Bytes that the client sent before the stop may be read after it.

@@ -15,8 +15,8 @@ use tonic::Status;
 use tower::ServiceExt;
 
 use crate::raw_http2::{
-    Client, DATA, EMPTY, EMPTY_CALL, END_HEADERS, END_STREAM, FULL_DUPLEX_CALL, GOAWAY, HEADERS,
-    PREFACE, RST_STREAM, SETTINGS, block, call, field, frame,
+    ACK, Client, DATA, EMPTY, EMPTY_CALL, END_HEADERS, END_STREAM, FULL_DUPLEX_CALL, GOAWAY,
+    HEADERS, PING, PREFACE, RST_STREAM, SETTINGS, block, call, field, frame,
 };
 use crate::support::{Plain, Serving, connect, run, soon};
 
@@ -376,6 +376,41 @@ fn stopped_server_awaits_calls_beyond_its_drain_timeout() {
             drop((caller, channel));
             soon(ended).await.unwrap().unwrap();
         }
+    });
+}
+
+#[test]
+fn call_on_its_way_at_the_stop_is_awaited() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let drain_timeout = Duration::from_millis(50);
+        let options = breezeway_grpc::ServerOptions::new().drain_timeout(drain_timeout);
+        let serving = Serving::with(&format!("unix:{}/socket", folder.path().display()), options);
+        let client = Client::begin(&serving.address);
+        client.write(&call(1, &block(EMPTY_CALL, Some("localhost"))));
+        let answered = spawn_blocking(move || {
+            client.answered(1);
+            client
+        });
+        let client = answered.await.unwrap();
+        let ended = serving.stop();
+        let client = spawn_blocking(move || {
+            let ping = loop {
+                let received = client.read();
+                if received.kind == PING && received.flags & ACK == 0 {
+                    break received.payload;
+                }
+            };
+            // A call that begins before the answer to the server's PING, and outlasts its drain.
+            let begins = block(FULL_DUPLEX_CALL, Some("localhost"));
+            client.write(&frame(HEADERS, END_HEADERS, 3, &begins));
+            client.write(&frame(PING, ACK, 0, &ping));
+            std::thread::sleep(6 * drain_timeout);
+            client.write(&frame(DATA, END_STREAM, 3, &[]));
+            while !client.read().ends(3) {}
+        });
+        soon(client).await.unwrap();
+        soon(ended).await.unwrap().unwrap();
     });
 }
 
