@@ -116,8 +116,7 @@ async fn serve_connection<S, B>(
     let begun = Arc::new(AtomicUsize::new(0));
     let beginning = Arc::clone(&begun);
     let service = service_fn(move |request: Request<Incoming>| {
-        // Relaxed: the same task reads it.
-        beginning.fetch_add(1, Ordering::Relaxed);
+        beginning.fetch_add(1, Ordering::Release);
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(info.clone());
         call(serving.clone(), request, running.subscribe())
@@ -141,9 +140,9 @@ async fn serve_connection<S, B>(
     let idle = async {
         // A request that was on its way at the stop is served as well.
         let mut before = None;
-        while before != Some(begun.load(Ordering::Relaxed)) {
+        while before != Some(begun.load(Ordering::Acquire)) {
             calls.closed().await;
-            before = Some(begun.load(Ordering::Relaxed));
+            before = Some(begun.load(Ordering::Acquire));
             sleep(limits.drain_timeout).await;
         }
     };
