@@ -183,8 +183,14 @@ impl ServerSession {
     pub(crate) fn prepare_sleep(&mut self) -> Result<bool, SessionError> {
         let want = self.deferrals.want.filter(|_| self.has_waiting_replies());
         let may_sleep = match want {
-            // It takes no request before a deferred call is replied to, whatever has come.
-            None if self.deferrals.are_full() => true,
+            // It takes no request before a deferred call is replied to, whatever has come. The
+            // client's end is seen all the same.
+            None if self.deferrals.are_full() => {
+                if self.link.is_unread() {
+                    self.link.drain()?;
+                }
+                !self.is_exhausted()
+            }
             None => self.link.prepare_sleep()?,
             Some(want) => self.link.prepare_sleep_for(want)?,
         };
@@ -303,9 +309,11 @@ impl ServerSession {
         if self.prepare_sleep()? {
             let timeout = self.looks_again().then_some(SHORTAGE_PAUSE);
             let wakes = sleeper.wait(timeout).map_err(SessionError::Io)?;
-            let hung_up = wakes.iter().any(|wake| wake.token == 0 && wake.hung_up);
+            let hung_up = wakes.iter().find(|wake| wake.token == 0).map(|wake| wake.hung_up);
             self.retry_replies();
-            self.link.notice(if hung_up { Notice::PeerGone } else { Notice::Readable })?;
+            if let Some(hung_up) = hung_up {
+                self.link.notice(if hung_up { Notice::PeerGone } else { Notice::Readable })?;
+            }
         }
         Ok(())
     }

@@ -3,11 +3,12 @@
 
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use breezeway::{
-    CallError, Channel, MemoryViolation, SegmentError, ServerOptions, Session, SessionError,
-    SessionOptions, Violation, WaitPolicy,
+    Call, CallError, Channel, MemoryViolation, SegmentError, ServerOptions, ServerSession, Session,
+    SessionError, SessionOptions, Violation, WaitPolicy,
 };
 use breezeway_adversary::native::{Entry, Peer, Terms};
 use breezeway_adversary::stopwatch::eventually;
@@ -83,6 +84,40 @@ fn channel_whose_server_sends_its_own_end_and_dies_fails() {
             let channel = Channel::from_socket(socket.into(), options).unwrap();
             Box::new(move || channel.call(ECHO, b"ping").map(drop))
         });
+    });
+}
+
+/// The client makes as many calls as may be in flight, and all are deferred.
+#[test]
+fn session_full_of_deferred_calls_refuses_own_end() {
+    const RING: u32 = 8;
+    const MAX_IN_FLIGHT: usize = RING as usize / 2;
+    within(GENEROUS, || {
+        for wait in POLICIES {
+            let (hostile, honest) = UnixStream::pair().unwrap();
+            let held = Arc::new(Mutex::new(Vec::new()));
+            let holding = Arc::clone(&held);
+            let serving = thread::spawn(move || {
+                let options = options().ring_capacity(RING).wait(wait);
+                let session = ServerSession::from_socket(honest.into(), &options).unwrap();
+                session.serve(&move |call: Call<'_>| {
+                    let (call, later) = call.defer()?;
+                    holding.lock().unwrap().push(call);
+                    Ok(later)
+                })
+            });
+            let terms = Terms { ring_capacity: RING, ..Terms::default() };
+            let mut peer = Peer::client(hostile.into(), terms);
+            for call in 0..MAX_IN_FLIGHT as u32 {
+                peer.publish(&Entry::request(2 * call + 1, ECHO, b"x"));
+            }
+            eventually("all are held", || held.lock().unwrap().len() == MAX_IN_FLIGHT);
+            send_own_end_behind(&peer, 0);
+            drop(peer);
+            let reason = serving.join().unwrap().unwrap_err().to_string();
+            let refused = MemoryViolation::from(SegmentError::NotSealed(0));
+            assert_eq!(reason, SessionError::Violation(refused.into()).to_string(), "{wait:?}");
+        }
     });
 }
 

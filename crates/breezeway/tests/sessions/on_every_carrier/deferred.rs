@@ -14,7 +14,7 @@ use breezeway::{
 use super::parent_and_child::in_forked_child;
 use crate::support::content::message;
 use crate::support::{
-    EVERY_POLICY, Folder, PATIENCE, Process, Role, Settings, connect, eventually, patient,
+    EVERY_POLICY, Folder, PATIENCE, Process, Role, Settings, connect, eventually, observe, patient,
     wait_for, within,
 };
 
@@ -538,6 +538,41 @@ fn served_alone(session: ServerSession) -> (JoinHandle<()>, Receiver<DeferredCal
     let sender = Mutex::new(sender);
     let handler = move |call: Call<'_>| defer_to(&sender, call);
     (std::thread::spawn(move || session.serve(&handler).unwrap()), calls)
+}
+
+/// A reply wakes the server, and the next call is again the last one that it takes.
+#[test]
+fn session_full_of_deferred_calls_makes_no_system_calls() {
+    const WINDOW: Duration = Duration::from_secs(1);
+    /// A wake every 10 ms would make a hundred.
+    const MAX_SWITCHES: u64 = 20;
+    for policy in [WaitPolicy::Park, WaitPolicy::Adaptive] {
+        let (mut session, server) = Session::pair(&patient().wait(policy)).unwrap();
+        let (sender, threads) = channel();
+        let (calls_sender, calls) = channel();
+        let serving = std::thread::spawn(move || {
+            sender.send(rustix::thread::gettid().as_raw_nonzero().get() as u32).unwrap();
+            let calls = Mutex::new(calls_sender);
+            server.serve(&move |call: Call<'_>| defer_to(&calls, call)).unwrap();
+        });
+        let thread = wait_for(&threads, PATIENCE).unwrap();
+        let defer_one = |session: &mut Session| {
+            session.send(DEFER, b"").unwrap();
+            wait_for(&calls, PATIENCE).unwrap()
+        };
+        let most = session.max_in_flight();
+        let mut held: Vec<_> = (0..most).map(|_| defer_one(&mut session)).collect();
+        held.remove(0).done().unwrap();
+        drop(session.receive().unwrap());
+        held.push(defer_one(&mut session));
+        let before = observe::switches(std::process::id(), thread);
+        std::thread::sleep(WINDOW);
+        let switches = observe::switches(std::process::id(), thread) - before;
+        assert!(switches < MAX_SWITCHES, "{policy:?}: {switches} switches in {WINDOW:?}");
+        drop(held);
+        drop(session);
+        serving.join().unwrap();
+    }
 }
 
 #[test]

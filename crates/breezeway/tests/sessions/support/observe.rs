@@ -137,7 +137,8 @@ pub(crate) fn has_thread(pid: u32, name: &str) -> bool {
     threads(pid).iter().any(|thread| text(pid, &format!("task/{thread}/comm")).trim() == name)
 }
 
-fn switches(pid: u32, thread: u32) -> u64 {
+/// Switches of a thread to others so far, of which each blocking system call costs one.
+pub(crate) fn switches(pid: u32, thread: u32) -> u64 {
     let status = text(pid, &format!("task/{thread}/status"));
     let counts = status.lines().filter(|line| line.contains("ctxt_switches:"));
     counts.filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok()).sum()
