@@ -175,10 +175,15 @@ impl State {
         self.end.is_some()
     }
 
-    /// Notes why the session is over, and wakes everybody.
+    /// Notes why the session is over, and wakes everybody. A violation shuts the socket down at
+    /// once, also while a handler holds a call.
     pub(super) fn finish(&mut self, error: CallError) {
         if self.end.is_some() {
             return;
+        }
+        if matches!(error, CallError::Violation(_)) {
+            // A socket that is closed already has nothing to end.
+            let _ = shutdown(self.link.socket(), Shutdown::Both);
         }
         self.end = Some(Arc::new(error));
         self.due.extend(self.connection.calls.waiters());
@@ -238,11 +243,6 @@ impl State {
                 Turn::Short
             }
             Err(error) => {
-                if matches!(error, CallError::Violation(_)) {
-                    // At once, also while a handler holds a call. A socket that is closed already
-                    // has nothing to end.
-                    let _ = shutdown(self.link.socket(), Shutdown::Both);
-                }
                 self.finish(error);
                 Turn::Ended
             }

@@ -178,13 +178,13 @@ impl WorkerDriver {
     }
 
     /// Reads what has come on the socket beside messages; false if something may be left there, or
-    /// somebody else had the session's lock.
-    pub(crate) fn drain(&mut self) -> Result<bool, SessionError> {
+    /// somebody else had the session's lock. The next turn reports an error.
+    pub(crate) fn drain(&mut self) -> bool {
         let drained = self.shared().try_with(|state| {
-            state.link.drain()?;
-            Ok(!state.link.is_unread())
+            state.read_socket();
+            !state.link.is_unread()
         });
-        drained.unwrap_or(Ok(false))
+        drained.unwrap_or(false)
     }
 
     pub(crate) fn has_unwritten(&self) -> bool {

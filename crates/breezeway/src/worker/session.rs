@@ -170,7 +170,7 @@ impl Session {
                 link.drain()?;
                 Ok(!link.is_unread())
             }
-            Shared(session) => session.drain(),
+            Shared(session) => Ok(session.drain()),
         }
     }
 

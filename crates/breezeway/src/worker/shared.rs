@@ -188,7 +188,7 @@ impl SharedSession {
         self.driver.notice(notice);
     }
 
-    pub(super) fn drain(&mut self) -> Result<bool, SessionError> {
+    pub(super) fn drain(&mut self) -> bool {
         self.driver.drain()
     }
 

@@ -87,6 +87,27 @@ fn channel_whose_server_sends_its_own_end_and_dies_fails() {
     });
 }
 
+/// The server lives on, and so does the channel.
+#[test]
+fn channel_shuts_socket_of_server_that_sends_its_own_end() {
+    within(GENEROUS, || {
+        for wait in POLICIES {
+            let (hostile, honest) = UnixStream::pair().unwrap();
+            let server = thread::spawn(move || {
+                let mut peer = Peer::server(hostile.into(), Terms::default());
+                peer.next_message().unwrap();
+                send_own_end_behind(&peer, 0);
+                peer.wait_for_end();
+            });
+            let channel = Channel::from_socket(honest.into(), &options().wait(wait)).unwrap();
+            let outcome = channel.call(ECHO, b"ping").map(drop);
+            assert!(is_refused(&outcome), "{wait:?}: {outcome:?}");
+            server.join().expect("the socket is shut down");
+            drop(channel);
+        }
+    });
+}
+
 /// The client makes as many calls as may be in flight, and all are deferred.
 #[test]
 fn session_full_of_deferred_calls_refuses_own_end() {
