@@ -158,6 +158,11 @@ impl Reader {
         self.at_end && self.buffered == 0
     }
 
+    /// Returns true once the peer has closed the stream, whatever is still unread.
+    pub fn is_closed(&self) -> bool {
+        self.handle.state.is_closed()
+    }
+
     /// How long a read waits; `None` for ever, the default.
     pub fn set_timeout(&mut self, timeout: Option<Duration>) {
         self.timeout = timeout;

@@ -1,7 +1,7 @@
 //! Clients that speak another protocol, as streams of bytes.
 
 use std::io::{self, IoSlice, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -82,6 +82,12 @@ impl ForeignStream {
     /// As [`ForeignConnection::carrier`].
     pub fn carrier(&self) -> Carrier {
         self.connection.get_ref().0.carrier()
+    }
+}
+
+impl AsFd for ForeignStream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.connection.get_ref().0.as_fd()
     }
 }
 

@@ -68,6 +68,15 @@ impl Connected {
         }
     }
 
+    /// Returns true once nothing more can come: the client is gone, or reading has ended here.
+    pub(super) fn has_ended(&self) -> bool {
+        match self {
+            Self::Socket(socket) => socket.has_hung_up(),
+            #[cfg(feature = "shmipc")]
+            Self::Shmipc(stream) => stream.has_ended(),
+        }
+    }
+
     pub(super) fn is_usable(&self) -> bool {
         match self {
             Self::Socket(socket) => socket.is_usable(),

@@ -121,6 +121,14 @@ impl Stream {
         self.interrupter.interrupt();
     }
 
+    /// Returns true once the client has closed it, its session is over or reading has ended here,
+    /// whatever is still unread.
+    pub(super) fn has_ended(&self) -> bool {
+        self.is_read.load(Ordering::SeqCst)
+            || lock(&self.reader).is_closed()
+            || self.session.ended().is_some()
+    }
+
     /// Ends it in both directions: whoever waits for bytes learns that.
     pub(super) fn shut_down(&self) {
         self.end_reading();

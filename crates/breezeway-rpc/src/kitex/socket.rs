@@ -100,6 +100,12 @@ impl Socket {
         matches!(self.try_read(&mut [0]), Ok(None))
     }
 
+    /// Returns true once either side has ended the direction that is read here, whatever is still
+    /// unread of it.
+    pub(super) fn has_hung_up(&self) -> bool {
+        has_hung_up(self.descriptor())
+    }
+
     /// Writes all, also to one that takes a little at a time.
     pub(super) fn write(&self, mut bytes: &[u8], deadline: Option<Instant>) -> Result<(), Error> {
         while !bytes.is_empty() {
@@ -192,6 +198,13 @@ impl Socket {
             }
         }
     }
+}
+
+/// Returns true once either side has ended the direction that is read here (poll(2)).
+pub(super) fn has_hung_up(socket: impl AsFd) -> bool {
+    let mut sockets = [PollFd::new(&socket, PollFlags::RDHUP)];
+    // Interrupted, it is asked again later.
+    poll(&mut sockets, Some(&Timespec::default())).is_ok_and(|count| count > 0)
 }
 
 /// How long a call may still wait; an error once it may not.

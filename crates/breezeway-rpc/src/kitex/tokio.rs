@@ -6,6 +6,7 @@ mod connection;
 #[cfg(feature = "shmipc")]
 mod shmipc;
 mod streams;
+mod watched;
 
 pub use client::AsyncThriftClient;
 pub(crate) use connection::serve_connection;

@@ -41,6 +41,8 @@ fn another_process() {
         ("awaited generation", restarting::serve_awaited),
         ("seeker", thrift_awaited::seek),
         ("watcher", streams_blocking::watch),
+        ("flooder", streams_blocking::flooding::flood_unread),
+        ("awaited flooder", streams_blocking::flooding::flood_awaited),
         #[cfg(feature = "shmipc")]
         ("shop over shmipc", over_shmipc::serve),
     ]);

@@ -1,6 +1,7 @@
 //! Thrift whose connections are streams of shmipc: ours with ours, of both gears each.
 
 mod by_hand;
+mod flooding;
 mod sessions;
 mod silent;
 mod stopping;

@@ -1,5 +1,7 @@
 //! Streams whose handlers or callers block.
 
+pub(crate) mod flooding;
+
 use std::io::Write;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;

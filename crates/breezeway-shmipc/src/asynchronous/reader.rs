@@ -61,6 +61,11 @@ impl Reader {
         self.reader.is_at_end()
     }
 
+    /// Returns true once the peer has closed the stream, whatever is still unread.
+    pub fn is_closed(&self) -> bool {
+        self.reader.is_closed()
+    }
+
     /// Ready when there are so many bytes, or the end.
     fn poll_arrival(
         &mut self,

@@ -109,6 +109,11 @@ impl Stream {
         self.writer.shutdown()
     }
 
+    /// Returns true once the peer has closed the stream, whatever is still unread.
+    pub fn is_closed(&self) -> bool {
+        self.reader.is_closed()
+    }
+
     /// Closes the stream: the peer reads what was sent before, and then the end.
     pub fn close(self) {}
 }

@@ -1,11 +1,14 @@
 //! How much a connection's messages may take that no handler has read.
 
 use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 /// The most, in bytes; one message may take more, if it is alone.
 const ROOM: usize = 64 << 20;
 /// What a message takes beside its bytes.
 const EACH: usize = 1 << 10;
+/// How often a wait for room looks for the end of the connection.
+const LOOK: Duration = Duration::from_millis(100);
 
 #[derive(Clone)]
 pub(in crate::kitex) struct Room(Arc<Shared>);
@@ -27,14 +30,31 @@ impl Room {
         Self(Arc::default())
     }
 
-    /// Waits until there is room for a message.
+    /// Waits until there is room for a message, however long its connection lasts.
     pub(in crate::kitex) fn take(&self, len: usize) -> Place {
+        self.take_unless(len, || false).expect("the wait ends with room alone")
+    }
+
+    /// Waits until there is room for a message. Returns `None` if there is none and `is_over`
+    /// returns true, which a wait checks every 100 ms: the thread that waits reads nothing, and so
+    /// does not meet the end of its connection.
+    pub(in crate::kitex) fn take_unless(
+        &self,
+        len: usize,
+        is_over: impl Fn() -> bool,
+    ) -> Option<Place> {
         let size = len + EACH;
         let is_full = |taken: &mut usize| *taken > 0 && *taken + size > ROOM;
-        let taken = self.0.taken.lock().expect("nobody panics with the lock");
-        let taken = self.0.freed.wait_while(taken, is_full);
-        *taken.expect("nobody panics with the lock") += size;
-        Place { room: Arc::clone(&self.0), size }
+        let mut taken = self.0.taken.lock().expect("nobody panics with the lock");
+        while is_full(&mut taken) {
+            if is_over() {
+                return None;
+            }
+            let waited = self.0.freed.wait_timeout_while(taken, LOOK, is_full);
+            (taken, _) = waited.expect("nobody panics with the lock");
+        }
+        *taken += size;
+        Some(Place { room: Arc::clone(&self.0), size })
     }
 }
 

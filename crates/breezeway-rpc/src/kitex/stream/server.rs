@@ -1,6 +1,7 @@
 //! A connection of Kitex's streams, served by a thread for each.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{Builder, Scope};
@@ -92,7 +93,8 @@ pub(crate) struct Replies {
 /// cancelled.
 ///
 /// What came and no handler has read takes room; when there is no more, nothing further is read:
-/// the protocol has no other way to stop a client, and all streams of the connection wait.
+/// the protocol has no other way to stop a client, and all streams of the connection wait. A client
+/// that ends the connection then cancels them too: what it sent beyond the room is not read.
 pub(in crate::kitex) fn serve(
     services: &Services,
     output: &Arc<Output>,
@@ -119,7 +121,9 @@ pub(in crate::kitex) fn serve(
                     streams.close(stream);
                 }
                 let came = streams.streams.take(frame).map_err(Error::wire)?;
-                streams.take(scope, came);
+                if streams.take(scope, came).is_break() {
+                    return Ok(());
+                }
             }
             match read(output, alone, receiver.room()) {
                 Ok(0) | Err(_) => return Ok(()),
@@ -147,7 +151,8 @@ impl<'c> Connection<'c> {
         self.inlets.remove(&stream);
     }
 
-    fn take<'scope>(&mut self, scope: &'scope Scope<'scope, '_>, came: Came)
+    /// Returns `Break` if the connection has ended while its room was full.
+    fn take<'scope>(&mut self, scope: &'scope Scope<'scope, '_>, came: Came) -> ControlFlow<()>
     where
         'c: 'scope,
     {
@@ -158,7 +163,10 @@ impl<'c> Connection<'c> {
                 self.replies(opening).0.finish(Ended::Failed(error));
             }
             Came::Message(stream, message) => {
-                let place = self.room.take(message.len());
+                let is_over = || self.output.socket().has_ended();
+                let Some(place) = self.room.take_unless(message.len(), is_over) else {
+                    return ControlFlow::Break(());
+                };
                 if let Some(inlet) = self.inlets.get(&stream) {
                     // Fails if the handler no longer reads.
                     let _ = inlet.inputs.send(Input::Message(message, place));
@@ -172,6 +180,7 @@ impl<'c> Connection<'c> {
             Came::Reset(stream) => drop(self.inlets.remove(&stream)),
             Came::Nothing => {}
         }
+        ControlFlow::Continue(())
     }
 
     fn open<'scope>(&mut self, scope: &'scope Scope<'scope, '_>, opening: Opening)

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use breezeway::{Carrier, ForeignConnection, Peer};
 use breezeway_tokio::ForeignStream;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf, split};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{timeout, timeout_at};
 
 use super::client::Bytes;
 use super::streams;
+use super::watched::{Ends, Watched, Watcher};
 use crate::call::Call;
 use crate::error::Error;
 use crate::kitex::{Message, Receiver, Served, WireError};
@@ -46,12 +47,13 @@ pub(crate) async fn serve_connection<S: AsyncServices>(
 /// wait for more of it ends after `patience`.
 pub(super) async fn serve_bytes<S: AsyncServices>(
     shared: Arc<Shared<S>>,
-    stream: impl Bytes + 'static,
+    stream: impl Bytes + Ends + 'static,
     (carrier, peer): (Carrier, Peer),
     patience: Option<Duration>,
     mut stopped: watch::Receiver<()>,
 ) {
-    let (reading, writing) = split(stream);
+    let (reading, watcher) = Watched::new(stream);
+    let writing = reading.clone();
     let (replies, queue) = mpsc::channel(MAX_QUEUED);
     // A set ends its task when it is dropped: one that waits for a client that reads nothing.
     let mut writer = JoinSet::new();
@@ -62,7 +64,7 @@ pub(super) async fn serve_bytes<S: AsyncServices>(
             tracing::debug!(peer = ?client, %error, "a Thrift client's replies cannot be written");
         }
     });
-    let session = Session { shared, carrier, peer: peer.clone(), replies };
+    let session = Session { shared, carrier, peer: peer.clone(), replies, watcher };
     match session.read(reading, patience, &mut stopped).await {
         Ok(()) => {}
         Err(Error::Io(error)) if error.kind() == io::ErrorKind::TimedOut => {
@@ -80,13 +82,14 @@ pub(super) struct Session<S> {
     pub(super) peer: Peer,
     /// What is to be written.
     pub(super) replies: mpsc::Sender<Vec<u8>>,
+    pub(super) watcher: Watcher,
 }
 
 impl<S: AsyncServices> Session<S> {
     /// Serves what comes until the client ends it, or the server stops.
     async fn read(
         self,
-        mut from: ReadHalf<impl Bytes>,
+        mut from: impl Bytes,
         mut patience: Option<Duration>,
         stopped: &mut watch::Receiver<()>,
     ) -> Result<(), Error> {
@@ -198,16 +201,13 @@ pub(super) async fn within<T>(
 
 /// Writes replies as they come, and ends the direction: also where one cannot be written, as the
 /// client would wait for it. When the client is gone, what is left is dropped.
-async fn write(mut to: WriteHalf<impl Bytes>, replies: mpsc::Receiver<Vec<u8>>) -> io::Result<()> {
+async fn write(mut to: impl Bytes, replies: mpsc::Receiver<Vec<u8>>) -> io::Result<()> {
     let written = write_all(&mut to, replies).await;
     let ended = to.shutdown().await;
     written.and(ended)
 }
 
-async fn write_all(
-    to: &mut WriteHalf<impl Bytes>,
-    mut replies: mpsc::Receiver<Vec<u8>>,
-) -> io::Result<()> {
+async fn write_all(to: &mut impl Bytes, mut replies: mpsc::Receiver<Vec<u8>>) -> io::Result<()> {
     while let Some(bytes) = replies.recv().await {
         to.write_all(&bytes).await?;
         // Over TLS some of it may still want room.

@@ -3,18 +3,20 @@
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
+use std::ops::ControlFlow;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, ReadHalf};
+use tokio::io::AsyncReadExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
-use tokio::time::timeout_at;
+use tokio::time::{sleep, timeout_at};
 
 use super::client::Bytes;
 use super::connection::{ROOM, Session, or_end, within};
+use super::watched::has_ended;
 use crate::call::Call;
 use crate::context::Context;
 use crate::error::Error;
@@ -31,6 +33,8 @@ use crate::tokio::{AsyncServices, caught};
 const MAX_OPEN: usize = 1024;
 /// What a message takes of a connection's room beside one for each KiB.
 const EACH: usize = 8;
+/// How often a wait for room looks for the end of the connection.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// What the handler of a stream gets next.
 enum Input {
@@ -66,7 +70,7 @@ pub(crate) struct Replies {
 pub(super) async fn serve<S: AsyncServices>(
     session: Arc<Session<S>>,
     mut receiver: Receiver,
-    mut from: ReadHalf<impl Bytes>,
+    mut from: impl Bytes,
     mut patience: Option<Duration>,
     stopped: &mut watch::Receiver<()>,
 ) -> Result<(), Error> {
@@ -84,7 +88,9 @@ pub(super) async fn serve<S: AsyncServices>(
             connection.reap();
             let came = connection.streams.take(frame).map_err(Error::wire)?;
             tokio::select! {
-                () = connection.take(came) => {}
+                taken = connection.take(came) => if taken.is_break() {
+                    return connection.end().await;
+                },
                 _ = stopped.changed() => return connection.end().await,
             }
         }
@@ -120,7 +126,8 @@ impl<S: AsyncServices> Connection<S> {
         }
     }
 
-    async fn take(&mut self, came: Came) {
+    /// Returns `Break` if the connection has ended while its room was full.
+    async fn take(&mut self, came: Came) -> ControlFlow<()> {
         match came {
             Came::Opened(opening) => self.open(opening),
             Came::Refused(opening, words) => {
@@ -129,10 +136,15 @@ impl<S: AsyncServices> Connection<S> {
             }
             Came::Message(stream, message) => {
                 let taken = (EACH + message.len() / 1024).min(ROOM) as u32;
-                let place = Arc::clone(&self.room).acquire_many_owned(taken).await;
-                let (Ok(place), Some(inlet)) = (place, self.inlets.get(&stream)) else { return };
-                // Fails if the handler no longer reads.
-                let _ = inlet.inputs.send(Input::Message(message, place));
+                let place = tokio::select! {
+                    biased;
+                    place = Arc::clone(&self.room).acquire_many_owned(taken) => place,
+                    () = self.ended() => return ControlFlow::Break(()),
+                };
+                if let (Ok(place), Some(inlet)) = (place, self.inlets.get(&stream)) {
+                    // Fails if the handler no longer reads.
+                    let _ = inlet.inputs.send(Input::Message(message, place));
+                }
             }
             Came::End(stream) => {
                 if let Some(inlet) = self.inlets.get(&stream) {
@@ -141,6 +153,14 @@ impl<S: AsyncServices> Connection<S> {
             }
             Came::Reset(stream) => drop(self.inlets.remove(&stream)),
             Came::Nothing => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Waits until the client has ended the connection, of which nothing is read meanwhile.
+    async fn ended(&self) {
+        while !has_ended(&self.session.watcher) {
+            sleep(LOOK).await;
         }
     }
 
