@@ -104,12 +104,12 @@ unsafe:
 relaxed:
 	.ci/relaxed
 
-## Clippy over benchmarks, and over the crates whose features may be off.
+## Clippy over benchmarks, and over the crates whose features may be off (3 minutes).
 lint:
 	$(CARGO) clippy --workspace --benches --all-features --locked -- -D warnings
 	$(CARGO) clippy -p breezeway-shmipc -p breezeway-thrift --all-targets --locked -- -D warnings
 
-## Every test with every feature, three programs at a time.
+## Every test with every feature, three programs at a time (4 minutes to build, 5 to run).
 unit:
 	$(TEST) --no-run
 	$(MAKE) --jobs 3 --keep-going --output-sync=target $(SUITES)
@@ -123,11 +123,11 @@ suite-rest:
 suite-doc:
 	$(TEST) --quiet --doc
 
-## The tests that need a quiet machine, as they measure.
+## The tests that need a quiet machine, as they measure (2 minutes).
 measuring:
 	$(TEST) --quiet $(patsubst %,--test %,$(QUIET))
 
-## The tests of sessions once more, on unix sockets and on TCP: see crates/breezeway/tests/sessions/main.rs.
+## The tests of sessions once more, on unix sockets and on TCP: see crates/breezeway/tests/sessions/main.rs (1 minute).
 carriers:
 	BREEZEWAY_TEST_CARRIER=unix $(TEST) --test sessions -- \
 		on_every_carrier:: by_file:: --skip on_shm::
@@ -139,7 +139,7 @@ carriers-tls:
 	BREEZEWAY_TEST_CARRIER=tls $(TEST) --test sessions -- \
 		on_every_carrier:: --skip on_shm:: --skip by_file:: --skip strangers:: --skip foreign::
 
-## The tests that need something which not every machine has, as far as this one has it.
+## The tests that need something which not every machine has, as far as this one has it (2 minutes).
 needs: # shmipc's tests with other systems say themselves what they lack: they are in `unit`.
 	$(if $(HAS),$(TEST) --tests -- --ignored $(HAS:%=%::))
 ifneq (,$(filter needs_root,$(HAS)))
@@ -158,7 +158,7 @@ etcd:
 model:
 	$(LOOM) model
 
-## The Go module against this workspace's command and cases, and with Go's race detector.
+## The Go module against this workspace's command and cases, and with Go's race detector (5 minutes).
 go:
 	@if command -v go >/dev/null; then \
 		set -e; $(TEST) --quiet --no-run --test command --test cases; cd go; \
