@@ -63,12 +63,15 @@ impl Cell {
 
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn slices_and_queues_of_odd_sizes(self) {
+        // With 1025 the words of the second list are unaligned, but none crosses a cache line: a
+        // locked access across lines traps on processors that detect bus locks, and shmipc-go then
+        // needs more than 30 s on a busy machine.
         let configure = |client: Client| {
-            let client = client.option("--buffer", MEBIBYTE).option("--slices", "1001:50,4075:50");
+            let client = client.option("--buffer", MEBIBYTE).option("--slices", "1025:50,4075:50");
             client.option("--queue", "1001")
         };
         let mut session = self.echo(configure);
-        session.exchange("1,1000,1001,1002,4075,4076,70000,5", 10, 20);
+        session.exchange("1,1024,1025,1026,4075,4076,70000,5", 10, 20);
     }
 
     pub(crate) fn five_hundred_streams_at_once(self) {
