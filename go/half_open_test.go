@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -39,6 +40,7 @@ func TestHalfOpenClientsPastTheLimitPushOutTheOldest(t *testing.T) {
 	server.mu.Lock()
 	server.halfOpen.most = most
 	server.mu.Unlock()
+	before := pushedOut.Load()
 	clients := silentConns(t, server.Addresses()[0], count)
 	for number, conn := range clients[:count-most] {
 		_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
@@ -51,6 +53,11 @@ func TestHalfOpenClientsPastTheLimitPushOutTheOldest(t *testing.T) {
 		if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("client %d of the last %d: %v", number, most, err)
 		}
+	}
+	counted := Statistic{Name: "breezeway_clients_refused_total", Reason: "pushed_out",
+		Value: before + count - most}
+	if all := Statistics(); !slices.Contains(all, counted) {
+		t.Errorf("no %v among %v", counted, all)
 	}
 	conn, err := Dial(contextOf(t), address)
 	if err != nil {

@@ -3,8 +3,9 @@ package breezeway
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"path/filepath"
-	"slices"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -16,11 +17,25 @@ import (
 )
 
 // TestEchoesRefusedForMemoryDelayNoOtherSession has sessions ask for large echoes, which the
-// server's limit of memory refuses, and times what others ask for meanwhile.
+// server's limit of memory refuses. While all of them are held at their refusal, calls and new
+// clients of others are served; and a refusal copies nothing of its request.
 func TestEchoesRefusedForMemoryDelayNoOtherSession(t *testing.T) {
-	const size = 48 << 20
+	const size, sessions, rounds = 48 << 20, 4, 10
 	path := filepath.Join(t.TempDir(), "s")
-	quietServer(t, "shm:"+path, (*Call).Echo, MaxMemory(8<<20), Cap(64<<20))
+	ctx, stop := context.WithCancel(context.Background())
+	refused, goOn := make(chan error), make(chan struct{})
+	quietServer(t, "shm:"+path, func(call *Call) error {
+		isLarge := call.Request().Len() == size
+		err := call.Echo()
+		if isLarge {
+			select {
+			case refused <- err:
+				<-goOn
+			case <-ctx.Done():
+			}
+		}
+		return err
+	}, MaxMemory(8<<20), Cap(64<<20))
 	other, err := Dial(contextOf(t), "shm:"+path)
 	if err != nil {
 		t.Fatal(err)
@@ -35,11 +50,11 @@ func TestEchoesRefusedForMemoryDelayNoOtherSession(t *testing.T) {
 	hello := liarHello
 	defer func() { liarHello = hello }()
 	liarHello.PayloadCap = 64 << 20
-	ctx, stop := context.WithCancel(contextOf(t))
-	defer stop()
 	var asking sync.WaitGroup
-	var refused [4]int
-	for i := range refused {
+	defer asking.Wait()
+	defer close(goOn)
+	defer stop()
+	for range sessions {
 		c := newCaller(t, path)
 		c.sendFDs(1, fd)
 		c.publish(abi.Head{Kind: abi.KindSegmentAdd}, 0,
@@ -47,38 +62,35 @@ func TestEchoesRefusedForMemoryDelayNoOtherSession(t *testing.T) {
 		asking.Add(1)
 		go func() {
 			defer asking.Done()
-			for ctx.Err() == nil && c.asks(uint32(refused[i]), size) {
-				refused[i]++
+			for number := uint32(0); ctx.Err() == nil && c.asks(number, size); number++ {
 			}
 		}()
 	}
-	var calls, connects []time.Duration
-	for began := time.Now(); time.Since(began) < time.Second; {
-		now := time.Now()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range rounds {
+		for range sessions {
+			var shortage *ShortageError
+			if err := soon(t, "a refusal", refused); !errors.As(err, &shortage) {
+				t.Fatal("no refusal but: ", err)
+			}
+		}
 		honest(t, other)
-		calls = append(calls, time.Since(now))
-		now = time.Now()
-		conn, err := Dial(contextOf(t), "shm:"+path)
+		conn, err := Dial(contextOf(t), "shm:"+path, HandshakeTimeout(20*time.Second))
 		if err != nil {
-			t.Error(err)
-			break
+			t.Fatal("a new client: ", err)
 		}
-		connects = append(connects, time.Since(now))
+		honest(t, conn)
 		_ = conn.Close()
-	}
-	stop()
-	asking.Wait()
-	for what, took := range map[string][]time.Duration{"calls": calls, "connects": connects} {
-		slices.Sort(took)
-		median, longest := took[len(took)/2], took[len(took)-1]
-		t.Logf("%d %s took %v, %v at most", len(took), what, median, longest)
-		if median > 10*time.Millisecond || longest > time.Second {
-			t.Errorf("%s are delayed", what)
+		for range sessions {
+			goOn <- struct{}{}
 		}
 	}
-	t.Logf("%d were refused", refused)
-	if slices.Min(refused[:]) < 10 {
-		t.Error("too few were refused to delay anybody")
+	runtime.ReadMemStats(&after)
+	each := (after.TotalAlloc - before.TotalAlloc) / (rounds * sessions)
+	t.Logf("%d bytes allocated for each refusal", each)
+	if each > size/8 {
+		t.Errorf("a refusal of %d bytes allocates %d", size, each)
 	}
 }
 

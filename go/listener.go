@@ -82,7 +82,10 @@ func removeStale(path string) error {
 	}
 	switch {
 	case errors.Is(err, unix.ECONNREFUSED):
-		err = os.Remove(path)
+		if err = os.Remove(path); errors.Is(err, unix.EBUSY) {
+			return fmt.Errorf("the socket file %s alone is mounted there, so that no server can "+
+				"replace it; mount its folder instead: %w", path, err)
+		}
 	case errors.Is(err, unix.EAGAIN): // Its backlog is full.
 		return errServed
 	default:

@@ -6,6 +6,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -21,6 +23,39 @@ func leaveSocketFile(t *testing.T, path string) {
 	}
 	listener.SetUnlinkOnClose(false)
 	_ = listener.Close()
+}
+
+// TestListenAtMountedSocketFileNamesItsFolder mounts the file in a namespace of one thread.
+func TestListenAtMountedSocketFileNamesItsFolder(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	leaveSocketFile(t, path)
+	outcome := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // And not unlocked, so that the thread ends with this.
+		if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+			outcome <- nil
+			return
+		}
+		err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
+		if err = errors.Join(err, unix.Mount(path, path, "", unix.MS_BIND, "")); err != nil {
+			outcome <- nil
+			return
+		}
+		server := &Server{}
+		err = server.Listen("shm:" + path)
+		if err == nil {
+			_ = server.Close()
+			err = errors.New("it listens")
+		}
+		outcome <- err
+	}()
+	err := soon(t, "an outcome", outcome)
+	if err == nil {
+		t.Skip("this process may not mount")
+	}
+	if !strings.Contains(err.Error(), "mount its folder") {
+		t.Error(err)
+	}
 }
 
 func TestServersStartedAtOnceExactlyOneListens(t *testing.T) {

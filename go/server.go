@@ -258,6 +258,7 @@ func (s *Server) enter(conn net.Conn) error {
 	}
 	s.pending[conn] = struct{}{}
 	if victim := s.halfOpen.add(conn, from); victim != nil {
+		pushedOut.Add(1)
 		shutDown(victim)
 	}
 	return nil

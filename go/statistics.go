@@ -3,16 +3,19 @@ package breezeway
 import (
 	"math/bits"
 	"sync"
+	"sync/atomic"
 
 	"github.com/breezeway-ipc/breezeway/go/internal/abi"
 )
 
-// A Statistic is a sum over this process's sessions of one role. Names are those of the Rust crates
-// (docs/watching.md); those that end with _total only grow.
+// A Statistic is a sum over this process's sessions of one role, or the number of clients that got
+// no session for one reason. Names are those of the Rust crates (docs/watching.md); those that end
+// with _total only grow.
 type Statistic struct {
-	Name  string
-	Role  string // "client" or "server"
-	Value uint64
+	Name   string
+	Role   string // "client" or "server"
+	Reason string // of clients that got no session, in place of a role
+	Value  uint64
 }
 
 // A class is what entries are counted as.
@@ -91,6 +94,9 @@ type sums struct {
 	spun, polled, lentBytes             uint64
 }
 
+// pushedOut counts the clients whose hello was not complete when there were too many such.
+var pushedOut atomic.Uint64
+
 // everySession is what Statistics reads: ledgers of the sessions that live, and sums of those that
 // do not, by role.
 var everySession struct {
@@ -164,32 +170,36 @@ func Statistics() []Statistic {
 		}
 		l.mu.Unlock()
 	}
-	return append(all[0].list("client"), all[1].list("server")...)
+	statistics := append(all[0].list("client"), all[1].list("server")...)
+	return append(statistics, Statistic{Name: "breezeway_clients_refused_total",
+		Reason: "pushed_out", Value: pushedOut.Load()})
 }
 
 func (s *sums) list(role string) []Statistic {
-	list := []Statistic{{"breezeway_sessions", role, s.live},
-		{"breezeway_sessions_opened_total", role, s.opened}}
-	for class, name := range classNames {
-		list = append(list,
-			Statistic{"breezeway_" + name + "_sent_total", role, s.sent.entries[class]},
-			Statistic{"breezeway_" + name + "_received_total", role, s.received.entries[class]})
+	list := make([]Statistic, 0, 2*len(classNames)+17)
+	add := func(name string, value uint64) {
+		list = append(list, Statistic{Name: "breezeway_" + name, Role: role, Value: value})
 	}
-	return append(list, []Statistic{
-		{"breezeway_bytes_sent_total", role, s.sent.bytes},
-		{"breezeway_bytes_received_total", role, s.received.bytes},
-		{"breezeway_spun_total", role, s.spun},
-		{"breezeway_slept_total", role, s.slept},
-		{"breezeway_spin_nanoseconds_total", role, s.polled},
-		{"breezeway_doorbells_total", role, s.doorbells},
-		{"breezeway_ring_full_total", role, s.ringFull},
-		{"breezeway_no_memory_total", role, s.noMemory},
-		{"breezeway_own_memory_bytes", role, s.ownMemory},
-		{"breezeway_peer_memory_bytes", role, s.peerMemory},
-		{"breezeway_lends", role, s.lends},
-		{"breezeway_lent_bytes", role, s.lentBytes},
-		{"breezeway_unwritten_bytes", role, s.unwritten},
-		{"breezeway_streams", role, s.streams},
-		{"breezeway_arrivals", role, s.arrivals},
-	}...)
+	add("sessions", s.live)
+	add("sessions_opened_total", s.opened)
+	for class, name := range classNames {
+		add(name+"_sent_total", s.sent.entries[class])
+		add(name+"_received_total", s.received.entries[class])
+	}
+	add("bytes_sent_total", s.sent.bytes)
+	add("bytes_received_total", s.received.bytes)
+	add("spun_total", s.spun)
+	add("slept_total", s.slept)
+	add("spin_nanoseconds_total", s.polled)
+	add("doorbells_total", s.doorbells)
+	add("ring_full_total", s.ringFull)
+	add("no_memory_total", s.noMemory)
+	add("own_memory_bytes", s.ownMemory)
+	add("peer_memory_bytes", s.peerMemory)
+	add("lends", s.lends)
+	add("lent_bytes", s.lentBytes)
+	add("unwritten_bytes", s.unwritten)
+	add("streams", s.streams)
+	add("arrivals", s.arrivals)
+	return list
 }

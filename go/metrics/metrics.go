@@ -26,6 +26,9 @@ func Publish(name string) {
 }
 
 func labelled(s breezeway.Statistic) string {
+	if s.Reason != "" {
+		return fmt.Sprintf("%s{reason=%q}", s.Name, s.Reason)
+	}
 	return fmt.Sprintf("%s{role=%q}", s.Name, s.Role)
 }
 

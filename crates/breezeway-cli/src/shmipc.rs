@@ -1,6 +1,6 @@
 //! What the command can be told about a `shmipc:` address, and what goes with other addresses only.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use breezeway_os::WaitPolicy;
@@ -36,6 +36,16 @@ const FILES_OVER_TCP: &str = "a shmipc:tcp: address needs --files-of-unknown-use
     removed every file in the folder that this server can open, also those that clients of other \
     servers share in /dev/shm; give it a folder of its own";
 
+/// The error for `--files-of-unknown-users` with a folder that is not the server's own.
+const COMMON_FOLDER: &str = "--files-of-unknown-users needs a --folder of this server's own: \
+    /dev/shm also holds the files of other servers' clients, which a client of this one could \
+    have removed; make a folder in it, such as /dev/shm/NAME";
+
+/// Whether it holds what all programs share.
+fn is_common(folder: &Path) -> bool {
+    folder.canonicalize().is_ok_and(|folder| Path::new("/dev/shm").starts_with(folder))
+}
+
 impl Serving {
     /// An error if something was given that goes with shmipc: only.
     pub(crate) fn refuse(&self) -> Result<(), Failure> {
@@ -55,6 +65,9 @@ impl Serving {
         let is_tcp = matches!(address, Address::Tcp(_));
         if is_tcp && !self.files_of_unknown_users {
             return Err(FILES_OVER_TCP.into());
+        }
+        if self.files_of_unknown_users && self.folder.iter().any(|folder| is_common(folder)) {
+            return Err(COMMON_FOLDER.into());
         }
         let trust = if is_tcp { Trust::Anybody } else { Trust::SameUser };
         let options = server.shmipc(ServerOptions::new(trust), address)?;

@@ -285,6 +285,10 @@ fn files_over_tcp_need_the_flag_and_a_folder() {
     refused(&[&serve[..], &["--folder", "/dev/shm"]].concat(), &risk);
     let without_folder = [&serve[..], &["--files-of-unknown-users"]].concat();
     refused(&without_folder, &["--folder <DIR>", "; see breezeway serve --help"]);
+    for common in ["/dev/shm", "/dev/shm/.", "/"] {
+        let folder = [&without_folder[..], &["--folder", common]].concat();
+        refused(&folder, &["of this server's own", "/dev/shm/NAME"]);
+    }
 }
 
 #[test]
