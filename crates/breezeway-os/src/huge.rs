@@ -5,7 +5,7 @@
 //! `/sys/kernel/mm/transparent_hugepage/shmem_enabled` says, unless that is `deny`.
 
 use std::ffi::c_void;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -78,15 +78,15 @@ pub(crate) fn map_aligned(
     mapped
 }
 
-/// Puts huge pages behind a whole file that has none yet and is mapped at `address` by
-/// [`map_aligned`], and maps them. If it fails the file may be partly backed.
-pub(crate) fn back(fd: impl AsFd, address: *mut c_void, len: usize) -> Result<(), Errno> {
+/// Puts huge pages behind a part of a file that has no pages there yet, and maps them: `address` is
+/// where [`map_aligned`] has put the file. If it fails the part may be partly backed.
+pub(crate) fn back(fd: impl AsFd, address: *mut c_void, part: Range<usize>) -> Result<(), Errno> {
     let start = clock::ticks();
-    let outcome = try_to_back(fd, address, len);
+    let outcome = try_to_back(fd, address, part.clone());
     let now = clock::ticks();
     let pause = match outcome {
         Ok(()) => {
-            let taken = now.wrapping_sub(start) / (len / HUGE) as u64;
+            let taken = now.wrapping_sub(start) / (part.len() / HUGE) as u64;
             // Of what two threads find at one time one may be lost.
             let average = average_with(AVERAGE.load(Ordering::Relaxed), taken);
             AVERAGE.store(average, Ordering::Relaxed);
@@ -113,11 +113,12 @@ fn pause_after(average: u64, taken: u64) -> u64 {
     if is_long { rest() } else { 0 }
 }
 
-fn try_to_back(fd: impl AsFd, address: *mut c_void, len: usize) -> Result<(), Errno> {
+fn try_to_back(fd: impl AsFd, address: *mut c_void, part: Range<usize>) -> Result<(), Errno> {
     // A range without a page is not collapsed.
-    for offset in (0..len).step_by(HUGE) {
+    for offset in part.clone().step_by(HUGE) {
         pwrite(&fd, &[0], offset as u64)?;
     }
+    let (address, len) = (address.wrapping_byte_add(part.start), part.len());
     // SAFETY: the advice changes how the range is backed, not what is in it.
     if unsafe { libc::madvise(address, len, libc::MADV_COLLAPSE) } != 0 {
         let error = std::io::Error::last_os_error();

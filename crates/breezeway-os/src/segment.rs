@@ -2,10 +2,12 @@
 //! shrink them or write them through another mapping. The rules are section 3 of `docs/abi.md`;
 //! `memfd_create(2)` and `fcntl(2)` describe the seals.
 
+mod unfinished;
+
 use std::borrow::Cow;
 use std::ffi::CStr;
 use std::io::IoSlice;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,6 +29,8 @@ use crate::ledger::{MemoryAccount, MemoryLimit};
 use crate::memory::check_headroom;
 use crate::shortage;
 use crate::unmap::unmap;
+
+pub use unfinished::Unfinished;
 
 /// `f_type` of tmpfs, from `statfs(2)`.
 const TMPFS_MAGIC: u64 = 0x0102_1994;
@@ -306,7 +310,7 @@ impl Drop for Mapping {
 /// Creates a sealed segment: the one writable mapping, and the descriptor for the peer.
 pub fn create(size: usize) -> Result<(Mapping, OwnedFd), SegmentError> {
     let fd = unbacked(size)?;
-    write_zeros(&fd, size)?;
+    write_zeros(&fd, 0..size)?;
     let mapping = Mapping::new(&fd, size, true, MapFlags::POPULATE)?;
     seal(&fd, size)?;
     Ok((mapping, fd))
@@ -354,19 +358,24 @@ pub fn try_huge_page() -> Result<(), SegmentError> {
 fn create_of_huge_pages(size: usize) -> Result<(Mapping, OwnedFd), SegmentError> {
     let fd = unbacked(size)?;
     let mapping = Mapping::new(&fd, size, true, MapFlags::empty())?;
-    huge::back(&fd, mapping.address().cast(), size).map_err(|source| SegmentError::Call {
+    huge::back(&fd, mapping.address().cast(), 0..size).map_err(|source| SegmentError::Call {
         call: "madvise(MADV_COLLAPSE)",
         size,
         source,
     })?;
-    // A system that emulates Linux may ignore advice that it does not know, and say that it did.
+    check_backed(&fd, size)?;
+    seal(&fd, size)?;
+    Ok((mapping, fd))
+}
+
+/// A system that emulates Linux may ignore advice that it does not know, and say that it did.
+fn check_backed(fd: &OwnedFd, size: usize) -> Result<(), SegmentError> {
     let hole = |source| SegmentError::Call { call: "lseek", size, source };
-    let backed = seek(&fd, SeekFrom::Hole(0)).map_err(hole)?;
+    let backed = seek(fd, SeekFrom::Hole(0)).map_err(hole)?;
     if backed < size as u64 {
         return Err(SegmentError::NotBacked { backed, size: size as u64 });
     }
-    seal(&fd, size)?;
-    Ok((mapping, fd))
+    Ok(())
 }
 
 /// A memfd without pages.
@@ -401,15 +410,16 @@ pub fn check_file_size(size: usize) -> Result<(), SegmentError> {
     }
 }
 
-/// Gives a memfd its pages. Writing them takes two thirds of the time of `fallocate`, after which
-/// each page is cleared by a fault of its own.
-fn write_zeros(fd: &OwnedFd, size: usize) -> Result<(), SegmentError> {
+/// Gives a part of a memfd its pages. Writing them takes two thirds of the time of `fallocate`,
+/// after which each page is cleared by a fault of its own.
+fn write_zeros(fd: &OwnedFd, part: Range<usize>) -> Result<(), SegmentError> {
     const AT_ONCE: usize = 64;
     static ZEROS: [u8; 4096] = [0; 4096];
-    let mut written = 0;
-    while written < size {
+    let size = part.len();
+    let mut written = part.start;
+    while written < part.end {
         let mut slices = [IoSlice::new(&[]); AT_ONCE];
-        let mut left = size - written;
+        let mut left = part.end - written;
         for slice in &mut slices {
             let len = left.min(ZEROS.len());
             *slice = IoSlice::new(&ZEROS[..len]);

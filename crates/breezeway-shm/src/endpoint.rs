@@ -26,6 +26,7 @@ use crate::ring::words::{ForeignWords, OwnWords};
 use crate::ring::{Duplex, Entry, Kind};
 use crate::statistics::{Field, HandlerTimes, Meter, Record};
 use crate::violation::Violation;
+use breezeway_os::segment::Unfinished;
 use breezeway_os::{Distance, MemoryAccount, Notifier, Origin, TrustedPeer, clock};
 
 pub use error::SendError;
@@ -35,6 +36,7 @@ pub use payload::{FirstSegment, Limits, PayloadMemory};
 pub use space::{Body, Filling, Space};
 
 use message::Releaser;
+use payload::Pieces;
 use space::EndpointId;
 
 /// One process's end of a session. `Send`; one thread at a time uses it.
@@ -71,6 +73,9 @@ pub struct Endpoint {
     flushes_since_check: u32,
     /// Entries about segments that the peer is not known to have consumed, with their positions.
     segment_entries: VecDeque<(u64, Kind)>,
+    /// A segment that is made in pieces, and how one is made that has to be added now.
+    making: Option<Unfinished>,
+    pieces: Pieces,
     /// When the segments in use were last checked, in clock ticks.
     checked_segments: u64,
     /// Ticks between two such checks at least.
@@ -116,6 +121,8 @@ impl Endpoint {
             unread: false,
             flushes_since_check: 0,
             segment_entries: VecDeque::new(),
+            making: None,
+            pieces: Pieces::None,
             checked_segments: 0,
             window: clock::ticks_in(limits.shrink_after),
             checked_consumed: 0,

@@ -244,6 +244,8 @@ impl Future for Driving {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         match self.0.step(cx) {
+            // The runtime looks at its sockets first.
+            Step::Again if self.0.driver().is_copying() => pin!(yield_now()).poll(cx),
             Step::Again if self.0.wakes_in_order && is_alone() && self.0.driver().has_worked() => {
                 // What `block_on` was given may wait for what has come, and runs once no task is
                 // ready, or after 61 polls, which this driver's idle turns would be.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::Endpoint;
 use super::error::SendError;
+use super::payload::Pieces;
 use super::sending::NotLent;
 use super::space::{Copying, EndpointId, fill};
 use crate::doorbell::SocketError;
@@ -180,6 +181,17 @@ impl Endpoint {
             })
         };
         Ok(OwnedSpace { owner: self.id, held })
+    }
+
+    /// As [`Self::reserve_owned`], but a segment that has to be added is made in pieces, one each
+    /// time: `None` after each but the last.
+    pub fn reserve_in_pieces(&mut self, len: usize) -> Result<Option<OwnedSpace>, SendError> {
+        self.pieces = Pieces::One;
+        let outcome = self.reserve_owned(len);
+        match std::mem::replace(&mut self.pieces, Pieces::None) {
+            Pieces::Made if outcome.is_err() => Ok(None),
+            _ => outcome.map(Some),
+        }
     }
 
     /// Publishes a message from owned space. On an error the space stays as it is.

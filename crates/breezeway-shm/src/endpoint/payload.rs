@@ -18,7 +18,7 @@ use crate::ring::{Head, Kind, PublishFailure, Want};
 use crate::statistics::Field;
 use crate::violation::Violation;
 use breezeway_os::copy::{PREFETCHED_UP_TO, STREAM_FROM, claim_lines};
-use breezeway_os::segment::{self, Mapping, SegmentError};
+use breezeway_os::segment::{self, Mapping, SegmentError, Unfinished};
 use breezeway_os::{MemoryAccount, clock};
 
 /// Flushes between two readings of the clock, while there are more segments than an idle session
@@ -90,6 +90,17 @@ impl FirstSegment {
     pub fn size(&self) -> usize {
         self.mapping.size()
     }
+}
+
+/// How a segment is made that has to be added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pieces {
+    /// At once.
+    None,
+    /// A piece of it, if it is large.
+    One,
+    /// That piece was made, and more are missing.
+    Made,
 }
 
 impl Endpoint {
@@ -188,7 +199,10 @@ impl Endpoint {
             {
                 return Ok(loan);
             }
-            self.count_no_memory();
+            // A piece that was made is no shortage.
+            if self.pieces != Pieces::Made {
+                self.count_no_memory();
+            }
             grown?;
         } else {
             self.count_no_memory();
@@ -274,9 +288,36 @@ impl Endpoint {
         if !self.has_slot_for(Kind::SegmentAdd) {
             return Ok(false);
         }
-        let (mapping, fd) = segment::create_near(size, bounds, &self.memory)?;
+        let (mapping, fd) = if self.pieces == Pieces::None {
+            // Both might be more than the cap.
+            self.making = None;
+            segment::create_near(size, bounds, &self.memory)?
+        } else {
+            match self.make_piece(size, bounds)? {
+                Some(made) => made,
+                None => return Ok(false),
+            }
+        };
         self.hand_over(mapping, fd)?;
         Ok(true)
+    }
+
+    /// Makes the next piece of a segment of about `size` bytes; `None` if more are missing.
+    fn make_piece(
+        &mut self,
+        size: usize,
+        bounds: RangeInclusive<usize>,
+    ) -> Result<Option<(Mapping, OwnedFd)>, SegmentError> {
+        let begun = self.making.take().filter(|segment| bounds.contains(&segment.size()));
+        let mut segment = match begun {
+            Some(segment) => segment,
+            None => Unfinished::begin(size, bounds, &self.memory)?,
+        };
+        if segment.go_on()? {
+            return segment.finish().map(Some);
+        }
+        (self.making, self.pieces) = (Some(segment), Pieces::Made);
+        Ok(None)
     }
 
     /// Hands a segment to the peer. There is a slot to announce it in.

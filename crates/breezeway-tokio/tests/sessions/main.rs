@@ -11,6 +11,7 @@ mod foreign;
 mod generations;
 mod handlers;
 mod idle;
+mod large_echoes;
 mod page;
 mod rare;
 mod resending;

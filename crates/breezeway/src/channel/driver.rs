@@ -59,6 +59,8 @@ pub struct Driver {
     /// Set of a session that a listener counts.
     counted: Option<Counted>,
     spinning: Spinning,
+    /// Whether a large reply is being copied, as of the last turn.
+    is_copying: bool,
 }
 
 /// A session's place among those that its listener may have, and in its owner's books.
@@ -163,7 +165,7 @@ impl Driver {
         let least = if is_within { MIN_IDLE_TURNS_WITHIN } else { MIN_IDLE_TURNS };
         let spinning = Spinning::new(shared.waiting, least);
         shared.with(|state| state.has_driver = true);
-        Ok(Self { shared, socket, exit: None, counted: None, spinning })
+        Ok(Self { shared, socket, exit: None, counted: None, spinning, is_copying: false })
     }
 
     /// Of a session that a listener counts.
@@ -200,10 +202,11 @@ impl Driver {
     /// also while it may pay to take further turns although nothing came. The loop gives way to
     /// others in between.
     pub fn advance(&mut self, waker: &Waker) -> Next {
-        let spinning = &mut self.spinning;
+        let (spinning, is_copying) = (&mut self.spinning, &mut self.is_copying);
         let waiting = self.shared.waiting;
         self.shared.turn(|state, turn| {
             state.driver_is_awake = true;
+            *is_copying = state.outbox.is_copying();
             // What a task has taken meanwhile was this driver's to take.
             let turn = match (turn, state.take_stood_in()) {
                 (Turn::Idle, true) => Turn::Worked,
@@ -238,6 +241,13 @@ impl Driver {
     #[doc(hidden)]
     pub fn has_worked(&self) -> bool {
         self.spinning.idle == 0
+    }
+
+    /// Whether the next turn copies a piece of a large reply, which takes some time: sockets of
+    /// others are to be looked at before it.
+    #[doc(hidden)]
+    pub fn is_copying(&self) -> bool {
+        self.is_copying
     }
 
     /// Announces that nobody takes turns for a while, and says what to wait for. Threads and tasks

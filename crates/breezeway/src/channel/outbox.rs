@@ -22,6 +22,8 @@ pub(super) struct Outbox {
     bytes: usize,
     /// Whether they lack slots, which all entries need.
     lacks_slots: bool,
+    /// Whether the next turn copies a piece of one.
+    is_copying: bool,
     /// When the first of them has waited for too long, or earlier.
     until: Deadline,
     /// How long one waits for memory.
@@ -55,6 +57,7 @@ impl Default for Outbox {
             replies: VecDeque::new(),
             bytes: 0,
             lacks_slots: false,
+            is_copying: false,
             until: Deadline::NEVER,
             patience: PATIENCE,
         }
@@ -85,6 +88,11 @@ impl Outbox {
         self.lacks_slots
     }
 
+    /// Whether [`Self::send`] has a large reply to copy a piece of.
+    pub(super) fn is_copying(&self) -> bool {
+        self.is_copying
+    }
+
     /// When [`Self::send`] has something to do although there is no more room.
     pub(super) fn until(&self) -> Deadline {
         self.until
@@ -100,7 +108,8 @@ impl Outbox {
     ) {
         self.lacks_slots |= lacks_slots;
         self.bytes += body.len();
-        let lacks_memory = !lacks_slots;
+        self.is_copying |= body.is_copying();
+        let lacks_memory = !lacks_slots && !body.is_copying();
         if lacks_memory {
             until = until.min(Deadline::after(self.patience));
         }
@@ -108,15 +117,37 @@ impl Outbox {
         self.replies.push_back(Waiting { head, body, until, lacks_memory });
     }
 
-    /// Sends what there is room for, and fails what has waited for too long. True if any went out.
-    pub(super) fn send(&mut self, link: &mut Link) -> Result<bool, SendError> {
-        let mut sent = false;
+    /// Sends what there is room for, and fails what has waited for too long; true if anything was
+    /// done. Of large copies it makes one piece, and the next call goes on, or if not `in_turns`
+    /// all.
+    pub(super) fn send(&mut self, link: &mut Link, in_turns: bool) -> Result<bool, SendError> {
+        let (mut sent, mut has_copied) = (false, false);
         let mut index = 0;
-        self.lacks_slots = false;
+        (self.lacks_slots, self.is_copying) = (false, false);
         while let Some(waiting) = self.replies.get_mut(index) {
             let len = waiting.body.len();
-            match link.send_owned(waiting.head, &mut waiting.body) {
-                Ok(()) => {
+            if in_turns
+                && let OwnedBody::Received(message) = &mut waiting.body
+                && let Some(body) = link.in_pieces(message)
+            {
+                waiting.body = body;
+            }
+            let mut send = || {
+                while waiting.body.is_copying() && !(in_turns && has_copied) {
+                    link.copy_piece(&mut waiting.body)?;
+                    (sent, has_copied) = (true, true);
+                }
+                if waiting.body.is_copying() {
+                    return Ok(false);
+                }
+                link.send_owned(waiting.head, &mut waiting.body).map(|()| true)
+            };
+            match send() {
+                Ok(false) => {
+                    self.is_copying = true;
+                    index += 1;
+                }
+                Ok(true) => {
                     sent = true;
                     self.bytes -= len;
                     self.replies.remove(index);

@@ -74,7 +74,11 @@ impl State {
         until: Deadline,
     ) -> Result<(), CallError> {
         self.check()?;
-        match self.send_behind_replies(head, &mut outgoing) {
+        let outcome = match self.begin_copy(head, &mut outgoing, until) {
+            Ok(false) => self.send_behind_replies(head, &mut outgoing),
+            begun => begun.map(|_| ()),
+        };
+        match outcome {
             Ok(()) => Ok(()),
             // What other sessions hold, or this process or the machine lacks, may come back at any
             // time, or never: nothing would tell.
@@ -89,6 +93,32 @@ impl State {
             }
             Err(error) => Err(self.failed(error)),
         }
+    }
+
+    /// Begins to send a message that was received and is so large that the turns of a driver copy
+    /// it in pieces; false of any other.
+    fn begin_copy(
+        &mut self,
+        head: Head,
+        outgoing: &mut Outgoing<'_>,
+        until: Deadline,
+    ) -> Result<bool, SendError> {
+        let head = outgoing.head(head);
+        let Content::Received(message) = &mut outgoing.content else { return Ok(false) };
+        if !self.has_driver {
+            return Ok(false);
+        }
+        let Some(mut body) = self.link.in_pieces(message) else { return Ok(false) };
+        // Of several, one is copied at a time.
+        if !self.outbox.is_copying()
+            && let Err(error) = self.link.copy_piece(&mut body)
+        {
+            body.give_back(message);
+            return Err(error);
+        }
+        self.outbox.push(head, body, false, until);
+        self.due.extend(self.driver.clone());
+        Ok(true)
     }
 
     /// Sends an entry unless replies wait for slots.

@@ -302,7 +302,7 @@ impl State {
         let waits = self.has_more_to_send();
         let has_room = waits && self.link.has_new_room()?;
         let mut sent = false;
-        if has_room || self.outbox.until().has_passed() {
+        if has_room || self.outbox.is_copying() || self.outbox.until().has_passed() {
             sent = self.send_outbox()?;
         }
         if has_room {
@@ -313,7 +313,9 @@ impl State {
 
     fn send_outbox(&mut self) -> Result<bool, CallError> {
         let owed_too_much = self.owes_too_much();
-        let sent = self.outbox.send(&mut self.link).map_err(CallError::from)?;
+        // Nobody takes more than a few turns of a session that ends.
+        let in_turns = self.has_driver && !self.is_ended();
+        let sent = self.outbox.send(&mut self.link, in_turns).map_err(CallError::from)?;
         self.unflushed |= sent;
         if owed_too_much && !self.owes_too_much() {
             self.due.append(&mut self.arrival_waiters);
@@ -426,7 +428,7 @@ impl State {
     /// Announces that whoever drives is about to sleep. False if there is something to do after
     /// all.
     pub(super) fn prepare_sleep(&mut self) -> bool {
-        if self.is_ended() {
+        if self.is_ended() || self.outbox.is_copying() {
             return false;
         }
         // What others did since the last turn has to be there to be seen for as long as the sleep.

@@ -17,7 +17,14 @@ pub(crate) enum OwnedBody {
     Private(Vec<u8>),
     /// A message that was received, which is copied once there is memory for it.
     Received(Message),
+    /// A large one, of which so many bytes are copied into shared memory, once that is there.
+    Copying(Message, Option<shm::OwnedSpace>, usize),
 }
+
+/// Messages up to this size are copied at once, in less than a millisecond.
+const COPIED_AT_ONCE: usize = 4 << 20;
+/// Bytes of a larger one that are copied in one turn.
+const COPIED_IN_A_TURN: usize = 1 << 20;
 
 impl Default for OwnedBody {
     fn default() -> Self {
@@ -30,7 +37,7 @@ impl OwnedBody {
         match self {
             Self::Shared(space) => space.len(),
             Self::Private(bytes) => bytes.len(),
-            Self::Received(message) => message.len(),
+            Self::Received(message) | Self::Copying(message, ..) => message.len(),
         }
     }
 
@@ -39,7 +46,7 @@ impl OwnedBody {
         match self {
             Self::Shared(space) => space.bytes_mut(),
             Self::Private(bytes) => bytes,
-            Self::Received(_) => unreachable!("{NOT_SPACE}"),
+            Self::Received(_) | Self::Copying(..) => unreachable!("{NOT_SPACE}"),
         }
     }
 
@@ -48,7 +55,7 @@ impl OwnedBody {
         match self {
             Self::Shared(space) => space.write(offset, ForeignBytes::stable(bytes)),
             Self::Private(to) => to[offset..][..bytes.len()].copy_from_slice(bytes),
-            Self::Received(_) => unreachable!("{NOT_SPACE}"),
+            Self::Received(_) | Self::Copying(..) => unreachable!("{NOT_SPACE}"),
         }
     }
 
@@ -57,7 +64,19 @@ impl OwnedBody {
         match self {
             Self::Shared(space) => space.truncate(len),
             Self::Private(bytes) => bytes.truncate(len),
-            Self::Received(_) => unreachable!("{NOT_SPACE}"),
+            Self::Received(_) | Self::Copying(..) => unreachable!("{NOT_SPACE}"),
+        }
+    }
+
+    /// Whether some of it is still to be [copied](Link::copy_piece).
+    pub(crate) fn is_copying(&self) -> bool {
+        matches!(self, Self::Copying(..))
+    }
+
+    /// Gives a message back of which nothing was copied.
+    pub(crate) fn give_back(self, place: &mut Message) {
+        if let Self::Copying(message, ..) = self {
+            *place = message;
         }
     }
 
@@ -65,7 +84,7 @@ impl OwnedBody {
     pub(crate) fn is_cut(&self) -> bool {
         match self {
             Self::Shared(space) => space.is_cut(),
-            Self::Private(_) | Self::Received(_) => false,
+            Self::Private(_) | Self::Received(_) | Self::Copying(..) => false,
         }
     }
 }
@@ -98,8 +117,42 @@ impl Link {
                 link.endpoint.send(head, shm::Body::Bytes(bytes))
             }
             (Socket(link), OwnedBody::Private(bytes)) => link.send_owned(head, bytes),
+            (_, OwnedBody::Copying(..)) => unreachable!("sent once it is copied"),
             (Socket(_), OwnedBody::Shared(_)) => panic!("this space was reserved by another link"),
         }
+    }
+
+    /// Takes a message to be copied in pieces, as a copy of all of it would delay others; `None` of
+    /// a smaller one, and on a socket, which is written from where it lies.
+    pub(crate) fn in_pieces(&self, message: &mut Message) -> Option<OwnedBody> {
+        match self {
+            Memory(_) if message.len() > COPIED_AT_ONCE => {
+                Some(OwnedBody::Copying(std::mem::take(message), None, 0))
+            }
+            Memory(_) | Socket(_) => None,
+        }
+    }
+
+    /// Copies the next piece of a message, which is released with the last, or makes one of the
+    /// memory for it.
+    pub(crate) fn copy_piece(&mut self, body: &mut OwnedBody) -> Result<(), SendError> {
+        let (Memory(link), OwnedBody::Copying(message, place, done)) = (self, &mut *body) else {
+            return Ok(());
+        };
+        let Some(space) = place else {
+            *place = link.endpoint.reserve_in_pieces(message.len())?;
+            return Ok(());
+        };
+        let bytes = message.bytes();
+        let end = bytes.len().min(*done + COPIED_IN_A_TURN);
+        space.write(*done, bytes.slice(*done..end));
+        *done = end;
+        if end == bytes.len()
+            && let Some(space) = place.take()
+        {
+            *body = OwnedBody::Shared(space);
+        }
+        Ok(())
     }
 
     /// Sends a copy of `bytes`, which is made where it is sent from, once there is memory for it.

@@ -3,6 +3,7 @@
 mod calls;
 mod closing;
 mod drivers;
+mod large;
 mod limits;
 mod resending;
 mod spaces;

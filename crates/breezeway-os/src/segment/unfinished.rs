@@ -1,0 +1,126 @@
+//! Segments that are made in pieces, between which their maker does other work.
+
+use std::ops::RangeInclusive;
+use std::os::fd::OwnedFd;
+
+use rustix::mm::MapFlags;
+
+use super::{Mapping, PIECE, SegmentError, check_backed, seal, unbacked, write_zeros};
+use crate::huge::{self, HUGE};
+use crate::ledger::MemoryAccount;
+
+/// A segment that has not all of its pages yet. It counts on its account from the beginning.
+#[derive(Debug)]
+pub struct Unfinished {
+    mapping: Mapping,
+    fd: OwnedFd,
+    /// Bytes whose pages are there.
+    done: usize,
+    /// Whether the next page is to be a huge one.
+    has_huge_pages: bool,
+}
+
+impl Unfinished {
+    /// Begins a segment of the size that [`create_near`](super::create_near) would make.
+    ///
+    /// # Errors
+    ///
+    /// There is no memory for it, or too little of what the account may have.
+    pub fn begin(
+        size: usize,
+        bounds: RangeInclusive<usize>,
+        account: &MemoryAccount,
+    ) -> Result<Self, SegmentError> {
+        let begin = |size| {
+            let fd = unbacked(size)?;
+            let mapping = Mapping::new(&fd, size, true, MapFlags::empty())?;
+            Ok((mapping, fd))
+        };
+        let huge = huge::size_near(size, &bounds);
+        let huge = huge.and_then(|size| account.make(size, begin).ok());
+        let has_huge_pages = huge.is_some();
+        let (mapping, fd) = match huge {
+            Some(made) => made,
+            None => account.make(size, begin)?,
+        };
+        Ok(Self { mapping, fd, done: 0, has_huge_pages })
+    }
+
+    /// Its bytes.
+    pub fn size(&self) -> usize {
+        self.mapping.size()
+    }
+
+    /// Gives it the next of its pages, for less than a millisecond as a rule; returns true once all
+    /// are there.
+    ///
+    /// # Errors
+    ///
+    /// There is no memory for them.
+    pub fn go_on(&mut self) -> Result<bool, SegmentError> {
+        let (done, size) = (self.done, self.size());
+        let address = self.mapping.address().cast();
+        // Why there are no huge pages does not matter.
+        if self.has_huge_pages && huge::back(&self.fd, address, done..done + HUGE).is_ok() {
+            self.done += HUGE;
+        } else {
+            self.has_huge_pages = false;
+            self.done = size.min(done + PIECE);
+            write_zeros(&self.fd, done..self.done)?;
+        }
+        Ok(self.done == size)
+    }
+
+    /// Seals it: the one writable mapping, and the descriptor for the peer.
+    ///
+    /// # Errors
+    ///
+    /// Some of its pages are missing.
+    pub fn finish(self) -> Result<(Mapping, OwnedFd), SegmentError> {
+        let size = self.size();
+        check_backed(&self.fd, size)?;
+        seal(&self.fd, size)?;
+        Ok((self.mapping, self.fd))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::accept;
+
+    fn unfinished(size: usize) -> Unfinished {
+        Unfinished::begin(size, size..=size, &MemoryAccount::default()).unwrap()
+    }
+
+    #[test]
+    fn segment_made_in_pieces_is_one_that_a_peer_accepts() {
+        for size in [4096, PIECE, PIECE + 4096, 3 * HUGE, 3 * HUGE + 4096] {
+            let mut segment = unfinished(size);
+            let mut pieces = 1;
+            while !segment.go_on().unwrap() {
+                pieces += 1;
+            }
+            assert!(pieces >= size / HUGE, "{pieces} pieces of {size} bytes");
+            let (own, fd) = segment.finish().unwrap();
+            assert_eq!(own.size(), size);
+            assert_eq!(accept(fd.into(), size as u64).unwrap().size(), size);
+        }
+    }
+
+    #[test]
+    fn segment_that_lost_its_huge_pages_goes_on_with_small_ones() {
+        let mut segment = unfinished(2 * HUGE);
+        segment.go_on().unwrap();
+        segment.has_huge_pages = false;
+        while !segment.go_on().unwrap() {}
+        segment.finish().unwrap();
+    }
+
+    #[test]
+    fn segment_with_missing_pages_is_not_finished() {
+        let mut segment = unfinished(8 * HUGE);
+        segment.go_on().unwrap();
+        assert!(matches!(segment.finish(), Err(SegmentError::NotBacked { .. })));
+    }
+}
