@@ -290,10 +290,11 @@ hostile:
 	@if command -v go >/dev/null; then cd go && go build -o ../target/release/bwgo ./cmd/bwgo; fi
 	BREEZEWAY_BWGO=target/release/bwgo target/release/torture hostile --sessions $(SESSIONS)
 
-## Attacks by name, each while an honest client measures (a minute).
+## Attacks by name against each engine, while an honest client measures (six minutes).
 attacks:
 	$(TORTURE)
-	target/release/torture attacks
+	@if command -v go >/dev/null; then cd go && go build -o ../target/release/bwgo ./cmd/bwgo; fi
+	BREEZEWAY_BWGO=target/release/bwgo target/release/torture attacks
 
 KILLS ?= 5000
 ## Clients and servers of each engine killed within named steps (KILLS=5000), and what the survivors have (minutes).

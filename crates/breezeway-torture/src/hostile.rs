@@ -102,38 +102,45 @@ impl Stage {
     }
 }
 
-/// How long calls took, sorted.
-pub(crate) struct Times(Vec<Duration>);
+/// How long calls took, sorted, and what went on meanwhile.
+pub(crate) struct Times {
+    sorted: Vec<Duration>,
+    /// The most steps of an attack during one call.
+    pub(crate) most_steps: u64,
+}
 
 impl Times {
     pub(crate) fn percentile(&self, percent: f64) -> Duration {
-        let at = (self.0.len() as f64 * percent / 100.0) as usize;
-        self.0.get(at.min(self.0.len().saturating_sub(1))).copied().unwrap_or_default()
+        let at = (self.sorted.len() as f64 * percent / 100.0) as usize;
+        self.sorted.get(at.min(self.sorted.len().saturating_sub(1))).copied().unwrap_or_default()
     }
 }
 
-/// Makes calls, one in a while, until it is told to stop.
+/// Makes calls, one in a while, until it is told to stop, beside an attack that has taken so many
+/// `steps`.
 pub(crate) fn measure(
     client: &mut dyn Client,
     stop: &AtomicBool,
     progress: &AtomicU64,
+    steps: impl Fn() -> u64,
 ) -> Result<Times, Failure> {
-    let mut times = Vec::new();
+    let (mut sorted, mut most_steps) = (Vec::new(), 0);
     for number in 0.. {
         if stop.load(Ordering::Relaxed) {
             break;
         }
-        let start = Instant::now();
+        let (start, before) = (Instant::now(), steps());
         client.call(number, 64)?;
-        times.push(start.elapsed());
+        sorted.push(start.elapsed());
+        most_steps = most_steps.max(steps() - before);
         if number % 64 == 0 {
             client.round(number)?;
         }
         progress.fetch_add(1, Ordering::Relaxed);
         thread::sleep(Duration::from_micros(200));
     }
-    times.sort();
-    Ok(Times(times))
+    sorted.sort();
+    Ok(Times { sorted, most_steps })
 }
 
 fn attack(engine: Engine, seed: u64, options: &Options) -> Result<String, Failure> {
@@ -155,7 +162,7 @@ fn attack(engine: Engine, seed: u64, options: &Options) -> Result<String, Failur
     }
     let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
     let quiet = thread::scope(|scope| {
-        let measuring = scope.spawn(|| measure(&mut *client, &stop, &progress));
+        let measuring = scope.spawn(|| measure(&mut *client, &stop, &progress, || 0));
         thread::sleep(Duration::from_secs(1));
         stop.store(true, Ordering::Relaxed);
         measuring.join().expect("the honest client does not panic")
@@ -169,7 +176,7 @@ fn attack(engine: Engine, seed: u64, options: &Options) -> Result<String, Failur
     let mut verdict = Ok(());
     let mut suspects: Vec<u64> = Vec::new();
     let (attacked, took) = thread::scope(|scope| {
-        let measuring = scope.spawn(|| measure(&mut *client, &stop, &progress));
+        let measuring = scope.spawn(|| measure(&mut *client, &stop, &progress, || 0));
         let attacking: Vec<_> = under_way
             .iter()
             .map(|own| {
@@ -249,7 +256,7 @@ fn attack(engine: Engine, seed: u64, options: &Options) -> Result<String, Failur
          {quiet_p99:.0?} -> {p99:.0?}, longest {worst:.0?}; before {before}; after {after}",
         engine.name(),
         options.sessions,
-        attacked.0.len(),
+        attacked.sorted.len(),
     ))
 }
 

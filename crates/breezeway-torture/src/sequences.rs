@@ -1,11 +1,9 @@
-//! Hostile sessions in shared memory by hand, and sessions within the rules that once stopped being
-//! served.
+//! Hostile sessions by hand, and sessions within the rules that once stopped being served.
 
 use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
 
-use breezeway_adversary::native::{Entry, Peer, Terms};
-use breezeway_adversary::{Chance, Shared, socket};
+use breezeway_adversary::native::{Entry, Hello, Peer, Terms, frame};
+use breezeway_adversary::{Chance, Connection, Shared, socket};
 
 use crate::server::method;
 
@@ -29,7 +27,44 @@ pub(crate) fn own_end(peer: &mut Peer, segments: u64, calls: u64) {
     }
 }
 
-/// The same by chance.
+/// Sends this client's own end of the session socket with a request, behind `calls` others, on a
+/// session without shared memory.
+pub(crate) fn own_end_with_request(mut peer: Connection, calls: u32) {
+    frame::greet(&mut peer, 1 << 20);
+    for call in 0..=calls {
+        let request = frame::request(2 * call + 1, method::ECHO, b"x");
+        let own = [peer.as_fd()];
+        let _ = socket::send(&peer, &request, if call == calls { &own[..] } else { &[] });
+    }
+}
+
+/// Sends this client's own end of the session socket with a hello, in place of a control segment.
+pub(crate) fn own_end_with_hello(peer: &Connection) {
+    let _ = socket::send(peer, &Hello::new(&Terms::default()).0, &[peer.as_fd()]);
+}
+
+/// Sends this server's own end of the session socket as a segment, behind `segments` good ones, in
+/// place of the first reply, and dies.
+pub(crate) fn own_end_of_server(peer: Connection, segments: u64) {
+    let mut peer = Peer::server(peer.into(), Terms::default());
+    if peer.next_message().is_some() {
+        own_end(&mut peer, segments, 0);
+    }
+}
+
+/// Sends this server's own end of the session socket with a reply, behind `replies` others, on a
+/// session without shared memory, and dies.
+pub(crate) fn own_end_with_reply(mut peer: Connection, replies: u64) {
+    frame::welcome(&mut peer, 1 << 20);
+    for reply in 0..=replies {
+        let Ok(Some((header, body))) = frame::next(&mut peer) else { return };
+        let own = [peer.as_fd()];
+        let fds = if reply == replies { &own[..] } else { &[] };
+        let _ = socket::send(&peer, &frame::reply(header.stream, &body), fds);
+    }
+}
+
+/// As [`own_end`], by chance.
 pub(crate) fn own_end_by_chance(peer: &mut Peer, chance: &mut Chance) {
     let (segments, calls) = (chance.of(&[0, 1, 8, 63, 64]), chance.below(3));
     own_end(peer, segments, calls);
@@ -81,8 +116,8 @@ impl Filling {
     }
 
     /// Serves calls until the client closes the session.
-    pub(crate) fn serve(self, socket: UnixStream) {
-        let mut peer = Peer::server(socket.into(), Terms::default());
+    pub(crate) fn serve(self, peer: Connection) {
+        let mut peer = Peer::server(peer.into(), Terms::default());
         send_segments(&peer, self.pending);
         while let Some(request) = peer.next_message() {
             self.publish(&mut peer, &Entry::reply(request.stream(), request.body()));
