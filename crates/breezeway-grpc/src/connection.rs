@@ -3,14 +3,16 @@
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use breezeway_tokio::{ByteStream, Stream};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
 use tonic::transport::server::Connected;
 
 use crate::connect_info::{ConnectInfo, Gear};
-use crate::http2::{Refusals, Rewriter};
+use crate::http2::{Progress, Refusals, Rewriter};
 
 /// The most bytes that are read at one time to be rewritten.
 const CHUNK: usize = 16 << 10;
@@ -26,26 +28,31 @@ pub struct Connection {
     /// There until this is dropped.
     bytes: Option<Box<dyn Bytes>>,
     info: ConnectInfo,
-    /// Dropped with the connection: whoever waits for its end learns it.
-    end: Option<oneshot::Sender<()>>,
+    /// Dropped with the connection, of which others await the end; and the time that the other side
+    /// has to end the stream once this side has.
+    end: Option<(oneshot::Sender<()>, Duration)>,
     is_shut_down: bool,
     /// What a server reads passes it, until it has nothing to rewrite any more.
     rewriter: Option<Box<Rewriter>>,
     /// Of a server.
     refusals: Option<Refusals>,
+    /// Of a server that divides its reading into turns.
+    progress: Option<Progress>,
 }
 
 /// A stream of a session that is dropped before the other side has ended it is reset, which takes
 /// from the other side what it has not read. So one that was shut down is read to its end first.
 impl Drop for Connection {
     fn drop(&mut self) {
-        let (Some(mut bytes), Some(end)) = (self.bytes.take(), self.end.take()) else { return };
+        let (Some(mut bytes), Some((end, time))) = (self.bytes.take(), self.end.take()) else {
+            return;
+        };
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         if self.is_shut_down {
             runtime.spawn(async move {
                 // An error is an end as well.
-                let _ = tokio::io::copy(&mut bytes, &mut tokio::io::sink()).await;
-                drop(end);
+                let _ = timeout(time, tokio::io::copy(&mut bytes, &mut tokio::io::sink())).await;
+                drop((bytes, end));
             });
         }
     }
@@ -63,6 +70,7 @@ impl Connection {
             is_shut_down: false,
             rewriter: None,
             refusals: None,
+            progress: None,
         }
     }
 
@@ -74,27 +82,58 @@ impl Connection {
         self
     }
 
-    /// Returns true if the client of a server has answered that it is to go.
-    pub(crate) fn has_answered(&self) -> bool {
-        self.refusals.as_ref().is_some_and(Refusals::has_named_last)
+    /// Divides the reading into the turns of `progress`.
+    pub(crate) fn in_turns(mut self, progress: Progress) -> Self {
+        self.progress = Some(progress);
+        self
     }
 
     pub(crate) fn info(&self) -> ConnectInfo {
         self.info.clone()
     }
 
-    /// A stream of a session, and what ends with it.
-    pub(crate) fn of_session(stream: Stream) -> (Self, oneshot::Receiver<()>) {
+    /// Returns the connection of a stream, and a receiver that ends with it. Once this side has
+    /// ended the stream, the other side has `time` to do so.
+    pub(crate) fn of_session(stream: Stream, time: Duration) -> (Self, oneshot::Receiver<()>) {
         let info = ConnectInfo::of_stream(&stream, Gear::Http2);
         let mut connection = Self::new(ByteStream::new(stream), info);
         let (sender, end) = oneshot::channel();
-        connection.end = Some(sender);
+        connection.end = Some((sender, time));
         (connection, end)
     }
 
     fn bytes(self: Pin<&mut Self>) -> Pin<&mut dyn Bytes> {
         let bytes = self.get_mut().bytes.as_mut();
         Pin::new(bytes.expect("taken only when this is dropped"))
+    }
+}
+
+impl Connection {
+    fn poll_rewritten(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        while let Some(rewriter) = &mut self.rewriter {
+            let rewritten = rewriter.pull(buffer.remaining());
+            if !rewritten.is_empty() {
+                buffer.put_slice(rewritten);
+                return Poll::Ready(Ok(()));
+            }
+            if rewriter.is_through() {
+                self.rewriter = None;
+                break;
+            }
+            let mut chunk = [0; CHUNK];
+            let mut chunk = ReadBuf::new(&mut chunk);
+            let bytes = self.bytes.as_mut().expect("taken only when this is dropped");
+            ready!(Pin::new(bytes).poll_read(cx, &mut chunk))?;
+            if chunk.filled().is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+            rewriter.push(chunk.filled());
+        }
+        Pin::new(self).bytes().poll_read(cx, buffer)
     }
 }
 
@@ -113,26 +152,20 @@ impl AsyncRead for Connection {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        while let Some(rewriter) = &mut this.rewriter {
-            let rewritten = rewriter.pull(buffer.remaining());
-            if !rewritten.is_empty() {
-                buffer.put_slice(rewritten);
-                return Poll::Ready(Ok(()));
-            }
-            if rewriter.is_through() {
-                this.rewriter = None;
-                break;
-            }
-            let mut chunk = [0; CHUNK];
-            let mut chunk = ReadBuf::new(&mut chunk);
-            let bytes = this.bytes.as_mut().expect("taken only when this is dropped");
-            ready!(Pin::new(bytes).poll_read(cx, &mut chunk))?;
-            if chunk.filled().is_empty() {
-                return Poll::Ready(Ok(()));
-            }
-            rewriter.push(chunk.filled());
+        let Some(left) = this.progress.as_ref().map(Progress::left) else {
+            return this.poll_rewritten(cx, buffer);
+        };
+        if left == 0 {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
         }
-        Pin::new(this).bytes().poll_read(cx, buffer)
+        let room = left.min(buffer.remaining());
+        let mut room = ReadBuf::new(buffer.initialize_unfilled_to(room));
+        ready!(this.poll_rewritten(cx, &mut room))?;
+        let count = room.filled().len();
+        buffer.advance(count);
+        this.progress.as_ref().inspect(|progress| progress.add(count));
+        Poll::Ready(Ok(()))
     }
 }
 

@@ -120,7 +120,10 @@ impl Connector {
         loop {
             let channel = Channel::connect_with(&place.clone().into(), &self.options).await?;
             match channel.open(CONNECTION, None).await {
-                Ok(stream) => return Ok(Connection::of_session(stream).0),
+                Ok(stream) => {
+                    let (time, _) = self.options.timeouts();
+                    return Ok(Connection::of_session(stream, time).0);
+                }
                 // The server has a successor by now.
                 Err(_) if channel.is_going_away() && tries < RESENDS => tries += 1,
                 Err(error) => return Err(failed(place, error.into())),

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use breezeway::{Address, ForeignConnection, ServeError, ServerOptions, SessionOptions};
 use breezeway_tokio::{ErrorCode, ForeignStream, Server, Stopper, Stream};
@@ -72,7 +73,7 @@ where
         async move {
             match method {
                 CALL => call(stream).await,
-                CONNECTION => connect(&sender, stream).await,
+                CONNECTION => connect(&sender, stream, limits.drain_timeout).await,
                 _ => stream.reset(ErrorCode::NoSuchMethod),
             }
         }
@@ -86,8 +87,8 @@ where
 }
 
 /// A client that speaks HTTP/2 in a stream of a session, which lasts as long as the connection.
-async fn connect(sender: &mpsc::Sender<Connection>, stream: Stream) {
-    let (connection, end) = Connection::of_session(stream);
+async fn connect(sender: &mpsc::Sender<Connection>, stream: Stream, time: Duration) {
+    let (connection, end) = Connection::of_session(stream, time);
     if sender.try_send(connection.served()).is_err() {
         tracing::warn!("a connection is refused: too many wait to be served");
     }

@@ -129,7 +129,8 @@ impl<L> Router<L> {
 
     /// As [`Self::serve`], until `signal` is ready: then nobody is accepted any more, and calls
     /// that run are awaited while their clients are there. A connection of HTTP/2 ends within
-    /// [`ServerOptions::drain_timeout`] if it has no call, or if its client no longer answers.
+    /// [`ServerOptions::drain_timeout`] if it has no call, or if its client answers no PING for
+    /// that time.
     pub async fn serve_with_shutdown<B>(
         self,
         address: impl AsRef<str>,

@@ -18,8 +18,7 @@ const CODES: [(u32, &str); 6] = [
     (0xb, "ENHANCE_YOUR_CALM"),
 ];
 
-/// Watches the frames to one client, and logs the first refusals. It notes the GOAWAY that names
-/// the last stream: h2 sends it once the client has answered the PING that goes with the first one.
+/// Watches the frames to one client, and logs the first refusals.
 #[derive(Default)]
 pub(crate) struct Refusals {
     /// A frame's beginning, as far as it has come.
@@ -27,7 +26,6 @@ pub(crate) struct Refusals {
     /// Bytes of a frame that does not matter.
     skip: usize,
     has_logged_stream: bool,
-    has_named_last: bool,
 }
 
 /// A frame that refuses something.
@@ -38,11 +36,6 @@ enum Refusal {
 }
 
 impl Refusals {
-    /// Returns true after a GOAWAY that names the last stream.
-    pub(crate) fn has_named_last(&self) -> bool {
-        self.has_named_last
-    }
-
     /// Takes note of bytes that were written to a client.
     pub(crate) fn sent(&mut self, bytes: &[u8], peer: &Peer) {
         self.read(bytes, |refusal| match refusal {
@@ -82,7 +75,6 @@ impl Refusals {
                 {
                     log(refusal);
                 }
-                self.has_named_last |= names_last(head, &self.frame[Head::LEN..]);
                 self.skip = head.len - read_of(head);
                 self.frame.clear();
             }
@@ -93,12 +85,6 @@ impl Refusals {
 /// Returns how many bytes of a frame's payload are read.
 fn read_of(head: Head) -> usize {
     if matches!(head.kind, frame::RST_STREAM | frame::GOAWAY) { head.len.min(MOST) } else { 0 }
-}
-
-/// Returns true for a GOAWAY with another stream than the highest.
-fn names_last(head: Head, payload: &[u8]) -> bool {
-    let last = payload.first_chunk().map(|&bytes| u32::from_be_bytes(bytes));
-    head.kind == frame::GOAWAY && last.is_some_and(|last| last != u32::MAX >> 1)
 }
 
 fn refusal(head: Head, payload: &[u8]) -> Option<Refusal> {
@@ -128,19 +114,6 @@ mod tests {
         Head { len: payload.len(), kind, flags: 0, stream }.write(&mut bytes);
         bytes.extend_from_slice(payload);
         bytes
-    }
-
-    #[test]
-    fn last_stream_is_named_by_the_second_goaway() {
-        let mut refusals = Refusals::default();
-        for (last, is_named) in [(u32::MAX >> 1, false), (5, true)] {
-            let payload = [last.to_be_bytes(), [0; 4]].concat();
-            for byte in frame(frame::GOAWAY, 0, &payload) {
-                assert!(!refusals.has_named_last());
-                refusals.read(&[byte], |refusal| panic!("{refusal:?}"));
-            }
-            assert_eq!(refusals.has_named_last(), is_named);
-        }
     }
 
     #[test]

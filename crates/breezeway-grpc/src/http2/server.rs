@@ -16,13 +16,16 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tonic::Status;
 use tonic::body::Body;
 use tower_service::Service;
 
+use super::calls;
+use super::keepalive::StopTimer;
+use super::progress::Progress;
 use super::settings;
-use super::transport::{Progress, Transport};
 use crate::connection::{Connection, close};
 use crate::error::BoxError;
 use crate::native::{Serving, status_trailers};
@@ -32,6 +35,8 @@ use crate::timeout::Timeout;
 const LATE: Duration = Duration::from_secs(3);
 /// The time that a client has for the beginning of HTTP/2: its preface and its settings.
 const BEGINNING: Duration = Duration::from_secs(10);
+/// The shortest time between two PINGs of a server that stops.
+const SHORTEST: Duration = Duration::from_millis(1);
 
 /// The limits of a server's connections.
 #[derive(Clone, Copy)]
@@ -42,7 +47,8 @@ pub(crate) struct Limits {
     pub(crate) drain_timeout: Duration,
 }
 
-/// Serves connections until the server ends, and those that are there then until they end.
+/// Serves connections until the server ends, and those that are there then until they end. Dropped,
+/// it cuts all of them.
 pub(crate) async fn serve<S, B>(
     serving: Serving<S>,
     mut connections: mpsc::Receiver<Connection>,
@@ -55,47 +61,46 @@ pub(crate) async fn serve<S, B>(
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
-    // Each connection has a receiver of it.
-    let open = watch::Sender::new(());
-    let serve_until = |connection, stop: &watch::Sender<()>| {
-        let (serving, stop, open) = (serving.clone(), stop.subscribe(), open.subscribe());
-        tokio::spawn(async move {
-            serve_connection(serving, connection, stop, limits).await;
-            drop(open);
-        });
+    let mut tasks = JoinSet::new();
+    let serve_until = |stop: &watch::Sender<()>| {
+        let (serving, stop) = (serving.clone(), stop.subscribe());
+        move |connection| serve_connection(serving.clone(), connection, stop.clone(), limits)
     };
     let early = watch::Sender::new(());
-    take_until(stopper.ending(), &mut connections, |connection| serve_until(connection, &early))
-        .await;
+    take_until(stopper.ending(), &mut connections, &mut tasks, serve_until(&early)).await;
     drop(early);
     // Connections of sessions that were there when the successor came: their clients are told of it
     // a little later, as a connection that ends at its beginning fails a call.
     if stopper.is_draining() {
         let late = watch::Sender::new(());
-        take_until(sleep(LATE), &mut connections, |connection| serve_until(connection, &late))
-            .await;
+        take_until(sleep(LATE), &mut connections, &mut tasks, serve_until(&late)).await;
     }
     close(&mut connections);
-    open.closed().await;
+    while tasks.join_next().await.is_some() {}
 }
 
-async fn take_until(
+async fn take_until<F: Future<Output = ()> + Send + 'static>(
     end: impl Future<Output = ()>,
     connections: &mut mpsc::Receiver<Connection>,
-    take: impl Fn(Connection),
+    tasks: &mut JoinSet<()>,
+    serve: impl Fn(Connection) -> F,
 ) {
     let mut end = pin!(end);
     loop {
         tokio::select! {
             () = &mut end => return,
-            Some(connection) = connections.recv() => take(connection),
+            Some(connection) = connections.recv() => {
+                tasks.spawn(serve(connection));
+            }
+            Some(_) = tasks.join_next() => {}
         }
     }
 }
 
 /// Serves one connection until its client closes it. Once the sender of `stop` is dropped, its
 /// client is told to go. Then the connection ends with the calls that run, and by the drain timeout
-/// if none runs. It is cut too if the client has not answered and sends nothing for that time.
+/// if none runs. It is cut too if the client sends nothing for that time, in which it is asked by
+/// PING.
 async fn serve_connection<S, B>(
     serving: Serving<S>,
     connection: Connection,
@@ -122,8 +127,13 @@ async fn serve_connection<S, B>(
         call(serving.clone(), request, running.subscribe())
     });
     let progress = Progress::new();
-    let io = TokioIo::new(Transport::new(connection, progress.clone()));
-    let mut http2 = pin!(settings::server(limits.max_streams.into()).serve_connection(io, service));
+    let io = TokioIo::new(connection.in_turns(progress.clone()));
+    let mut http2 = settings::server(limits.max_streams.into());
+    http2
+        .timer(StopTimer::new(stop.clone()))
+        .keep_alive_interval((limits.drain_timeout / 2).max(SHORTEST))
+        .keep_alive_timeout(limits.drain_timeout);
+    let mut http2 = pin!(http2.serve_connection(io, service));
 
     let begins = async {
         sleep(BEGINNING).await;
@@ -147,14 +157,11 @@ async fn serve_connection<S, B>(
         }
     };
     let silent = async {
-        // Bytes that the client sent before the stop may be read after it.
+        // hyper cannot end a connection whose client does not read.
         let mut before = None;
         while before != Some(progress.bytes()) {
             before = Some(progress.bytes());
             sleep(limits.drain_timeout).await;
-            if progress.has_answered() {
-                pending().await
-            }
         }
     };
     tokio::select! {
@@ -191,21 +198,20 @@ where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
-    let mut timeout = Timeout::of(request.headers(), serving.timeout);
+    calls::set_timeout(Timeout::of(request.headers(), serving.timeout));
     let mut answer = pin!(serving.answer(request));
     let response = poll_fn(|cx| match answer.as_mut().poll(cx) {
         Poll::Ready(response) => Poll::Ready(response),
-        Poll::Pending => timeout.poll(cx).map(|status| status.into_http()),
+        Poll::Pending => calls::poll_timeout(cx).map(|status| status.into_http()),
     });
     let response = response.await;
-    Ok(response.map(|body| CallBody { body: Some(body), timeout, _running: running }))
+    Ok(response.map(|body| CallBody { body: Some(body), _running: running }))
 }
 
 /// The body of a response, which breaks off at the call's deadline.
 struct CallBody {
     /// There until the deadline.
     body: Option<Body>,
-    timeout: Timeout,
     _running: watch::Receiver<()>,
 }
 
@@ -219,13 +225,12 @@ impl http_body::Body for CallBody {
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         let this = self.get_mut();
         let Some(body) = &mut this.body else { return Poll::Ready(None) };
-        if let Poll::Ready(frame) = Pin::new(body).poll_frame(cx) {
-            return Poll::Ready(frame);
-        }
-        this.timeout.poll(cx).map(|status| {
+        // First, as a body may always have a frame.
+        if let Poll::Ready(status) = calls::poll_timeout(cx) {
             this.body = None;
-            Some(Ok(Frame::trailers(status_trailers(&status))))
-        })
+            return Poll::Ready(Some(Ok(Frame::trailers(status_trailers(&status)))));
+        }
+        Pin::new(body).poll_frame(cx)
     }
 
     fn is_end_stream(&self) -> bool {

@@ -2,8 +2,9 @@
 //! HTTP/2").
 
 use hyper::server::conn::http2;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tonic::transport::Endpoint;
+
+use super::calls::Calls;
 
 /// What may be under way on a stream: two messages of 4 MiB, the most that tonic takes by default.
 const STREAM_WINDOW: u32 = 8 << 20;
@@ -41,10 +42,9 @@ pub(crate) fn client(endpoint: Endpoint) -> Endpoint {
         .http2_max_local_error_reset_streams(STREAM_ERRORS)
 }
 
-pub(crate) fn server(max_streams: u32) -> http2::Builder<TokioExecutor> {
-    let mut builder = http2::Builder::new(TokioExecutor::new());
+pub(crate) fn server(max_streams: u32) -> http2::Builder<Calls> {
+    let mut builder = http2::Builder::new(Calls);
     builder
-        .timer(TokioTimer::new())
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_frame_size(FRAME)

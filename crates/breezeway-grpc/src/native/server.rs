@@ -11,6 +11,7 @@ use bytes::Bytes;
 use http::response::Parts;
 use http::{Request, Response};
 use http_body::Frame;
+use tokio::task::coop;
 use tonic::Status;
 use tonic::body::Body;
 use tower_service::Service;
@@ -123,20 +124,22 @@ impl Responding {
         send: &mut SendHalf,
         timeout: &mut Timeout,
     ) -> Poll<()> {
-        match self.poll_pieces(cx, send) {
-            Poll::Ready(Ok(())) => return Poll::Ready(()),
-            Poll::Ready(Err(error)) => {
+        // First, as a body may always have a piece.
+        let Poll::Ready(status) = timeout.poll(cx) else { return self.poll_rest(cx, send) };
+        self.outbound.break_off(status);
+        if self.poll_rest(cx, send).is_pending() {
+            // The client leaves no room for the status either.
+            send.reset(ErrorCode::DeadlinePassed);
+        }
+        Poll::Ready(())
+    }
+
+    fn poll_rest(&mut self, cx: &mut Context<'_>, send: &mut SendHalf) -> Poll<()> {
+        self.poll_pieces(cx, send).map(|sent| {
+            if let Err(error) = sent {
                 tracing::debug!(%error, "the rest of a response is not sent");
-                return Poll::Ready(());
             }
-            Poll::Pending => {}
-        }
-        if let Poll::Ready(status) = timeout.poll(cx) {
-            *timeout = Timeout::NEVER;
-            self.outbound.break_off(status);
-            cx.waker().wake_by_ref();
-        }
-        Poll::Pending
+        })
     }
 
     fn poll_pieces(
@@ -145,6 +148,7 @@ impl Responding {
         send: &mut SendHalf,
     ) -> Poll<Result<(), StreamError>> {
         loop {
+            let turn = ready!(coop::poll_proceed(cx));
             let piece = match self.outbound.poll_piece(cx) {
                 Poll::Ready(piece) => piece,
                 // The headers do not wait for the first message.
@@ -160,6 +164,7 @@ impl Responding {
             };
             let data = self.outbound.data(&piece);
             ready!(send.poll_entry(cx, data, block.as_deref(), piece.is_last))?;
+            turn.made_progress();
             self.head = None;
             self.outbound.sent(&piece);
             if piece.is_last {

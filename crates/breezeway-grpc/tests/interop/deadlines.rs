@@ -1,17 +1,26 @@
-//! Calls whose time is over before there is anybody to answer them.
+//! Calls whose time is over: before a server answers them, or within their response.
 
 use std::os::unix::net::UnixListener;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use breezeway_grpc::{Endpoint, Server};
+use breezeway_grpc::{Endpoint, Gear, Server};
 use breezeway_grpc_interop::cases::client;
-use breezeway_grpc_interop::pb::Empty;
+use breezeway_grpc_interop::pb::{Empty, StreamingOutputCallRequest};
 use breezeway_grpc_interop::server;
+use bytes::Bytes;
+use http::Response;
+use http_body::Frame;
+use tokio::sync::mpsc;
+use tonic::body::Body;
 use tonic::service::interceptor::InterceptorLayer;
-use tonic::{Code, Request};
+use tonic::{Code, Request, Status};
+use tower::layer::layer_fn;
+use tower::util::MapResponse;
 
-use crate::support::{any, run};
+use crate::support::{addresses, any, connect, run, soon};
 
 #[test]
 fn a_calls_time_goes_on_while_it_connects_and_the_next_call_goes_on_connecting() {
@@ -65,5 +74,68 @@ fn a_server_is_told_what_the_wait_for_the_connection_has_left_of_a_calls_time() 
         // The one that has connected says less; the one that found a connection says what it has.
         assert!(first.ends_with('u') && first < second, "{told:?}");
         assert_eq!(second, "90000000u");
+    });
+}
+
+/// A response without an end, whose drop is announced.
+struct Endless(mpsc::UnboundedSender<()>);
+
+impl http_body::Body for Endless {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        const MESSAGE: &[u8] = &[0; 5];
+        Poll::Ready(Some(Ok(Frame::data(MESSAGE.repeat(1000).into()))))
+    }
+}
+
+impl Drop for Endless {
+    fn drop(&mut self) {
+        // The test may be over.
+        let _ = self.0.send(());
+    }
+}
+
+#[test]
+fn endless_response_ends_at_the_deadline() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        for address in addresses(folder.path()) {
+            let (sender, mut dropped) = mpsc::unbounded_channel();
+            let endless = move |response: Response<Body>| response.map(|_| Endless(sender.clone()));
+            let server = Server::builder()
+                .timeout(Duration::from_millis(200))
+                .layer(layer_fn(move |inner| MapResponse::new(inner, endless.clone())))
+                .add_service(server());
+            let bound = server.bind(&address).unwrap();
+            let address = bound.address().to_string();
+            let serving = tokio::spawn(bound.serve());
+            for gear in [Gear::Http2, Gear::Native] {
+                for reads in [true, false] {
+                    println!("{address} {gear:?}, the client reads: {reads}");
+                    let mut client = client(connect(&address, gear).await);
+                    let request = StreamingOutputCallRequest::default();
+                    let response = client.streaming_output_call(request).await.unwrap();
+                    let mut messages = response.into_inner();
+                    if reads {
+                        let status = loop {
+                            match messages.message().await {
+                                Ok(message) => assert!(message.is_some()),
+                                Err(status) => break status,
+                            }
+                        };
+                        // HTTP/2 resets a call whose client has left no room at that moment.
+                        let is_reset = gear == Gear::Http2 && status.code() == Code::Cancelled;
+                        assert!(is_reset || status.code() == Code::DeadlineExceeded, "{status:?}");
+                    }
+                    soon(dropped.recv()).await.unwrap();
+                }
+            }
+            serving.abort();
+        }
     });
 }

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use breezeway_grpc::{Endpoint, Gear, Server};
 use breezeway_grpc_interop::cases::{client, simple};
 use breezeway_grpc_interop::{AnyChannel, pb, server};
+use breezeway_tokio::{ByteStream, Channel};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::oneshot;
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::timeout;
@@ -16,7 +18,7 @@ use tower::ServiceExt;
 
 use crate::raw_http2::{
     ACK, Client, DATA, EMPTY, EMPTY_CALL, END_HEADERS, END_STREAM, FULL_DUPLEX_CALL, GOAWAY,
-    HEADERS, PING, PREFACE, RST_STREAM, SETTINGS, block, call, field, frame,
+    HEADERS, PING, PREFACE, RST_STREAM, SETTINGS, WINDOW_UPDATE, block, call, field, frame,
 };
 use crate::support::{Plain, Serving, connect, run, soon};
 
@@ -337,6 +339,94 @@ fn stopped_server_cuts_client_that_answers_no_ping() {
 }
 
 #[test]
+fn stopped_server_cuts_client_that_stops_in_a_call() {
+    const LARGE: u32 = 16 << 20;
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        for reads in [true, false] {
+            let serving = Serving::start(&format!("unix:{}/socket", folder.path().display()));
+            let client = Client::begin(&serving.address);
+            let block = block(FULL_DUPLEX_CALL, Some("localhost"));
+            client.write(&frame(HEADERS, END_HEADERS, 1, &block));
+            let client = spawn_blocking(move || {
+                client.read_until(|received| received.stream == 1);
+                client
+            });
+            let client = client.await.unwrap();
+            let ended = serving.stop();
+            let client = spawn_blocking(move || {
+                let ping = client.next_ping();
+                client.write(&ping.pong());
+                if !reads {
+                    // A response that fills the socket: response_parameters of one large message.
+                    for stream in [0, 1] {
+                        client.write(&frame(WINDOW_UPDATE, 0, stream, &LARGE.to_be_bytes()));
+                    }
+                    let asked = [0, 0, 0, 0, 7, 0x12, 5, 8, 0x80, 0x80, 0x80, 4];
+                    client.write(&frame(DATA, 0, 1, &asked));
+                }
+                client
+            });
+            let client = client.await.unwrap();
+            soon(ended).await.unwrap().unwrap();
+            drop(client);
+        }
+    });
+}
+
+#[test]
+fn stopped_server_cuts_client_that_keeps_its_stream_open() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let serving = Serving::start(&format!("shm:{}/socket", folder.path().display()));
+        let channel = Channel::connect(&serving.address.parse().unwrap()).await.unwrap();
+        let mut stream = ByteStream::new(channel.open(0, None).await.unwrap());
+        let begin = [PREFACE, &frame(SETTINGS, 0, 0, &[])].concat();
+        stream.write_all(&begin).await.unwrap();
+        assert!(stream.read_u8().await.is_ok());
+        let ended = serving.stop();
+        // Until the server has ended its side, after an answer to its PING.
+        let mut received = Vec::new();
+        let mut is_answered = false;
+        while soon(stream.read_buf(&mut received)).await.unwrap() > 0 {
+            let head = [0, 0, 8, PING, 0, 0, 0, 0, 0];
+            let ping = received.windows(17).find(|window| window.starts_with(&head));
+            if let Some(ping) = ping.filter(|_| !is_answered) {
+                stream.write_all(&frame(PING, ACK, 0, &ping[9..])).await.unwrap();
+                is_answered = true;
+            }
+        }
+        assert!(is_answered);
+        soon(ended).await.unwrap().unwrap();
+        drop(stream);
+    });
+}
+
+#[test]
+fn connection_cut_after_a_take_over_is_closed() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let address = format!("unix:{}/socket", folder.path().display());
+        let options = breezeway_grpc::ServerOptions::new().take_over(true);
+        let options = options.drain_timeout(Duration::from_millis(50));
+        let mut first = Serving::with(&address, options.clone());
+        let client = Client::begin(&address);
+        let block = block(FULL_DUPLEX_CALL, Some("localhost"));
+        client.write(&frame(HEADERS, END_HEADERS, 1, &block));
+        let client = spawn_blocking(move || {
+            client.read_until(|received| received.stream == 1);
+            client
+        });
+        let client = client.await.unwrap();
+        let closed = spawn_blocking(move || client.answer_pings());
+        let second = Serving::with(&address, options);
+        soon(&mut first.serving).await.unwrap().unwrap();
+        soon(closed).await.unwrap();
+        second.end().await;
+    });
+}
+
+#[test]
 fn client_that_does_not_begin_to_speak_is_cut() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
@@ -357,13 +447,14 @@ fn client_that_does_not_begin_to_speak_is_cut() {
 fn stopped_server_awaits_calls_beyond_its_drain_timeout() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
-        let options = breezeway_grpc::ServerOptions::new().drain_timeout(Duration::from_millis(50));
+        let options =
+            breezeway_grpc::ServerOptions::new().drain_timeout(Duration::from_millis(500));
         for gear in [Gear::Http2, Gear::Native] {
             let address = format!("unix:{}/socket", folder.path().display());
             let serving = Serving::with(&address, options.clone());
             let channel = connect(&serving.address, gear).await;
             let mut request = pb::StreamingOutputCallRequest::default();
-            for interval_us in [0, 600_000] {
+            for interval_us in [0, 1_200_000] {
                 let asked = pb::ResponseParameters { size: 9, interval_us, compressed: None };
                 request.response_parameters.push(asked);
             }
@@ -383,7 +474,7 @@ fn stopped_server_awaits_calls_beyond_its_drain_timeout() {
 fn call_on_its_way_at_the_stop_is_awaited() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
-        let drain_timeout = Duration::from_millis(50);
+        let drain_timeout = Duration::from_millis(500);
         let options = breezeway_grpc::ServerOptions::new().drain_timeout(drain_timeout);
         let serving = Serving::with(&format!("unix:{}/socket", folder.path().display()), options);
         let client = Client::begin(&serving.address);
@@ -395,17 +486,16 @@ fn call_on_its_way_at_the_stop_is_awaited() {
         let client = answered.await.unwrap();
         let ended = serving.stop();
         let client = spawn_blocking(move || {
-            let ping = loop {
-                let received = client.read();
-                if received.kind == PING && received.flags & ACK == 0 {
-                    break received.payload;
-                }
-            };
-            // A call that begins before the answer to the server's PING, and outlasts its drain.
+            let ping = client.next_ping();
+            // A call that begins before the answer to the server's PING, and outlasts its drain:
+            // there are two PINGs in that time.
             let begins = block(FULL_DUPLEX_CALL, Some("localhost"));
             client.write(&frame(HEADERS, END_HEADERS, 3, &begins));
-            client.write(&frame(PING, ACK, 0, &ping));
-            std::thread::sleep(6 * drain_timeout);
+            client.write(&ping.pong());
+            for _ in 0..4 {
+                let ping = client.next_ping();
+                client.write(&ping.pong());
+            }
             client.write(&frame(DATA, END_STREAM, 3, &[]));
             while !client.read().ends(3) {}
         });

@@ -1,6 +1,6 @@
 //! A client of HTTP/2 that writes its frames by hand, at the socket of a server.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ pub(crate) const RST_STREAM: u8 = 3;
 pub(crate) const SETTINGS: u8 = 4;
 pub(crate) const PING: u8 = 6;
 pub(crate) const GOAWAY: u8 = 7;
+pub(crate) const WINDOW_UPDATE: u8 = 8;
 pub(crate) const ACK: u8 = 0x1;
 pub(crate) const END_STREAM: u8 = 0x1;
 pub(crate) const END_HEADERS: u8 = 0x4;
@@ -61,6 +62,15 @@ pub(crate) struct Received {
 }
 
 impl Received {
+    pub(crate) fn is_ping(&self) -> bool {
+        self.kind == PING && self.flags & ACK == 0
+    }
+
+    /// Returns the answer to this PING.
+    pub(crate) fn pong(&self) -> Vec<u8> {
+        frame(PING, ACK, 0, &self.payload)
+    }
+
     pub(crate) fn ends(&self, stream: u32) -> bool {
         self.stream == stream && matches!(self.kind, DATA | HEADERS) && self.flags & END_STREAM != 0
     }
@@ -88,12 +98,20 @@ impl Client {
     }
 
     pub(crate) fn read(&self) -> Received {
+        self.read_unless_closed().expect("the server has closed the connection")
+    }
+
+    /// Reads the next frame; `None` at the end of the connection.
+    pub(crate) fn read_unless_closed(&self) -> Option<Received> {
         let mut head = [0; 9];
-        (&self.0).read_exact(&mut head).unwrap();
+        match (&self.0).read_exact(&mut head) {
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return None,
+            read => read.unwrap(),
+        }
         let [a, b, c, kind, flags, s0, s1, s2, s3] = head;
         let mut payload = vec![0; u32::from_be_bytes([0, a, b, c]) as usize];
         (&self.0).read_exact(&mut payload).unwrap();
-        Received { kind, flags, stream: u32::from_be_bytes([s0, s1, s2, s3]), payload }
+        Some(Received { kind, flags, stream: u32::from_be_bytes([s0, s1, s2, s3]), payload })
     }
 
     /// Reads up to the first frame that is wanted; the end of the connection must not come before.
@@ -104,6 +122,25 @@ impl Client {
                 return received;
             }
             assert_ne!(received.kind, GOAWAY, "{}", received.payload.escape_ascii());
+        }
+    }
+
+    /// Reads up to the server's next PING.
+    pub(crate) fn next_ping(&self) -> Received {
+        loop {
+            let received = self.read();
+            if received.is_ping() {
+                return received;
+            }
+        }
+    }
+
+    /// Answers PINGs until the server closes the connection.
+    pub(crate) fn answer_pings(&self) {
+        while let Some(received) = self.read_unless_closed() {
+            if received.is_ping() && (&self.0).write_all(&received.pong()).is_err() {
+                return;
+            }
         }
     }
 
