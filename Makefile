@@ -12,17 +12,19 @@ LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test -p breezeway-shm -p breezeway-shmipc
 # What tests may need of a machine. Such a test is in a module of this name and ignored; `make needs`
 # runs it where there is what it needs.
 NEEDS = needs_go needs_huge_pages needs_ipv6 needs_namespaces needs_python needs_root needs_strace needs_systemd needs_user_namespaces
-HAS := $(shell go version >/dev/null 2>&1 && echo needs_go) \
+PROBED = $(shell go version >/dev/null 2>&1 && echo needs_go) \
 	$(shell grep -qs hugetlbfs /proc/filesystems && echo needs_huge_pages) \
 	$(shell grep -qs '^0\{31\}1 ' /proc/net/if_inet6 && echo needs_ipv6) \
 	$(shell unshare --mount --pid --net --ipc --uts --fork --kill-child --mount-proc \
 		sh -c 'mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /dev/shm' >/dev/null 2>&1 && echo needs_namespaces) \
-	$(shell python3 -c 'import ensurepip, venv' >/dev/null 2>&1 && echo needs_python) \
+	$(shell .ci/python >/dev/null 2>&1 && echo needs_python) \
 	$(shell [ "$$(id -u)" = 0 ] && echo needs_root) \
 	$(shell strace -f -o /dev/null true >/dev/null 2>&1 && echo needs_strace) \
 	$(shell .ci/systemd >/dev/null 2>&1 && echo needs_systemd) \
 	$(shell unshare --user --map-root-user --pid --ipc --mount --fork --kill-child \
 		sh -c 'mount -t tmpfs tmpfs /dev/shm && mount -t proc proc /proc' >/dev/null 2>&1 && echo needs_user_namespaces)
+# Probed once, by the first use.
+HAS = $(eval HAS := $(PROBED))$(HAS)
 LACKS = $(filter-out $(HAS),$(NEEDS))
 
 # The oldest toolchain that the workspace is for.
@@ -142,12 +144,10 @@ carriers-tls:
 ## The tests that need something which not every machine has, as far as this one has it (2 minutes).
 needs: # shmipc's tests with other systems say themselves what they lack: they are in `unit`.
 	$(if $(HAS),$(TEST) --tests -- --ignored $(HAS:%=%::))
-ifneq (,$(filter needs_root,$(HAS)))
-	BREEZEWAY_TEST_CARRIER=unix $(TEST) --test sessions -- \
-		--ignored needs_root::
-	BREEZEWAY_TEST_CARRIER=tcp $(TEST) --test sessions -- \
-		--ignored needs_root:: --skip by_file::
-endif
+	$(if $(filter needs_root,$(HAS)),BREEZEWAY_TEST_CARRIER=unix $(TEST) --test sessions -- \
+		--ignored needs_root::)
+	$(if $(filter needs_root,$(HAS)),BREEZEWAY_TEST_CARRIER=tcp $(TEST) --test sessions -- \
+		--ignored needs_root:: --skip by_file::)
 	@echo "Ignored, because this machine lacks what they need: $(or $(LACKS),none)"
 
 ## Discovery by etcd, a crate of its own: built where there is protoc, tested where there is etcd too.
