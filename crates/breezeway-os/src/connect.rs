@@ -1,15 +1,18 @@
 //! Connecting without waiting for a server that hangs.
 
 use std::io;
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::SocketAddrUnix;
 
 use crate::deadline::Deadline;
+use crate::shortage;
 use crate::socket_file::stream_socket;
 use crate::tcp::prepare_tcp;
 
@@ -44,6 +47,63 @@ fn unix_at(address: &SocketAddrUnix, deadline: Deadline) -> io::Result<OwnedFd> 
     // From here on each read says itself whether it may block.
     ioctl_fionbio(&socket, false)?;
     Ok(socket)
+}
+
+/// The most threads that resolve names at one time; the resolver ends each at a time of its own.
+const MOST_RESOLVING: usize = 64;
+static RESOLVING: AtomicUsize = AtomicUsize::new(0);
+
+/// Returns the addresses of a host, or [`io::ErrorKind::TimedOut`] at `deadline`. The system's
+/// resolver has no deadline, so a name is resolved on a thread.
+pub fn resolve(host: &str, port: u16, deadline: Deadline) -> io::Result<Vec<SocketAddr>> {
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return Ok(vec![(address, port).into()]);
+    }
+    let name = (host.to_owned(), port);
+    resolve_by(move || Ok(name.to_socket_addrs()?.collect()), deadline)
+}
+
+fn resolve_by(
+    resolver: impl FnOnce() -> io::Result<Vec<SocketAddr>> + Send + 'static,
+    deadline: Deadline,
+) -> io::Result<Vec<SocketAddr>> {
+    let resolving = Resolving::begin()?;
+    let (sender, resolved) = mpsc::sync_channel(1);
+    shortage::spawn("breezeway-names", move || {
+        let addresses = resolver();
+        drop(resolving);
+        // The caller may have given up.
+        let _ = sender.send(addresses);
+    })?;
+    let addresses = match deadline.time_left() {
+        None => resolved.recv().map_err(io::Error::other),
+        Some(left) => resolved.recv_timeout(left).map_err(|_| {
+            io::Error::new(io::ErrorKind::TimedOut, "the name was not resolved in time")
+        }),
+    };
+    addresses?
+}
+
+/// A place among the threads that resolve names, until it is dropped.
+struct Resolving;
+
+impl Resolving {
+    fn begin() -> io::Result<Self> {
+        let resolving = Self;
+        if RESOLVING.fetch_add(1, Ordering::AcqRel) < MOST_RESOLVING {
+            return Ok(resolving);
+        }
+        Err(io::Error::new(
+            io::ErrorKind::WouldBlock,
+            format!("{MOST_RESOLVING} names are being resolved: the resolver does not answer"),
+        ))
+    }
+}
+
+impl Drop for Resolving {
+    fn drop(&mut self) {
+        RESOLVING.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 /// Connects to the first of a host's addresses that answers, until `deadline`
@@ -130,5 +190,24 @@ mod tests {
             }
         };
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[test]
+    fn name_that_is_not_resolved_fails_in_time_and_is_counted() {
+        let (end, ended) = mpsc::channel::<()>();
+        let silent = move || {
+            // Until the test ends.
+            let _ = ended.recv();
+            Ok(Vec::new())
+        };
+        let error = resolve_by(silent, Deadline::after(Duration::from_millis(20))).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        // It still has its place among those of one time, beyond which names are refused.
+        let held: Vec<_> = (1..MOST_RESOLVING).map(|_| Resolving::begin().unwrap()).collect();
+        let error = resolve("localhost", 1, Deadline::NEVER).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+        assert_eq!(resolve("::1", 1, Deadline::NEVER).unwrap(), ["[::1]:1".parse().unwrap()]);
+        drop((held, end));
+        assert!(!resolve("localhost", 1, Deadline::NEVER).unwrap().is_empty());
     }
 }

@@ -1,7 +1,6 @@
 //! Connecting to a server's socket without waiting for a server that hangs.
 
 use std::io;
-use std::net::ToSocketAddrs;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
@@ -37,8 +36,12 @@ fn with_remedy(error: io::Error) -> io::Error {
 }
 
 fn connect_tcp(socket: &str, deadline: Deadline) -> io::Result<OwnedFd> {
-    let addresses: Vec<_> = socket.to_socket_addrs()?.collect();
-    connect::tcp(&addresses, deadline)
+    if let Ok(address) = socket.parse() {
+        return connect::tcp(&[address], deadline);
+    }
+    let (host, port) = socket.rsplit_once(':').ok_or(io::ErrorKind::InvalidInput)?;
+    let port = port.parse().map_err(|_| io::ErrorKind::InvalidInput)?;
+    connect::tcp(&connect::resolve(host, port, deadline)?, deadline)
 }
 
 #[cfg(test)]

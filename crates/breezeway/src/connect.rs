@@ -1,7 +1,7 @@
 //! Connecting to a server's socket without waiting for a server that hangs.
 
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
@@ -38,8 +38,7 @@ pub(crate) fn first_place<T>(
 }
 
 /// Connects to a place, for `protocol` where that is said below it (empty: nothing is said); gives
-/// the socket and who listens there. Takes at most the handshake timeout, and what the resolver of
-/// names takes.
+/// the socket and who listens there. Takes at most the handshake timeout.
 pub(crate) fn connect(
     place: &Place,
     options: &SessionOptions,
@@ -88,10 +87,8 @@ fn connect_tcp(
     (host, port): (&str, u16),
     (deadline, timeout): (Deadline, Duration),
 ) -> Result<OwnedFd, ConnectError> {
-    let addresses: Vec<_> = (host, port)
-        .to_socket_addrs()
-        .map_err(|source| ConnectError::NoSuchHost { place: place.clone(), source })?
-        .collect();
+    let addresses = connect::resolve(host, port, deadline)
+        .map_err(|source| ConnectError::NoSuchHost { place: place.clone(), source })?;
     connect::tcp(&addresses, deadline).map_err(|error| match error.kind() {
         io::ErrorKind::ConnectionRefused => ConnectError::Refused(place.clone()),
         io::ErrorKind::TimedOut => ConnectError::NotAccepting { place: place.clone(), timeout },

@@ -1,26 +1,22 @@
 //! A connected socket of which each wait ends at a deadline.
 
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use breezeway::{CallError, ForeignConnection, Place, SessionOptions};
+use breezeway_os::{Deadline, connect};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::sockopt::{Timeout, set_socket_timeout};
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, recv, send,
-};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::error::Error;
 
 /// What TLS is told that is to be spoken in it: Kitex's protocols have no names there.
 pub(super) const UNNAMED: &[u8] = b"";
 
-/// When a call is over, and how long connecting to one address may take.
+/// When a call is over, and how long connecting to one place may take.
 pub(super) type Limits = (Option<Instant>, Duration);
 
 /// A connection's bytes, as they are or within TLS.
@@ -52,11 +48,7 @@ impl Tls {
 
 impl Socket {
     pub(super) fn connect(place: &Place, limits: Limits) -> io::Result<Self> {
-        match place {
-            Place::Shm(path) | Place::Unix(path) => Ok(Self::Plain(connect_unix(path, limits)?)),
-            Place::Tcp { host, port } => Ok(Self::Plain(connect_tcp(host, *port, limits)?)),
-            _ => Err(io::ErrorKind::Unsupported.into()),
-        }
+        Ok(Self::Plain(connect(place, Deadline::after(connect_timeout(limits)?))?))
     }
 
     /// As [`Self::connect`], with TLS's handshake, for a place that has one.
@@ -216,39 +208,21 @@ pub(super) fn time_left(deadline: Option<Instant>) -> Result<Option<Duration>, E
     }
 }
 
-/// How long connecting to one address may take.
+/// Connects to a place without TLS, until `deadline`, also while its server's backlog is full.
+pub(super) fn connect(place: &Place, deadline: Deadline) -> io::Result<OwnedFd> {
+    match place {
+        Place::Shm(path) | Place::Unix(path) => connect::unix(path, deadline),
+        Place::Tcp { host, port } => {
+            connect::tcp(&connect::resolve(host, *port, deadline)?, deadline)
+        }
+        _ => Err(io::ErrorKind::Unsupported.into()),
+    }
+}
+
+/// How long connecting may take.
 fn connect_timeout((deadline, timeout): Limits) -> io::Result<Duration> {
     match time_left(deadline) {
         Ok(left) => Ok(left.map_or(timeout, |left| left.min(timeout))),
         Err(_) => Err(io::ErrorKind::TimedOut.into()),
     }
-}
-
-/// A listener whose backlog is full lets connecting wait, without end unless told otherwise.
-fn connect_unix(path: &Path, limits: Limits) -> io::Result<OwnedFd> {
-    let flags = SocketFlags::CLOEXEC;
-    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    let address = SocketAddrUnix::new(path)?;
-    loop {
-        set_socket_timeout(&socket, Timeout::Send, Some(connect_timeout(limits)?))?;
-        match rustix::net::connect(&socket, &address) {
-            Ok(()) => return Ok(socket),
-            Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => return Err(io::ErrorKind::TimedOut.into()),
-            Err(error) => return Err(error.into()),
-        }
-    }
-}
-
-fn connect_tcp(host: &str, port: u16, limits: Limits) -> io::Result<OwnedFd> {
-    let mut outcome = Err(io::ErrorKind::NotFound.into());
-    for address in (host, port).to_socket_addrs()? {
-        outcome = TcpStream::connect_timeout(&address, connect_timeout(limits)?);
-        if outcome.is_ok() {
-            break;
-        }
-    }
-    let socket = outcome?;
-    socket.set_nodelay(true)?;
-    Ok(socket.into())
 }

@@ -9,16 +9,17 @@ use std::time::Duration;
 use breezeway::{
     Address, CallError, Carrier, ConnectError, ForeignConnection, Place, SessionOptions,
 };
+use breezeway_os::Deadline;
 use breezeway_tokio::{ForeignStream, on_a_thread};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
-use tokio::net::{TcpStream, UnixStream, lookup_host};
+use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 
 use crate::caller::CallOptions;
 use crate::error::Error;
 use crate::kitex::calling::{LAST_WORDS, ThriftFraming, exception, outcome, stays};
 use crate::kitex::pool::{Pool, Reach, Traffic};
-use crate::kitex::socket::UNNAMED;
+use crate::kitex::socket::{self, UNNAMED};
 use crate::kitex::{Message, Receiver};
 use crate::method::Method;
 use crate::thrift::{self, Limits};
@@ -287,26 +288,15 @@ impl Route {
 }
 
 impl Socket {
+    /// Connects on a thread, as it blocks.
     async fn connect(place: &Place, limit: Duration) -> io::Result<Self> {
+        let to = place.clone();
+        let connecting = move || socket::connect(&to, Deadline::after(limit));
+        let socket = on_a_thread(connecting).await??;
+        rustix::io::ioctl_fionbio(&socket, true)?;
         match place {
-            Place::Shm(path) | Place::Unix(path) => {
-                Ok(Self::Unix(timeout(limit, UnixStream::connect(path)).await??))
-            }
-            Place::Tcp { host, port } => {
-                let mut outcome = Err(io::ErrorKind::NotFound.into());
-                let addresses = timeout(limit, lookup_host((host.as_str(), *port))).await??;
-                for address in addresses {
-                    let connected = timeout(limit, TcpStream::connect(address)).await;
-                    outcome = connected.unwrap_or_else(|late| Err(late.into()));
-                    if outcome.is_ok() {
-                        break;
-                    }
-                }
-                let socket = outcome?;
-                socket.set_nodelay(true)?;
-                Ok(Self::Tcp(socket))
-            }
-            _ => Err(io::ErrorKind::Unsupported.into()),
+            Place::Tcp { .. } => Ok(Self::Tcp(TcpStream::from_std(socket.into())?)),
+            _ => Ok(Self::Unix(UnixStream::from_std(socket.into())?)),
         }
     }
 
