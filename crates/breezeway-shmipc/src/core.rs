@@ -71,6 +71,8 @@ pub(crate) struct Core {
     /// lock.
     unannounced: AtomicBool,
     outgoing: Mutex<Outgoing>,
+    /// Whether a thread waits until the socket takes what is outgoing.
+    flushing: AtomicBool,
     /// Who holds this receives for all.
     pub(crate) receiver: Mutex<Receiver>,
     pub(crate) followers: Followers,
@@ -129,6 +131,7 @@ impl Core {
             corked: AtomicBool::new(false),
             unannounced: AtomicBool::new(false),
             outgoing: Mutex::default(),
+            flushing: AtomicBool::new(false),
             receiver: Mutex::new(parts.receiver),
             followers: Followers::default(),
             table: Mutex::new(Table::new(parts.role, options.max_streams)),

@@ -24,6 +24,7 @@ impl Drop for Handle {
     fn drop(&mut self) {
         if !self.core.is_elsewhere() {
             self.core.close_stream(&self.state, true);
+            self.core.flush_later();
         }
     }
 }

@@ -116,6 +116,7 @@ impl Writer {
     pub fn shutdown(&mut self) -> Result<(), StreamError> {
         let Handle { core, state } = &*self.handle;
         core.finish_stream(state, self.is_over_socket());
+        core.flush_later();
         match core.ended() {
             Some(_) => Err(core.end_error()),
             None => Ok(()),
@@ -326,8 +327,7 @@ impl Writer {
         if !core.is_socket_full() {
             return Ok(());
         }
-        // All was accepted. The rest of this only sees to it that it goes out soon; if the time is
-        // over, later operations go on with it.
+        // All was accepted. The rest of this only sees to it that it goes out soon.
         let flushed = core.wait_for_room(deadline, || {
             if core.flush_socket()? {
                 return Ok(Some(()));
@@ -336,7 +336,10 @@ impl Writer {
             Ok(None)
         });
         match flushed {
-            Err(StreamError::TimedOut | StreamError::Closed) => Ok(()),
+            Err(StreamError::TimedOut | StreamError::Closed) => {
+                core.flush_later();
+                Ok(())
+            }
             outcome => outcome,
         }
     }

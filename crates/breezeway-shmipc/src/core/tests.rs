@@ -84,6 +84,57 @@ fn an_end_at_the_limit_is_still_an_end() {
     assert_eq!(stream.peek_at_least(40_000).unwrap().unwrap().len(), 10_000);
 }
 
+/// Fills the socket, so that what is sent next has to wait.
+fn fill_socket(session: &Session) {
+    let wake = wire::bare(MessageType::Polling, session.core.version).repeat(100);
+    while session.core.send(&wake).unwrap() {}
+}
+
+#[test]
+fn close_behind_full_socket_arrives_without_another_call() {
+    let (client, server) = pair(10_000);
+    let mut stream = client.open().unwrap();
+    stream.send(b"x").unwrap();
+    let mut served = server.accept().unwrap();
+    served.set_read_timeout(Some(Duration::from_secs(20)));
+    // In both directions, and by a shutdown too.
+    let shut_down = |mut stream: Stream| {
+        stream.shutdown().unwrap();
+        Some(stream)
+    };
+    let closes: [fn(Stream) -> Option<Stream>; 2] = [|_| None, shut_down];
+    for close in closes {
+        let mut stream = client.open().unwrap();
+        stream.send(b"x").unwrap();
+        let mut served = server.accept().unwrap();
+        served.set_read_timeout(Some(Duration::from_secs(20)));
+        client.core.leave_queue(stream.state());
+        fill_socket(&client);
+        let _kept = close(stream);
+        assert!(client.core.is_socket_full());
+        let mut bytes = Vec::new();
+        served.read_to_end(&mut bytes).unwrap();
+        assert_eq!(bytes, b"x");
+    }
+    server.core.leave_queue(served.state());
+    fill_socket(&server);
+    drop(served);
+    stream.set_read_timeout(Some(Duration::from_secs(20)));
+    assert_eq!(stream.read_to_end(&mut Vec::new()).unwrap(), 0);
+}
+
+#[test]
+fn closed_session_is_over_though_its_socket_is_full() {
+    let (client, server) = pair(10_000);
+    let stream = client.open().unwrap();
+    client.core.leave_queue(stream.state());
+    fill_socket(&client);
+    drop((stream, client));
+    assert!(ends(move || while server.core.ended().is_none() {
+        server.core.help_receive();
+    }));
+}
+
 #[test]
 fn an_end_counts_after_what_is_in_the_socket_also_while_that_is_not_read() {
     let (client, server) = pair(1000);
