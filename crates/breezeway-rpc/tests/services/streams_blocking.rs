@@ -447,34 +447,38 @@ fn a_client_that_cancels_its_streams_and_never_reads_has_no_more_threads_than_ot
     let mut running = Running::new("unix");
     let mut socket = UnixStream::connect(running.folder.path().join("room.sock")).unwrap();
     socket.set_write_timeout(Some(Duration::from_millis(300))).unwrap();
-    let asked = to_vec(&line("hall", "endless")).unwrap();
-    let opened = |stream| {
+    let opened = |stream, from: &str| {
+        let asked = to_vec(&line(from, "endless")).unwrap();
         let [header, data, end] =
             [(FrameKind::Header, &[][..]), (FrameKind::Data, &asked), (FrameKind::Trailer, &[])]
                 .map(|(kind, payload)| frame(stream, kind, payload));
         [header, data, end].concat()
     };
     // Its handler fills the socket; those behind it wait for their turn to send.
-    socket.write_all(&opened(0)).unwrap();
-    std::thread::sleep(Duration::from_millis(300));
+    socket.write_all(&opened(0, &"x".repeat(60_000))).unwrap();
+    running.told_of("1");
+    let (mut open, mut most) = (1, 1);
     let mut a_hundred = |first| {
         let streams = first..first + 100;
-        socket.write_all(&streams.clone().flat_map(opened).collect::<Vec<_>>())?;
-        std::thread::sleep(Duration::from_millis(30));
+        let frames = streams.clone().flat_map(|stream| opened(stream, "hall"));
+        socket.write_all(&frames.collect::<Vec<_>>())?;
+        // Until their handlers run, or no more do.
+        let mut begun = 0;
+        let until = Instant::now() + Duration::from_millis(300);
+        while begun < 100 && Instant::now() < until {
+            match running.events.try_recv().as_deref() {
+                Ok("begun") => (begun, open) = (begun + 1, open + 1),
+                Ok("dropped") => open -= 1,
+                Ok(_) => {}
+                Err(_) => std::thread::yield_now(),
+            }
+            most = most.max(open);
+        }
         let resets = streams.flat_map(|stream| frame(stream, FrameKind::Reset, &[]));
         socket.write_all(&resets.collect::<Vec<_>>())
     };
     // Until the server, which waits for it to read, reads no more.
     let _ = (1..1_000).step_by(100).try_for_each(&mut a_hundred);
-    let (mut open, mut most) = (0, 0);
-    while let Ok(event) = running.events.try_recv() {
-        match &*event {
-            "begun" => open += 1,
-            "dropped" => open -= 1,
-            _ => {}
-        }
-        most = most.max(open);
-    }
     assert!((2..=128).contains(&most), "{most} streams at one time");
 }
 
