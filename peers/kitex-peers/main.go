@@ -7,6 +7,7 @@
 //	kitex serve-both tcp:127.0.0.1:0
 //	kitex call-both unix:/tmp/shop.sock ttheader
 //	kitex call-late unix:/tmp/shop.sock ttheader
+//	kitex call-multiplexed unix:/tmp/users.sock
 //	kitex call-protobuf unix:/tmp/shop.sock framed
 //	kitex call-shmipc unix:/tmp/shmipc.sock ttheader
 //	kitex serve-shmipc unix:/tmp/shmipc.sock
@@ -48,6 +49,8 @@ func main() {
 		callBoth(address(arguments[1]), arguments[2])
 	case len(arguments) == 3 && arguments[0] == "call-late":
 		callLate(address(arguments[1]), arguments[2])
+	case len(arguments) == 2 && arguments[0] == "call-multiplexed":
+		callMultiplexed(address(arguments[1]))
 	case len(arguments) == 3 && arguments[0] == "call-protobuf":
 		callProtobuf(address(arguments[1]), arguments[2])
 	case len(arguments) == 3 && arguments[0] == "call-shmipc":
@@ -74,6 +77,7 @@ func main() {
 		log.Fatal("usage: kitex serve ADDRESS | kitex call ADDRESS FRAMING | " +
 			"kitex serve-both ADDRESS | kitex call-both ADDRESS FRAMING | " +
 			"kitex call-late ADDRESS FRAMING | " +
+			"kitex call-multiplexed ADDRESS | " +
 			"kitex call-protobuf ADDRESS FRAMING | " +
 			"kitex call-shmipc ADDRESS FRAMING | kitex serve-shmipc ADDRESS | " +
 			"kitex call-tls ADDRESS FRAMING ROOT CERTIFICATE KEY | " +

@@ -4,6 +4,7 @@
 mod apache;
 mod balanced;
 mod matrix;
+mod multiplexed;
 #[cfg(feature = "shmipc")]
 mod shmipc;
 mod streams;

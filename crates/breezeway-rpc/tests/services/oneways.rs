@@ -28,30 +28,38 @@ struct Shop {
     _folder: TempDir,
 }
 
+/// The address of a server, its end, and its thread.
+type Served = (Address, Box<dyn FnOnce()>, JoinHandle<()>);
+
+const CARRIERS: [&str; 3] = ["shm", "unix", "tcp"];
+
 impl Shop {
-    fn new(serve: impl FnOnce(&Address, Corner) -> (Box<dyn FnOnce()>, JoinHandle<()>)) -> Self {
+    fn new(carrier: &str, serve: impl FnOnce(&Address, Corner) -> Served) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let address = format!("shm:{}/shop.sock", folder.path().display()).parse().unwrap();
+        let place = match carrier {
+            "tcp" => "tcp:127.0.0.1:0".to_owned(),
+            file => format!("{file}:{}/shop.sock", folder.path().display()),
+        };
         let (tell, looks) = unbounded_channel();
         let corner = Corner::new(tell);
         let slow = Arc::clone(&corner.slow);
-        let (stop, serving) = serve(&address, corner);
+        let (address, stop, serving) = serve(&place.parse().unwrap(), corner);
         let (stop, serving) = (Some(stop), Some(serving));
         Self { address, looks, slow, stop, serving, _folder: folder }
     }
 
-    fn blocking(options: ServerOptions) -> Self {
-        Self::new(|address, corner| {
+    fn blocking(carrier: &str, options: ServerOptions) -> Self {
+        Self::new(carrier, |address, corner| {
             let server = Server::bind_with(address, options).unwrap().with_thrift_clients();
             let server = server.add_service(ShopServer(corner)).unwrap();
-            let stopper = server.stopper();
+            let (address, stopper) = (server.address(), server.stopper());
             let serving = std::thread::spawn(move || server.serve().unwrap());
-            (Box::new(move || stopper.stop()), serving)
+            (address, Box::new(move || stopper.stop()), serving)
         })
     }
 
-    fn awaited() -> Self {
-        Self::new(|address, corner| {
+    fn awaited(carrier: &str) -> Self {
+        Self::new(carrier, |address, corner| {
             let (tell, told) = channel();
             let address = address.clone();
             let serving = std::thread::spawn(move || {
@@ -59,12 +67,12 @@ impl Shop {
                 runtime.block_on(async {
                     let server = AsyncServer::bind(&address).unwrap().with_thrift_clients();
                     let server = server.add_service(AsyncShopServer(corner)).unwrap();
-                    tell.send(server.stopper()).unwrap();
+                    tell.send((server.address(), server.stopper())).unwrap();
                     server.serve().await.unwrap();
                 });
             });
-            let stopper = told.recv().unwrap();
-            (Box::new(move || stopper.stop()), serving)
+            let (address, stopper) = told.recv().unwrap();
+            (address, Box::new(move || stopper.stop()), serving)
         })
     }
 
@@ -121,13 +129,15 @@ fn await_call_behind_oneway<C: breezeway_rpc::AsyncChannel>(
 
 #[test]
 fn call_behind_a_slow_oneway_does_not_wait_in_any_framing() {
-    for serve in ["blocking", "awaited"] {
-        for framing in FRAMINGS {
+    for carrier in CARRIERS {
+        let servers = ["blocking", "awaited"].into_iter();
+        let pairs = servers.flat_map(|serve| FRAMINGS.map(|framing| (serve, framing)));
+        for (serve, framing) in pairs {
             let mut shop = match serve {
-                "blocking" => Shop::blocking(ServerOptions::new()),
-                _ => Shop::awaited(),
+                "blocking" => Shop::blocking(carrier, ServerOptions::new()),
+                _ => Shop::awaited(carrier),
             };
-            let describe = format!("{framing:?}, {serve} server");
+            let describe = format!("{carrier}, {framing:?}, {serve} server");
             let address = shop.address.clone();
             let client = ThriftClient::with_framing(address.clone(), framing);
             call_behind_oneway(&mut shop, client, &format!("blocking client, {describe}"));
@@ -139,19 +149,22 @@ fn call_behind_a_slow_oneway_does_not_wait_in_any_framing() {
 
 #[test]
 fn call_behind_a_slow_oneway_does_not_wait_on_native_sessions() {
-    for serve in ["offloading", "awaited"] {
-        let mut shop = match serve {
-            "offloading" => Shop::blocking(ServerOptions::new().offload(2)),
-            _ => Shop::awaited(),
-        };
-        let address = shop.address.clone();
-        let pool = breezeway::Client::connect(&address).unwrap();
-        call_behind_oneway(&mut shop, pool, &format!("pool, {serve} server"));
-        let shared = breezeway::Channel::connect(&address).unwrap();
-        call_behind_oneway(&mut shop, shared, &format!("shared session, {serve} server"));
-        let replaced = breezeway::ChannelClient::connect(&address).unwrap();
-        call_behind_oneway(&mut shop, replaced, &format!("replaced session, {serve} server"));
-        let connect = async || breezeway_tokio::Client::connect(&address).await.unwrap();
-        await_call_behind_oneway(&mut shop, connect, &format!("tokio client, {serve} server"));
+    for carrier in CARRIERS {
+        for serve in ["offloading", "awaited"] {
+            let mut shop = match serve {
+                "offloading" => Shop::blocking(carrier, ServerOptions::new().offload(2)),
+                _ => Shop::awaited(carrier),
+            };
+            let address = shop.address.clone();
+            let describe = format!("{carrier}, {serve} server");
+            let pool = breezeway::Client::connect(&address).unwrap();
+            call_behind_oneway(&mut shop, pool, &format!("pool, {describe}"));
+            let shared = breezeway::Channel::connect(&address).unwrap();
+            call_behind_oneway(&mut shop, shared, &format!("shared session, {describe}"));
+            let replaced = breezeway::ChannelClient::connect(&address).unwrap();
+            call_behind_oneway(&mut shop, replaced, &format!("replaced session, {describe}"));
+            let connect = async || breezeway_tokio::Client::connect(&address).await.unwrap();
+            await_call_behind_oneway(&mut shop, connect, &format!("tokio client, {describe}"));
+        }
     }
 }
