@@ -293,3 +293,22 @@ async fn a_client_that_awaits_calls_volos_server_in_every_framing() {
         }
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn message_beyond_volos_limit_fails_with_its_reason() {
+    const LARGE: usize = 16 << 20;
+    for carrier in CARRIERS {
+        let served = Served::volos(carrier, ThriftFraming::Framed).await;
+        let address = served.place.ours();
+        let client = ThriftClient::with_framing(address.clone(), ThriftFraming::Framed);
+        let blocking = move || ShopClient::new(client).echo("x".repeat(LARGE));
+        let client = AsyncThriftClient::with_framing(address, ThriftFraming::Framed);
+        let awaited = AsyncShopClient::new(client).echo("x".repeat(LARGE)).await;
+        for failed in [spawn_blocking(blocking).await.unwrap(), awaited] {
+            let Err(Error::Application(error)) = failed else {
+                panic!("{carrier}: {:?}", failed.map(|text| text.len()))
+            };
+            assert!(error.message.contains("exceeds"), "{carrier}: {error}");
+        }
+    }
+}
