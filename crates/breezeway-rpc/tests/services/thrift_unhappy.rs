@@ -1,6 +1,6 @@
 //! Thrift peers that are slow, deaf or mistaken, and limits that are met.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, mpsc};
@@ -75,6 +75,21 @@ fn a_server_that_accepts_nobody_costs_a_caller_its_deadline() {
     let failed = soon(move || shop.with(timeout(100)).count()).unwrap_err();
     assert!(matches!(failed, Error::Connecting(..)), "{failed}");
     assert!(!failed.may_have_run());
+}
+
+#[tokio::test]
+async fn full_backlog_is_awaited_until_the_connect_timeout() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shop.sock");
+    let listener = UnixListener::bind(&path).unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    // A backlog of 0 has room for one.
+    let _waiting = UnixStream::connect(&path).unwrap();
+    let client = AsyncThriftClient::with_framing(Address::unix(path), ThriftFraming::Framed);
+    let client = client.connect_timeout(Duration::from_millis(100));
+    let failed = AsyncShopClient::new(client).count().await.unwrap_err();
+    let Error::Connecting(_, error) = &failed else { panic!("{failed}") };
+    assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
 }
 
 #[test]
