@@ -5,6 +5,7 @@
 
 use crate::cgroup::{self, Folder, Version};
 use crate::segment::SegmentError;
+use std::alloc::{self, Layout};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -100,6 +101,9 @@ pub fn check_headroom(size: usize) -> Result<(), SegmentError> {
 
 /// Private memory of fewer bytes is taken without a check.
 const CHECKED_FROM: usize = 64 * 1024;
+/// Blocks from this size on are mappings of their own, which grow without a copy: glibc's
+/// `DEFAULT_MMAP_THRESHOLD_MAX` (mallopt(3)).
+const MAPPED_FROM: usize = 32 * 1024 * 1024;
 
 /// Makes room for `additional` bytes behind those of `to`, as `Vec::reserve_exact` does.
 ///
@@ -113,23 +117,35 @@ pub fn reserve(to: &mut Vec<u8>, additional: usize) -> Result<(), SegmentError> 
         return Ok(());
     }
     if wanted >= CHECKED_FROM {
-        // The allocator moves the pages that are there.
-        check_headroom(wanted - to.capacity())?;
+        // The allocator may copy a smaller block, and keep both for as long as that takes.
+        let kept = if to.capacity() >= MAPPED_FROM { to.capacity() } else { 0 };
+        check_headroom(wanted - kept)?;
     }
     to.try_reserve_exact(additional).map_err(|_| SegmentError::Private { size: wanted })
 }
 
-/// Returns `len` zero bytes.
+/// Returns `len` zero bytes, whose pages the kernel takes when they are first written.
 ///
 /// # Errors
 ///
 /// Those of [`reserve`].
 pub fn zeroed(len: usize) -> Result<Vec<u8>, SegmentError> {
     if len >= CHECKED_FROM {
-        // Given back at once: resizing it would write every page, which the allocator has as zeros.
-        reserve(&mut Vec::new(), len)?;
+        check_headroom(len)?;
     }
-    Ok(vec![0; len])
+    let failed = SegmentError::Private { size: len };
+    let Ok(layout) = Layout::array::<u8>(len) else { return Err(failed) };
+    if len == 0 {
+        return Ok(Vec::new());
+    }
+    // SAFETY: the layout's size is `len`, which is not 0.
+    let bytes = unsafe { alloc::alloc_zeroed(layout) };
+    if bytes.is_null() {
+        return Err(failed);
+    }
+    // SAFETY: the global allocator returned `bytes` for a layout of `len` bytes with the alignment
+    // of `u8`, so `len` is the capacity; it wrote zeros to all of them; no other value owns them.
+    Ok(unsafe { Vec::from_raw_parts(bytes, len, len) })
 }
 
 /// The interface files of one version.
