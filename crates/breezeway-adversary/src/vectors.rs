@@ -10,7 +10,7 @@ use std::time::Duration;
 const ECHO: &str = include_str!("../../../docs/vectors/conversations.txt");
 /// Conversations with a server of [`HOLD`] and [`RESET`] as well.
 const SERVICE: &str = include_str!("../../../docs/vectors/service.txt");
-/// Engines, and conversations that they do not hold yet.
+/// Engines, conversations that they do not hold yet, and their own answers.
 const PENDING: &str = include_str!("../../../docs/vectors/pending.txt");
 
 /// The method of calls without a reply, and of streams without a reader and a message.
@@ -28,8 +28,8 @@ pub const MAX_METADATA: u16 = 64;
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// How long the answer of an engine that does not hold a conversation is awaited.
-const PENDING_PATIENCE: Duration = Duration::from_millis(300);
+/// How long nothing may come where no answer is expected.
+const SILENCE: Duration = Duration::from_millis(300);
 /// Bytes in front of the body of a frame.
 const FRAME: usize = 16;
 /// The kind of window entries, which a server sends when it likes.
@@ -49,13 +49,31 @@ pub fn conversations() -> Vec<Conversation> {
     let parts = [ECHO, SERVICE].map(|text| text.split("\nconversation ").skip(1));
     let all: Vec<_> = parts.into_iter().flatten().map(Conversation::parse).collect();
     for pending in pending() {
-        assert!(all.iter().any(|known| known.name == pending.1), "no conversation {pending:?}");
+        let known = all.iter().find(|known| known.name == pending.name);
+        known.unwrap_or_else(|| panic!("no conversation {pending:?}")).with(&pending);
     }
     all
 }
 
-fn pending() -> impl Iterator<Item = (&'static str, &'static str)> {
-    PENDING.lines().filter_map(|line| line.split_once(" : "))
+/// An engine's answer in place of the one that a conversation has.
+#[derive(Debug)]
+struct Pending {
+    engine: &'static str,
+    name: &'static str,
+    /// Number of the answer, from 1 on.
+    number: usize,
+    /// A line of a conversation, or `< nothing`.
+    line: &'static str,
+}
+
+fn pending() -> impl Iterator<Item = Pending> {
+    let lines = PENDING.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.map(|text| {
+        let mut parts = text.splitn(4, " : ");
+        let mut part = || parts.next().unwrap_or_else(|| panic!("{text}: not four parts"));
+        let (engine, name, number) = (part(), part(), part().parse().expect("a number"));
+        Pending { engine, name, number, line: part() }
+    })
 }
 
 impl Conversation {
@@ -77,23 +95,36 @@ impl Conversation {
     /// # Errors
     ///
     /// The server answers in another way than written or, where the conversation is pending for
-    /// this engine, as written.
+    /// this engine, than is written there.
     pub fn check(&self, engine: &str, path: &Path) -> Result<(), String> {
-        let is_pending = pending().any(|pending| pending == (engine, self.name));
-        let patience = if is_pending { PENDING_PATIENCE } else { PATIENCE };
-        match self.play(path, patience) {
-            Ok(()) if is_pending => {
-                Err(format!("{} ({engine}): it is held: not pending any more", self.name))
-            }
-            Err(found) if !is_pending => Err(format!("{} ({engine}): {found}", self.name)),
-            _ => Ok(()),
+        let is_this = |pending: &Pending| (pending.engine, pending.name) == (engine, self.name);
+        match pending().find(is_this) {
+            None => self.play(path, &self.lines),
+            Some(pending) => self
+                .play(path, &self.with(&pending))
+                .map_err(|found| format!("{found}; is it held, and not pending any more?")),
         }
+        .map_err(|found| format!("{} ({engine}): {found}", self.name))
     }
 
-    fn play(&self, path: &Path, patience: Duration) -> Result<(), String> {
+    /// Returns the lines up to another answer.
+    fn with(&self, pending: &Pending) -> Vec<&'static str> {
+        let is_answer = |line: &&str| line.starts_with('<');
+        let (at, line) = self
+            .lines
+            .iter()
+            .enumerate()
+            .filter(|(_, line)| is_answer(line))
+            .nth(pending.number - 1)
+            .unwrap_or_else(|| panic!("{pending:?}: no such answer"));
+        assert_ne!(*line, pending.line, "{pending:?}: it is the same answer");
+        [&self.lines[..at], &[pending.line]].concat()
+    }
+
+    fn play(&self, path: &Path, lines: &[&str]) -> Result<(), String> {
         let mut socket = UnixStream::connect(path).expect("the server listens");
-        socket.set_read_timeout(Some(patience)).expect("a socket has a timeout");
-        for line in &self.lines {
+        socket.set_read_timeout(Some(PATIENCE)).expect("a socket has a timeout");
+        for line in lines {
             self.play_line(&mut socket, line).map_err(|found| {
                 let shown: String = line.chars().take(200).collect();
                 format!("{shown}: {found}")
@@ -108,6 +139,7 @@ impl Conversation {
             Some((">", hex)) => drop(socket.write_all(&bytes_of(hex))),
             Some(("<", "hello")) => expect(&status(socket)?, &0)?,
             Some(("<", "end")) => expect_end(socket)?,
+            Some(("<", "nothing")) => expect_nothing(socket)?,
             Some(("<", answer)) => match answer.strip_prefix("refusal ") {
                 Some(number) => expect(&status(socket)?, &number.parse().expect("a status"))?,
                 None => expect(&frame(socket)?, &bytes_of(answer))?,
@@ -169,4 +201,15 @@ fn expect_end(socket: &mut UnixStream) -> Result<(), String> {
         frames = &frames[FRAME + 8..];
     }
     expect(&frames, &&[][..])
+}
+
+/// Waits for anything to come.
+fn expect_nothing(socket: &mut UnixStream) -> Result<(), String> {
+    socket.set_read_timeout(Some(SILENCE)).expect("a socket has a timeout");
+    match socket.read(&mut [0]) {
+        Ok(0) => Err("got the end".to_owned()),
+        Ok(_) => Err("got an answer".to_owned()),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(()),
+        Err(error) => Err(error.to_string()),
+    }
 }

@@ -1,6 +1,7 @@
 //! The conversations of `docs/vectors`, held by a server's workers: exclusive sessions with clients
 //! whose hello takes no streams, and shared ones with others.
 
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Wake, Waker};
@@ -102,4 +103,17 @@ fn a_server_with_streams_answers_as_the_vectors_say() {
         let engine = if conversation.takes_streams() { "shared" } else { "exclusive" };
         conversation.check(engine, path)
     });
+}
+
+#[test]
+fn pending_conversations_forgive_no_other_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("vectors");
+    let listener = UnixListener::bind(&path).unwrap();
+    thread::spawn(move || listener.incoming().for_each(drop));
+    for conversation in conversations() {
+        let [plain, pending @ ..] = ["no engine", "exclusive", "shared", "tokio", "go"]
+            .map(|engine| conversation.check(engine, &path).is_err());
+        assert_eq!(pending, [plain; 4], "{conversation:?}");
+    }
 }
