@@ -1,9 +1,11 @@
 //! The Thrift clients of a server whose handlers block: a thread for each.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::net::IpAddr;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
+use breezeway::Peer;
 use breezeway_os::shortage;
 
 use super::connection::serve_connection;
@@ -12,6 +14,9 @@ use crate::server::Services;
 
 /// How long clients may take, when the server stops, to read the replies to what they had sent.
 const LAST_REPLIES: Duration = Duration::from_secs(1);
+
+/// The most threads beside those of its connections that a client's requests have.
+const MAX_THREADS_OF_CLIENT: usize = 128;
 
 /// Every connection that is being served.
 #[derive(Default)]
@@ -29,6 +34,31 @@ struct State {
     next: u64,
     /// What ends each connection.
     endings: HashMap<u64, Ending>,
+    /// Threads of the requests of each client that has a connection.
+    threads: HashMap<Client, Weak<Threads>>,
+}
+
+/// A client by what is known of it: a process, a user whose process is not known, or a host.
+type Client = (Option<u32>, Option<u32>, Option<IpAddr>);
+
+/// Threads of one client's requests.
+#[derive(Debug, Default)]
+struct Threads(Mutex<usize>);
+
+impl Threads {
+    fn count(&self) -> MutexGuard<'_, usize> {
+        self.0.lock().expect("nobody panics with the lock")
+    }
+}
+
+/// A thread that counts as its client's.
+#[derive(Debug)]
+pub(super) struct CountedThread(Arc<Threads>);
+
+impl Drop for CountedThread {
+    fn drop(&mut self) {
+        *self.0.count() -= 1;
+    }
 }
 
 impl Connections {
@@ -47,7 +77,8 @@ impl Connections {
     pub(crate) fn serve(self: &Arc<Self>, connection: impl Into<Incoming>) {
         let connection = connection.into();
         let Some((services, number)) = self.enter(&connection) else { return };
-        let place = Arc::new(Place { connections: Arc::clone(self), number });
+        let threads = self.lock().threads_of(connection.peer());
+        let place = Arc::new(Place { connections: Arc::clone(self), number, threads });
         let thread = std::thread::Builder::new().name("thrift client".to_owned());
         let started = thread.spawn(move || {
             // Given up last: then nothing of this client is left.
@@ -109,10 +140,38 @@ impl Connections {
     }
 }
 
+impl State {
+    /// Returns what counts the threads of a client, one for all its connections.
+    fn threads_of(&mut self, peer: &Peer) -> Arc<Threads> {
+        let client = (peer.pid, peer.uid, peer.remote.map(|remote| remote.ip()));
+        if let Some(threads) = self.threads.get(&client).and_then(Weak::upgrade) {
+            return threads;
+        }
+        // Those of clients that have gone.
+        self.threads.retain(|_, threads| threads.strong_count() > 0);
+        let threads = Arc::default();
+        self.threads.insert(client, Arc::downgrade(&threads));
+        threads
+    }
+}
+
 /// A connection's place among all.
 pub(super) struct Place {
     connections: Arc<Connections>,
     number: u64,
+    threads: Arc<Threads>,
+}
+
+impl Place {
+    /// Counts one more thread of this client, or returns `None` if it has as many as it may.
+    pub(super) fn count_thread(&self) -> Option<CountedThread> {
+        let mut count = self.threads.count();
+        if *count == MAX_THREADS_OF_CLIENT {
+            return None;
+        }
+        *count += 1;
+        Some(CountedThread(Arc::clone(&self.threads)))
+    }
 }
 
 impl Drop for Place {
@@ -148,7 +207,8 @@ mod tests {
 
         let connections: Arc<Connections> = Arc::default();
         connections.lock().endings.insert(1, Ending::Socket(slow.into()));
-        let place = Place { connections: Arc::clone(&connections), number: 1 };
+        let threads = Arc::default();
+        let place = Place { connections: Arc::clone(&connections), number: 1, threads };
         let start = Instant::now();
         let closing = std::thread::spawn(move || drop(place));
         while !connections.lock().endings.is_empty() {
@@ -158,5 +218,25 @@ mod tests {
         // Bytes that nobody reads are not lingered over.
         drop(other);
         closing.join().unwrap();
+    }
+
+    #[test]
+    fn threads_of_a_client_are_bounded_over_its_connections() {
+        let connections: Arc<Connections> = Arc::default();
+        let place = |number, pid| {
+            let peer =
+                Peer { pid: Some(pid), uid: Some(1), gid: None, remote: None, identity: None };
+            let threads = connections.lock().threads_of(&peer);
+            Place { connections: Arc::clone(&connections), number, threads }
+        };
+        let (one, two, other) = (place(1, 7), place(2, 7), place(3, 8));
+        let mut counted: Vec<_> = (0..MAX_THREADS_OF_CLIENT / 2)
+            .flat_map(|_| [one.count_thread(), two.count_thread()])
+            .collect();
+        assert!(counted.iter().all(Option::is_some));
+        assert!(one.count_thread().is_none() && two.count_thread().is_none());
+        assert!(other.count_thread().is_some());
+        counted.pop();
+        assert!(two.count_thread().is_some());
     }
 }

@@ -25,11 +25,12 @@ pub(crate) const MOST_CONNECTIONS: usize = 4096;
 /// Volo are, and of Kitex with a dialer: framed, unframed or in TTHeader, told apart by their first
 /// bytes.
 ///
-/// Each session has a thread, and so has each of its streams, up to 4,096 in all; a stream in
-/// TTHeader has up to 128 for its requests. Whom the server trusts, how many sessions there may be,
-/// and streams of each, its options say. Before its first message is whole, a stream of which
-/// nothing more comes for `handshake_timeout` is closed. shmipc has one end of a stream, for both
-/// directions: the replies to a client that has ended its stream cannot be written.
+/// Each session has a thread, and so has each of its streams, up to 4,096 in all; streams in
+/// TTHeader have up to 128 of each client process for their requests. Whom the server trusts, how
+/// many sessions there may be, and streams of each, its options say. Before its first message is
+/// whole, a stream of which nothing more comes for `handshake_timeout` is closed. shmipc has one
+/// end of a stream, for both directions: the replies to a client that has ended its stream cannot
+/// be written.
 ///
 /// ```
 /// use breezeway_rpc::{Context, Error, ShmipcServer, ThriftClient, ThriftFraming};

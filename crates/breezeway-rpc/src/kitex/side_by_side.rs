@@ -13,8 +13,6 @@ use super::{Message, Receiver, Served, connection, connections};
 use crate::error::Error;
 use crate::server::Services;
 
-/// The most threads of one connection.
-const MAX_THREADS: usize = 128;
 /// Threads that stay while no request waits: one reads, and one reads on while the first serves.
 const MAX_IDLE: usize = 2;
 
@@ -42,8 +40,8 @@ pub(super) fn serve(
         output: Arc::new(Output::new(socket)),
         room,
         reading: Mutex::new(Reading { receiver, alone, is_over: false }),
-        threads: Mutex::new(Threads { all: 1, idle: 1 }),
-        _client: Arc::clone(client),
+        idle: Mutex::new(1),
+        client: Arc::clone(client),
     });
     connection.work(Some((first, place)));
     Ok(())
@@ -57,9 +55,10 @@ struct Connection {
     room: Room,
     /// Held by the thread that reads.
     reading: Mutex<Reading>,
-    threads: Mutex<Threads>,
+    /// Threads that read, or wait until they may.
+    idle: Mutex<usize>,
     /// Dropped last: then nothing of this client is left.
-    _client: Arc<connections::Place>,
+    client: Arc<connections::Place>,
 }
 
 /// The reading side.
@@ -68,13 +67,6 @@ struct Reading {
     /// The source of bytes, if it is not the output's socket.
     alone: Option<Incoming>,
     is_over: bool,
-}
-
-/// The threads of a connection.
-struct Threads {
-    all: usize,
-    /// Those that read, or wait until they may.
-    idle: usize,
 }
 
 impl Connection {
@@ -142,39 +134,37 @@ impl Connection {
         }
     }
 
-    /// Starts another thread if none reads while this one serves.
+    /// Starts another thread if none reads while this one serves. If there is none for this client,
+    /// the next request waits until this one is served.
     fn let_another_read(self: &Arc<Self>) {
-        let mut threads = self.threads();
-        threads.idle -= 1;
-        if threads.idle > 0 || threads.all == MAX_THREADS {
+        let mut idle = self.idle();
+        *idle -= 1;
+        if *idle > 0 {
             return;
         }
+        let Some(counted) = self.client.count_thread() else { return };
         let thread = Builder::new().name("thrift request".to_owned());
         let connection = Arc::clone(self);
-        match thread.spawn(move || connection.work(None)).map_err(shortage::no_thread) {
-            Ok(_) => {
-                threads.all += 1;
-                threads.idle += 1;
-            }
-            // The next request waits until this one is served.
+        let work = move || {
+            connection.work(None);
+            drop(counted);
+        };
+        match thread.spawn(work).map_err(shortage::no_thread) {
+            Ok(_) => *idle += 1,
             Err(error) => tracing::warn!(%error, "no thread to serve requests side by side"),
         }
     }
 
     /// Returns false if other threads are idle already, and this one ends.
     fn becomes_idle(&self) -> bool {
-        let mut threads = self.threads();
-        let stays = threads.idle < MAX_IDLE;
-        if stays {
-            threads.idle += 1;
-        } else {
-            threads.all -= 1;
-        }
+        let mut idle = self.idle();
+        let stays = *idle < MAX_IDLE;
+        *idle += usize::from(stays);
         stays
     }
 
-    fn threads(&self) -> MutexGuard<'_, Threads> {
-        self.threads.lock().expect("nobody panics with the lock")
+    fn idle(&self) -> MutexGuard<'_, usize> {
+        self.idle.lock().expect("nobody panics with the lock")
     }
 }
 
