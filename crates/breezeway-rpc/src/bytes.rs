@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 
 use breezeway::ForeignBytes;
 
+use crate::error::Error;
 use crate::thrift::{Decode, DecodeError, Slice, decode_once, decode_slice};
 
 /// Up to so many bytes, a private copy that is then decoded costs less than decoding while copying.
@@ -33,6 +34,11 @@ pub(crate) fn keep_buffer(buffer: Vec<u8>) {
     if buffer.capacity() <= KEPT {
         WRITTEN.set(buffer);
     }
+}
+
+/// Returns a private copy, or an error that names the limit where there is no memory for it.
+pub(crate) fn copy_of(bytes: ForeignBytes<'_>) -> Result<Vec<u8>, Error> {
+    bytes.try_to_vec().map_err(Error::memory)
 }
 
 /// The value that `bytes` are, each of which is read once, as the peer may be changing them.

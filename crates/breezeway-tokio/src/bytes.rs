@@ -70,7 +70,7 @@ impl AsyncBufRead for ByteStream {
             }
             passed += 1;
             match ready!(this.receive.poll_receive(cx))? {
-                Some(message) => this.received.put(message),
+                Some(message) => this.received.put(message)?,
                 None => return Poll::Ready(Ok(&[])),
             }
         }

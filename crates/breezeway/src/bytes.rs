@@ -2,6 +2,8 @@
 
 use std::io::{self, BufRead, IoSlice, Read, Write};
 
+use breezeway_os::memory;
+
 use crate::channel::{OwnedSpace, ReceiveHalf, SendHalf, Stream, StreamError};
 use crate::message::Message;
 
@@ -32,8 +34,9 @@ impl MessageBytes {
         }
     }
 
-    /// Puts in the next message, when everything was consumed.
-    pub fn put(&mut self, message: Message) {
+    /// Puts in the next message, when everything was consumed. Fails if there is no memory for a
+    /// copy of it.
+    pub fn put(&mut self, message: Message) -> io::Result<()> {
         debug_assert!(self.is_empty(), "bytes that nobody has consumed");
         self.at = 0;
         self.copied.clear();
@@ -42,10 +45,12 @@ impl MessageBytes {
         } else {
             // Of the other side's memory there are no slices; the lease ends here.
             let bytes = message.bytes();
-            self.copied.resize(bytes.len(), 0);
-            bytes.copy_to(&mut self.copied);
+            let reserved = memory::reserve(&mut self.copied, bytes.len());
+            reserved.map_err(|error| io::Error::new(io::ErrorKind::OutOfMemory, error))?;
+            bytes.append_to(&mut self.copied);
             None
         };
+        Ok(())
     }
 
     /// What was not consumed.
@@ -147,7 +152,7 @@ impl BufRead for ByteStream {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         while self.received.is_empty() {
             match self.receive.receive()? {
-                Some(message) => self.received.put(message),
+                Some(message) => self.received.put(message)?,
                 None => return Ok(&[]),
             }
         }

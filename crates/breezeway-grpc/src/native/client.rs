@@ -164,7 +164,8 @@ impl Receiving {
         let block = first.metadata().unwrap_or_default();
         let (response, trailers) = block::read_response(block).map_err(of_block)?;
         let has_status = response.headers().contains_key(Status::GRPC_STATUS);
-        let body = ResponseBody { receiving: self, data: data(&first), trailers, has_status };
+        let data = data(&first)?;
+        let body = ResponseBody { receiving: self, data, trailers, has_status };
         Ok(response.map(|()| Body::new(body)))
     }
 }
@@ -215,7 +216,7 @@ impl ResponseBody {
             }
             match ready!(self.receiving.poll_next(cx))? {
                 Some(message) => {
-                    self.data = data(&message);
+                    self.data = data(&message)?;
                     let block = message.metadata();
                     self.trailers =
                         block.map(block::read_trailers).transpose().map_err(of_block)?;

@@ -6,8 +6,13 @@ use tonic::{Code, Status};
 
 /// The data of a message: a private copy, one of the two that a message's bytes take on this side
 /// (tonic's decoder makes the other).
-pub(crate) fn data(message: &Message) -> Option<Bytes> {
-    (message.is_message() && !message.is_empty()).then(|| Bytes::from(message.to_vec()))
+pub(crate) fn data(message: &Message) -> Result<Option<Bytes>, Status> {
+    if !message.is_message() || message.is_empty() {
+        return Ok(None);
+    }
+    let copy = message.bytes().try_to_vec();
+    copy.map(|copy| Some(copy.into()))
+        .map_err(|error| Status::resource_exhausted(error.to_string()))
 }
 
 /// What a call ends with whose stream or session has failed.

@@ -61,8 +61,15 @@ where
                 return sending.0.reset(ErrorCode::Failed);
             }
         };
+        let data = match data(&first) {
+            Ok(data) => data,
+            Err(error) => {
+                tracing::warn!(%error, "a call is refused");
+                return sending.0.reset(ErrorCode::NoMemory);
+            }
+        };
         let mut timeout = Timeout::of(request.headers(), self.timeout);
-        let body = RequestBody { receive: Some(receive), data: data(&first) };
+        let body = RequestBody { receive: Some(receive), data };
         let mut request = request.map(|()| Body::new(body));
         request.extensions_mut().insert(info);
         let answer = self.answer(request);
@@ -219,7 +226,10 @@ impl http_body::Body for RequestBody {
             let Some(receive) = &mut self.receive else { return Poll::Ready(None) };
             match ready!(receive.poll_receive(cx)) {
                 // Trailers of a request mean nothing.
-                Ok(Some(message)) => self.data = data(&message),
+                Ok(Some(message)) => match data(&message) {
+                    Ok(data) => self.data = data,
+                    Err(error) => return Poll::Ready(Some(Err(error))),
+                },
                 Ok(None) => self.receive = None,
                 Err(error) => return Poll::Ready(Some(Err(status_of(&error)))),
             }

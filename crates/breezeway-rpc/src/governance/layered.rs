@@ -9,6 +9,7 @@ use bytes::Bytes;
 use tower::{BoxError, Layer, Service, ServiceExt};
 
 use super::BoxFuture;
+use crate::bytes::copy_of;
 use crate::call::{Call, Exchange, Kind};
 use crate::context::Context;
 use crate::error::Error;
@@ -81,7 +82,7 @@ impl Exchange for Held {
     }
 
     fn reply_with(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.reply = Some(bytes.to_vec());
+        self.reply = Some(copy_of(ForeignBytes::stable(bytes))?);
         Ok(())
     }
 
@@ -138,7 +139,7 @@ where
         };
         let request = ServedRequest {
             method: self.methods[service][method],
-            arguments: exchange.request().to_vec().into(),
+            arguments: copy_of(exchange.request())?.into(),
             context: cx.for_layers(),
             found: (service, method),
         };

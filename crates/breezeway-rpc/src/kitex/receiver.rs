@@ -2,6 +2,10 @@
 
 use std::ops::Range;
 
+use breezeway::ForeignBytes;
+use breezeway_os::memory;
+use breezeway_os::segment::SegmentError;
+
 use super::frame::Frame;
 use super::message::{Framing, Message};
 use super::protobuf;
@@ -31,6 +35,9 @@ pub(crate) enum WireError {
     Reopened(i32),
     #[error("stream {0} goes on behind its client's last frame")]
     BehindTheEnd(i32),
+    /// This process is short of memory, which the client cannot help.
+    #[error("a message finds no memory: {0}")]
+    NoMemory(#[from] SegmentError),
 }
 
 impl WireError {
@@ -76,17 +83,29 @@ impl Receiver {
     }
 
     /// Room for what comes next, of which [`Self::take`] takes what came. Ask for it when there is
-    /// no further message: what is moved to make room is part of one then, once.
+    /// no further message, which has made it.
     pub(crate) fn room(&mut self) -> &mut [u8] {
+        if self.bytes.len() == self.came.end {
+            self.bytes.resize(self.came.end + PIECE, 0);
+        }
+        &mut self.bytes[self.came.end..]
+    }
+
+    /// Makes room for what comes next. What is moved for that is part of one message, once.
+    fn make_room(&mut self) -> Result<(), WireError> {
         if self.came.start > 0 {
             self.bytes.copy_within(self.came.clone(), 0);
             self.came = 0..self.came.len();
         }
         let wanted = self.came.end + PIECE;
         if self.bytes.len() < wanted {
+            // As much again as has come, so that a long message is moved a few times only.
+            let more = wanted - self.bytes.len();
+            memory::reserve(&mut self.bytes, more.max(self.came.end))
+                .or_else(|_| memory::reserve(&mut self.bytes, more))?;
             self.bytes.resize(wanted, 0);
         }
-        &mut self.bytes[self.came.end..]
+        Ok(())
     }
 
     /// So many bytes came into the room.
@@ -113,11 +132,14 @@ impl Receiver {
 
     /// The next message; nothing if more bytes must come first.
     pub(crate) fn next(&mut self) -> Result<Option<Message>, WireError> {
-        let Some(Found { framing, header, message, end }) = self.find()? else { return Ok(None) };
+        let Some(Found { framing, header, message, end }) = self.find()? else {
+            self.make_room()?;
+            return Ok(None);
+        };
         let came = &self.bytes[self.came.clone()];
         let head = MessageHeader::decode(&mut Slice::within(self.limits, &came[message.clone()])?)?;
         let body = message.start + head.size()..message.end;
-        let bytes = self.give(end);
+        let bytes = self.give(end)?;
         Ok(Some(Message { framing, header, head, bytes, body }))
     }
 
@@ -130,9 +152,12 @@ impl Receiver {
     /// The next frame of a stream; nothing if more bytes must come first.
     pub(crate) fn next_frame(&mut self) -> Result<Option<Frame>, WireError> {
         let came = &self.bytes[self.came.clone()];
-        let Some(frame) = StreamFrame::split(came, self.limits)? else { return Ok(None) };
+        let Some(frame) = StreamFrame::split(came, self.limits)? else {
+            self.make_room()?;
+            return Ok(None);
+        };
         let StreamFrame { kind, header, payload, rest } = frame;
-        let (payload, end) = (payload.to_vec(), came.len() - rest.len());
+        let (payload, end) = (ForeignBytes::stable(payload).try_to_vec()?, came.len() - rest.len());
         self.came.start += end;
         if self.came.is_empty() {
             self.came = 0..0;
@@ -144,22 +169,23 @@ impl Receiver {
     }
 
     /// The first bytes of what came. A long message that is alone is given with its memory.
-    fn give(&mut self, count: usize) -> Vec<u8> {
+    fn give(&mut self, count: usize) -> Result<Vec<u8>, WireError> {
         let first = self.came.start..self.came.start + count;
-        self.came.start = first.end;
-        if !self.came.is_empty() {
-            return self.bytes[first].to_vec();
-        }
-        self.came = 0..0;
-        if first.start == 0 && count > KEPT {
+        let is_last = first.end == self.came.end;
+        let given = if is_last && first.start == 0 && count > KEPT {
             self.bytes.truncate(count);
-            return std::mem::take(&mut self.bytes);
+            std::mem::take(&mut self.bytes)
+        } else {
+            ForeignBytes::stable(&self.bytes[first.clone()]).try_to_vec()?
+        };
+        self.came.start = first.end;
+        if is_last {
+            self.came = 0..0;
+            if self.bytes.len() > KEPT {
+                self.bytes = Vec::new();
+            }
         }
-        let given = self.bytes[first].to_vec();
-        if self.bytes.len() > KEPT {
-            self.bytes = Vec::new();
-        }
-        given
+        Ok(given)
     }
 
     fn find(&mut self) -> Result<Option<Found>, WireError> {

@@ -6,6 +6,7 @@ use breezeway::{Carrier, ForeignBytes, Peer};
 use breezeway_os::memory::zeroed;
 
 use super::message::{Message, write, write_value};
+use crate::bytes::copy_of;
 use crate::call::Exchange;
 use crate::context::Context;
 use crate::error::Error;
@@ -136,7 +137,7 @@ impl Exchange for Served {
     }
 
     fn reply_with(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.reply = Some(bytes.to_vec());
+        self.reply = Some(copy_of(ForeignBytes::stable(bytes))?);
         Ok(())
     }
 

@@ -10,6 +10,7 @@ use breezeway::ForeignBytes;
 
 use super::{Body, Ended, Received};
 use crate::business::BusinessError;
+use crate::bytes::copy_of;
 use crate::error::Error;
 use crate::metadata;
 use crate::thrift::{ApplicationException, TtHeader, decode_slice, to_vec};
@@ -41,13 +42,15 @@ pub(crate) fn read(message: ForeignBytes<'_>) -> Option<Result<Received, Error>>
         return None;
     }
     message.slice(..1).copy_to(&mut mark);
-    (mark == [MARK]).then(|| decode(&message.to_vec()[1..]))
+    (mark == [MARK]).then(|| decode(&copy_of(message)?[1..]))
 }
 
 fn decode(outcome: &[u8]) -> Result<Received, Error> {
     let unknown = || Error::Protocol("the stream ended in an unknown way".to_owned());
     match outcome.split_first().ok_or_else(unknown)? {
-        (&THROWN, reply) => Ok(Received::Thrown(Body::Private(reply.to_vec()))),
+        (&THROWN, reply) => {
+            Ok(Received::Thrown(Body::Private(copy_of(ForeignBytes::stable(reply))?)))
+        }
         (&FAILED, exception) => {
             let exception: ApplicationException = decode_slice(exception).map_err(Error::Reply)?;
             Err(Error::Application(exception))

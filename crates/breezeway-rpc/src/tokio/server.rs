@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::RPC;
-use crate::bytes::{keep_buffer, take_buffer};
+use crate::bytes::{copy_of, keep_buffer, take_buffer};
 use crate::call::{Call, Exchange};
 use crate::context::Context;
 use crate::error::Error;
@@ -289,7 +289,7 @@ impl Exchange for Native<'_> {
     }
 
     fn reply_with(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.reply = Some(bytes.to_vec());
+        self.reply = Some(copy_of(ForeignBytes::stable(bytes))?);
         Ok(())
     }
 
