@@ -53,6 +53,19 @@ pub enum MemoryLimit {
         /// The limit.
         limit: u64,
     },
+    /// A peer's process or user has sent as many segments that no entry has announced as it may.
+    #[error(
+        "{count} segments of {} are not announced, of at most {limit}",
+        user.map_or("the peer's process".to_owned(), |user| format!("processes of user {user}"))
+    )]
+    Pending {
+        /// Whose processes have sent them, or None of one process.
+        user: Option<u32>,
+        /// Segments of all its sessions.
+        count: usize,
+        /// The most that there may be.
+        limit: usize,
+    },
 }
 
 fn name(user: Option<u32>) -> String {

@@ -19,6 +19,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, send, shutdown};
 use thiserror::Error;
 
+use crate::pending::PendingCount;
 use crate::ring::layout::MAX_PENDING_SEGMENTS;
 use crate::violation::Violation;
 use breezeway_os::scm;
@@ -105,6 +106,8 @@ pub(crate) struct Doorbell {
     pending: VecDeque<Mapping>,
     /// Sum of their sizes: of a sender at most twice the cap.
     pending_bytes: u64,
+    /// Those that count against the peer's process and user.
+    counted: PendingCount,
     /// The cap.
     max_segment: u64,
     /// Bytes peeked at and not consumed.
@@ -126,6 +129,7 @@ impl Doorbell {
             origin,
             pending: VecDeque::new(),
             pending_bytes: 0,
+            counted: PendingCount::new(),
             max_segment: cap,
             peeked: 0,
             has_peek_offset,
@@ -298,7 +302,14 @@ impl Doorbell {
             // At once: it may be the peer's own end of this connection, which would never end.
             match segment::map_foreign(descriptor, 1..=self.max_segment) {
                 Err(error) if error.is_shortage() => return self.leave(error),
-                outcome => segment = Some(outcome),
+                Err(error) => segment = Some(Err(error)),
+                Ok(mapping) => {
+                    let (pending, size) = (self.pending.len(), mapping.size());
+                    if let Err(error) = self.counted.add(pending, size, &self.bell.socket) {
+                        return self.leave(error);
+                    }
+                    segment = Some(Ok(mapping));
+                }
             }
         }
         self.peeked += bytes.len();
@@ -309,6 +320,9 @@ impl Doorbell {
             if bytes.len() == READ && !came_along {
                 // A peek that fills its room gives those of the message behind, where they still
                 // are.
+                if let Some(Ok(_)) = segment {
+                    self.counted.remove(self.pending.len() + 1);
+                }
                 (descriptor, segment) = (None, None);
             }
         }
@@ -375,6 +389,7 @@ impl Doorbell {
                 Read::Shortage(error) => return Err(SocketError::Shortage(error)),
             }
         }
+        self.counted.remove(self.pending.len());
         let segment = self.pending.pop_front().ok_or(Violation::SegmentMissing)?;
         self.pending_bytes -= segment.size() as u64;
         Ok(segment)

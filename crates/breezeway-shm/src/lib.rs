@@ -77,6 +77,8 @@ mod foreign;
 #[cfg(not(loom))]
 mod payload;
 #[cfg(not(loom))]
+mod pending;
+#[cfg(not(loom))]
 pub mod statistics;
 /// What of it the model checker runs.
 #[cfg(loom)]

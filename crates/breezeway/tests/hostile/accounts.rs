@@ -61,3 +61,51 @@ fn segments_that_are_not_announced_take_no_descriptor() {
         assert_eq!(connect().call(ECHO, b"x").unwrap().to_vec(), b"x");
     });
 }
+
+#[test]
+fn pending_segments_of_one_process_stop_at_its_limit() {
+    const PEERS: usize = 40;
+    /// The limit, and pending segments of each session that do not count.
+    const MOST: usize = 1024;
+    const UNCOUNTED: usize = 4;
+    within(GENEROUS, || {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("accounts.sock");
+        let child = Child::ready("server without descriptors", &path);
+        let options = options().wait(WaitPolicy::Park).call_timeout(Some(PATIENCE));
+        let mut honest = Session::connect_with(&address(&path), &options).unwrap();
+        assert_eq!(honest.call(ECHO, b"x").unwrap().to_vec(), b"x");
+        let before = child.mapped_segments();
+        let segment = Shared::fit(4096);
+        let mut peers: Vec<_> =
+            (0..PEERS).map(|_| Peer::connect(&path, Terms::default())).collect();
+        for peer in &mut peers {
+            for _ in 0..MAX_UNANNOUNCED {
+                socket::send(&peer.socket, &[1], &[segment.fd.as_fd()]).unwrap();
+            }
+            for call in 0..3 {
+                peer.ring_doorbell();
+                assert_eq!(peer.call(2 * call + 1, ECHO, b"x"), b"x");
+            }
+        }
+        eventually("as many as may be", || child.mapped_segments() >= before + MOST);
+        // Two control segments of each.
+        let most = before + MOST + PEERS * (UNCOUNTED + 2);
+        let mapped = child.mapped_segments();
+        assert!(mapped <= most, "{mapped} of at most {most}");
+        // Another session of the same process goes on, with segments.
+        let large = vec![5; 300_000];
+        assert_eq!(honest.call(ECHO, &large).unwrap().to_vec(), large);
+        // And those that wait in a socket can be announced.
+        for peer in &mut peers {
+            for number in 0..MAX_UNANNOUNCED as u32 {
+                peer.publish(&Entry::segment_add(number, 4096));
+                peer.publish(&Entry::segment_retire(number));
+                assert_eq!(peer.call(2 * number + 7, ECHO, b"x"), b"x");
+            }
+        }
+        drop(peers);
+        // The honest session has some of its own by now.
+        eventually("all are unmapped", || child.mapped_segments() <= before + 4);
+    });
+}

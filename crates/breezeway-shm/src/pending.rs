@@ -1,0 +1,116 @@
+//! Pending segments that this process has mapped, counted for each peer process and user, whose
+//! sessions may be many: the kernel bounds the mappings of a process (`vm.max_map_count`, 65,530).
+
+use std::collections::HashMap;
+use std::os::fd::AsFd;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use breezeway_os::segment::SegmentError;
+use breezeway_os::{MemoryLimit, Origin, Peer};
+
+/// Pending segments of one session that are not counted: a sender that announces what it sends has
+/// no more at a time.
+const UNCOUNTED: usize = 4;
+/// The most counted segments of one peer process, and of all processes of one user.
+const MOST_OF_PROCESS: usize = 1024;
+const MOST_OF_USER: usize = 4096;
+
+/// Whose segments are counted together. Users that are not known here are one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Holder {
+    Process(u32),
+    User(Option<u32>),
+}
+
+/// Counts of this process, by holder.
+static COUNTS: Mutex<Option<HashMap<Holder, usize>>> = Mutex::new(None);
+
+fn counts() -> MutexGuard<'static, Option<HashMap<Holder, usize>>> {
+    COUNTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The counted segments of one session.
+#[derive(Debug)]
+pub(crate) struct PendingCount {
+    origin: Origin,
+    /// Known once something is counted.
+    holders: Option<Vec<Holder>>,
+    counted: usize,
+}
+
+impl PendingCount {
+    pub(crate) fn new() -> Self {
+        Self { origin: Origin::here(), holders: None, counted: 0 }
+    }
+
+    /// Counts the next segment of a session that has `pending` others.
+    ///
+    /// # Errors
+    ///
+    /// The peer's process or user has as many as it may.
+    pub(crate) fn add(
+        &mut self,
+        pending: usize,
+        size: usize,
+        socket: impl AsFd,
+    ) -> Result<(), SegmentError> {
+        if pending < UNCOUNTED {
+            return Ok(());
+        }
+        let holders = self.holders.get_or_insert_with(|| holders_of(socket));
+        let mut counts = counts();
+        let counts = counts.get_or_insert_default();
+        for holder in &*holders {
+            let count = counts.get(holder).copied().unwrap_or(0);
+            let (user, limit) = match holder {
+                Holder::Process(_) => (None, MOST_OF_PROCESS),
+                Holder::User(user) => (*user, MOST_OF_USER),
+            };
+            if count >= limit {
+                let limit = MemoryLimit::Pending { user, count, limit };
+                return Err(SegmentError::Limit { size, limit });
+            }
+        }
+        for &holder in &*holders {
+            *counts.entry(holder).or_default() += 1;
+        }
+        self.counted += 1;
+        Ok(())
+    }
+
+    /// One of `pending` segments is not pending any more.
+    pub(crate) fn remove(&mut self, pending: usize) {
+        if pending > UNCOUNTED {
+            self.subtract(1);
+        }
+    }
+
+    fn subtract(&mut self, segments: usize) {
+        let (Some(holders), true) = (&self.holders, segments > 0) else { return };
+        self.counted -= segments;
+        let mut counts = counts();
+        let counts = counts.get_or_insert_default();
+        for holder in holders {
+            let count = counts.get_mut(holder).expect("what is subtracted was added");
+            *count -= segments;
+            if *count == 0 {
+                counts.remove(holder);
+            }
+        }
+    }
+}
+
+fn holders_of(socket: impl AsFd) -> Vec<Holder> {
+    // What the kernel does not name is one user.
+    let (pid, uid) = Peer::of(socket).map_or((None, None), |peer| (peer.pid, peer.uid));
+    pid.map(Holder::Process).into_iter().chain([Holder::User(uid)]).collect()
+}
+
+impl Drop for PendingCount {
+    fn drop(&mut self) {
+        // Another thread may have held the lock at a fork, and a child counts nothing.
+        if self.origin.is_here() {
+            self.subtract(self.counted);
+        }
+    }
+}
