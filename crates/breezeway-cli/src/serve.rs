@@ -101,7 +101,9 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     args.certificates.install_for_server(args.addr.places())?;
     let (session, server) = args.config.complete(args.session, args.server)?;
     // Before there is a socket file that a signal would leave behind.
-    let signals = Signals::new([SIGTERM, SIGINT])?;
+    let signals = Signals::new([SIGTERM, SIGINT]).map_err(|error| {
+        format!("cannot listen to signals: {error}{}", shortage::advice(&error))
+    })?;
     #[cfg(feature = "grpc")]
     if args.protocol == Protocol::Grpc {
         let address = args.protocol.address(&args.addr)?;
@@ -171,10 +173,9 @@ fn serve_calls(
 ) -> Result<(), Failure> {
     let closing = signals.handle();
     let server = Server::bind_with(address, options)?;
-    let stopper = server.stopper();
+    let (stopper, address) = (server.stopper(), server.address());
     shortage::spawn("signals", move || signals.forever().for_each(|_| stopper.stop()))?;
-    announce(&server.address());
-    server.serve(Echo::default())?;
+    server.on_start(move || announce(&address)).serve(Echo::default())?;
     closing.close();
     Ok(())
 }

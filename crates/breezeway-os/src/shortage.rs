@@ -6,6 +6,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 
 /// How often a call is made at once for which the kernel has no memory.
 const TRIES: usize = 16;
@@ -94,10 +95,18 @@ pub fn spawn<T: Send + 'static>(
 pub fn no_thread(error: io::Error) -> io::Error {
     let advice = match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory => {
-            " (raise the limit of threads: ulimit -u, pids.max of the cgroup, sysctl \
-             kernel.threads-max; or free memory)"
+            let space = match getrlimit(Resource::As).current {
+                Some(limit) => {
+                    format!("that of address space, RLIMIT_AS, {limit} bytes: ulimit -v")
+                }
+                None => "free memory".to_owned(),
+            };
+            format!(
+                " (raise the limit of threads: ulimit -u, pids.max of the cgroup, sysctl \
+                 kernel.threads-max; or {space})"
+            )
         }
-        _ => "",
+        _ => String::new(),
     };
     io::Error::new(error.kind(), format!("cannot start a thread: {error}{advice}"))
 }

@@ -9,12 +9,16 @@ mod placement;
 mod session_listener;
 mod threads;
 
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use breezeway_os::segment::SegmentError;
 use breezeway_os::{Notifier, Waiting, clock, shortage};
+use rustix::io::dup;
 
 use crate::address::Address;
 use crate::call::{Handler, HandlerError};
@@ -60,6 +64,7 @@ pub struct Server {
     streams: Option<Arc<StreamThreads>>,
     stopper: Stopper,
     monitor: Monitor,
+    on_start: Option<Box<dyn FnOnce() + Send>>,
 }
 
 /// Ends a server from another thread.
@@ -104,7 +109,7 @@ impl Server {
             unserved: Arc::default(),
         };
         let monitor = Monitor::new(&options);
-        Ok(Self { listening, options, streams: None, stopper, monitor })
+        Ok(Self { listening, options, streams: None, stopper, monitor, on_start: None })
     }
 
     /// From now on clients may open streams, with a [`Channel`](crate::Channel). `handler` is
@@ -194,6 +199,13 @@ impl Server {
         self.monitor.clone()
     }
 
+    /// Calls `started` once all threads and descriptors are there that serving takes.
+    #[doc(hidden)]
+    pub fn on_start(mut self, started: impl FnOnce() + Send + 'static) -> Self {
+        self.on_start = Some(Box::new(started));
+        self
+    }
+
     /// Serves until stopped, or until a successor has [taken over](ServerOptions::take_over) and
     /// clients have moved. This thread accepts; the workers, threads of their own, call
     /// `handler`. Without sessions all of them sleep, whatever the wait policy.
@@ -241,7 +253,7 @@ impl Server {
     fn serve_with(self, handler: impl Handler) -> Result<(), ServeError> {
         let handler = Arc::new(handler);
         let address = self.address();
-        let Self { listening, options, streams, stopper, monitor } = self;
+        let Self { listening, options, streams, stopper, monitor, on_start } = self;
         let session = match &streams {
             Some(threads) => options.session.with_at_most(threads.most_of_one_session()),
             None => options.session.for_plain_calls(),
@@ -265,7 +277,11 @@ impl Server {
                 let acceptor =
                     acceptor.insert(Acceptor::new(listening, options, workers, monitor)?);
                 acceptor.watch_stopper(&stopper.notifier)?;
+                check_room_for_a_session(&stopper.notifier)?;
                 acceptor.begin()?;
+                if let Some(started) = on_start {
+                    started();
+                }
                 while !stopper.is_stopping() {
                     if acceptor.is_handed_over() {
                         draining::drain(acceptor, &inboxes, &stopper, drain_timeout)?;
@@ -282,6 +298,22 @@ impl Server {
             outcome
         })
     }
+}
+
+/// Descriptors that a session takes while its hello is answered: its socket, its client's control
+/// segment, the own one, and what shows that its client's process is gone.
+const DESCRIPTORS_OF_A_HELLO: usize = 4;
+/// Bytes of private memory that are there when a server starts: less of it, taken in small pieces,
+/// would end the process.
+const MEMORY_AT_START: usize = 8 << 20;
+
+/// Makes sure that a first session can be served under the limits of this process.
+fn check_room_for_a_session(any: impl AsFd) -> Result<(), ServeError> {
+    let memory = Vec::<u8>::new().try_reserve_exact(MEMORY_AT_START);
+    memory.map_err(|_| SegmentError::Private { size: MEMORY_AT_START })?;
+    let copies: io::Result<Vec<OwnedFd>> =
+        (0..DESCRIPTORS_OF_A_HELLO).map(|_| Ok(dup(&any)?)).collect();
+    Ok(copies.map(drop)?)
 }
 
 /// Where these listen.

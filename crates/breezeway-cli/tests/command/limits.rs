@@ -65,3 +65,93 @@ fn reply_above_address_space_limit_fails_one_call() {
     let other = Session::connect(&serve.folder.address());
     assert_eq!(other.unwrap().call(0, b"other").unwrap().to_vec(), b"other");
 }
+
+/// What `ulimit` takes, what an error has to name, and values from too small to enough.
+type Limit = (&'static str, &'static str, &'static [u64]);
+
+const SWEPT: [Limit; 4] = [
+    ("-n", "ulimit -n", &[4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 20, 32, 64]),
+    // KiB. A Rust program does not reach its main function with less than some 30 MB.
+    (
+        "-v",
+        "RLIMIT_AS",
+        &[
+            28_000, 32_000, 34_000, 36_000, 38_000, 40_000, 41_000, 42_000, 43_000, 44_000, 46_000,
+            50_000, 60_000, 80_000, 120_000, 200_000,
+        ],
+    ),
+    // Blocks of 512 bytes.
+    ("-f", "RLIMIT_FSIZE", &[0, 1, 8, 256, 2_048, 8_192, 12_296, 16_384, 65_536]),
+    ("-l", "RLIMIT_MEMLOCK", &[0, 8, 64]),
+];
+
+/// Returns true if the program itself starts under a limit.
+fn starts(limit: &str) -> bool {
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("ulimit {limit}; exec \"$@\""), "sh"]);
+    command.arg(breezeway(&[]).get_program()).arg("--version");
+    command.output().is_ok_and(|output| output.status.success())
+}
+
+#[test]
+fn start_under_each_limit_names_it_or_serves() {
+    for (option, name, values) in SWEPT {
+        let (mut refused, mut served) = (0, 0);
+        for value in values {
+            let limit = format!("{option} {value}");
+            if !starts(&limit) {
+                continue;
+            }
+            for carrier in ["unix", "shm"] {
+                let folder = Folder::new();
+                let address = format!("{carrier}:{}", folder.socket().display());
+                let what = format!("ulimit {limit}, {carrier}");
+                let mut running = Running::start(limited(&limit, &address));
+                if running.line_or_end().is_none() {
+                    let output = running.ends_within(PATIENCE);
+                    is_one_line_of_failure(&output, &what, &[name]);
+                    refused += 1;
+                    continue;
+                }
+                let options = SessionOptions::new().handshake_timeout(PATIENCE);
+                let address = address.parse().unwrap();
+                match Session::connect_with(&address, &options) {
+                    Ok(mut session) => {
+                        let reply = session.call(0, b"x").map(|reply| reply.to_vec());
+                        assert!(reply.is_ok_and(|reply| reply == b"x"), "{what}");
+                        served += 1;
+                    }
+                    Err(error) => panic!("{what}: {error}"),
+                }
+                assert!(!running.has_ended(), "{what}");
+            }
+        }
+        println!("{option}: {refused} starts were refused, {served} served");
+        assert!(served > 0, "ulimit {option}");
+        assert!(refused > 0 || option == "-l", "ulimit {option}");
+    }
+}
+
+#[test]
+fn request_above_address_space_limit_fails_one_call() {
+    // KiB: enough for the command and its threads, and too little for the request.
+    for carrier in ["unix", "tcp", "shm"] {
+        let folder = Folder::new();
+        let address = match carrier {
+            "tcp" => "tcp:127.0.0.1:0".to_owned(),
+            _ => format!("{carrier}:{}", folder.socket().display()),
+        };
+        let running = Running::start(limited("-v 500000", &address));
+        let line = running.line();
+        let address = line.strip_prefix("listening on ").unwrap().parse().unwrap();
+        let options = SessionOptions::new().cap(512 << 20).handshake_timeout(PATIENCE);
+        let options = options.call_timeout(Some(PATIENCE));
+        let mut session = Session::connect_with(&address, &options).unwrap();
+        let len = if carrier == "shm" { 300 << 20 } else { 450 << 20 };
+        let error = session.call(0, &vec![7; len]).map(drop).unwrap_err();
+        assert!(error.to_string().contains("RLIMIT_AS"), "{carrier}: {error}");
+        assert_eq!(session.call(0, b"again").unwrap().to_vec(), b"again", "{carrier}");
+        let mut other = Session::connect(&address).unwrap();
+        assert_eq!(other.call(0, b"other").unwrap().to_vec(), b"other", "{carrier}");
+    }
+}

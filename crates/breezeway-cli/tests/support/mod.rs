@@ -95,6 +95,14 @@ impl Running {
         next(&self.stdout)
     }
 
+    /// The next line on its standard output, or None if it has ended without one.
+    #[track_caller]
+    pub(crate) fn line_or_end(&self) -> Option<String> {
+        let line = self.stdout.recv_timeout(PATIENCE);
+        assert!(line != Err(RecvTimeoutError::Timeout), "it does nothing");
+        line.ok()
+    }
+
     /// The next line on its standard error.
     #[track_caller]
     pub(crate) fn complaint(&self) -> String {
