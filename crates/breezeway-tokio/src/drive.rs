@@ -162,6 +162,8 @@ impl Drive {
                     let mut pause = Box::pin(sleep(SHORTAGE_PAUSE));
                     if pause.as_mut().poll(cx).is_pending() {
                         self.pause = Some(pause);
+                        // The other side may be gone by then.
+                        self.slept = Some(false);
                         return Step::Asleep;
                     }
                 }

@@ -187,6 +187,8 @@ impl Serving<'_> {
 
     /// Takes the call out of the handler's hands, with its request.
     fn defer(&mut self) -> io::Result<(DeferredCall, Replied)> {
+        let reserved = self.link.reserve_detached();
+        reserved.map_err(|error| io::Error::new(io::ErrorKind::OutOfMemory, error))?;
         let mailbox = self.deferrals.open(self.id)?;
         let has_request = self.link.has_current();
         let body = if has_request { self.link.detach() } else { shm::Message::default() };
@@ -535,7 +537,8 @@ impl<'c> Call<'c> {
     /// ```
     ///
     /// Fails if the process is short of descriptors: a [`ServerSession`](crate::ServerSession) that
-    /// is served on its own takes one for its first deferred call.
+    /// is served on its own takes one for its first deferred call. On a socket it fails as well if
+    /// a large request must be copied and there is no memory.
     pub fn defer(self) -> io::Result<(DeferredCall, Replied)> {
         let (limit, (mut call, later)) = match self.0 {
             Here(serving) => (serving.limit, serving.defer()?),

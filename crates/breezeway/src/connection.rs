@@ -169,6 +169,10 @@ impl<M: MessageLike, W> Connection<M, W> {
         }
     }
 
+    pub(crate) fn is_client(&self) -> bool {
+        self.is_client
+    }
+
     /// Whether the peer wants nothing new to be begun.
     pub(crate) fn is_going_away(&self) -> bool {
         self.going_away

@@ -314,6 +314,7 @@ impl From<LinkError> for CallError {
         match error {
             LinkError::Violation(violation) => Self::Violation(violation),
             LinkError::Shortage(error) => Self::Shortage(error),
+            LinkError::Unreceived(unreceived) => Self::Io(unreceived.into()),
             LinkError::Io(errno) => Self::Io(errno.into()),
             LinkError::Tls(error) => Self::Tls(error),
             LinkError::Forked => Self::Forked,
@@ -412,6 +413,7 @@ impl From<LinkError> for SessionError {
         match error {
             LinkError::Violation(violation) => Self::Violation(violation),
             LinkError::Shortage(error) => Self::Shortage(error),
+            LinkError::Unreceived(unreceived) => Self::Io(unreceived.into()),
             LinkError::Io(errno) => Self::Io(errno.into()),
             LinkError::Tls(error) => Self::Tls(error),
             LinkError::Forked => Self::Forked,

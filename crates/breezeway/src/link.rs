@@ -16,6 +16,7 @@ mod stream_socket;
 
 use std::os::fd::BorrowedFd;
 
+use breezeway_os::segment::SegmentError;
 use breezeway_os::{Deadline, TrustedPeer};
 use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::statistics::{HandlerTimes, Meter, Record};
@@ -23,10 +24,10 @@ use breezeway_shm::{
     self as shm, Account, Filling, ForeignBytes, Head, Message, PayloadMemory, SendError, Want,
 };
 
-pub(crate) use error::{LinkError, WaitFailure};
+pub(crate) use error::{LinkError, Unreceived, WaitFailure};
 pub(crate) use memory::MemoryLink;
 pub(crate) use owned::OwnedBody;
-pub(crate) use socket::SocketLink;
+pub(crate) use socket::{SHORTAGE_PATIENCE, SocketLink};
 pub(crate) use stream_socket::{Read, Write};
 
 use crate::carrier::Carrier;
@@ -350,6 +351,23 @@ impl Link {
                 let body = link.body();
                 body.copy_to(&mut room[..body.len()]);
             }
+        }
+    }
+
+    /// Takes the next message as [`Self::take`] does, with the memory that [`Self::detach`] needs.
+    #[inline(always)]
+    pub(crate) fn take_to_keep(&mut self) -> Result<bool, LinkError> {
+        match self {
+            Memory(link) => Ok(link.endpoint.take()?),
+            Socket(link) => link.take_to_keep(),
+        }
+    }
+
+    /// Takes the private memory that [`Self::detach`] needs for a large message on a socket.
+    pub(crate) fn reserve_detached(&mut self) -> Result<(), SegmentError> {
+        match self {
+            Memory(_) => Ok(()),
+            Socket(link) => link.reserve_detached(),
         }
     }
 

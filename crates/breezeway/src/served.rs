@@ -15,7 +15,7 @@ use crate::carrier::Carrier;
 use crate::deferred::{Answer, Deferrals, Outcome, RETRY, Recipient};
 use crate::error::{ConnectError, ReplyError, SessionError};
 use crate::handshake::{self, Agreed, HandshakeError};
-use crate::link::{Body, Link, Notice};
+use crate::link::{Body, Link, LinkError, Notice, SHORTAGE_PATIENCE};
 use crate::log_limit::LogLimit;
 use crate::options::SessionOptions;
 use crate::presence::SessionId;
@@ -30,10 +30,6 @@ pub(crate) use ending::NOT_BEGUN;
 
 /// Pause before a session that this side is too short of something to serve is tried again.
 pub(crate) const SHORTAGE_PAUSE: Duration = Duration::from_millis(10);
-/// How long a session whose client is gone is tried again. Its descriptors may be those that are
-/// short.
-const ORPHAN_PATIENCE: Duration = Duration::from_secs(1);
-
 /// What came of serving a session for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
@@ -74,9 +70,9 @@ pub(crate) struct Orphan(Option<Deadline>);
 
 impl Orphan {
     /// Whether to try again later: for any time as long as the client lives, and for a limited time
-    /// once it is gone.
+    /// once it is gone, as its descriptors may be those that are short.
     pub(crate) fn may_retry(&mut self, is_gone: bool) -> bool {
-        !is_gone || !self.0.get_or_insert_with(|| Deadline::after(ORPHAN_PATIENCE)).has_passed()
+        !is_gone || !self.0.get_or_insert_with(|| Deadline::after(SHORTAGE_PATIENCE)).has_passed()
     }
 }
 
@@ -273,28 +269,34 @@ impl ServerSession {
         let ticks = clock::ticks_in(SLICE);
         loop {
             let mut slice = Slice::new(clock::ticks(), ticks);
-            let progress = match self.serve_some(handler, 1, &mut slice) {
+            let progress = self.serve_some(handler, 1, &mut slice);
+            let waited = progress.and_then(|progress| {
+                if progress == Progress::Served(0) {
+                    self.wait(&mut sleeper)?;
+                }
+                Ok(progress)
+            });
+            match waited {
+                Ok(Progress::Closed) => return Ok(()),
+                Ok(Progress::Served(_)) => {}
                 Err(error) if error.is_shortage() && self.may_retry() => {
                     if let Some(suppressed) = short.admit() {
                         tracing::warn!(peer = ?self.peer, %error, suppressed, "session waits");
                     }
                     self.pause()?;
-                    continue;
                 }
-                progress => progress?,
-            };
-            match progress {
-                Progress::Closed => return Ok(()),
-                Progress::Served(0) if self.deferrals.calls > 0 => {
-                    self.wait_for_replies(&mut sleeper)?;
-                }
-                Progress::Served(0) if self.link.is_backlogged() => {
-                    self.link.wait(Want::Consumed(0), Deadline::NEVER)?;
-                }
-                Progress::Served(0) => self.link.wait(Want::Data, Deadline::NEVER)?,
-                Progress::Served(_) => {}
+                Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Waits until there may be something to serve.
+    fn wait(&mut self, sleeper: &mut Option<Sleeper>) -> Result<(), SessionError> {
+        if self.deferrals.calls > 0 {
+            return self.wait_for_replies(sleeper);
+        }
+        let want = if self.link.is_backlogged() { Want::Consumed(0) } else { Want::Data };
+        Ok(self.link.wait(want, Deadline::NEVER)?)
     }
 
     /// Sleeps until the client rings or a deferred call is replied to.
@@ -435,8 +437,17 @@ impl ServerSession {
             served = self.publish_replies()?;
         }
         loop {
-            if self.link.is_backlogged() || self.deferrals.are_full() || !self.link.take()? {
+            if self.link.is_backlogged() || self.deferrals.are_full() {
                 break;
+            }
+            match self.link.take() {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => {
+                    self.not_taken(error)?;
+                    served += 1;
+                    continue;
+                }
             }
             let len = self.link.body().len();
             let mut one_way = false;
@@ -465,6 +476,20 @@ impl ServerSession {
         }
         self.link.flush_progress()?;
         Ok(Progress::Served(served))
+    }
+
+    /// Fails a call whose request found no memory. Any other error ends the session.
+    #[cold]
+    fn not_taken(&mut self, error: LinkError) -> Result<(), SessionError> {
+        let head = match &error {
+            LinkError::Unreceived(unreceived) => unreceived.request(),
+            _ => None,
+        };
+        let (LinkError::Unreceived(unreceived), Some(head)) = (&error, head) else {
+            return Err(error.into());
+        };
+        let failure = Failure::new(ErrorCode::NoMemory, &unreceived.to_string());
+        self.not_replied(Request::of(head), false, failure)
     }
 
     /// Serves the current request; true if it was a one-way message.

@@ -17,6 +17,7 @@ mod rare;
 mod resending;
 mod restarting;
 mod servers;
+mod shortage;
 mod socket_bytes;
 mod spaces;
 mod standing_in;
@@ -30,6 +31,8 @@ fn another_process() {
     support::play(&[
         ("server", support::serve_echo),
         ("client that forks", deaths::client_that_forks),
+        ("short server", shortage::serve_short_of_memory),
+        ("short client", shortage::call_short_of_memory),
         ("blocking generation", generations::serve_blocking),
         ("tokio generation", generations::serve_tokio),
     ]);

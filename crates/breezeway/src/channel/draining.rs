@@ -150,10 +150,14 @@ impl State {
     fn refuse_call(&mut self, stream: u32) {
         let waiter = self.connection.served.end(stream);
         self.discarded.extend(waiter);
+        self.fail_call(stream, ErrorCode::Refused, NOT_BEGUN);
+    }
+
+    /// Replies that a call failed, at the latest when there is room for it.
+    pub(super) fn fail_call(&mut self, stream: u32, code: ErrorCode, reason: &str) {
         let flags = Flags::FIN.with(Flags::ERROR);
-        let tag = ErrorCode::Refused.number();
-        let head = Head { kind: Kind::Message, flags, stream, tag, time: 0 };
-        let mut outgoing = Outgoing::message(NOT_BEGUN.as_bytes());
+        let head = Head { kind: Kind::Message, flags, stream, tag: code.number(), time: 0 };
+        let mut outgoing = Outgoing::message(reason.as_bytes());
         if let Err(error) = self.send_behind_replies(head, &mut outgoing) {
             let lacks_slots = matches!(error, SendError::Full { .. });
             // So few bytes need no check of what is left.

@@ -9,9 +9,9 @@ use super::state::State;
 use super::waiters::NOBODY;
 use crate::connection::{self, Event, MessageLike, MetadataError, StreamEvent, StreamKey, Untaken};
 use crate::error::CallError;
-use crate::link::Link;
+use crate::link::{Link, Unreceived};
 use crate::message::{Message, Room};
-use crate::protocol::Violation;
+use crate::protocol::{ErrorCode, Violation};
 use crate::time_left;
 
 /// The longest failure reason that is read from a reply.
@@ -162,6 +162,27 @@ impl State {
         }
         // What nobody wants was not taken.
         Ok(self.link.finish()?)
+    }
+
+    /// Fails the call whose request or reply found no memory. Any other message is missed, and ends
+    /// the session.
+    #[cold]
+    pub(super) fn not_received(&mut self, unreceived: Unreceived) -> Result<(), CallError> {
+        if let Some(head) = unreceived.request()
+            && !self.connection.is_client()
+        {
+            self.fail_call(head.stream, ErrorCode::NoMemory, &unreceived.to_string());
+            return Ok(());
+        }
+        if let Some(head) = unreceived.reply()
+            && self.connection.calls.awaits(head.stream)
+        {
+            let failure = (ErrorCode::NoMemory, unreceived.to_string());
+            self.due.extend(self.connection.calls.answer(head.stream, Err(failure)));
+            self.due.append(&mut self.call_waiters);
+            return Ok(());
+        }
+        Err(CallError::Io(unreceived.into()))
     }
 
     /// Wakes whom an event concerns.

@@ -255,7 +255,7 @@ impl State {
         let (mut mapped, mut until) = (false, None);
         let mut shortage = None;
         while taken < ENTRIES_PER_TURN && !self.is_flooded() {
-            match self.link.take() {
+            match self.link.take_to_keep() {
                 Ok(true) => self.dispatch()?,
                 Ok(false) if !self.link.ready()? => break,
                 // A piece of a segment was mapped, which takes half a slice.
@@ -265,6 +265,7 @@ impl State {
                     shortage = Some(error);
                     break;
                 }
+                Err(LinkError::Unreceived(unreceived)) => self.not_received(unreceived)?,
                 Err(error) => return Err(error.into()),
             }
             taken += 1;

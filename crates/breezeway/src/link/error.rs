@@ -1,10 +1,13 @@
 //! Why a link did not do what was asked of it.
 
+use std::fmt::{self, Display, Formatter};
+use std::io;
+
 use breezeway_os::segment::SegmentError;
-use breezeway_shm::{SocketError, Violation as MemoryViolation, WaitError};
+use breezeway_shm::{Flags, Kind, SocketError, Violation as MemoryViolation, WaitError};
 use rustix::io::Errno;
 
-use crate::protocol::{CallViolation, Violation};
+use crate::protocol::{self, CallViolation, PeerHead, Violation};
 use crate::tls::TlsError;
 
 /// Why a link failed, which ends the session but for a shortage.
@@ -12,14 +15,60 @@ use crate::tls::TlsError;
 pub(crate) enum LinkError {
     /// The peer broke a rule.
     Violation(Violation),
-    /// This process is short of something that the peer's next segment takes. The session goes on.
+    /// This process is short of something that the peer's next segment or message takes. The
+    /// session goes on.
     Shortage(SegmentError),
+    /// A message on a socket found no memory in time and is dropped. The session goes on if its
+    /// sender can be told.
+    Unreceived(Unreceived),
     /// A system call on the session socket failed.
     Io(Errno),
     /// TLS has ended the connection.
     Tls(TlsError),
     /// This is a forked child of the process that opened the session.
     Forked,
+}
+
+/// A message that found no memory in time.
+#[derive(Debug)]
+pub(crate) struct Unreceived {
+    /// Its head and the length of its body, if they have come.
+    pub(crate) frame: Option<(PeerHead, usize)>,
+    pub(crate) error: SegmentError,
+}
+
+impl Unreceived {
+    /// Returns the head of a dropped request that wants a reply.
+    pub(crate) fn request(&self) -> Option<PeerHead> {
+        let (head, _) = self.frame?;
+        let is_call = protocol::request(head).is_ok_and(|request| !request.one_way);
+        (head.kind == Kind::Message as u8 && is_call).then_some(head)
+    }
+
+    /// Returns the head of a dropped reply to a call.
+    pub(crate) fn reply(&self) -> Option<PeerHead> {
+        let (head, _) = self.frame?;
+        let is_reply = protocol::reply(head, Flags::METADATA).is_ok();
+        (head.kind == Kind::Message as u8 && is_reply).then_some(head)
+    }
+}
+
+impl Display for Unreceived {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        match self.frame {
+            Some((_, len)) => write!(formatter, "a message of {len} bytes was not received: ")?,
+            None => formatter.write_str("nothing can be received: ")?,
+        }
+        self.error.fmt(formatter)
+    }
+}
+
+impl std::error::Error for Unreceived {}
+
+impl From<Unreceived> for io::Error {
+    fn from(unreceived: Unreceived) -> Self {
+        Self::new(io::ErrorKind::OutOfMemory, unreceived)
+    }
 }
 
 impl From<TlsError> for LinkError {

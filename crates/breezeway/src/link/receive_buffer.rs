@@ -22,11 +22,23 @@ pub(super) struct ReceiveBuffer {
     current: usize,
     /// Messages in a row that would have done with less.
     small: u32,
+    /// Bytes of a [dropped](Self::drop_frame) frame that are still to come.
+    dropped: usize,
+    /// Memory that [`Self::reserve_copy`] has taken.
+    copy: Vec<u8>,
 }
 
 impl ReceiveBuffer {
     pub(super) fn new() -> Self {
-        Self { bytes: Vec::new(), start: 0, end: 0, current: 0, small: 0 }
+        Self {
+            bytes: Vec::new(),
+            start: 0,
+            end: 0,
+            current: 0,
+            small: 0,
+            dropped: 0,
+            copy: Vec::new(),
+        }
     }
 
     /// Bytes that nobody has taken.
@@ -80,28 +92,73 @@ impl ReceiveBuffer {
         }
     }
 
-    /// Gives the current frame's memory away, for its body to be sent from there: the bytes, and
-    /// where the body begins. It is finished, and what comes next comes to `other`. `None` if
-    /// keeping `rest` bytes of it in other memory is less work, or takes much less of it.
-    pub(super) fn give_away(
-        &mut self,
-        other: impl FnOnce() -> Vec<u8>,
-        rest: usize,
-    ) -> Option<(Vec<u8>, usize)> {
+    /// Takes the memory that [`Self::take_body`] may need, from `spare` if that has more.
+    ///
+    /// # Errors
+    ///
+    /// There is none. The frame stays the current one.
+    pub(super) fn reserve_copy(&mut self, spare: &mut Vec<u8>) -> Result<(), SegmentError> {
+        let needed = self.behind().min(self.body().len());
+        if self.copy.capacity() < needed {
+            if spare.capacity() >= needed {
+                std::mem::swap(&mut self.copy, spare);
+            }
+            self.copy.clear();
+            memory::reserve(&mut self.copy, needed)?;
+        }
+        Ok(())
+    }
+
+    /// Finishes the current frame, and returns the last `rest` bytes of its body: bytes, and where
+    /// in them these begin. It is the frame's own memory, unless a copy is less work, or takes much
+    /// less memory. [`Self::reserve_copy`] comes first.
+    pub(super) fn take_body(&mut self, rest: usize) -> (Vec<u8>, usize) {
+        let behind = self.behind();
+        self.copy.clear();
+        let is_little = rest < self.bytes.len() / 4;
+        if behind > rest || is_little && memory::reserve(&mut self.copy, rest).is_ok() {
+            let mut copy = std::mem::take(&mut self.copy);
+            let body = self.body();
+            copy.extend_from_slice(&body[body.len() - rest..]);
+            self.finish();
+            return (copy, 0);
+        }
         let frame = self.start + self.current;
-        let behind = self.end - frame;
-        if behind > rest || rest < self.bytes.len() / 4 {
+        let mut other = std::mem::take(&mut self.copy);
+        other.extend_from_slice(&self.bytes[frame..self.end]);
+        let mut bytes = std::mem::replace(&mut self.bytes, other);
+        bytes.truncate(frame);
+        (self.start, self.end, self.current, self.small) = (0, behind, 0, 0);
+        (bytes, frame - rest)
+    }
+
+    /// Bytes that came behind the current frame.
+    fn behind(&self) -> usize {
+        self.end - self.start - self.current
+    }
+
+    /// Drops the frame that has begun, with its memory: the rest of it is dropped as it comes.
+    /// Returns its head and the length of its body; `None` if no header has come, the frame is
+    /// whole, or another one is the current.
+    pub(super) fn drop_frame(&mut self, cap: usize) -> Option<(PeerHead, usize)> {
+        let (head, len) = self.peek(cap).ok()??;
+        let come = self.len();
+        if self.current > 0 || come >= HEADER_LEN + len {
             return None;
         }
-        let mut bytes = std::mem::replace(&mut self.bytes, other());
-        if self.bytes.len() < behind.max(KEPT) {
-            self.bytes.resize(behind.next_multiple_of(KEPT).max(KEPT), 0);
-        }
-        self.bytes[..behind].copy_from_slice(&bytes[frame..self.end]);
-        bytes.truncate(frame);
-        let body = self.start + HEADER_LEN;
-        (self.start, self.end, self.current, self.small) = (0, behind, 0, 0);
-        Some((bytes, body))
+        self.dropped = HEADER_LEN + len - come;
+        (self.bytes, self.start, self.end, self.small) = (Vec::new(), 0, 0, 0);
+        Some((head, len))
+    }
+
+    /// Returns the bytes that are to come before the frame that has begun is whole, or its header
+    /// if that has not come.
+    pub(super) fn missing(&self, cap: usize) -> usize {
+        let whole = match self.peek(cap) {
+            Ok(Some((_, len))) => HEADER_LEN + len,
+            _ => self.dropped + HEADER_LEN,
+        };
+        whole.saturating_sub(self.len())
     }
 
     /// Takes `other` in place of its own memory, if nothing lies there and that suits better, and
@@ -157,6 +214,14 @@ impl ReceiveBuffer {
     pub(super) fn filled(&mut self, len: usize) {
         self.end += len;
         debug_assert!(self.end <= self.bytes.len());
+        if self.dropped > 0 {
+            let dropped = self.dropped.min(self.len());
+            self.dropped -= dropped;
+            self.start += dropped;
+            if self.start == self.end {
+                (self.start, self.end) = (0, 0);
+            }
+        }
     }
 }
 
@@ -232,7 +297,8 @@ mod tests {
         receive_all(&mut buffer, &[frame_of(&first), frame_of(b"second")].concat());
         buffer.next(CAP).unwrap().unwrap();
         let address = buffer.body().as_ptr();
-        let (bytes, body) = buffer.give_away(Vec::new, first.len()).unwrap();
+        buffer.reserve_copy(&mut Vec::new()).unwrap();
+        let (bytes, body) = buffer.take_body(first.len());
         assert_eq!((&bytes[body..], bytes[body..].as_ptr()), (&first[..], address));
         assert_eq!(buffer.body(), b"");
         buffer.next(CAP).unwrap().unwrap();
@@ -244,16 +310,36 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_stays_if_more_lies_behind_it_or_it_takes_little_of_the_memory() {
+    fn body_with_more_behind_it_or_a_small_rest_is_copied() {
         let mut buffer = ReceiveBuffer::new();
-        let frame = frame_of(&vec![1; 300_000]);
-        receive_all(&mut buffer, &[&frame[..], &frame].concat());
+        let bodies = [vec![1; 300_000], vec![2; 400_000], vec![3; 300_000]];
+        receive_all(&mut buffer, &bodies.each_ref().map(|body| frame_of(body)).concat());
+        let mut spare = Vec::new();
+        for (body, rest) in bodies.iter().zip([300_000, 400_000, 50_000]) {
+            buffer.next(CAP).unwrap().unwrap();
+            let address = buffer.body().as_ptr();
+            buffer.reserve_copy(&mut spare).unwrap();
+            let (bytes, start) = buffer.take_body(rest);
+            assert_eq!(bytes[start..], body[..rest]);
+            let is_own = bytes[start..].as_ptr() == address;
+            assert_eq!(is_own, body[0] == 2, "{}", body[0]);
+        }
+        assert_eq!(buffer.len(), 0);
+    }
+
+    #[test]
+    fn dropped_frame_frees_memory_and_next_frame_is_received() {
+        let mut buffer = ReceiveBuffer::new();
+        assert!(buffer.drop_frame(CAP).is_none());
+        let stream = [frame_of(&vec![1; 300_000]), frame_of(b"next")].concat();
+        receive_all(&mut buffer, &stream[..200_000]);
+        assert_eq!(buffer.missing(CAP), HEADER_LEN + 300_000 - 200_000);
+        let (head, len) = buffer.drop_frame(CAP).unwrap();
+        assert_eq!((head.stream, len, buffer.bytes.capacity()), (1, 300_000, 0));
+        receive_all(&mut buffer, &stream[200_000..]);
         buffer.next(CAP).unwrap().unwrap();
-        assert!(buffer.give_away(Vec::new, 300_000).is_none());
-        buffer.finish();
-        buffer.next(CAP).unwrap().unwrap();
-        assert!(buffer.give_away(Vec::new, 100_000).is_none());
-        assert_eq!(buffer.body().len(), 300_000);
+        assert_eq!(buffer.body(), b"next");
+        assert!(buffer.drop_frame(CAP).is_none(), "it is whole");
     }
 
     #[test]

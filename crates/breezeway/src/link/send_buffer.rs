@@ -43,7 +43,7 @@ impl SendBuffer {
         self.len
     }
 
-    /// Appends a copy of `bytes` to what is gathered.
+    /// Appends a copy of `bytes`, fewer than [`LARGE`], to what is gathered.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.len += bytes.len();
         match self.chunks.back_mut() {
@@ -52,14 +52,36 @@ impl SendBuffer {
                 chunk.bytes.extend_from_slice(bytes);
             }
             _ => {
-                let spare =
-                    if bytes.len() > CHUNK { &mut self.spare_large } else { &mut self.spare_small };
-                let mut chunk = std::mem::take(spare);
+                let mut chunk = std::mem::take(&mut self.spare_small);
                 chunk.clear();
                 chunk.extend_from_slice(bytes);
                 self.chunks.push_back(Chunk { bytes: chunk, out: 0 });
             }
         }
+    }
+
+    /// Takes memory for [`Self::push_reserved`] of `len` bytes.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`memory::reserve`].
+    pub(super) fn reserve(&mut self, len: usize) -> Result<(), SegmentError> {
+        if self.spare_large.capacity() < len {
+            self.spare_large.clear();
+            memory::reserve(&mut self.spare_large, len)?;
+        }
+        Ok(())
+    }
+
+    /// Appends a copy of at most as many bytes as were [reserved](Self::reserve).
+    pub(super) fn push_reserved(&mut self, bytes: &[u8]) {
+        if bytes.len() < LARGE {
+            return self.push(bytes);
+        }
+        let mut chunk = std::mem::take(&mut self.spare_large);
+        chunk.clear();
+        chunk.extend_from_slice(bytes);
+        self.push_rest(chunk, 0);
     }
 
     /// Appends a body without a copy. Space for it is had from [`Self::space`].

@@ -3,14 +3,17 @@
 use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::thread;
+use std::time::Duration;
 
-use breezeway_os::memory::check_headroom;
+use breezeway_os::segment::SegmentError;
 use breezeway_os::spin::SpinBudget;
-use breezeway_os::{Deadline, Origin, WaitPolicy, Waiting, clock, cpu};
+use breezeway_os::{Deadline, Origin, WaitPolicy, Waiting, clock, cpu, ready};
 use breezeway_shm::statistics::{Field, Meter, WaitsFor};
 use breezeway_shm::{Filling, ForeignBytes, Head, Message, SendError, SocketError, Want};
 use rustix::event::PollFlags;
+use rustix::io::ioctl_fionread;
 
+use super::error::Unreceived;
 use super::frame::{self, LONGEST_BODY};
 use super::receive_buffer::ReceiveBuffer;
 use super::send_buffer::{CHUNK, LARGE, SendBuffer, Slices};
@@ -24,6 +27,8 @@ use crate::wire::Wire;
 const MAX_UNWRITTEN: usize = 64 * 1024;
 /// Bytes within TLS, at most, that one look for a message reads and that bring no plaintext.
 const MAX_WITHOUT_PLAINTEXT: usize = 64 * 1024;
+/// How long a message that has begun waits for private memory.
+pub(crate) const SHORTAGE_PATIENCE: Duration = Duration::from_secs(1);
 
 /// A socket with what has come and what is to go out.
 pub(crate) struct SocketLink {
@@ -48,6 +53,10 @@ pub(crate) struct SocketLink {
     gone: bool,
     /// Whether the peer reads no more: what is written goes nowhere, and its end of file follows.
     write_closed: bool,
+    /// Until when the frame that has begun waits for memory; set while there is none for it.
+    short_until: Option<Deadline>,
+    /// A message that found no memory in time.
+    unreceived: Option<Unreceived>,
     /// Its numbers.
     pub(super) meter: Meter,
 }
@@ -76,6 +85,8 @@ impl SocketLink {
             closed: false,
             gone: false,
             write_closed: false,
+            short_until: None,
+            unreceived: None,
             meter,
         }
     }
@@ -181,7 +192,7 @@ impl SocketLink {
     fn send_bytes(&mut self, head: Head, bytes: &[u8]) -> Result<(), SendError> {
         // What the socket does not take is kept: from the header's first byte on it has to be.
         if bytes.len() >= LARGE {
-            check_headroom(bytes.len())?;
+            self.unsent.reserve(bytes.len())?;
         }
         self.count_sent(head, bytes.len());
         self.unsent.push(&frame::encode(head, bytes.len()));
@@ -190,33 +201,31 @@ impl SocketLink {
         } else {
             write(&mut self.socket, &mut self.unsent, &mut self.write_closed, bytes)?
         };
-        self.unsent.push(&bytes[written..]);
+        self.unsent.push_reserved(&bytes[written..]);
         Ok(())
     }
 
     /// Sends the current message's own body back.
     fn send_back(&mut self, head: Head) -> Result<(), SendError> {
+        let len = self.received.body().len();
+        if len >= LARGE {
+            self.received.reserve_copy(self.unsent.spare())?;
+        }
+        self.meter.sent(head.kind as u8, head.flags.bits(), len);
+        self.unsent.push(&frame::encode(head, len));
         let body = self.received.body();
-        self.meter.sent(head.kind as u8, head.flags.bits(), body.len());
-        self.unsent.push(&frame::encode(head, body.len()));
-        let written = if body.len() < LARGE {
+        let written = if len < LARGE {
             0
         } else {
             write(&mut self.socket, &mut self.unsent, &mut self.write_closed, body)?
         };
-        let rest = &body[written..];
-        if rest.len() < LARGE {
-            self.unsent.push(rest);
+        if len - written < LARGE {
+            self.unsent.push(&body[written..]);
             return Ok(());
         }
-        let rest = rest.len();
-        match self.received.give_away(|| std::mem::take(self.unsent.spare()), rest) {
-            Some((bytes, body)) => {
-                self.current = None;
-                self.unsent.push_rest(bytes, body + written);
-            }
-            None => self.unsent.push(&self.received.body()[written..]),
-        }
+        let (bytes, rest) = self.received.take_body(len - written);
+        self.current = None;
+        self.unsent.push_rest(bytes, rest);
         Ok(())
     }
 
@@ -295,7 +304,11 @@ impl SocketLink {
         // What was just written from there is in the caches, and of one call at a time one body is
         // under way.
         self.received.exchange(self.unsent.spare(), |own, spare| spare.len() > own.len());
-        let room = self.received.room(self.cap).map_err(LinkError::Shortage)?;
+        let room = match self.received.room(self.cap) {
+            Ok(room) => room,
+            Err(error) => return self.lacks_memory(error),
+        };
+        self.short_until = None;
         match self.socket.read(room, blocking)? {
             Read::NoPlaintext(len) => {
                 self.may_read = true;
@@ -318,6 +331,39 @@ impl SocketLink {
         Ok(0)
     }
 
+    /// There is no memory for what comes next. A frame that has begun waits for it for a while, and
+    /// is dropped then; that of a peer that is gone is only waited for if the rest of it is there.
+    #[cold]
+    fn lacks_memory(&mut self, error: SegmentError) -> Result<usize, LinkError> {
+        let now = || Deadline::after(Duration::ZERO);
+        self.gone |= ready(self.socket(), PollFlags::RDHUP, now()).unwrap_or(false);
+        if self.gone && !self.has_rest() {
+            (self.may_read, self.closed) = (false, true);
+            return Ok(0);
+        }
+        if self.waits_for_memory() || self.current.is_some() || self.has_frame()? {
+            return Err(LinkError::Shortage(error));
+        }
+        self.short_until = None;
+        let frame = self.received.drop_frame(self.cap);
+        self.unreceived = Some(Unreceived { frame, error });
+        Ok(0)
+    }
+
+    /// Returns true until a shortage has lasted for too long.
+    fn waits_for_memory(&mut self) -> bool {
+        let until = || Deadline::after(SHORTAGE_PATIENCE);
+        !self.short_until.get_or_insert_with(until).has_passed()
+    }
+
+    /// Returns true if the socket may hold the rest of the frame that has begun.
+    fn has_rest(&self) -> bool {
+        // Within TLS there are other bytes.
+        self.carrier == Carrier::Tls
+            || ioctl_fionread(self.socket())
+                .is_ok_and(|bytes| bytes >= self.received.missing(self.cap) as u64)
+    }
+
     /// One read, of somebody who waits. A socket that is always readable, and brings nothing, keeps
     /// nobody beyond the deadline.
     fn read_until(&mut self, deadline: Deadline, blocking: bool) -> Result<(), WaitFailure> {
@@ -329,10 +375,11 @@ impl SocketLink {
 
     /// Whether a whole message is there.
     pub(super) fn has_frame(&self) -> Result<bool, LinkError> {
-        Ok(self.received.has_frame(self.cap)?)
+        Ok(self.unreceived.is_some() || self.received.has_frame(self.cap)?)
     }
 
-    /// Takes the next message, if all of it has come.
+    /// Takes the next message, if all of it has come. An error names one that found no memory in
+    /// time.
     pub(super) fn take(&mut self) -> Result<bool, LinkError> {
         if self.current.is_some() {
             return Ok(true);
@@ -346,10 +393,30 @@ impl SocketLink {
                 self.meter.received(head.kind, head.flags, len);
                 return Ok(true);
             }
+            if let Some(unreceived) = self.unreceived.take() {
+                return Err(LinkError::Unreceived(unreceived));
+            }
             if !self.may_read || self.closed || without_plaintext > MAX_WITHOUT_PLAINTEXT {
                 return Ok(false);
             }
             without_plaintext += self.read(false)?;
+        }
+    }
+
+    /// Takes the next message with the memory that [`Self::detach`] needs.
+    pub(super) fn take_to_keep(&mut self) -> Result<bool, LinkError> {
+        if !self.take()? {
+            return Ok(false);
+        }
+        match self.reserve_detached() {
+            Ok(()) => Ok(true),
+            Err(error) if self.waits_for_memory() => Err(LinkError::Shortage(error)),
+            Err(error) => {
+                self.short_until = None;
+                let frame = Some((self.head(), self.received.body().len()));
+                self.finish();
+                Err(LinkError::Unreceived(Unreceived { frame, error }))
+            }
         }
     }
 
@@ -368,21 +435,28 @@ impl SocketLink {
         ForeignBytes::stable(self.received.body())
     }
 
+    /// Takes the memory that [`Self::detach`] needs for a large message.
+    pub(super) fn reserve_detached(&mut self) -> Result<(), SegmentError> {
+        if self.received.body().len() < LARGE {
+            return Ok(());
+        }
+        self.received.reserve_copy(&mut Vec::new())
+    }
+
     /// Forgets the current message and gives its body: of a large one the memory that it came to,
     /// else a copy.
     pub(super) fn detach(&mut self) -> Message {
         assert!(self.current.is_some(), "there is no current message to be detached");
         let len = self.received.body().len();
-        if len >= LARGE
-            && let Some((bytes, body)) = self.received.give_away(Vec::new, len)
-        {
-            self.current = None;
-            let mut message = Message::from(bytes);
-            message.skip(body);
+        if len < LARGE {
+            let message = Message::from(self.received.body().to_vec());
+            self.finish();
             return message;
         }
-        let message = Message::from(self.received.body().to_vec());
-        self.finish();
+        let (bytes, body) = self.received.take_body(len);
+        self.current = None;
+        let mut message = Message::from(bytes);
+        message.skip(body);
         message
     }
 

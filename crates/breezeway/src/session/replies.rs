@@ -64,7 +64,7 @@ impl Session {
     #[inline(always)]
     fn next_answer(&mut self, deadline: Deadline) -> Result<Answer, CallError> {
         loop {
-            if !self.link.take()? && !self.wait_and_take(deadline)? {
+            if !self.take()? && !self.wait_and_take(deadline)? {
                 continue;
             }
             let head = self.link.head();
@@ -85,7 +85,35 @@ impl Session {
     fn wait_and_take(&mut self, deadline: Deadline) -> Result<bool, CallError> {
         self.link.wait(Want::Data, deadline).map_err(|failure| self.wait_error(failure))?;
         check(deadline)?;
-        Ok(self.link.take()?)
+        self.take()
+    }
+
+    /// Takes the next message as [`Link::take`] does.
+    #[inline(always)]
+    fn take(&mut self) -> Result<bool, CallError> {
+        match self.link.take() {
+            Ok(taken) => Ok(taken),
+            Err(error) => self.not_taken(error),
+        }
+    }
+
+    /// Fails the call whose reply found no memory, if somebody waits for it. Any other error ends
+    /// the session.
+    #[cold]
+    fn not_taken(&mut self, error: LinkError) -> Result<bool, CallError> {
+        let reply = match &error {
+            LinkError::Unreceived(unreceived) => unreceived.reply(),
+            _ => None,
+        };
+        let Some(head) = reply else { return Err(error.into()) };
+        let Answer { call, wanted, .. } = self.calls.answer(head)?;
+        match (wanted, error) {
+            (true, LinkError::Unreceived(unreceived)) => {
+                let (code, reason) = (ErrorCode::NoMemory, unreceived.to_string());
+                Err(CallError::Failed { call, code, reason })
+            }
+            _ => Ok(false),
+        }
     }
 
     /// Says why no reply came. When the deadline has passed, nobody waits for those in flight.
@@ -229,12 +257,12 @@ impl Session {
 
     /// Takes the next message of a sweep if one has come.
     #[cold]
-    fn next_is_there(&mut self, sweep: &mut Sweep) -> Result<bool, LinkError> {
+    fn next_is_there(&mut self, sweep: &mut Sweep) -> Result<bool, CallError> {
         while sweep.left > 0 {
             sweep.left -= 1;
             // On a socket it is taking that reads; in shared memory it may say no although more is
             // there.
-            if self.link.take()? {
+            if self.take()? {
                 return Ok(true);
             }
             if !self.link.ready()? {

@@ -21,7 +21,8 @@ use crate::support::Role;
 use crate::support::server::ECHO;
 
 /// What other processes of these tests do.
-pub(crate) const ROLES: &[(&str, Role)] = &[("caller", memory::call_with_a_deadline)];
+pub(crate) const ROLES: &[(&str, Role)] =
+    &[("caller", memory::call_with_a_deadline), ("short caller", memory::call_short_of_memory)];
 
 const SOCKETS: [Carrier; 2] = [Carrier::Unix, Carrier::Tcp];
 /// The honest side's cap, and what the others say is theirs.

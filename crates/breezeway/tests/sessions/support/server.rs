@@ -11,6 +11,7 @@ use breezeway::{
     WaitPolicy,
 };
 use rustix::fs::Mode;
+use rustix::process::{Resource, Rlimit, setrlimit};
 
 use super::content::{is_message, message};
 use super::{
@@ -128,6 +129,14 @@ pub(crate) fn server_options(settings: &Settings) -> ServerOptions {
     options
 }
 
+/// Leaves this process so many bytes of address space beside those that it has (RLIMIT_AS).
+pub(crate) fn limit_address_space(spare: u64) {
+    let statm = std::fs::read_to_string("/proc/self/statm").expect("proc is mounted");
+    let pages: u64 = statm.split(' ').next().and_then(|pages| pages.parse().ok()).expect("pages");
+    let limit = Some(pages * 4096 + spare);
+    setrlimit(Resource::As, Rlimit { current: limit, maximum: limit }).expect("a lower limit");
+}
+
 /// The role: listens, says `listening` and where, serves until told `stop`, or no more, and says
 /// `served`.
 pub(crate) fn serve(settings: &Settings) {
@@ -139,6 +148,14 @@ pub(crate) fn serve(settings: &Settings) {
         Ok(server) => server,
         Err(error) => return say(format!("failed {error}")),
     };
+    let server = if settings.find("streams").unwrap_or(false) {
+        server.on_stream(|_, _| Ok(()))
+    } else {
+        server
+    };
+    if let Some(spare) = settings.find("spare") {
+        limit_address_space(spare);
+    }
     let everything = Everything::new(settings);
     let gate = Arc::clone(&everything.gate);
     let stopper = server.stopper();

@@ -1,15 +1,18 @@
-//! What is only announced takes no memory.
+//! What is only announced takes no memory, and what finds none fails one call.
 
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::time::Duration;
 
-use breezeway::{Session, SessionOptions, WaitPolicy};
-use breezeway_adversary::native::frame::{Header, greet, request, welcome};
+use breezeway::{Address, CallError, Carrier, Channel, Session, SessionOptions, WaitPolicy};
+use breezeway_adversary::Connection;
+use breezeway_adversary::native::frame::{Header, greet, hello, request, welcome};
+use breezeway_adversary::native::layout::hello::{LEN, MAX_STREAMS_AT, STREAM_MESSAGES_AT};
 
 use super::{LARGE_CAP, SOCKETS};
-use crate::support::server::{self, ECHO};
+use crate::support::server::{self, ECHO, RESERVE};
 use crate::support::{
-    EVERY_POLICY, Folder, PROMPT, Process, Server, Settings, hear, observe, raw, say, within,
+    EVERY_POLICY, Folder, PATIENCE, PROMPT, Process, Server, Settings, Stopwatch, hear, observe,
+    raw, say, within,
 };
 
 /// What a server has reserved for sessions stays below this for each that only announces.
@@ -116,5 +119,131 @@ fn a_reply_that_is_only_announced_takes_no_memory_of_the_client_and_its_deadline
             let held = observe::reserved_memory(caller.pid()).saturating_sub(before);
             assert!(held < LITTLE, "{carrier} {policy:?}: {held} bytes");
         }
+    }
+}
+
+/// Address space that a process which is short of memory has beside its own.
+const SPARE: u64 = 150 << 20;
+/// Bytes of a message that finds no room in that, and of two that do not find it together.
+const HUGE: usize = 256 << 20;
+const HALF: usize = 100 << 20;
+const HUGE_CAP: u64 = 1 << 30;
+
+/// A server that is short of memory, whose sessions with clients that take streams are shared.
+fn short_server(carrier: Carrier, streams: bool) -> Server {
+    let settings = Settings::new().with("cap", HUGE_CAP).with("spare", SPARE);
+    Server::on(carrier, settings.with("streams", streams))
+}
+
+fn huge_options() -> SessionOptions {
+    SessionOptions::new().cap(HUGE_CAP).handshake_timeout(PATIENCE)
+}
+
+#[track_caller]
+fn names_the_limit(error: &CallError, len: usize) {
+    let text = error.to_string();
+    assert!(text.contains("RLIMIT_AS") && text.contains(&format!("{len} bytes")), "{text}");
+}
+
+/// Sends as much of a request as the server takes, and not its end.
+fn half_a_request(address: &Address, streams: bool) -> Connection {
+    let mut peer = raw::connect(address);
+    let mut own = hello(64, HUGE_CAP);
+    if streams {
+        // Messages, bytes and number of streams.
+        let windows = [&4u32.to_le_bytes()[..], &1000u64.to_le_bytes(), &2u16.to_le_bytes()];
+        own[STREAM_MESSAGES_AT..MAX_STREAMS_AT + 2].copy_from_slice(&windows.concat());
+    }
+    peer.write_all(&own).unwrap();
+    peer.read_exact(&mut [0; LEN]).unwrap();
+    peer.set_write_timeout(Duration::from_millis(300));
+    peer.write_all(&Header::request(1, ECHO, HUGE).bytes()).unwrap();
+    let piece = vec![0; 1 << 20];
+    for _ in 1..HUGE / piece.len() {
+        if peer.write_all(&piece).is_err() {
+            break;
+        }
+    }
+    peer
+}
+
+#[test]
+fn dead_client_with_half_a_request_ends_its_session() {
+    for carrier in SOCKETS {
+        for streams in [false, true] {
+            let server = short_server(carrier, streams);
+            let before = server.at_rest();
+            drop(half_a_request(&server.address(), streams));
+            server.returns_to(before);
+            server::assert_takes_clients(&server.address());
+        }
+    }
+}
+
+#[test]
+fn request_without_room_fails_by_name_and_session_goes_on() {
+    for carrier in SOCKETS {
+        let server = short_server(carrier, true);
+        let mut session = Session::connect_with(&server.address(), &huge_options()).unwrap();
+        let channel = Channel::connect_with(&server.address(), &huge_options()).unwrap();
+        let request = vec![7; HUGE];
+        names_the_limit(&session.call(ECHO, &request).map(drop).unwrap_err(), HUGE);
+        names_the_limit(&channel.call(ECHO, &request).map(drop).unwrap_err(), HUGE);
+        server::assert_serves(&mut session);
+        assert_eq!(channel.call(ECHO, b"small").unwrap().to_vec(), b"small");
+    }
+}
+
+#[test]
+fn half_requests_do_not_wait_for_each_other() {
+    for carrier in SOCKETS {
+        let server = short_server(carrier, false);
+        let calls = [(); 2].map(|()| {
+            let mut session = server.connect(&huge_options());
+            std::thread::spawn(move || {
+                let outcome = session.call(ECHO, &vec![7; HALF]).map(drop);
+                server::assert_serves(&mut session);
+                outcome
+            })
+        });
+        for call in calls {
+            let outcome = within(PATIENCE, "both calls", move || call.join().unwrap());
+            if let Err(error) = outcome {
+                assert!(error.to_string().contains("RLIMIT_AS"), "{error}");
+            }
+        }
+    }
+}
+
+/// The role: a client that is short of memory for replies.
+pub(crate) fn call_short_of_memory(settings: &Settings) {
+    let address: Address = settings.get("address");
+    let mut session = Session::connect_with(&address, &huge_options()).unwrap();
+    let channel = Channel::connect_with(&address, &huge_options()).unwrap();
+    let request = (HUGE as u64).to_le_bytes();
+    server::assert_serves(&mut session);
+    channel.call(ECHO, b"small").unwrap();
+    // Its thread is there before the limit.
+    let waiting = Stopwatch::start();
+    server::limit_address_space(SPARE);
+    names_the_limit(&channel.call(RESERVE, &request).map(drop).unwrap_err(), HUGE);
+    assert_eq!(channel.call(ECHO, b"small").unwrap().to_vec(), b"small");
+    let error = session.call(RESERVE, &request).map(drop).unwrap_err();
+    assert!(error.to_string().contains("RLIMIT_AS"), "{error}");
+    assert!(error.session_goes_on());
+    // Its first calls may fail for the same reply.
+    while session.call(ECHO, b"small").map(drop).is_err() {
+        assert!(!waiting.passed(PATIENCE), "no call succeeds");
+    }
+    say("goes on");
+}
+
+#[test]
+fn reply_without_room_fails_by_name_and_session_goes_on() {
+    for carrier in SOCKETS {
+        let server = Server::on(carrier, Settings::new().with("cap", HUGE_CAP));
+        let settings = Settings::new().with("address", server.address());
+        let mut caller = Process::start("short caller", &settings);
+        caller.expect("goes on");
     }
 }

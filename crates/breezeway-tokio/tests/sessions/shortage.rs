@@ -1,0 +1,125 @@
+//! Sides that are short of private memory for messages on sockets.
+
+use std::io::Write;
+
+use breezeway::Place;
+use breezeway_adversary::Connection;
+use breezeway_adversary::native::frame::{Header, greet};
+use breezeway_adversary::stopwatch::eventually;
+use breezeway_tokio::{Address, CallError, Channel, SessionOptions};
+use tokio::task::spawn_blocking;
+
+use crate::support::{Echo, PATIENCE, Process, addresses, on_both_runtimes, one_thread, say, soon};
+
+/// Address space that the process which is short of memory has beside its own.
+const SPARE: u64 = 150 << 20;
+/// Bytes of a message that finds no room in that.
+const HUGE: usize = 256 << 20;
+const CAP: u64 = 1 << 30;
+
+fn options() -> SessionOptions {
+    SessionOptions::new().cap(CAP).handshake_timeout(PATIENCE)
+}
+
+fn limit_address_space() {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: u64 = statm.split(' ').next().unwrap().parse().unwrap();
+    let limit = pages * 4096 + SPARE;
+    let limit = libc::rlimit { rlim_cur: limit, rlim_max: limit };
+    // SAFETY: the pointer is to a local of the type that setrlimit(2) reads.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
+}
+
+/// The role: a server that echoes and is short of memory.
+pub(crate) fn serve_short_of_memory(address: &Address) {
+    one_thread().block_on(async {
+        let echo = Echo::start(address, &options());
+        limit_address_space();
+        say(&echo.address);
+        echo.serving.await.unwrap().unwrap();
+    });
+}
+
+/// The role: a client that is short of memory for a reply.
+pub(crate) fn call_short_of_memory(address: &Address) {
+    let request = vec![7; HUGE];
+    one_thread().block_on(async {
+        let channel = Channel::connect_with(address, &options()).await.unwrap();
+        channel.call(0, b"small").await.unwrap();
+        limit_address_space();
+        names_the_limit(&channel.call(0, &request).await.map(drop).unwrap_err());
+        assert_eq!(channel.call(0, b"small").await.unwrap().to_vec(), b"small");
+    });
+    say("goes on");
+}
+
+#[track_caller]
+fn names_the_limit(error: &CallError) {
+    let text = error.to_string();
+    assert!(text.contains("RLIMIT_AS") && text.contains(&format!("{HUGE} bytes")), "{text}");
+}
+
+/// Starts a server that is short of memory on each kind of socket.
+fn short_servers() -> Vec<(Process, Address, tempfile::TempDir)> {
+    let start = |number: usize| {
+        let folder = tempfile::tempdir().unwrap();
+        let mut server = Process::start("short server", &addresses(folder.path())[number]);
+        let address = server.hear().parse().unwrap();
+        (server, address, folder)
+    };
+    [1, 2].map(start).into()
+}
+
+#[test]
+fn request_without_room_fails_by_name_and_session_goes_on() {
+    on_both_runtimes(|| async {
+        for (_server, address, _folder) in short_servers() {
+            let channel = Channel::connect_with(&address, &options()).await.unwrap();
+            let request = vec![7; HUGE];
+            names_the_limit(&soon(channel.call(0, &request)).await.map(drop).unwrap_err());
+            assert_eq!(soon(channel.call(0, b"small")).await.unwrap().to_vec(), b"small");
+        }
+    });
+}
+
+#[test]
+fn dead_client_with_half_a_request_ends_its_session() {
+    on_both_runtimes(|| async {
+        for (server, address, _folder) in short_servers() {
+            // The file of statistics comes with the first session.
+            let before = server.open_files() + 1;
+            let leaving = spawn_blocking(move || {
+                let mut peer = match &address.places()[0] {
+                    Place::Tcp { host, port } => Connection::tcp(host, *port).unwrap(),
+                    place => Connection::unix(place.path().unwrap()).unwrap(),
+                };
+                greet(&mut peer, CAP);
+                peer.set_write_timeout(std::time::Duration::from_millis(300));
+                peer.write_all(&Header::request(1, 0, HUGE).bytes()).unwrap();
+                let piece = vec![0; 1 << 20];
+                for _ in 1..HUGE / piece.len() {
+                    if peer.write_all(&piece).is_err() {
+                        break;
+                    }
+                }
+                assert!(server.open_files() > before);
+                drop(peer);
+                eventually("the end of the session", || server.open_files() <= before);
+            });
+            leaving.await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn reply_without_room_fails_by_name_and_session_goes_on() {
+    on_both_runtimes(|| async {
+        let folder = tempfile::tempdir().unwrap();
+        for address in &addresses(folder.path())[1..3] {
+            let echo = Echo::start(address, &options());
+            let mut client = Process::start("short client", &echo.address);
+            assert_eq!(spawn_blocking(move || client.hear()).await.unwrap(), "goes on");
+            echo.stop().await;
+        }
+    });
+}
