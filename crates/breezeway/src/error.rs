@@ -199,8 +199,8 @@ pub enum CallError {
     /// The peer broke a rule, which ended the session.
     #[error("the peer broke the protocol, which ended the session: {0}")]
     Violation(Violation),
-    /// This process is short of something that the server's next segment takes: open files or
-    /// memory. The session goes on; the replies of all calls in flight are given up.
+    /// This process is short of something that the server's next segment or message takes: open
+    /// files or memory. The session goes on; the replies of all calls in flight are given up.
     #[error("the reply cannot be received: {0}")]
     Shortage(SegmentError),
     /// The session socket failed, which ended the session.
@@ -362,9 +362,9 @@ pub enum SessionError {
     /// The client broke a rule.
     #[error("the client broke the protocol: {0}")]
     Violation(Violation),
-    /// This process is short of something that the client's next segment takes: open files or
-    /// memory. The session goes on.
-    #[error("the client's next segment cannot be mapped now: {0}")]
+    /// This process is short of something that the client's next segment or message takes: open
+    /// files or memory. The session goes on.
+    #[error("the client's next segment or message finds no room now: {0}")]
     Shortage(SegmentError),
     /// The session socket failed.
     #[error("the session socket failed: {0}{advice}", advice = advice(.0))]
