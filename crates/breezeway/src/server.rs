@@ -103,6 +103,7 @@ impl Server {
     /// Listens at all places of the address. A socket file that nobody serves any more is replaced.
     pub fn bind_with(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
         let listening = Listening::at(address, &options)?;
+        check_memory(options.workers)?;
         let stopper = Stopper {
             stopping: Arc::new(AtomicBool::new(false)),
             notifier: Notifier::new()?,
@@ -277,7 +278,7 @@ impl Server {
                 let acceptor =
                     acceptor.insert(Acceptor::new(listening, options, workers, monitor)?);
                 acceptor.watch_stopper(&stopper.notifier)?;
-                check_room_for_a_session(&stopper.notifier)?;
+                check_descriptors(&stopper.notifier)?;
                 acceptor.begin()?;
                 if let Some(started) = on_start {
                     started();
@@ -303,14 +304,20 @@ impl Server {
 /// Descriptors that a session takes while its hello is answered: its socket, its client's control
 /// segment, the own one, and what shows that its client's process is gone.
 const DESCRIPTORS_OF_A_HELLO: usize = 4;
-/// Bytes of private memory that are there when a server starts: less of it, taken in small pieces,
-/// would end the process.
+/// Bytes of private memory that are there when a server starts, and more for each worker's thread:
+/// with less of it a small allocation, or the start of a thread, would end the process.
 const MEMORY_AT_START: usize = 8 << 20;
+const MEMORY_OF_WORKER: usize = 3 << 20;
 
-/// Makes sure that a first session can be served under the limits of this process.
-fn check_room_for_a_session(any: impl AsFd) -> Result<(), ServeError> {
-    let memory = Vec::<u8>::new().try_reserve_exact(MEMORY_AT_START);
-    memory.map_err(|_| SegmentError::Private { size: MEMORY_AT_START })?;
+/// Makes sure that threads and a first session find memory under the limits of this process.
+fn check_memory(workers: usize) -> Result<(), SegmentError> {
+    let size = MEMORY_AT_START + workers.saturating_mul(MEMORY_OF_WORKER);
+    let memory = Vec::<u8>::new().try_reserve_exact(size);
+    memory.map_err(|_| SegmentError::Private { size })
+}
+
+/// Makes sure that a first session finds descriptors under the limits of this process.
+fn check_descriptors(any: impl AsFd) -> Result<(), ServeError> {
     let copies: io::Result<Vec<OwnedFd>> =
         (0..DESCRIPTORS_OF_A_HELLO).map(|_| Ok(dup(&any)?)).collect();
     Ok(copies.map(drop)?)
