@@ -167,6 +167,29 @@ mod needs_etcd {
         registered(&mut watching, &[]).await;
     }
 
+    #[tokio::test]
+    #[ignore = "needs etcd"]
+    async fn call_to_the_only_dead_instance_fails_at_its_timeout() {
+        const TIME: Duration = Duration::from_secs(1);
+        let running = Running::start().await;
+        let etcd = running.connect().await;
+        let folder = tempfile::tempdir().unwrap();
+        let mut dead = Process::start("dead", &running.endpoint(), &folder);
+        let instances = instances(&etcd);
+        until(&instances, "dead", Carrier::Shm).await;
+        dead.kill();
+        // One without a session to it, which cannot be broken by the death.
+        let mut instances =
+            Instances::new(etcd.watch("echo"), InstanceOptions::new().wait(10 * PATIENCE));
+        let options = CallOptions::new().timeout(TIME);
+        let method = Method::new("Echo", "echo", false, Streaming::None);
+        let request = CallRequest { method, arguments: vec![0].into(), options };
+        let calling = async { instances.ready().await?.call(request).await };
+        let failed = timeout(PATIENCE, calling).await.expect("the call ends by itself");
+        let failed = failed.map(drop).unwrap_err();
+        assert!(matches!(failed, Error::NoInstance(waited) if waited == TIME), "{failed}");
+    }
+
     /// Callers until they are told to stop; none may fail.
     struct Callers {
         over: Arc<AtomicBool>,
