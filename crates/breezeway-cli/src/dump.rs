@@ -8,9 +8,10 @@ mod text;
 use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
 
+use breezeway_proto::Flags;
+use breezeway_shm::Entry;
 use breezeway_shm::dump::ControlDump;
 use breezeway_shm::statistics::{Field, Record, Role, StatisticsFile};
-use breezeway_shm::{Entry, Flags};
 
 use crate::inspect::{processes, reason};
 use crate::{Failure, one_line};

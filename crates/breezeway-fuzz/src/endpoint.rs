@@ -12,8 +12,8 @@ use breezeway_adversary::offered::{File, Number};
 use breezeway_adversary::{Shared, socket};
 use breezeway_os::Deadline;
 use breezeway_shm::{
-    Body, ControlSegment, Endpoint, Flags, ForeignBytes, ForeignControl, Head, Kind, Limits,
-    Message, SendError, SocketError, Space, Want,
+    Body, ControlSegment, Endpoint, ForeignBytes, ForeignControl, Head, Limits, Message, SendError,
+    SocketError, Space, Want,
 };
 
 use crate::typed;
@@ -242,16 +242,16 @@ impl Session {
                 }
             }
             Step::SendBack { stream } => {
-                sent(endpoint.send(head(Kind::Message, *stream), Body::Received))?;
+                sent(endpoint.send(head(kind::MESSAGE, *stream), Body::Received))?;
             }
             Step::PublishSpace { stream } => {
                 if !self.space.is_empty() {
-                    let head = head(Kind::Message, *stream);
+                    let head = head(kind::MESSAGE, *stream);
                     sent(endpoint.send(head, Body::Space(&mut self.space)))?;
                 }
             }
             Step::Publish { kind, len } => {
-                let kind = [Kind::Message, Kind::Cancel, Kind::Shutdown][usize::from(kind % 3)];
+                let kind = [kind::MESSAGE, kind::CANCEL, kind::SHUTDOWN][usize::from(kind % 3)];
                 let body = [0x5a; 104];
                 let body = Body::Bytes(&body[..usize::from(len % 105)]);
                 sent(endpoint.send(head(kind, 1), body))?;
@@ -281,8 +281,8 @@ fn sent(outcome: Result<(), SendError>) -> Result<(), Over> {
     if let Err(SendError::Socket(error)) = outcome { Err(error.into()) } else { Ok(()) }
 }
 
-fn head(kind: Kind, stream: u32) -> Head {
-    Head { kind, flags: Flags::OPEN.with(Flags::FIN), stream, tag: 0, time: 0 }
+fn head(kind: u8, stream: u32) -> Head {
+    Head { kind, flags: flag::OPEN | flag::FIN, stream, tag: 0, time: 0 }
 }
 
 fn want(want: u8, count: u8) -> Want {

@@ -105,7 +105,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::ring::{Flags, Head, Kind};
+    use crate::ring::Head;
+    use crate::ring::layout::MESSAGE;
 
     fn bytes_of(entry: &Entry, position: u64) -> Vec<u8> {
         let mut words = entry.words;
@@ -114,7 +115,7 @@ mod tests {
     }
 
     fn entry(stream: u32) -> Entry {
-        let head = Head { kind: Kind::Message, flags: Flags::FIN, stream, tag: 0, time: 0 };
+        let head = Head { kind: MESSAGE, flags: 0, stream, tag: 0, time: 0 };
         Entry::new(head, b"body")
     }
 

@@ -23,7 +23,7 @@ use crate::payload::returned::Returned;
 use crate::payload::segments::Segments;
 use crate::payload::staging::Staging;
 use crate::ring::words::{ForeignWords, OwnWords};
-use crate::ring::{Duplex, Entry, Kind};
+use crate::ring::{Duplex, Entry};
 use crate::statistics::{Field, HandlerTimes, Meter, Record};
 use crate::violation::Violation;
 use breezeway_os::segment::Unfinished;
@@ -72,7 +72,7 @@ pub struct Endpoint {
     unread: bool,
     flushes_since_check: u32,
     /// Entries about segments that the peer is not known to have consumed, with their positions.
-    segment_entries: VecDeque<(u64, Kind)>,
+    segment_entries: VecDeque<(u64, u8)>,
     /// A segment that is made in pieces, and how one is made that has to be added now.
     making: Option<Unfinished>,
     pieces: Pieces,

@@ -13,7 +13,7 @@
 //!
 //! ```
 //! use breezeway_shm::{
-//!     Body, ControlSegment, Endpoint, Flags, ForeignControl, Head, Kind, Limits,
+//!     Body, ControlSegment, Endpoint, ForeignControl, Head, Limits, layout::MESSAGE,
 //! };
 //! use std::os::unix::net::UnixStream;
 //!
@@ -31,8 +31,7 @@
 //! let mut receiver =
 //!     Endpoint::new(their_socket.into(), theirs, accept(our_descriptor)?, limits());
 //!
-//! let flags = Flags::OPEN.with(Flags::FIN);
-//! let head = Head { kind: Kind::Message, flags, stream: 1, tag: 0, time: 0 };
+//! let head = Head { kind: MESSAGE, flags: 0, stream: 1, tag: 0, time: 0 };
 //! sender.send(head, Body::Bytes(b"hello"))?;
 //! // Wakes the receiver if it has announced that it sleeps.
 //! sender.flush()?;
@@ -87,7 +86,7 @@ mod statistics;
 #[cfg(not(loom))]
 mod wait;
 
-pub use ring::{Entry, Flags, Head, Kind, Want, layout};
+pub use ring::{Entry, Head, Want, layout};
 pub use violation::Violation;
 
 #[cfg(not(loom))]

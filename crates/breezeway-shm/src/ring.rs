@@ -37,7 +37,7 @@ mod offsets {
 pub(crate) use consumer::Consumer;
 pub(crate) use duplex::Duplex;
 pub use duplex::Want;
-pub use entry::{Entry, Flags, Head, Kind};
+pub use entry::{Entry, Head};
 pub(crate) use producer::{Producer, PublishFailure};
 pub(crate) use release::{Lent, Releases};
 

@@ -37,12 +37,6 @@ pub enum Violation {
         /// How many entries were published.
         published: u64,
     },
-    /// An entry kind that this version does not define or does not use.
-    #[error("entry kind {0} is not part of this version")]
-    Kind(u8),
-    /// Undefined flag bits.
-    #[error("flags {0:#04x} are not defined")]
-    Flags(u8),
     /// A released lend number that is not lent.
     #[error("lend number {0} was released but is not lent")]
     Release(u16),

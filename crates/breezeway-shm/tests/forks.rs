@@ -10,7 +10,7 @@ use breezeway_shm::statistics::{
     Description, Field, Meter, Registry, Role, StatisticsFile, Totals,
 };
 use breezeway_shm::{
-    Body, ControlSegment, Endpoint, Flags, ForeignControl, Head, Kind, Limits, Want,
+    Body, ControlSegment, Endpoint, ForeignControl, Head, Limits, Want, layout::MESSAGE,
 };
 
 /// Held by the test that runs: a lock that the other one holds in a fork is held for ever in the
@@ -60,7 +60,7 @@ fn what_a_child_does_with_its_copies_changes_nothing_for_the_parent() {
     let [mut sender, mut receiver] = pair();
     // SAFETY: the peer is this test, which writes no lent payload.
     receiver.trust(unsafe { breezeway_os::TrustedPeer::assume() });
-    let head = Head { kind: Kind::Message, flags: Flags::OPEN, stream: 1, tag: 0, time: 0 };
+    let head = Head { kind: MESSAGE, flags: 0x01, stream: 1, tag: 0, time: 0 };
     sender.send(head, Body::Bytes(&[7; LEN])).unwrap();
     while !receiver.take().unwrap() {}
     let mut message = Some(receiver.detach());

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use breezeway_os::Peer;
 use breezeway_os::memory::zeroed;
+use breezeway_proto::{Flags, Head, Kind};
 use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::statistics::HandlerTimes;
-use breezeway_shm::{self as shm, Filling, Flags, ForeignBytes, Head, Kind, SendError};
+use breezeway_shm::{self as shm, Filling, ForeignBytes, SendError};
 use rustix::io::Errno;
 
 use crate::call_limit::CallLimit;

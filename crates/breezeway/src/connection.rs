@@ -29,7 +29,7 @@ pub(crate) use streams::{Control, Refusal, StreamEvent, StreamKey, StreamTerms, 
 
 use arrivals::Arrivals;
 use breezeway_os::Deadline;
-use breezeway_shm::{Flags, Kind};
+use breezeway_proto::{Flags, Kind};
 use calls::Calls;
 use served::Served;
 use streams::Opening;

@@ -18,10 +18,11 @@ use std::os::fd::BorrowedFd;
 
 use breezeway_os::segment::SegmentError;
 use breezeway_os::{Deadline, TrustedPeer};
+use breezeway_proto::Head;
 use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::statistics::{HandlerTimes, Meter, Record};
 use breezeway_shm::{
-    self as shm, Account, Filling, ForeignBytes, Head, Message, PayloadMemory, SendError, Want,
+    self as shm, Account, Filling, ForeignBytes, Message, PayloadMemory, SendError, Want,
 };
 
 pub(crate) use error::{LinkError, Unreceived, WaitFailure};
@@ -193,7 +194,7 @@ impl Link {
                     Body::Space => shm::Body::Space(&mut link.space),
                     Body::Received => shm::Body::Received,
                 };
-                link.endpoint.send(head, body)
+                link.endpoint.send(memory::in_numbers(head), body)
             }
             Socket(link) => link.send(head, body),
         }

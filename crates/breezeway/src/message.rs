@@ -2,8 +2,9 @@
 
 use std::cell::Cell;
 
+use breezeway_proto::Flags;
 use breezeway_shm::layout::INLINE_MAX;
-use breezeway_shm::{self as shm, Flags, ForeignBytes};
+use breezeway_shm::{self as shm, ForeignBytes};
 
 use crate::connection::{METADATA_PREFIX, MetadataError, split};
 

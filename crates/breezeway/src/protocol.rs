@@ -4,7 +4,8 @@
 use std::collections::VecDeque;
 
 use breezeway_os::Deadline;
-use breezeway_shm::{Entry, Flags, Kind, Violation as MemoryViolation};
+use breezeway_proto::{Flags, Kind};
+use breezeway_shm::{Entry, Violation as MemoryViolation};
 use thiserror::Error;
 
 use crate::connection::StreamViolation;

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use breezeway_os::{Deadline, Peer, Sleeper, TrustedPeer, clock, cpu, ready};
-use breezeway_shm::{Head, Kind, SendError, Want};
+use breezeway_proto::{Head, Kind};
+use breezeway_shm::{SendError, Want};
 use rustix::event::PollFlags;
 
 use crate::call::{Call, Handler, Serving};

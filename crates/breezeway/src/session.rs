@@ -8,8 +8,9 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use breezeway_os::{Deadline, Peer, TrustedPeer};
+use breezeway_proto::{Head, Kind};
+use breezeway_shm::PayloadMemory;
 use breezeway_shm::statistics::Record;
-use breezeway_shm::{Head, Kind, PayloadMemory};
 
 use crate::address::{Address, Place};
 use crate::carrier::Carrier;

@@ -1,7 +1,8 @@
 //! Entries for scripts: the fields and their names are a contract with these.
 
+use breezeway_proto::{Flags, Kind};
+use breezeway_shm::Entry;
 use breezeway_shm::dump::ControlDump;
-use breezeway_shm::{Entry, Flags, Kind};
 use serde::Serialize;
 
 use super::text::{self, FLAGS, has, word};

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use breezeway_shm::{Entry, Flags, Kind};
+use breezeway_proto::{Flags, Kind};
+use breezeway_shm::Entry;
 
 use super::Known;
 use crate::printable::bytes;
@@ -130,7 +131,10 @@ mod tests {
     use breezeway_shm::Head;
 
     fn line(kind: Kind, flags: Flags, tag: u32, body: &[u8]) -> String {
-        let entry = Entry::new(Head { kind, flags, stream: 7, tag, time: 0 }, body);
+        let entry = Entry::new(
+            Head { kind: kind as u8, flags: flags.bits(), stream: 7, tag, time: 0 },
+            body,
+        );
         Line { entry: &entry, method: None }.to_string()
     }
 
@@ -166,8 +170,7 @@ mod tests {
         for (flags, first) in (0..=u8::MAX).flat_map(|flags| [(flags, flags), (flags, 3)]) {
             // Lengths of metadata that fit and that do not, and all bytes there are.
             let content: Vec<u8> = (0..100).map(|at: u8| first.wrapping_add(at / 2)).collect();
-            let flags = Flags::from_bits(flags);
-            let head = Head { kind: Kind::Message, flags, stream: 1, tag: 1, time: 0 };
+            let head = Head { kind: Kind::Message as u8, flags, stream: 1, tag: 1, time: 0 };
             for len in [0, 1, 2, 3, 17, 100] {
                 let entry = Entry::new(head, &content[..len]);
                 let mut text = Vec::new();

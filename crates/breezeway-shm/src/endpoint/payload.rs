@@ -12,9 +12,8 @@ use crate::payload::accounts::Account;
 use crate::payload::lender::Loan;
 use crate::payload::segments::{MOST_SEGMENTS, PAGE, pages};
 use crate::payload::shortage::Shortage;
-use crate::ring::layout::CONSUMED_AT;
-use crate::ring::layout::MAX_PENDING_SEGMENTS;
-use crate::ring::{Head, Kind, PublishFailure, Want};
+use crate::ring::layout::{CONSUMED_AT, MAX_PENDING_SEGMENTS, SEGMENT_ADD, SEGMENT_RETIRE};
+use crate::ring::{Head, PublishFailure, Want};
 use crate::statistics::Field;
 use crate::violation::Violation;
 use breezeway_os::copy::{PREFETCHED_UP_TO, STREAM_FROM, claim_lines};
@@ -148,7 +147,7 @@ impl Endpoint {
         let FirstSegment { mapping, fd } = first;
         let is_first = self.lender.segments.next_number() == 0;
         let fits = mapping.size() <= self.lender.segments.left();
-        if is_first && fits && self.has_slot_for(Kind::SegmentAdd) {
+        if is_first && fits && self.has_slot_for(SEGMENT_ADD) {
             self.hand_over(mapping, fd)?;
         }
         Ok(())
@@ -285,7 +284,7 @@ impl Endpoint {
         size: usize,
         bounds: RangeInclusive<usize>,
     ) -> Result<bool, SendError> {
-        if !self.has_slot_for(Kind::SegmentAdd) {
+        if !self.has_slot_for(SEGMENT_ADD) {
             return Ok(false);
         }
         let (mapping, fd) = if self.pieces == Pieces::None {
@@ -327,8 +326,7 @@ impl Endpoint {
             not_handed_over(SegmentError::Call { call: "sendmsg", size, source })
         })?;
         let size = (size as u64).to_le_bytes();
-        let announced =
-            self.announce(Kind::SegmentAdd, self.lender.segments.next_number(), &size)?;
+        let announced = self.announce(SEGMENT_ADD, self.lender.segments.next_number(), &size)?;
         assert!(announced, "a spare slot was seen, and only this side fills slots");
         self.lender.segments.add(mapping);
         self.count_segments();
@@ -339,7 +337,7 @@ impl Endpoint {
     fn retire(&mut self, number: u32) -> Result<bool, Violation> {
         let consumed = self.rings.producer.known_consumed();
         if !self.lender.segments.may_retire(number, consumed)
-            || !self.announce(Kind::SegmentRetire, number, &[])?
+            || !self.announce(SEGMENT_RETIRE, number, &[])?
         {
             return Ok(false);
         }
@@ -402,20 +400,20 @@ impl Endpoint {
     /// Messages in flight take half of it, and what the peer has consumed without saying so a
     /// quarter, so replies always have a slot. A new segment also waits until few enough others
     /// are pending.
-    fn has_slot_for(&mut self, kind: Kind) -> bool {
+    fn has_slot_for(&mut self, kind: u8) -> bool {
         let producer = &self.rings.producer;
         let consumed = producer.known_consumed();
         while self.segment_entries.front().is_some_and(|&(position, _)| position < consumed) {
             self.segment_entries.pop_front();
         }
-        let added = || self.segment_entries.iter().filter(|(_, kind)| *kind == Kind::SegmentAdd);
+        let added = || self.segment_entries.iter().filter(|(_, kind)| *kind == SEGMENT_ADD);
         (self.segment_entries.len() as u64) < producer.capacity() / 4
             && producer.known_space() > 0
-            && (kind != Kind::SegmentAdd || added().count() < MAX_PENDING_SEGMENTS)
+            && (kind != SEGMENT_ADD || added().count() < MAX_PENDING_SEGMENTS)
     }
 
     /// Publishes an entry about segments; false if the ring has no slot for it.
-    fn announce(&mut self, kind: Kind, tag: u32, body: &[u8]) -> Result<bool, Violation> {
+    fn announce(&mut self, kind: u8, tag: u32, body: &[u8]) -> Result<bool, Violation> {
         if !self.has_slot_for(kind) {
             return Ok(false);
         }
@@ -423,7 +421,7 @@ impl Endpoint {
         match self.rings.producer.publish(Head::of_session(kind, tag), 0, body) {
             Ok(()) => {
                 self.segment_entries.push_back((position, kind));
-                self.meter.sent(kind as u8, 0, 0);
+                self.meter.sent(kind, 0, 0);
                 Ok(true)
             }
             Err(PublishFailure::Full) => Ok(false),

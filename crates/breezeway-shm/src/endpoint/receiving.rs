@@ -4,8 +4,8 @@ use super::Endpoint;
 use crate::doorbell::SocketError;
 use crate::foreign::ForeignBytes;
 use crate::payload::borrower::{Borrowed, Borrower};
-use crate::ring::layout::INLINE_MAX;
-use crate::ring::{Entry, Flags, Kind};
+use crate::ring::Entry;
+use crate::ring::layout::{INLINE_MAX, LENT, MESSAGE, SEGMENT_ADD, SEGMENT_RETIRE};
 use crate::statistics::Field;
 use crate::violation::Violation;
 use breezeway_os::segment::SegmentError;
@@ -27,17 +27,17 @@ impl Endpoint {
         if !self.rings.consumer.peek(&mut self.entry)? {
             return Ok(false);
         }
-        if self.entry.kind_number() != Kind::Message as u8 {
+        if self.entry.kind_number() != MESSAGE {
             return self.take_session_entry();
         }
         self.take_release()?;
         let mut len = self.entry.inline_len();
-        if self.entry.flag_bits() & Flags::LENT.bits() != 0 {
+        if self.entry.flag_bits() & LENT != 0 {
             let borrowed = self.borrower.borrow(&self.entry)?;
             len = borrowed.len;
             self.borrowed = Some(borrowed);
         }
-        self.meter.received(Kind::Message as u8, self.entry.flag_bits(), len);
+        self.meter.received(MESSAGE, self.entry.flag_bits(), len);
         self.has_entry = true;
         self.consume()?;
         Ok(true)
@@ -67,25 +67,24 @@ impl Endpoint {
     /// shortage, and while a large segment is mapped piece by piece, the entry is still the next
     /// one.
     fn take_session_entry(&mut self) -> Result<bool, SocketError> {
-        let number = self.entry.kind_number();
-        match Kind::from_number(number) {
-            Some(Kind::SegmentAdd) if !self.add_peers_segment()? => return Ok(false),
-            Some(Kind::SegmentAdd) => {}
-            Some(Kind::SegmentRetire) => {
+        let kind = self.entry.kind_number();
+        match kind {
+            SEGMENT_ADD if !self.add_peers_segment()? => return Ok(false),
+            SEGMENT_ADD => {}
+            SEGMENT_RETIRE => {
                 self.borrower.check_len(&self.entry, 0)?;
                 self.borrower.retire(self.entry.tag())?;
                 self.meter.set(Field::PeerMemory, self.borrower.total());
             }
-            Some(Kind::Reset | Kind::Cancel | Kind::Window | Kind::GoAway | Kind::Shutdown) => {
-                self.meter.received(number, 0, 0);
+            _ => {
+                self.meter.received(kind, 0, 0);
                 self.take_release()?;
                 self.has_entry = true;
                 self.consume()?;
                 return Ok(true);
             }
-            _ => return Err(Violation::Kind(number).into()),
         }
-        self.meter.received(number, 0, 0);
+        self.meter.received(kind, 0, 0);
         self.take_release()?;
         self.consume()?;
         Ok(false)

@@ -8,8 +8,8 @@ use crate::counters::Counter;
 use crate::doorbell::SocketError;
 use crate::foreign::ForeignBytes;
 use crate::payload::lender::Loan;
-use crate::ring::layout::INLINE_MAX;
-use crate::ring::{Flags, Head, PublishFailure, Want};
+use crate::ring::layout::{INLINE_MAX, LENT};
+use crate::ring::{Head, PublishFailure, Want};
 use crate::statistics::Field;
 use breezeway_os::copy::{STREAM_FROM, stream_fence};
 
@@ -134,7 +134,7 @@ impl Endpoint {
         match outcome {
             Ok(()) => {
                 self.rings.release_published();
-                self.meter.sent(head.kind as u8, head.flags.bits(), len);
+                self.meter.sent(head.kind, head.flags, len);
                 Ok(())
             }
             Err(failure) => Err(self.not_published(failure)),
@@ -231,7 +231,7 @@ impl Endpoint {
         if loan.len >= STREAM_FROM {
             stream_fence();
         }
-        let head = Head { flags: head.flags.with(Flags::LENT), ..head };
+        let head = Head { flags: head.flags | LENT, ..head };
         let released = self.rings.hidden_release();
         let outcome = self.rings.producer.publish(head, released, &loan.descriptor());
         if let Err(error) = self.noted(outcome, head, loan.len) {

@@ -14,6 +14,15 @@ pub const INLINE_FIRST_LINE: usize = 40;
 /// The most inline body bytes.
 pub const INLINE_MAX: usize = 104;
 
+/// Kind of an entry that carries a message, inline or lent.
+pub const MESSAGE: u8 = 1;
+/// Kind of an entry that announces a payload segment.
+pub const SEGMENT_ADD: u8 = 6;
+/// Kind of an entry that retires a payload segment.
+pub const SEGMENT_RETIRE: u8 = 7;
+/// Flag of a message whose body is a descriptor of lent payload.
+pub const LENT: u8 = 0x04;
+
 /// Segments that one side has sent and whose `segment add` entry the other has not consumed, at
 /// most: as many as a direction may have.
 pub const MAX_PENDING_SEGMENTS: usize = 64;

@@ -12,7 +12,7 @@ use super::registry::{Registry, Words};
 use super::snapshot::{Record, Role, Totals, WaitsFor};
 use super::table::Table;
 use super::times::HandlerTimes;
-use crate::ring::{Flags, Kind};
+use crate::ring::layout;
 
 /// What is known of a session from its start on.
 #[derive(Clone, Debug)]
@@ -134,14 +134,24 @@ static CLASS: [u8; 256] = {
     classes
 };
 
+/// Kind and flags by which an entry is counted (`docs/abi.md`, section 4.1).
+mod counted {
+    pub(super) const RESET: u8 = 2;
+    pub(super) const OPEN: u8 = 0x01;
+    pub(super) const FIN: u8 = 0x02;
+    pub(super) const ERROR: u8 = 0x08;
+    pub(super) const NO_REPLY: u8 = 0x10;
+    pub(super) const STREAM: u8 = 0x80;
+}
+
 const fn class_of(flags: u8) -> usize {
-    if flags & Flags::ERROR.bits() != 0 {
+    if flags & counted::ERROR != 0 {
         ERROR
-    } else if flags & Flags::OPEN.bits() == 0 {
-        if flags & Flags::FIN.bits() != 0 { END } else { MESSAGE }
-    } else if flags & Flags::STREAM.bits() != 0 {
+    } else if flags & counted::OPEN == 0 {
+        if flags & counted::FIN != 0 { END } else { MESSAGE }
+    } else if flags & counted::STREAM != 0 {
         STREAM
-    } else if flags & Flags::NO_REPLY.bits() != 0 {
+    } else if flags & counted::NO_REPLY != 0 {
         POST
     } else {
         CALL
@@ -150,10 +160,10 @@ const fn class_of(flags: u8) -> usize {
 
 #[inline(always)]
 fn class(kind: u8, flags: u8) -> usize {
-    if kind == Kind::Message as u8 {
+    if kind == layout::MESSAGE {
         // The mask is for the compiler, which then needs no check of where this leads.
         usize::from(CLASS[usize::from(flags)]) & BYTES
-    } else if kind == Kind::Reset as u8 {
+    } else if kind == counted::RESET {
         ERROR
     } else {
         CONTROL
@@ -250,7 +260,7 @@ impl Meter {
     #[inline(always)]
     fn count(&self, first: Field, kind: u8, flags: u8, bytes: usize) {
         self.add_to(first.word() + class(kind, flags), 1);
-        if kind == Kind::Message as u8 {
+        if kind == layout::MESSAGE {
             self.add_to(first.word() + BYTES, bytes as u64);
         }
     }

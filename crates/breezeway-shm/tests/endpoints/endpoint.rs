@@ -4,10 +4,10 @@
 use std::collections::VecDeque;
 use std::sync::OnceLock;
 
-use crate::support::{Pair, Terms, take};
+use crate::support::{FIN, OPEN, Pair, Terms, take};
+use breezeway_shm::layout::{MESSAGE, SEGMENT_RETIRE};
 use breezeway_shm::{
-    Body, Endpoint, Flags, ForeignBytes, Head, Kind, Message, SendError, SocketError, Space,
-    Violation, Want,
+    Body, Endpoint, ForeignBytes, Head, Message, SendError, SocketError, Space, Violation, Want,
 };
 use proptest::prelude::*;
 
@@ -15,8 +15,8 @@ use proptest::prelude::*;
 const SEGMENT_BYTES: usize = 0x420;
 
 fn head(id: u32) -> Head {
-    let flags = Flags::OPEN.with(Flags::FIN);
-    Head { kind: Kind::Message, flags, stream: id.wrapping_mul(2) | 1, tag: id, time: 0 }
+    let flags = OPEN | FIN;
+    Head { kind: MESSAGE, flags, stream: id.wrapping_mul(2) | 1, tag: id, time: 0 }
 }
 
 /// The bytes of message `id`: a piece of one run of noise, so that no two messages, and no two
@@ -211,7 +211,7 @@ impl Session {
         assert_eq!(taken, expected.is_some(), "everything arrives once");
         let Some(sent) = expected else { return };
         let entry = self.sides[side].endpoint.entry();
-        assert_eq!((entry.tag(), entry.kind_number()), (sent.id, Kind::Message as u8), "in order");
+        assert_eq!((entry.tag(), entry.kind_number()), (sent.id, MESSAGE), "in order");
         self.sides[side].current = Some(Current { sent, released: false });
         self.check_current(side);
     }
@@ -750,8 +750,11 @@ fn an_announced_sleep_is_rung_and_no_other() {
 #[test]
 fn an_entry_that_broke_a_rule_is_never_handed_out() {
     let mut pair = Pair::new(Terms::default());
-    pair.one.send(Head::of_session(Kind::Deadline, 0), Body::Bytes(&[])).unwrap();
+    pair.one.send(Head::of_session(SEGMENT_RETIRE, 9), Body::Bytes(&[])).unwrap();
     let refused = pair.other.take();
-    assert!(matches!(refused, Err(SocketError::Violation(Violation::Kind(5)))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(SocketError::Violation(Violation::UnknownSegment(9)))),
+        "{refused:?}"
+    );
     assert!(!matches!(pair.other.take(), Ok(true)), "handed out after all");
 }

@@ -1,8 +1,9 @@
 //! What is published, byte for byte, against hex written by hand from sections 4 and 4.2 of
 //! `docs/abi.md`.
 
-use crate::support::{Pair, Terms, take};
-use breezeway_shm::{Body, Flags, Head, Kind};
+use crate::support::{FIN, OPEN, Pair, Terms, take};
+use breezeway_shm::layout::MESSAGE;
+use breezeway_shm::{Body, Head};
 
 /// The bytes of hex digits; white space separates.
 fn hex(digits: &str) -> Vec<u8> {
@@ -16,13 +17,8 @@ fn entry(pair: &Pair, position: usize) -> Vec<u8> {
     pair.one_control.bytes::<128>(0x1000 + 128 * position).to_vec()
 }
 
-const REQUEST: Head = Head {
-    kind: Kind::Message,
-    flags: Flags::OPEN.with(Flags::FIN),
-    stream: 0x0a0b_0c0d,
-    tag: 0x0102_0304,
-    time: 0,
-};
+const REQUEST: Head =
+    Head { kind: MESSAGE, flags: OPEN | FIN, stream: 0x0a0b_0c0d, tag: 0x0102_0304, time: 0 };
 
 fn counting(len: u8) -> Vec<u8> {
     (0..len).collect()
@@ -134,8 +130,7 @@ fn a_reply_that_tells_a_release() {
     pair.other.send(REQUEST, Body::Space(&mut space)).unwrap();
     assert!(take(&mut pair.one).unwrap());
     pair.one.release();
-    let head =
-        Head { kind: Kind::Message, flags: Flags::FIN, stream: REQUEST.stream, tag: 0, time: 0 };
+    let head = Head { kind: MESSAGE, flags: FIN, stream: REQUEST.stream, tag: 0, time: 0 };
     pair.one.send(head, Body::Bytes(b"done")).unwrap();
     let expected = hex("
         01 00 00 00 00 00 00 00   01 02 04 00  0d 0c 0b 0a   00 00 00 00  01 00 00 00

@@ -3,11 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use crate::support::{Pair, Terms, take};
+use crate::support::{FIN, OPEN, Pair, Terms, take};
 use breezeway_os::{MemoryAccount, MemoryLedger, MemoryLimits};
-use breezeway_shm::{
-    Body, Endpoint, FirstSegment, Flags, Head, Kind, Limits, SendError, Shortage, Want,
-};
+use breezeway_shm::layout::MESSAGE;
+use breezeway_shm::{Body, Endpoint, FirstSegment, Head, Limits, SendError, Shortage, Want};
 
 const PAGE: usize = 4096;
 const MEBIBYTE: usize = 1 << 20;
@@ -19,7 +18,7 @@ fn pair(first_segment: u64, cap: usize) -> Pair {
 }
 
 fn head() -> Head {
-    Head { kind: Kind::Message, flags: Flags::OPEN.with(Flags::FIN), stream: 1, tag: 0, time: 0 }
+    Head { kind: MESSAGE, flags: OPEN | FIN, stream: 1, tag: 0, time: 0 }
 }
 
 /// Sends `len` bytes whose first and last tell them from others.

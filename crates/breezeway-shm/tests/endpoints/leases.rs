@@ -4,11 +4,11 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use crate::support::{Pair, Terms, take};
+use crate::support::{FIN, OPEN, Pair, Terms, take};
 use breezeway_os::{Deadline, WaitPolicy};
+use breezeway_shm::layout::MESSAGE;
 use breezeway_shm::{
-    Body, Endpoint, Flags, Head, Kind, Limits, Message, SendError, Shortage, WaitError, Waiter,
-    Want,
+    Body, Endpoint, Head, Limits, Message, SendError, Shortage, WaitError, Waiter, Want,
 };
 
 /// The fields `release_wake` and `released` of a control segment, and the counters `doorbells rung`
@@ -19,7 +19,7 @@ const RUNG: usize = 0x410;
 const SLEEPS: usize = 0x418;
 
 fn head() -> Head {
-    Head { kind: Kind::Message, flags: Flags::OPEN.with(Flags::FIN), stream: 1, tag: 0, time: 0 }
+    Head { kind: MESSAGE, flags: OPEN | FIN, stream: 1, tag: 0, time: 0 }
 }
 
 fn content(mark: usize, len: usize) -> Vec<u8> {

@@ -6,11 +6,11 @@ use std::task::{Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
-use crate::support::{Pair, Terms, take};
+use crate::support::{FIN, OPEN, Pair, Terms, take};
 use breezeway_os::{Deadline, WaitPolicy};
+use breezeway_shm::layout::MESSAGE;
 use breezeway_shm::{
-    Body, Endpoint, Flags, ForeignBytes, Head, Kind, Limits, Message, OwnedSpace, SendError,
-    Waiter, Want,
+    Body, Endpoint, ForeignBytes, Head, Limits, Message, OwnedSpace, SendError, Waiter, Want,
 };
 use proptest::prelude::*;
 
@@ -18,7 +18,7 @@ use proptest::prelude::*;
 const SEGMENT_BYTES: usize = 0x420;
 
 fn head() -> Head {
-    Head { kind: Kind::Message, flags: Flags::OPEN.with(Flags::FIN), stream: 1, tag: 0, time: 0 }
+    Head { kind: MESSAGE, flags: OPEN | FIN, stream: 1, tag: 0, time: 0 }
 }
 
 fn content(mark: usize, len: usize) -> Vec<u8> {

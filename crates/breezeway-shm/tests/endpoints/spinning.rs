@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use crate::support::{Pair, Terms};
+use crate::support::{FIN, OPEN, Pair, Terms};
 use breezeway_os::{Deadline, WaitPolicy, Waiting, cpu};
-use breezeway_shm::{Body, Flags, Head, Kind, Waiter, Want};
+use breezeway_shm::layout::MESSAGE;
+use breezeway_shm::{Body, Head, Waiter, Want};
 
 /// The counter `sleeps` (section 7 of the ABI).
 const SLEEPS: usize = 0x418;
@@ -20,8 +21,8 @@ fn sleeps(spin_bound: Duration, is_time: impl Fn(u64) -> bool + Send) -> u64 {
             while !is_time(control.word(SLEEPS)) {
                 std::thread::yield_now();
             }
-            let flags = Flags::OPEN.with(Flags::FIN);
-            let head = Head { kind: Kind::Message, flags, stream: 1, tag: 0, time: 0 };
+            let flags = OPEN | FIN;
+            let head = Head { kind: MESSAGE, flags, stream: 1, tag: 0, time: 0 };
             sender.send(head, Body::Bytes(b"late")).unwrap();
             sender.flush().unwrap();
             // Kept until the waiter is done: its end would wake the waiter as well.

@@ -3,7 +3,7 @@
 use std::task::{Context, Poll, Waker};
 
 use breezeway_os::Deadline;
-use breezeway_shm::{Flags, Head, Kind};
+use breezeway_proto::{Flags, Head, Kind};
 
 use super::outgoing::Outgoing;
 use super::receiving::Kept;

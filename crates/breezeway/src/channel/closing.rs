@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use breezeway_os::Deadline;
-use breezeway_shm::{Head, Kind, SendError};
+use breezeway_proto::{Head, Kind};
+use breezeway_shm::SendError;
 
 use super::draining::Draining;
 use super::state::{State, Turn};

@@ -4,7 +4,8 @@
 use std::task::{Context, Poll};
 
 use breezeway_os::Deadline;
-use breezeway_shm::{Flags, Head, Kind, SendError};
+use breezeway_proto::{Flags, Head, Kind};
+use breezeway_shm::SendError;
 
 use super::outgoing::Outgoing;
 use super::receiving::Arrival;

@@ -7,9 +7,10 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use breezeway_os::{Deadline, Peer, TrustedPeer, Waiting};
+use breezeway_proto::{Flags, Head, Kind};
+use breezeway_shm::ForeignBytes;
 use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::statistics::HandlerTimes;
-use breezeway_shm::{Flags, ForeignBytes, Head, Kind};
 
 use super::back_channel::BackChannel;
 use super::driver::Driver;

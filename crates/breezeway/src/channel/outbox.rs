@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use breezeway_os::Deadline;
+use breezeway_proto::{Flags, Head};
+use breezeway_shm::SendError;
 use breezeway_shm::layout::INLINE_MAX;
-use breezeway_shm::{Flags, Head, SendError};
 
 use crate::link::{Link, OwnedBody};
 use crate::protocol::ErrorCode;

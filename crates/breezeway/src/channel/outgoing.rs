@@ -1,7 +1,8 @@
 //! What is sent in one entry: a message, metadata, both or neither.
 
 use breezeway_os::memory::zeroed;
-use breezeway_shm::{Flags, Head, SendError};
+use breezeway_proto::{Flags, Head};
+use breezeway_shm::SendError;
 
 use crate::connection::{Carried, METADATA_PREFIX};
 use crate::link::OwnedBody;

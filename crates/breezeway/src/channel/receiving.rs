@@ -3,7 +3,7 @@
 use std::task::{Context, Poll};
 
 use breezeway_os::Deadline;
-use breezeway_shm::Flags;
+use breezeway_proto::Flags;
 
 use super::state::State;
 use super::waiters::NOBODY;

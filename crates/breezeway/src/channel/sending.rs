@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use breezeway_os::Deadline;
+use breezeway_proto::Head;
 use breezeway_shm::layout::INLINE_MAX;
-use breezeway_shm::{ForeignBytes, Head, SendError, Want};
+use breezeway_shm::{ForeignBytes, SendError, Want};
 
 use super::outgoing::{Content, Outgoing};
 use super::state::State;

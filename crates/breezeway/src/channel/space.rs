@@ -5,7 +5,8 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use breezeway_os::Deadline;
-use breezeway_shm::{Account, Flags, SendError};
+use breezeway_proto::Flags;
+use breezeway_shm::{Account, SendError};
 
 use super::incoming::IncomingCall;
 use super::outgoing::Outgoing;

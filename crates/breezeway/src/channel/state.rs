@@ -10,7 +10,8 @@ use std::time::Duration;
 use breezeway_os::segment::SegmentError;
 use breezeway_os::spin::SpinBudget;
 use breezeway_os::{Deadline, clock};
-use breezeway_shm::{Flags, Head, Kind, SendError};
+use breezeway_proto::{Flags, Head, Kind};
+use breezeway_shm::SendError;
 use rustix::net::{Shutdown, shutdown};
 
 use super::closing::Closing;

@@ -5,8 +5,9 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use breezeway_os::{Deadline, Peer};
+use breezeway_proto::{Flags, Head, Kind};
 use breezeway_shm::layout::INLINE_MAX;
-use breezeway_shm::{Account, Flags, Head, Kind, SendError, Shortage};
+use breezeway_shm::{Account, SendError, Shortage};
 use thiserror::Error;
 
 use super::Handle;

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use arbitrary::{Arbitrary, Unstructured};
-use breezeway_shm::Kind;
+use breezeway_proto::Kind;
 
 use super::*;
 

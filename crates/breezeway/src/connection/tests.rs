@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::time::Duration;
 
-use breezeway_shm::Kind;
+use breezeway_proto::Kind;
 
 use super::streams::TooManyStreams;
 use super::*;

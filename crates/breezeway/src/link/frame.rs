@@ -1,7 +1,7 @@
 //! The frame: what precedes each message on a socket (`docs/abi.md`, section 8). Bytes in, values
 //! out.
 
-use breezeway_shm::{Flags, Head, Kind};
+use breezeway_proto::{Flags, Head, Kind};
 
 use crate::protocol::{CallViolation, PeerHead, WINDOW_LEN};
 

@@ -2,7 +2,22 @@
 //! message and its way of waiting.
 
 use breezeway_os::{Deadline, Waiting};
-use breezeway_shm::{Endpoint, SocketError, Space, WaitError, Waiter, Want};
+use breezeway_proto::{Flags, Head, Kind};
+use breezeway_shm::{self as shm, Endpoint, SocketError, Space, WaitError, Waiter, Want, layout};
+
+const _: () = {
+    assert!(layout::MESSAGE == Kind::Message as u8);
+    assert!(layout::SEGMENT_ADD == Kind::SegmentAdd as u8);
+    assert!(layout::SEGMENT_RETIRE == Kind::SegmentRetire as u8);
+    assert!(layout::LENT == Flags::LENT.bits());
+};
+
+/// Converts a head for an endpoint, to which kinds and flags are numbers.
+#[inline(always)]
+pub(super) fn in_numbers(head: Head) -> shm::Head {
+    let Head { kind, flags, stream, tag, time } = head;
+    shm::Head { kind: kind as u8, flags: flags.bits(), stream, tag, time }
+}
 
 /// An endpoint, reserved space and a waiter.
 pub(crate) struct MemoryLink {
@@ -47,5 +62,35 @@ impl MemoryLink {
     #[inline(always)]
     pub(super) fn wait(&mut self, want: Want, deadline: Deadline) -> Result<(), WaitError> {
         self.waiter.wait(&mut self.endpoint, want, deadline)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use breezeway_os::WaitPolicy;
+    use breezeway_shm::statistics::{Description, Meter};
+
+    use super::*;
+
+    #[test]
+    fn statistics_count_messages_by_the_protocols_flags() {
+        for bits in 0..=u8::MAX {
+            let meter = Meter::new(&Description::of_worker(WaitPolicy::Park));
+            meter.sent(Kind::Message as u8, bits, 0);
+            let (totals, flags) = (meter.totals(), Flags::from_bits(bits));
+            let counted =
+                match [Flags::ERROR, Flags::OPEN, Flags::STREAM].map(|flag| flags.has(flag)) {
+                    [true, ..] => totals.errors_sent,
+                    [_, true, true] => totals.streams_sent,
+                    [_, true, false] if flags.has(Flags::NO_REPLY) => totals.posts_sent,
+                    [_, true, false] => totals.calls_sent,
+                    [_, false, _] if flags.has(Flags::FIN) => totals.ends_sent,
+                    [_, false, _] => totals.messages_sent,
+                };
+            assert_eq!(counted, 1, "{flags:?}");
+        }
+        let meter = Meter::new(&Description::of_worker(WaitPolicy::Park));
+        meter.sent(Kind::Reset as u8, 0, 0);
+        assert_eq!(meter.totals().errors_sent, 1);
     }
 }

@@ -3,9 +3,11 @@
 use std::task::Waker;
 
 use breezeway_os::memory::zeroed;
-use breezeway_shm::{self as shm, ForeignBytes, Head, SendError, SocketError};
+use breezeway_proto::Head;
+use breezeway_shm::{self as shm, ForeignBytes, SendError, SocketError};
 
 use super::Link::{self, Memory, Socket};
+use super::memory::in_numbers;
 use super::{Body, SocketLink};
 use crate::message::Message;
 
@@ -111,10 +113,10 @@ impl Link {
                 Ok(())
             }
             (Memory(link), OwnedBody::Shared(space)) => {
-                link.endpoint.send(head, shm::Body::Owned(space))
+                link.endpoint.send(in_numbers(head), shm::Body::Owned(space))
             }
             (Memory(link), OwnedBody::Private(bytes)) => {
-                link.endpoint.send(head, shm::Body::Bytes(bytes))
+                link.endpoint.send(in_numbers(head), shm::Body::Bytes(bytes))
             }
             (Socket(link), OwnedBody::Private(bytes)) => link.send_owned(head, bytes),
             (_, OwnedBody::Copying(..)) => unreachable!("sent once it is copied"),

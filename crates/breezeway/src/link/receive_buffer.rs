@@ -227,7 +227,7 @@ impl ReceiveBuffer {
 
 #[cfg(test)]
 mod tests {
-    use breezeway_shm::{Flags, Head, Kind};
+    use breezeway_proto::{Flags, Head, Kind};
     use proptest::prelude::*;
 
     use super::*;

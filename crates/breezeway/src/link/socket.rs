@@ -8,8 +8,9 @@ use std::time::Duration;
 use breezeway_os::segment::SegmentError;
 use breezeway_os::spin::SpinBudget;
 use breezeway_os::{Deadline, Origin, WaitPolicy, Waiting, clock, cpu, ready};
+use breezeway_proto::Head;
 use breezeway_shm::statistics::{Field, Meter, WaitsFor};
-use breezeway_shm::{Filling, ForeignBytes, Head, Message, SendError, SocketError, Want};
+use breezeway_shm::{Filling, ForeignBytes, Message, SendError, SocketError, Want};
 use rustix::event::PollFlags;
 use rustix::io::ioctl_fionread;
 

@@ -1,6 +1,6 @@
 //! How a session ends that its server does not go on with.
 
-use breezeway_shm::{Head, Kind};
+use breezeway_proto::{Head, Kind};
 
 use super::ServerSession;
 use crate::error::SessionError;

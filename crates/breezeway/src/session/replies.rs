@@ -1,7 +1,8 @@
 //! What a client receives: replies, each to a call that somebody waits for.
 
 use breezeway_os::Deadline;
-use breezeway_shm::{ForeignBytes, Kind, Want};
+use breezeway_proto::Kind;
+use breezeway_shm::{ForeignBytes, Want};
 
 use super::Session;
 use crate::error::CallError;

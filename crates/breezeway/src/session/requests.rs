@@ -1,7 +1,8 @@
 //! What a client sends: requests and one-way messages, each as soon as there is room for it.
 
 use breezeway_os::Deadline;
-use breezeway_shm::{ForeignBytes, Head, Kind, SendError};
+use breezeway_proto::{Head, Kind};
+use breezeway_shm::{ForeignBytes, SendError};
 
 use super::{Reply, Session};
 use crate::error::CallError;

@@ -5,8 +5,7 @@ use breezeway_adversary::Shared;
 use breezeway_adversary::journal;
 use breezeway_adversary::native::layout::{control, flag, kind};
 use breezeway_adversary::native::{Descriptor, Entry, Peer, Terms};
-
-use breezeway_shm::Kind;
+use breezeway_proto::Kind;
 
 use super::service::ECHO;
 use super::stage::{Stage, called, options, served};
@@ -73,6 +72,29 @@ fn flags_that_make_no_reply_end_the_session() {
             as_server(&expected, |peer| flagged(peer, flags));
         }
     });
+}
+
+#[test]
+fn kinds_that_are_undefined_or_reserved_end_the_session() {
+    within(GENEROUS, || {
+        let stage = Stage::set();
+        for number in 0..=u8::MAX {
+            let expected = match number {
+                kind::DEADLINE => CallViolation::Unexpected(Kind::Deadline),
+                1..=kind::SHUTDOWN => continue,
+                _ => CallViolation::Kind(number),
+            };
+            let attack = |peer: &mut Peer| peer.publish(&Entry::session(number, 1, b"12345678"));
+            as_client(&stage, &expected, attack);
+            as_server(&expected, attack);
+        }
+        stage.close();
+    });
+}
+
+#[test]
+fn the_reserved_kinds_are_those_of_the_page() {
+    assert_eq!(kind::DEADLINE, 5);
 }
 
 #[test]
@@ -297,7 +319,7 @@ fn cancelling_anything_is_ignored_by_a_server_and_ends_a_client() {
             assert_eq!(peer.call(1, ECHO, b"x"), b"x");
         }
         stage.close();
-        let expected = CallViolation::Unexpected(breezeway_shm::Kind::Cancel);
+        let expected = CallViolation::Unexpected(breezeway_proto::Kind::Cancel);
         as_server(&expected, |peer| peer.publish(&Entry::session(kind::CANCEL, 0, &[])));
     });
 }

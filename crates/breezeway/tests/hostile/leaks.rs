@@ -4,7 +4,7 @@
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
-use breezeway::{HandshakeError, MemoryViolation, Session, SessionError};
+use breezeway::{CallViolation, HandshakeError, MemoryViolation, Session, SessionError};
 use breezeway_adversary::journal;
 use breezeway_adversary::memfd;
 use breezeway_adversary::native::layout::hello;
@@ -13,6 +13,7 @@ use breezeway_adversary::native::{Descriptor, Entry, Hello, Peer, Terms, control
 use breezeway_adversary::stopwatch::eventually;
 use breezeway_adversary::{Shared, slow_to_close, socket};
 use breezeway_os::scm;
+use breezeway_proto::Kind;
 use rustix::net::RecvFlags;
 
 use super::children::Child;
@@ -162,7 +163,11 @@ fn round(stage: &Stage) {
     let attack = |expected: MemoryViolation, attack: &dyn Fn(&mut Peer)| {
         stage.attack_memory(Terms::default(), expected, attack);
     };
-    attack(MemoryViolation::Kind(0), &|peer| {
+    let attack_calls = |expected: CallViolation, attack: &dyn Fn(&mut Peer)| {
+        let expected = SessionError::from(expected).to_string();
+        stage.attack(Terms::default(), &[&expected], attack);
+    };
+    attack_calls(CallViolation::Kind(0), &|peer| {
         for _ in 0..3 {
             peer.add_segment(8192);
         }
@@ -171,7 +176,7 @@ fn round(stage: &Stage) {
         peer.next_message().unwrap();
         peer.publish(&Entry::session(0, 0, &[]));
     });
-    attack(MemoryViolation::Kind(5), &|peer| {
+    attack_calls(CallViolation::Unexpected(Kind::Deadline), &|peer| {
         // Replies that are kept, descriptors that nobody announced.
         for call in 0..3 {
             peer.publish(&Entry::request(2 * call + 1, REPLY_OF, &400_000u64.to_le_bytes()));

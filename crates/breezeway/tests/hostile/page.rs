@@ -145,10 +145,7 @@ fn a_violation_looks_like_the_end_of_file_without_a_shutdown_entry() {
             assert!(peer.view.try_next().is_none(), "an entry after the violation");
         };
         let outcome = served(options(), Terms::default(), assert_no_farewell);
-        assert!(
-            matches!(outcome, Err(SessionError::Violation(Violation::Memory(_)))),
-            "{outcome:?}"
-        );
+        assert!(matches!(outcome, Err(SessionError::Violation(Violation::Call(_)))), "{outcome:?}");
         let error = called(
             options(),
             Terms::default(),
@@ -158,7 +155,7 @@ fn a_violation_looks_like_the_end_of_file_without_a_shutdown_entry() {
             },
             |session| session.call(ECHO, b"ping").map(drop).unwrap_err(),
         );
-        assert!(matches!(error, CallError::Violation(Violation::Memory(_))), "{error:?}");
+        assert!(matches!(error, CallError::Violation(Violation::Call(_))), "{error:?}");
     });
 }
 

@@ -13,7 +13,7 @@ use breezeway_adversary::native::{
     Descriptor, Entry, Hello, Peer, Terms, control_segment, receive_hello,
 };
 use breezeway_adversary::{Shared, socket};
-use breezeway_shm::Kind;
+use breezeway_proto::Kind;
 
 use super::stage::options;
 use super::watchdog::{GENEROUS, within};

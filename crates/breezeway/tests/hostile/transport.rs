@@ -111,27 +111,6 @@ fn sequence_words_that_are_neither_the_previous_nor_the_next_end_the_session() {
 }
 
 #[test]
-fn kinds_that_are_undefined_or_reserved_end_the_session() {
-    each(|| {
-        (0..=u8::MAX)
-            .filter(|number| !(1..=kind::SHUTDOWN).contains(number) || *number == kind::DEADLINE)
-            .map(|number| {
-                case(
-                    format!("kind {number}"),
-                    move |peer| peer.publish(&Entry::session(number, 1, b"12345678")),
-                    move |violation| matches!(violation, MemoryViolation::Kind(seen) if *seen == number),
-                )
-            })
-            .collect()
-    });
-}
-
-#[test]
-fn the_reserved_kinds_are_those_of_the_page() {
-    assert_eq!(kind::DEADLINE, 5);
-}
-
-#[test]
 fn inline_lengths_past_the_entry_end_the_session() {
     each(|| {
         [105, 106, 128, 255, 256, 4096, 0x7fff, 0x8000, 0xffff]

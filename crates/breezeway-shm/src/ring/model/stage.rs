@@ -5,7 +5,8 @@ use std::sync::Arc;
 use loom::sync::{Condvar, Mutex};
 
 use super::checking::TORN_ENTRY;
-use crate::ring::entry::{Entry, Flags, Head, Kind};
+use crate::ring::entry::{Entry, Head};
+use crate::ring::layout::MESSAGE;
 use crate::ring::layout::{ENTRY_SIZE, INLINE_FIRST_LINE, NO_WAKE};
 use crate::ring::mutants::{self, DATA_WAKE_AT, Mutant, RING_AT, SPACE_WAKE_AT};
 use crate::ring::sync::{AtomicU64, FenceSite};
@@ -276,7 +277,7 @@ pub(super) fn session(setting: Setting) -> (End, End) {
 }
 
 pub(super) fn head(number: u32) -> Head {
-    Head { kind: Kind::Message, flags: Flags::NONE, stream: number + 1, tag: number + 100, time: 0 }
+    Head { kind: MESSAGE, flags: 0, stream: number + 1, tag: number + 100, time: 0 }
 }
 
 /// Eight bytes, which leave the second line alone.
@@ -291,7 +292,7 @@ pub(super) fn long_body(number: u32) -> [u8; INLINE_FIRST_LINE + 8] {
 
 pub(super) fn check(entry: &Entry, number: u32) {
     let expected = head(number);
-    let whole = entry.kind_number() == expected.kind as u8
+    let whole = entry.kind_number() == expected.kind
         && (entry.stream(), entry.tag()) == (expected.stream, expected.tag)
         && (entry.inline() == body(number) || entry.inline() == long_body(number));
     assert!(whole, "{TORN_ENTRY}: expected number {number}, found {entry:x?}");

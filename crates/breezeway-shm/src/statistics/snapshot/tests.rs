@@ -9,7 +9,15 @@ use rustix::mm::{MapFlags, ProtFlags, mmap};
 
 use super::super::{Description, Meter};
 use super::*;
-use crate::ring::{Flags, Kind};
+use crate::ring::layout::{LENT, MESSAGE};
+
+const RESET: u8 = 2;
+const WINDOW: u8 = 4;
+const OPEN: u8 = 0x01;
+const FIN: u8 = 0x02;
+const ERROR: u8 = 0x08;
+const NO_REPLY: u8 = 0x10;
+const STREAM: u8 = 0x80;
 
 fn description() -> Description {
     Description {
@@ -43,18 +51,18 @@ fn seen(number: u64) -> Option<Record> {
 fn what_a_session_counts_is_seen_from_outside_until_it_ends() {
     let mut meter = Meter::new(&description());
     let number = meter.record().number;
-    let call = Flags::OPEN.with(Flags::FIN);
-    let kind = Kind::Message as u8;
-    meter.received(kind, call.bits(), 40);
-    meter.received(kind, call.with(Flags::LENT).bits(), 5_000);
-    meter.received(kind, call.with(Flags::NO_REPLY).bits(), 3);
-    meter.received(kind, Flags::OPEN.with(Flags::STREAM).bits(), 0);
-    meter.received(kind, Flags::NONE.bits(), 1);
-    meter.received(Kind::Window as u8, 0, 0);
-    meter.sent(kind, Flags::FIN.bits(), 10);
-    meter.sent(kind, Flags::FIN.with(Flags::ERROR).bits(), 6);
-    meter.sent(Kind::Reset as u8, 0, 0);
-    meter.sent(kind, Flags::NONE.bits(), 1);
+    let call = OPEN | FIN;
+    let kind = MESSAGE;
+    meter.received(kind, call, 40);
+    meter.received(kind, call | LENT, 5_000);
+    meter.received(kind, call | NO_REPLY, 3);
+    meter.received(kind, OPEN | STREAM, 0);
+    meter.received(kind, 0, 1);
+    meter.received(WINDOW, 0, 0);
+    meter.sent(kind, FIN, 10);
+    meter.sent(kind, FIN | ERROR, 6);
+    meter.sent(RESET, 0, 0);
+    meter.sent(kind, 0, 1);
     meter.waits(WaitsFor::Memory);
 
     let record = seen(number).expect("it lives");
@@ -73,7 +81,7 @@ fn what_a_session_counts_is_seen_from_outside_until_it_ends() {
     assert_eq!(WaitsFor::from_number(totals.waits_for), Some(WaitsFor::Memory));
     assert!(totals.waits_since >= record.since);
 
-    meter.received(kind, call.bits(), 0);
+    meter.received(kind, call, 0);
     assert_eq!(seen(number).unwrap().totals.waits_for, 0, "a message ends a wait");
     drop(meter);
     assert_eq!(seen(number), None);
@@ -128,7 +136,7 @@ fn a_record_that_is_used_again_begins_anew() {
         let mut meter = Meter::new(&description());
         let record = seen(meter.record().number).expect("it lives");
         assert_eq!(record.totals, Totals::default());
-        meter.received(Kind::Message as u8, 0, 9);
+        meter.received(MESSAGE, 0, 9);
         meter.waits(WaitsFor::Room);
     }
 }
@@ -166,7 +174,7 @@ fn nobody_else_can_write_it() {
 #[test]
 fn an_endpoint_that_nobody_has_described_has_a_record_as_well() {
     let meter = Meter::unlisted();
-    meter.sent(Kind::Message as u8, 0, 9);
+    meter.sent(MESSAGE, 0, 9);
     let record = meter.record();
     assert_eq!((record.role, record.number, record.totals.bytes_sent), (Role::Client, 0, 9));
 }

@@ -5,6 +5,10 @@ use std::os::unix::net::UnixStream;
 
 use breezeway_shm::{ControlSegment, Endpoint, ForeignControl, Limits, SocketError, Want};
 
+/// Flags of the first message of a stream and of the last one: the endpoint passes them on.
+pub(crate) const OPEN: u8 = 0x01;
+pub(crate) const FIN: u8 = 0x02;
+
 /// A control segment, read through its descriptor.
 pub(crate) struct Tool(OwnedFd);
 

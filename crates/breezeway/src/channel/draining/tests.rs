@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use breezeway_adversary::socket::PATIENCE;
 use breezeway_os::WaitPolicy;
-use breezeway_shm::{Flags, Head, Kind};
+use breezeway_proto::{Flags, Head, Kind};
 
 use crate::carrier::Carrier;
 use crate::channel::state::State;
