@@ -3,5 +3,5 @@
 
 /// Runs one input.
 pub fn run(data: &[u8]) {
-    breezeway::fuzzing::connection(data);
+    breezeway_proto::fuzzing::run(data);
 }

@@ -29,6 +29,20 @@ impl Deadline {
         Self::after(instant.saturating_duration_since(Instant::now()))
     }
 
+    /// The moment at which [`clock::ticks`] says `ticks`; [`u64::MAX`] is never.
+    #[inline]
+    #[must_use]
+    pub const fn at_ticks(ticks: u64) -> Self {
+        Self(ticks)
+    }
+
+    /// What [`clock::ticks`] says at that moment; [`u64::MAX`] for never.
+    #[inline]
+    #[must_use]
+    pub const fn ticks(self) -> u64 {
+        self.0
+    }
+
     /// Whether it has passed.
     #[inline]
     #[must_use]

@@ -6,6 +6,18 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
+pub mod connection;
 mod entry;
+pub mod frame;
+pub mod hello;
+mod printable;
+pub mod protocol;
+mod time;
+pub mod time_left;
 
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub use connection::fuzzing;
 pub use entry::{Flags, Head, Kind};
+pub use printable::printable;
+pub use time::Time;

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use breezeway_os::socket_file::LONGEST_PATH;
+use breezeway_proto::printable;
 use thiserror::Error;
 
 use crate::carrier::Carrier;
-use crate::printable::printable;
 
 /// How to write an address, for errors.
 const FORMS: &str = "shm:/path/to.sock, unix:/path/to.sock, tcp:host:port or tls:host:port";

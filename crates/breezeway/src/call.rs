@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use breezeway_os::Peer;
 use breezeway_os::memory::zeroed;
+use breezeway_proto::protocol::{ErrorCode, Request};
+use breezeway_proto::time_left;
 use breezeway_proto::{Flags, Head, Kind};
 use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::statistics::HandlerTimes;
@@ -20,8 +22,6 @@ use crate::error::{ReplyError, SessionError};
 use crate::link::{Body, Link};
 use crate::message::Message;
 use crate::presence::SessionId;
-use crate::protocol::{ErrorCode, Request};
-use crate::time_left;
 
 /// The longest reason that a failed call's reply carries.
 const LONGEST_REASON: usize = 1024;

@@ -7,8 +7,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use breezeway_proto::protocol::ErrorCode;
+
 use crate::call::{Call, Handled, Handler};
-use crate::protocol::ErrorCode;
 
 /// A clone is the same one.
 #[doc(hidden)]

@@ -30,18 +30,19 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use breezeway_os::{Deadline, Peer, TrustedPeer};
+use breezeway_proto::connection::StreamKey;
+use breezeway_proto::time_left;
 use breezeway_shm::statistics::Record;
 
 use crate::address::{Address, Place};
 use crate::carrier::Carrier;
 use crate::connect;
-use crate::connection::StreamKey;
 use crate::error::{CallError, ConnectError};
 use crate::handshake::{self, HandshakeError};
 use crate::message::Message;
 use crate::options::SessionOptions;
 use crate::spans::{CallOf, CallSpan};
-use crate::time_left;
+use crate::time::to_deadline;
 use crate::tls::SESSION;
 use crate::wire::Wire;
 
@@ -583,7 +584,7 @@ impl Channel {
         match arrival {
             Arrival::Stream { key, method, deadline } => {
                 let handle = Some(Arc::clone(&self.handle));
-                let stream = Stream::new(&self.handle.shared, key, handle, deadline);
+                let stream = Stream::new(&self.handle.shared, key, handle, to_deadline(deadline));
                 Ok((method, stream))
             }
             Arrival::Call(..) => unreachable!("a client takes no calls"),

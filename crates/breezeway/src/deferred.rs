@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use breezeway_os::segment::SegmentError;
 use breezeway_os::{Deadline, Notifier, Origin, Peer, clock};
+use breezeway_proto::protocol::{ErrorCode, Request};
+use breezeway_proto::time_left;
 use breezeway_shm::statistics::HandlerTimes;
 use breezeway_shm::{ForeignBytes, Message, Want};
 use thiserror::Error;
@@ -18,8 +20,7 @@ use crate::call_limit::CallInFlight;
 use crate::carrier::Carrier;
 use crate::channel::{BackChannel, IncomingCall, OwnedSpace};
 use crate::presence::SessionId;
-use crate::protocol::{ErrorCode, Request};
-use crate::time_left;
+use crate::time::deadline_of;
 use crate::worker::{Inbox, Mail};
 
 /// Time between two attempts to send replies that found no memory.
@@ -188,7 +189,7 @@ impl DeferredCall {
         body: Message,
         caller: Caller,
     ) -> Self {
-        let deadline = request.deadline();
+        let deadline = deadline_of(request.time);
         let mailbox = Some(mailbox);
         Self(Mailed(MailedCall { mailbox, request, body, caller, deadline }), None)
     }
@@ -559,7 +560,7 @@ impl Deferrals {
     /// Keeps a handler's reply that found no memory, until there is some or its time is over.
     #[cold]
     pub(crate) fn keep(&mut self, request: Request, reply: Vec<u8>, want: Option<Want>) {
-        let (held, deadline) = (reply.len(), request.deadline());
+        let (held, deadline) = (reply.len(), deadline_of(request.time));
         let answer = Answer { request, held, outcome: Outcome::Reply(reply), deadline };
         self.waiting.push_back((answer, Deadline::after(self.patience).min(deadline)));
         self.calls += 1;

@@ -12,6 +12,8 @@ use std::time::Duration;
 use breezeway_os::segment::SegmentError;
 use breezeway_os::shortage::advice;
 use breezeway_os::socket_file::LONGEST_PATH;
+use breezeway_proto::printable;
+use breezeway_proto::protocol::{CallId, CallViolation, ErrorCode};
 use breezeway_shm::{SendError, Shortage, SocketError};
 use thiserror::Error;
 
@@ -21,9 +23,8 @@ use crate::hand_over::TakeOverError;
 use crate::handshake::HandshakeError;
 use crate::link::{LinkError, WaitFailure};
 use crate::options::OptionError;
-use crate::printable::printable;
-use crate::protocol::{CallId, CallViolation, ErrorCode, Violation};
 use crate::tls::TlsError;
+use crate::violation::Violation;
 
 /// `main` and `unwrap` print errors in their debug form: for these it is the message, which says
 /// more to a reader than the fields.

@@ -1,5 +1,5 @@
-//! Ways in for this project's own fuzz targets: ends of sessions in one thread, on either carrier,
-//! and the core of shared sessions by itself. Not for programs.
+//! Ways in for this project's own fuzz targets: ends of sessions in one thread, on either carrier.
+//! Not for programs.
 
 use std::os::fd::OwnedFd;
 
@@ -10,11 +10,6 @@ use crate::deferred::DeferredCall;
 use crate::error::ConnectError;
 use crate::offload;
 use crate::options::SessionOptions;
-
-/// Runs entries and an application's steps through the core of a shared session.
-pub fn connection(data: &[u8]) {
-    crate::connection::fuzzing::run(data);
-}
 
 /// As [`Channel::from_socket_driven`], whatever its messages travel by.
 pub fn client(

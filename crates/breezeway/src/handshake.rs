@@ -13,6 +13,11 @@ use breezeway_os::shortage::advice;
 use breezeway_os::{
     Deadline, ForeignDescriptor, MemoryAccount, Waiting, ready, segment::SegmentError,
 };
+use breezeway_proto::connection::StreamTerms;
+use breezeway_proto::hello::{
+    FIXED_LEN, Greeting, Hello, HelloError, HelloReader, LONGEST, MAGIC, Refusal, encode_refusal,
+};
+use breezeway_proto::protocol::max_in_flight;
 use breezeway_shm::statistics::{Description, Meter, Role};
 use breezeway_shm::{ForeignControl, Limits, SEND_BUFFER};
 use rustix::event::PollFlags;
@@ -22,14 +27,9 @@ use thiserror::Error;
 
 use crate::carrier::Carrier;
 use crate::connect;
-use crate::connection::StreamTerms;
-use crate::hello::{
-    FIXED_LEN, Greeting, Hello, HelloError, HelloReader, LONGEST, MAGIC, Refusal, encode_refusal,
-};
 use crate::link::{Link, LinkError, MemoryLink, Read, SocketLink, Write};
 use crate::options::SessionOptions;
 use crate::pace::Pace;
-use crate::protocol::max_in_flight;
 use crate::tls::TlsError;
 use crate::wire::{Wire, only};
 use memory::OwnMemory;

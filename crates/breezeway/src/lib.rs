@@ -75,8 +75,6 @@ mod client;
 #[cfg(not(loom))]
 mod connect;
 #[cfg(not(loom))]
-mod connection;
-#[cfg(not(loom))]
 mod deferred;
 #[cfg(not(loom))]
 mod error;
@@ -91,8 +89,6 @@ mod hand_over;
 mod handler_timer;
 #[cfg(not(loom))]
 mod handshake;
-#[cfg(not(loom))]
-mod hello;
 #[cfg(not(loom))]
 mod link;
 #[cfg(not(loom))]
@@ -115,10 +111,6 @@ mod post_queue;
 #[cfg(not(loom))]
 mod presence;
 #[cfg(not(loom))]
-mod printable;
-#[cfg(not(loom))]
-mod protocol;
-#[cfg(not(loom))]
 mod reconnect;
 #[cfg(not(loom))]
 mod served;
@@ -133,9 +125,11 @@ mod spans;
 #[cfg(not(loom))]
 mod streaming;
 #[cfg(not(loom))]
-mod time_left;
+mod time;
 #[cfg(not(loom))]
 mod tls;
+#[cfg(not(loom))]
+mod violation;
 #[cfg(not(loom))]
 mod wire;
 #[cfg(not(loom))]
@@ -155,6 +149,15 @@ pub use breezeway_os::shortage;
 pub use breezeway_os::{
     Identity, NotAStreamSocket, Peer, TrustedPeer, WaitPolicy, inherited, segment::SegmentError,
 };
+#[cfg(not(loom))]
+#[doc(inline)]
+pub use breezeway_proto::connection::{MetadataError, StreamViolation, Window};
+#[cfg(not(loom))]
+#[doc(inline)]
+pub use breezeway_proto::hello::{HelloError, Refusal};
+#[cfg(not(loom))]
+#[doc(inline)]
+pub use breezeway_proto::protocol::{CallId, CallViolation, ErrorCode};
 #[cfg(not(loom))]
 #[doc(inline)]
 pub use breezeway_shm::statistics::{Record as SessionStats, Totals};
@@ -184,8 +187,6 @@ pub use channel_client::ChannelClient;
 #[cfg(not(loom))]
 pub use client::{Client, ClientError, ClientReply, PooledSession};
 #[cfg(not(loom))]
-pub use connection::{MetadataError, StreamViolation, Window};
-#[cfg(not(loom))]
 pub use deferred::{DeferredCall, DeferredError};
 #[cfg(not(loom))]
 pub use error::{CallError, ConnectError, ReplyError, ServeError, SessionError};
@@ -199,8 +200,6 @@ pub use handler_timer::HandlerTimer;
 #[cfg(not(loom))]
 pub use handshake::HandshakeError;
 #[cfg(not(loom))]
-pub use hello::{HelloError, Refusal};
-#[cfg(not(loom))]
 pub use message::Message;
 #[cfg(not(loom))]
 pub use options::{ClientOptions, OptionError, ServerOptions, SessionOptions};
@@ -208,8 +207,6 @@ pub use options::{ClientOptions, OptionError, ServerOptions, SessionOptions};
 pub use post_queue::{PostQueue, TryPost};
 #[cfg(not(loom))]
 pub use presence::SessionId;
-#[cfg(not(loom))]
-pub use protocol::{CallId, CallViolation, ErrorCode, Violation};
 #[cfg(not(loom))]
 #[doc(hidden)]
 pub use reconnect::Reconnecting;
@@ -230,6 +227,8 @@ pub use spans::{CallOf, CallSpan};
 pub use tls::Tls;
 #[cfg(not(loom))]
 pub use tls::TlsError;
+#[cfg(not(loom))]
+pub use violation::Violation;
 
 /// The programs of the package's README compile.
 #[cfg(doctest)]

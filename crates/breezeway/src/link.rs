@@ -3,10 +3,9 @@
 //! Shared memory is the fast way, and a socket the other: each operation is described once for
 //! both. What is said of ordering, errors and lifetimes holds for both.
 //!
-//! A link moves messages and knows no rule of calls; those are in [`crate::protocol`].
+//! A link moves messages and knows no rule of calls; those are in [`breezeway_proto::protocol`].
 
 mod error;
-mod frame;
 mod memory;
 mod owned;
 mod receive_buffer;
@@ -19,6 +18,7 @@ use std::os::fd::BorrowedFd;
 use breezeway_os::segment::SegmentError;
 use breezeway_os::{Deadline, TrustedPeer};
 use breezeway_proto::Head;
+use breezeway_proto::protocol::PeerHead;
 use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::statistics::{HandlerTimes, Meter, Record};
 use breezeway_shm::{
@@ -32,7 +32,6 @@ pub(crate) use socket::{SHORTAGE_PATIENCE, SocketLink};
 pub(crate) use stream_socket::{Read, Write};
 
 use crate::carrier::Carrier;
-use crate::protocol::PeerHead;
 
 /// What a message is sent from.
 #[derive(Clone, Copy, Debug)]
@@ -318,7 +317,7 @@ impl Link {
     #[inline(always)]
     pub(crate) fn head(&self) -> PeerHead {
         match self {
-            Memory(link) => link.endpoint.entry().into(),
+            Memory(link) => memory::peer_head(link.endpoint.entry()),
             Socket(link) => link.head(),
         }
     }

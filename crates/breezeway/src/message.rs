@@ -3,10 +3,9 @@
 use std::cell::Cell;
 
 use breezeway_proto::Flags;
+use breezeway_proto::connection::{METADATA_PREFIX, MetadataError, split};
 use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::{self as shm, ForeignBytes};
-
-use crate::connection::{METADATA_PREFIX, MetadataError, split};
 
 /// A message that was received. It owns what it holds: a private copy, or a lease of the peer's
 /// memory, which is given back when the message is dropped. Any number of them live at one time;

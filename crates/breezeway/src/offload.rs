@@ -4,10 +4,11 @@ use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use breezeway_proto::protocol::ErrorCode;
+
 use crate::call::{Call, Elsewhere, Handled, Handler};
 use crate::deferred::DeferredCall;
 use crate::presence::SessionId;
-use crate::protocol::ErrorCode;
 use crate::served::panic_message;
 
 /// Calls that wait for a thread: sessions have turns, so that one that sends many calls does not
@@ -152,7 +153,7 @@ mod tests {
     use super::*;
     use crate::carrier::Carrier;
     use crate::deferred::{Caller, Mailbox, Outcome, Recipient};
-    use crate::protocol::Request;
+    use breezeway_proto::protocol::Request;
 
     fn mailbox() -> Arc<Mailbox> {
         Arc::new(Mailbox::new(Recipient::Alone(Notifier::new().unwrap())))

@@ -7,6 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use breezeway_os::{Deadline, Peer, Sleeper, TrustedPeer, clock, cpu, ready};
+use breezeway_proto::protocol::{
+    About, CallViolation, ErrorCode, Request, Side, check_plain_request, judge_plain,
+};
 use breezeway_proto::{Head, Kind};
 use breezeway_shm::{SendError, Want};
 use rustix::event::PollFlags;
@@ -20,9 +23,6 @@ use crate::link::{Body, Link, LinkError, Notice, SHORTAGE_PATIENCE};
 use crate::log_limit::LogLimit;
 use crate::options::SessionOptions;
 use crate::presence::SessionId;
-use crate::protocol::{
-    About, CallViolation, ErrorCode, Request, Side, check_plain_request, judge_plain,
-};
 use crate::slice::{Group, SLICE, Slice};
 use crate::worker::Inbox;
 

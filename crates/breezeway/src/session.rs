@@ -8,6 +8,8 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use breezeway_os::{Deadline, Peer, TrustedPeer};
+use breezeway_proto::protocol::{CallId, Calls};
+use breezeway_proto::time_left;
 use breezeway_proto::{Head, Kind};
 use breezeway_shm::PayloadMemory;
 use breezeway_shm::statistics::Record;
@@ -21,10 +23,8 @@ use crate::handshake;
 use crate::link::{Body, Link};
 use crate::options::SessionOptions;
 use crate::pace::Pace;
-use crate::protocol::{CallId, Calls};
 use crate::served::ServerSession;
 use crate::spans::{CallOf, CallSpan};
-use crate::time_left;
 use crate::tls::SESSION;
 use crate::wire::Wire;
 

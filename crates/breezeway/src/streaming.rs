@@ -13,11 +13,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 
 use breezeway_os::Peer;
+use breezeway_proto::protocol::ErrorCode;
 
 use crate::call::HandlerError;
 use crate::channel::Stream;
 use crate::log_limit::LogLimit;
-use crate::protocol::ErrorCode;
 use crate::served::panic_message;
 
 type StreamHandler = dyn Fn(u32, Stream) -> Result<(), HandlerError> + Send + Sync;

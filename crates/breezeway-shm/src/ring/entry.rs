@@ -15,7 +15,7 @@ pub struct Head {
     pub stream: u32,
     /// Method, error code, or the number of a segment.
     pub tag: u32,
-    /// Time that the sender of a request waits, as `docs/abi.md` codes it (section 4.4); 0 for none.
+    /// Time that the sender of a request waits, as `docs/abi.md` codes it (section 4.4), or 0.
     pub time: u16,
 }
 

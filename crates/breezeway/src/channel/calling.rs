@@ -3,6 +3,8 @@
 use std::task::{Context, Poll, Waker};
 
 use breezeway_os::Deadline;
+use breezeway_proto::connection::StreamKey;
+use breezeway_proto::protocol::{CallId, ONE_WAY, REQUEST};
 use breezeway_proto::{Flags, Head, Kind};
 
 use super::outgoing::Outgoing;
@@ -10,10 +12,8 @@ use super::receiving::Kept;
 use super::state::State;
 use super::stream::StreamError;
 use super::waiters::{replace, withdraw};
-use crate::connection::StreamKey;
 use crate::error::CallError;
 use crate::message::Message;
-use crate::protocol::{CallId, ONE_WAY, REQUEST};
 
 impl State {
     /// Sends a request, if there is room for it.
@@ -52,7 +52,11 @@ impl State {
             self.stand_in(cx);
         }
         if let Some(answer) = self.connection.calls.take(number) {
-            let failed = |(code, reason)| CallError::Failed { call: CallId(number), code, reason };
+            let failed = |(code, reason)| CallError::Failed {
+                call: CallId::from_number(number),
+                code,
+                reason,
+            };
             return Poll::Ready(answer.map(Kept::into_message).map_err(failed));
         }
         if let Err(error) = self.check() {

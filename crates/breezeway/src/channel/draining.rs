@@ -4,15 +4,15 @@
 use std::task::{Context, Poll};
 
 use breezeway_os::Deadline;
+use breezeway_proto::connection::MessageLike;
+use breezeway_proto::protocol::ErrorCode;
 use breezeway_proto::{Flags, Head, Kind};
 use breezeway_shm::SendError;
 
 use super::outgoing::Outgoing;
 use super::receiving::Arrival;
 use super::state::State;
-use crate::connection::MessageLike;
 use crate::error::CallError;
-use crate::protocol::ErrorCode;
 use crate::served::NOT_BEGUN;
 use crate::server::Unserved;
 
@@ -133,7 +133,7 @@ impl State {
         while let Some(arrival) = self.connection.take_arrival() {
             match arrival {
                 Arrival::Call(request, message, _) if request.one_way => {
-                    self.one_way_ended(message.len());
+                    self.one_way_ended(message.message_len());
                     self.unserved.messages_lost += 1;
                 }
                 Arrival::Call(request, ..) => {

@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use breezeway_os::{Deadline, Peer, TrustedPeer, Waiting};
+use breezeway_proto::protocol::{ErrorCode, Request};
 use breezeway_proto::{Flags, Head, Kind};
 use breezeway_shm::ForeignBytes;
 use breezeway_shm::layout::INLINE_MAX;
@@ -26,8 +27,8 @@ use crate::handshake::{self, Agreed, HandshakeError};
 use crate::message::Message;
 use crate::options::{ServerOptions, SessionOptions};
 use crate::presence::SessionId;
-use crate::protocol::{ErrorCode, Request};
 use crate::server::Unserved;
+use crate::time::to_deadline;
 
 /// The longest reason that a failed call's reply carries.
 const LONGEST_REASON: usize = 1024;
@@ -228,12 +229,12 @@ impl ServerChannel {
                     request,
                     len: message.len(),
                     message,
-                    deadline,
+                    deadline: to_deadline(deadline),
                     replied: false,
                 })
             }
             Arrival::Stream { key, method, deadline } => {
-                Incoming::Stream(method, Stream::new(shared, key, None, deadline))
+                Incoming::Stream(method, Stream::new(shared, key, None, to_deadline(deadline)))
             }
         }
     }

@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use breezeway_os::Deadline;
+use breezeway_proto::protocol::ErrorCode;
 use breezeway_proto::{Flags, Head};
 use breezeway_shm::SendError;
 use breezeway_shm::layout::INLINE_MAX;
 
 use crate::link::{Link, OwnedBody};
-use crate::protocol::ErrorCode;
 
 /// How long a reply waits for memory where nothing else was said.
 const PATIENCE: Duration = Duration::from_secs(1);

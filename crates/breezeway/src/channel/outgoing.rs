@@ -1,10 +1,10 @@
 //! What is sent in one entry: a message, metadata, both or neither.
 
 use breezeway_os::memory::zeroed;
+use breezeway_proto::connection::{Carried, METADATA_PREFIX};
 use breezeway_proto::{Flags, Head};
 use breezeway_shm::SendError;
 
-use crate::connection::{Carried, METADATA_PREFIX};
 use crate::link::OwnedBody;
 use crate::message::Message;
 

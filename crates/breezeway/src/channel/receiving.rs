@@ -2,17 +2,19 @@
 
 use std::task::{Context, Poll};
 
-use breezeway_os::Deadline;
 use breezeway_proto::Flags;
+use breezeway_proto::connection::{
+    self, Event, MessageLike, MetadataError, StreamEvent, StreamKey, Untaken,
+};
 
 use super::state::State;
 use super::waiters::NOBODY;
-use crate::connection::{self, Event, MessageLike, MetadataError, StreamEvent, StreamKey, Untaken};
 use crate::error::CallError;
 use crate::link::{Link, Unreceived};
 use crate::message::{Message, Room};
-use crate::protocol::{ErrorCode, Violation};
-use crate::time_left;
+use crate::time::{deadline_of, to_time};
+use crate::violation::Violation;
+use breezeway_proto::protocol::ErrorCode;
 
 /// The longest failure reason that is read from a reply.
 const LONGEST_REASON: usize = 1024;
@@ -64,17 +66,12 @@ struct Current<'l> {
 
 impl Untaken<Kept> for Current<'_> {
     #[inline]
-    fn len(&self) -> usize {
+    fn body_len(&self) -> usize {
         self.link.body().len()
     }
 
     fn copy_to(&self, bytes: &mut [u8; 8]) {
         self.link.body().copy_to(bytes);
-    }
-
-    #[inline]
-    fn deadline(&self, time: u16) -> Deadline {
-        Deadline::from(time_left::decode(time))
     }
 
     #[inline]
@@ -108,7 +105,7 @@ impl Untaken<Kept> for Current<'_> {
 }
 
 impl MessageLike for Kept {
-    fn len(&self) -> usize {
+    fn message_len(&self) -> usize {
         match self {
             Self::Small { len, .. } => *len,
             Self::Whole(message) => message.as_ref().map_or(0, Message::len),
@@ -149,7 +146,9 @@ impl State {
             }
             return Ok(self.link.finish()?);
         }
-        match self.connection.receive(head, body, self.outbox.len())? {
+        let deadline = to_time(deadline_of(head.time));
+        let received = self.connection.receive(head, body, deadline, self.outbox.len());
+        match received.map_err(Violation::from)? {
             Event::Arrived => self.due.append(&mut self.arrival_waiters),
             Event::Stream(event) => self.note(event),
             Event::Answered(waiter) => {

@@ -5,12 +5,12 @@ use std::task::{Context, Poll};
 
 use breezeway_os::Deadline;
 use breezeway_proto::Head;
+use breezeway_proto::connection::METADATA_PREFIX;
 use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::{ForeignBytes, SendError, Want};
 
 use super::outgoing::{Content, Outgoing};
 use super::state::State;
-use crate::connection::METADATA_PREFIX;
 use crate::error::CallError;
 use crate::link::{Body, OwnedBody};
 

@@ -6,6 +6,9 @@ use std::time::{Duration, Instant};
 
 use breezeway_os::Deadline;
 use breezeway_proto::Flags;
+use breezeway_proto::connection::METADATA_PREFIX;
+use breezeway_proto::protocol::ErrorCode;
+use breezeway_proto::time_left;
 use breezeway_shm::{Account, SendError};
 
 use super::incoming::IncomingCall;
@@ -14,12 +17,9 @@ use super::shared::Shared;
 use super::state::State;
 use super::stream::{Inner, SendHalf, StreamError};
 use super::{Channel, PendingCall};
-use crate::connection::METADATA_PREFIX;
 use crate::error::CallError;
 use crate::link::OwnedBody;
 use crate::message::Message;
-use crate::protocol::ErrorCode;
-use crate::time_left;
 
 /// Space for one message that owns what it holds: any thread fills it, for as long as it likes,
 /// while others use the session. Then it is sent by one of the session's calls, streams or replies,

@@ -5,6 +5,8 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use breezeway_os::{Deadline, Peer};
+use breezeway_proto::connection::{Refusal, StreamKey, Taken};
+use breezeway_proto::protocol::ErrorCode;
 use breezeway_proto::{Flags, Head, Kind};
 use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::{Account, SendError, Shortage};
@@ -20,12 +22,10 @@ use super::state::State;
 use super::stream_waiters::{Waiting, task_of};
 use super::waiters::NOBODY;
 use crate::carrier::Carrier;
-use crate::connection::{Refusal, StreamKey, Taken};
 use crate::error::CallError;
 use crate::link::Body;
 use crate::message::Message;
 use crate::presence::SessionId;
-use crate::protocol::ErrorCode;
 
 /// Why nothing could be sent or received on a stream.
 #[derive(Debug, Error)]

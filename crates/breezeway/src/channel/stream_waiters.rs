@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::task::{Context, Waker};
 
 use super::waiters::replace;
-use crate::connection::StreamKey;
 
+use breezeway_proto::connection::StreamKey;
 use reader::Reader;
 pub(super) use reader::{QuietStreams, Registration, Waiting, task_of};
 

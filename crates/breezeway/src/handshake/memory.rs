@@ -3,13 +3,25 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use breezeway_os::{MemoryAccount, segment, segment::SegmentError};
-use breezeway_shm::layout::control_size;
+use breezeway_proto::hello::{self, Hello};
+use breezeway_shm::layout::{self, control_size};
 use breezeway_shm::statistics::Meter;
 use breezeway_shm::{ControlSegment, Endpoint, FirstSegment, ForeignControl, Limits};
 
 use crate::carrier::Carrier;
-use crate::hello::Hello;
 use crate::options::SessionOptions;
+
+const _: () = {
+    let mut capacity = *layout::RING_CAPACITY.start();
+    while capacity <= *layout::RING_CAPACITY.end() {
+        assert!(layout::control_size(capacity) == hello::control_size(capacity));
+        capacity *= 2;
+    }
+    assert!(*layout::RING_CAPACITY.start() == *hello::RING_CAPACITY.start());
+    assert!(*layout::RING_CAPACITY.end() == *hello::RING_CAPACITY.end());
+    assert!(*layout::LEND_COUNT.start() == *hello::LEND_COUNT.start());
+    assert!(*layout::LEND_COUNT.end() == *hello::LEND_COUNT.end());
+};
 
 /// A control segment that is ready for a client of which only the hello is to come: making one
 /// takes longer than what else there is to do. No peer has been sent it.

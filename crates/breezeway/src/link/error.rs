@@ -4,11 +4,13 @@ use std::fmt::{self, Display, Formatter};
 use std::io;
 
 use breezeway_os::segment::SegmentError;
-use breezeway_shm::{Flags, Kind, SocketError, Violation as MemoryViolation, WaitError};
+use breezeway_proto::{Flags, Kind};
+use breezeway_proto::protocol::{self, CallViolation, PeerHead};
+use breezeway_shm::{SocketError, Violation as MemoryViolation, WaitError};
 use rustix::io::Errno;
 
-use crate::protocol::{self, CallViolation, PeerHead, Violation};
 use crate::tls::TlsError;
+use crate::violation::Violation;
 
 /// Why a link failed, which ends the session but for a shortage.
 #[derive(Debug)]

@@ -2,8 +2,11 @@
 //! message and its way of waiting.
 
 use breezeway_os::{Deadline, Waiting};
+use breezeway_proto::protocol::PeerHead;
 use breezeway_proto::{Flags, Head, Kind};
-use breezeway_shm::{self as shm, Endpoint, SocketError, Space, WaitError, Waiter, Want, layout};
+use breezeway_shm::{
+    self as shm, Endpoint, Entry, SocketError, Space, WaitError, Waiter, Want, layout,
+};
 
 const _: () = {
     assert!(layout::MESSAGE == Kind::Message as u8);
@@ -17,6 +20,18 @@ const _: () = {
 pub(super) fn in_numbers(head: Head) -> shm::Head {
     let Head { kind, flags, stream, tag, time } = head;
     shm::Head { kind: kind as u8, flags: flags.bits(), stream, tag, time }
+}
+
+/// The head of an entry that came, as the protocol has it.
+#[inline(always)]
+pub(super) fn peer_head(entry: &Entry) -> PeerHead {
+    PeerHead {
+        kind: entry.kind_number(),
+        flags: entry.flag_bits(),
+        stream: entry.stream(),
+        tag: entry.tag(),
+        time: entry.time(),
+    }
 }
 
 /// An endpoint, reserved space and a waiter.

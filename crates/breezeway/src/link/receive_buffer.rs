@@ -3,9 +3,8 @@
 
 use breezeway_os::memory;
 use breezeway_os::segment::SegmentError;
-
-use super::frame::{self, HEADER_LEN};
-use crate::protocol::{CallViolation, PeerHead};
+use breezeway_proto::frame::{self, HEADER_LEN};
+use breezeway_proto::protocol::{CallViolation, PeerHead};
 
 /// Room that there is always, and that an idle session keeps.
 const KEPT: usize = 64 * 1024;

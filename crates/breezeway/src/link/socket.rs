@@ -9,19 +9,19 @@ use breezeway_os::segment::SegmentError;
 use breezeway_os::spin::SpinBudget;
 use breezeway_os::{Deadline, Origin, WaitPolicy, Waiting, clock, cpu, ready};
 use breezeway_proto::Head;
+use breezeway_proto::frame::{self, LONGEST_BODY};
+use breezeway_proto::protocol::PeerHead;
 use breezeway_shm::statistics::{Field, Meter, WaitsFor};
 use breezeway_shm::{Filling, ForeignBytes, Message, SendError, SocketError, Want};
 use rustix::event::PollFlags;
 use rustix::io::ioctl_fionread;
 
 use super::error::Unreceived;
-use super::frame::{self, LONGEST_BODY};
 use super::receive_buffer::ReceiveBuffer;
 use super::send_buffer::{CHUNK, LARGE, SendBuffer, Slices};
 use super::stream_socket::{Read, StreamSocket, Write};
 use super::{Body, LinkError, Notice, WaitFailure};
 use crate::carrier::Carrier;
-use crate::protocol::PeerHead;
 use crate::wire::Wire;
 
 /// Unwritten bytes from which a message waits until earlier ones are out.

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use breezeway_os::scm::{receive, widen_send_buffer};
 use breezeway_os::{Deadline, any_ready, ready, shortage};
+use breezeway_proto::protocol::CallViolation;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::{
@@ -13,7 +14,6 @@ use rustix::net::{
 
 use super::LinkError;
 use crate::carrier::Carrier;
-use crate::protocol::CallViolation;
 use crate::wire::Wire;
 
 /// Bytes from which a write that finds no room widens the buffer of a unix socket.

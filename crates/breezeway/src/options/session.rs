@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use breezeway_os::{Peer, TrustedPeer, WaitPolicy, Waiting};
+use breezeway_proto::connection::{StreamTerms, Window};
+use breezeway_proto::hello::{CAP_UNIT, Hello};
 use breezeway_shm::Limits;
 use breezeway_shm::layout::{RING_CAPACITY, control_size};
 
 use super::{OptionError, TrustPolicy};
 use crate::carrier::Carrier;
-use crate::connection::{StreamTerms, Window};
-use crate::hello::{CAP_UNIT, Hello};
 use crate::tls::Tls;
 
 /// Lend numbers that each side keeps release bits for: one cache line of bits.

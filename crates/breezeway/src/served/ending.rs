@@ -1,11 +1,13 @@
 //! How a session ends that its server does not go on with.
 
+use breezeway_proto::protocol::{
+    About, ErrorCode, Request, Side, check_plain_request, judge_plain,
+};
 use breezeway_proto::{Head, Kind};
 
 use super::ServerSession;
 use crate::error::SessionError;
 use crate::link::Body;
-use crate::protocol::{About, ErrorCode, Request, Side, check_plain_request, judge_plain};
 use crate::server::Unserved;
 
 /// What a call is told that was not begun before its server's time to drain was over.

@@ -11,6 +11,7 @@ use breezeway_os::{
     Notifier, Peer, Sleeper, TrustedPeer, exit_descriptor, has_too_many_to_close, open_files_limit,
     scm,
 };
+use breezeway_proto::hello::{HelloError, Refusal};
 
 use super::address;
 use super::half_open::{self, HalfOpen, HalfOpens, Shaken};
@@ -25,7 +26,6 @@ use crate::hand_over::Door;
 use crate::handshake::{
     Agreed, GreetingReceiver, HandshakeError, ReadyControl, Received, refuse, welcome,
 };
-use crate::hello::{HelloError, Refusal};
 use crate::listener::Listener;
 use crate::log_limit::LogLimit;
 use crate::options::ServerOptions;

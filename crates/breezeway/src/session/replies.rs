@@ -2,13 +2,15 @@
 
 use breezeway_os::Deadline;
 use breezeway_proto::Kind;
+use breezeway_proto::protocol::{
+    About, Answer, CallId, CallViolation, ErrorCode, Side, judge_plain,
+};
 use breezeway_shm::{ForeignBytes, Want};
 
 use super::Session;
 use crate::error::CallError;
 use crate::link::{LinkError, WaitFailure};
 use crate::message::Message;
-use crate::protocol::{About, Answer, CallId, CallViolation, ErrorCode, Side, judge_plain};
 
 /// The longest failure reason that is read from a reply.
 const LONGEST_REASON: usize = 1024;

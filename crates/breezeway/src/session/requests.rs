@@ -1,6 +1,7 @@
 //! What a client sends: requests and one-way messages, each as soon as there is room for it.
 
 use breezeway_os::Deadline;
+use breezeway_proto::protocol::{CallId, ONE_WAY, REQUEST};
 use breezeway_proto::{Head, Kind};
 use breezeway_shm::{ForeignBytes, SendError};
 
@@ -8,7 +9,6 @@ use super::{Reply, Session};
 use crate::error::CallError;
 use crate::link::{Body, WaitFailure};
 use crate::pace::{PACED_FROM, PATIENCE};
-use crate::protocol::{CallId, ONE_WAY, REQUEST};
 
 impl Session {
     /// Sends a request, and wakes the server.

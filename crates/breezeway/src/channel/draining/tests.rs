@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use breezeway_adversary::socket::PATIENCE;
 use breezeway_os::WaitPolicy;
+use breezeway_proto::protocol::ErrorCode;
 use breezeway_proto::{Flags, Head, Kind};
 
 use crate::carrier::Carrier;
@@ -22,7 +23,6 @@ use crate::handshake;
 use crate::link::Body;
 use crate::message::Message;
 use crate::options::SessionOptions;
-use crate::protocol::ErrorCode;
 use crate::server::Unserved;
 
 const CARRIERS: [Carrier; 3] = [Carrier::Shm, Carrier::Unix, Carrier::Tcp];

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use breezeway_adversary::socket::PATIENCE;
 use breezeway_os::Deadline;
+use breezeway_proto::protocol::ErrorCode;
 use breezeway_proto::{Flags, Head, Kind};
 
 use super::Outbox;
@@ -21,7 +22,6 @@ use crate::error::CallError;
 use crate::link::OwnedBody;
 use crate::message::Message;
 use crate::options::SessionOptions;
-use crate::protocol::ErrorCode;
 
 const CAP: usize = 256 << 10;
 const PART: usize = 64 << 10;

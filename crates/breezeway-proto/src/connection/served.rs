@@ -3,15 +3,15 @@
 use rustc_hash::FxHashMap;
 
 /// A call that is being served.
-pub(crate) struct ServedCall<W> {
+pub struct ServedCall<W> {
     /// Whether the client no longer wants the reply.
-    pub(crate) cancelled: bool,
+    pub cancelled: bool,
     /// Who wants to know that.
-    pub(crate) waiter: Option<W>,
+    pub waiter: Option<W>,
 }
 
 /// Calls by stream number. One-way messages are none.
-pub(crate) struct Served<W> {
+pub struct Served<W> {
     calls: FxHashMap<u32, ServedCall<W>>,
 }
 
@@ -20,7 +20,9 @@ impl<W> Served<W> {
         Self { calls: FxHashMap::default() }
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// How many there are.
+    #[allow(clippy::len_without_is_empty, reason = "a count that is compared with a limit")]
+    pub fn len(&self) -> usize {
         self.calls.len()
     }
 
@@ -35,7 +37,7 @@ impl<W> Served<W> {
     }
 
     /// The reply goes out. Gives who waits for its cancellation.
-    pub(crate) fn end(&mut self, number: u32) -> Option<W> {
+    pub fn end(&mut self, number: u32) -> Option<W> {
         self.calls.remove(&number)?.waiter
     }
 
@@ -47,12 +49,12 @@ impl<W> Served<W> {
     }
 
     /// A call that was not replied to.
-    pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut ServedCall<W>> {
+    pub fn get_mut(&mut self, number: u32) -> Option<&mut ServedCall<W>> {
         self.calls.get_mut(&number)
     }
 
     /// Everybody who waits.
-    pub(crate) fn waiters(&mut self) -> impl Iterator<Item = W> + '_ {
+    pub fn waiters(&mut self) -> impl Iterator<Item = W> + '_ {
         self.calls.values_mut().filter_map(|call| call.waiter.take())
     }
 }

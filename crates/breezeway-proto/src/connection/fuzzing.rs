@@ -5,10 +5,8 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use arbitrary::{Arbitrary, Unstructured};
-use breezeway_proto::Kind;
-
 use super::*;
+use arbitrary::{Arbitrary, Unstructured};
 
 const WINDOW: Window = Window { messages: 4, bytes: 100 };
 const TERMS: StreamTerms = StreamTerms { window: WINDOW, max_streams: 3 };
@@ -77,7 +75,7 @@ impl Drop for Kept {
 }
 
 impl MessageLike for Kept {
-    fn len(&self) -> usize {
+    fn message_len(&self) -> usize {
         self.len
     }
 
@@ -110,7 +108,7 @@ impl Coming {
 }
 
 impl Untaken<Kept> for Coming {
-    fn len(&self) -> usize {
+    fn body_len(&self) -> usize {
         usize::from(self.body.len)
     }
 
@@ -118,17 +116,13 @@ impl Untaken<Kept> for Coming {
         *bytes = self.body.first;
     }
 
-    fn deadline(&self, _: u16) -> Deadline {
-        Deadline::NEVER
-    }
-
     fn plain(self) -> Kept {
-        let len = self.len();
+        let len = self.body_len();
         self.keep(len, Flags::NONE)
     }
 
     fn whole(self, flags: Flags) -> Result<Kept, MetadataError> {
-        let len = self.len();
+        let len = self.body_len();
         if !flags.has(Flags::METADATA) {
             return Ok(self.keep(len, flags));
         }
@@ -174,7 +168,7 @@ struct Application {
 }
 
 /// Runs one input: which side this is, whether one-way messages have a window, and steps.
-pub(crate) fn run(data: &[u8]) {
+pub fn run(data: &[u8]) {
     let input = <(bool, bool, Vec<Step>)>::arbitrary_take_rest(Unstructured::new(data));
     let Ok((is_client, has_one_way_window, steps)) = input else { return };
     let mut streams = Streams::new(is_client, TERMS, TERMS);
@@ -244,7 +238,7 @@ impl Application {
         }
         let stream = self.connection.streams.find(head.stream);
         let coming = Coming { body, counted: Rc::clone(&self.kept) };
-        self.connection.receive(head, coming, 0)?;
+        self.connection.receive(head, coming, Time::NEVER, 0)?;
         if head.kind == Kind::Window as u8 {
             let bytes = u64::from_le_bytes(body.first);
             let consumed = Window { messages: head.tag, bytes };
@@ -322,7 +316,7 @@ impl Application {
             None => {}
             Some(Arrival::Stream { key, .. }) => self.hold(key),
             Some(Arrival::Call(request, message, _)) if request.one_way => {
-                self.connection.one_way_ended(message.len());
+                self.connection.one_way_ended(message.message_len());
             }
             Some(Arrival::Call(request, ..)) => self.requests.push(request.stream),
         }

@@ -39,13 +39,13 @@ impl Direction {
 
 /// What an entry carries beside its place in the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Carried {
+pub struct Carried {
     /// Bytes of the message, if there is one.
-    pub(crate) message: Option<usize>,
+    pub message: Option<usize>,
     /// Whether there is a metadata block.
-    pub(crate) metadata: bool,
+    pub metadata: bool,
     /// Whether it is the last of its direction.
-    pub(crate) last: bool,
+    pub last: bool,
 }
 
 /// Bytes of a message, which count against the window, or that there is none: in one word.
@@ -94,7 +94,7 @@ pub(super) struct Stream<M> {
 }
 
 /// What a stream takes in the table.
-pub(crate) const fn size_in_table<M>() -> usize {
+pub const fn size_in_table<M>() -> usize {
     size_of::<Option<Stream<M>>>()
 }
 

@@ -145,7 +145,7 @@ fn what_came_says_until_when_its_sender_waits() {
         })
         .collect();
     assert!(deadlines[1] < deadlines[0] && deadlines[0] < deadlines[2]);
-    assert_eq!(deadlines[2], Deadline::NEVER);
+    assert_eq!(deadlines[2], Time::NEVER);
 }
 
 #[test]
@@ -247,10 +247,11 @@ fn more_calls_than_agreed_are_a_violation_also_where_replies_wait_to_be_sent() {
         }
         for _ in 0..allowed {
             let Wire { head, body } = pair.client.sent.pop_front().unwrap();
-            pair.server.connection.receive(head, body, unsent).unwrap();
+            pair.server.connection.receive(head, body, Time::NEVER, unsent).unwrap();
         }
         let Wire { head, body } = pair.client.sent.pop_front().unwrap();
-        let violation = pair.server.connection.receive(head, body, unsent).unwrap_err();
+        let violation =
+            pair.server.connection.receive(head, body, Time::NEVER, unsent).unwrap_err();
         assert!(
             matches!(violation, Violation::Call(CallViolation::TooManyCalls(MAX_IN_FLIGHT))),
             "{violation:?}"

@@ -2,22 +2,28 @@
 
 use std::collections::VecDeque;
 
-use breezeway_os::Deadline;
-
 use super::StreamKey;
 use crate::protocol::Request;
+use crate::time::Time;
 
 /// What the peer asks for.
 #[derive(Debug)]
-pub(crate) enum Arrival<M> {
+pub enum Arrival<M> {
     /// A call, or a one-way message.
-    Call(Request, M, Deadline),
+    Call(Request, M, Time),
     /// A stream that the peer has opened.
-    Stream { key: StreamKey, method: u32, deadline: Deadline },
+    Stream {
+        /// The stream.
+        key: StreamKey,
+        /// The method that it was opened for.
+        method: u32,
+        /// Until when the peer waits for it.
+        deadline: Time,
+    },
 }
 
 /// Arrivals in the order in which they came.
-pub(crate) struct Arrivals<M> {
+pub struct Arrivals<M> {
     queue: VecDeque<Arrival<M>>,
     /// One-way messages that are among them or are served, and of how many bytes.
     pub(super) one_way: usize,
@@ -31,15 +37,17 @@ impl<M> Arrivals<M> {
         Self { queue: VecDeque::new(), one_way: 0, one_way_bytes: 0, streams: 0 }
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// How many there are.
+    pub fn len(&self) -> usize {
         self.queue.len()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
-    pub(super) fn push_call(&mut self, request: Request, content: M, deadline: Deadline) {
+    pub(super) fn push_call(&mut self, request: Request, content: M, deadline: Time) {
         self.queue.push_back(Arrival::Call(request, content, deadline));
     }
 
@@ -49,7 +57,7 @@ impl<M> Arrivals<M> {
         self.one_way_bytes += len;
     }
 
-    pub(super) fn push_stream(&mut self, key: StreamKey, method: u32, deadline: Deadline) {
+    pub(super) fn push_stream(&mut self, key: StreamKey, method: u32, deadline: Time) {
         self.streams += 1;
         self.queue.push_back(Arrival::Stream { key, method, deadline });
     }
@@ -87,7 +95,7 @@ impl<M> Arrivals<M> {
     }
 
     /// Nobody will take them up.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.queue.clear();
         (self.one_way, self.one_way_bytes, self.streams) = (0, 0, 0);
     }

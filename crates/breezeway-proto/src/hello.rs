@@ -1,25 +1,35 @@
 //! The hello: what both sides state once, and check once (`docs/abi.md`, section 2). Bytes in,
 //! values out; no sockets here.
 
-use breezeway_shm::layout::{LEND_COUNT, RING_CAPACITY, control_size};
+use std::ops::RangeInclusive;
+
 use thiserror::Error;
 
 use crate::connection::{StreamTerms, Window};
-
 use crate::printable::printable;
 
+/// Smallest and largest ring capacity, in entries (powers of two).
+pub const RING_CAPACITY: RangeInclusive<u32> = 8..=65_536;
+/// Smallest and largest number of lend numbers (multiples of 64).
+pub const LEND_COUNT: RangeInclusive<u32> = 64..=1024;
+
+/// Bytes of a control segment whose ring holds `capacity` entries (`docs/abi.md`, section 3).
+pub const fn control_size(capacity: u32) -> usize {
+    (4096 + capacity as usize * 128).next_multiple_of(4096)
+}
+
 /// `BRZWHELO`, the first eight bytes.
-pub(crate) const MAGIC: [u8; 8] = *b"BRZWHELO";
+pub const MAGIC: [u8; 8] = *b"BRZWHELO";
 /// The version that this side speaks.
-pub(crate) const VERSION: u16 = 2;
+pub const VERSION: u16 = 2;
 /// Size of a hello without extension.
-pub(crate) const FIXED_LEN: usize = 64;
+pub const FIXED_LEN: usize = 64;
 /// The longest hello.
-pub(crate) const LONGEST: usize = 4096;
+pub const LONGEST: usize = 4096;
 /// The longest reason in a refusal.
-pub(crate) const LONGEST_REASON: usize = 256;
+pub const LONGEST_REASON: usize = 256;
 /// Payload caps are multiples of this.
-pub(crate) const CAP_UNIT: u64 = 4096;
+pub const CAP_UNIT: u64 = 4096;
 
 const VERSION_AT: usize = 8;
 const LENGTH_AT: usize = 10;
@@ -40,23 +50,23 @@ const GO_AWAY: u32 = 1;
 
 /// One side's terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Hello {
+pub struct Hello {
     /// Entries in the sender's ring.
-    pub(crate) ring_capacity: u32,
+    pub ring_capacity: u32,
     /// Lend numbers that the sender keeps release bits for.
-    pub(crate) lend_count: u32,
+    pub lend_count: u32,
     /// The most payload segment bytes per direction that the sender makes and maps.
-    pub(crate) payload_cap: u64,
+    pub payload_cap: u64,
     /// Whether messages travel by shared memory.
-    pub(crate) memory: bool,
+    pub memory: bool,
     /// What the sender takes of streams.
-    pub(crate) streams: StreamTerms,
+    pub streams: StreamTerms,
     /// What the messages mean.
-    pub(crate) service: u16,
+    pub service: u16,
     /// The longest metadata block that the sender takes.
-    pub(crate) max_metadata: u32,
+    pub max_metadata: u32,
     /// Whether the sender takes go-away entries even without streams.
-    pub(crate) go_away: bool,
+    pub go_away: bool,
 }
 
 impl Hello {
@@ -86,14 +96,21 @@ pub enum Refusal {
 
 /// What a hello says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Greeting {
+pub enum Greeting {
+    /// The terms of the sender.
     Welcome(Hello),
-    Refused { status: u32, reason: String },
+    /// A server wants no session.
+    Refused {
+        /// Number of the [`Refusal`].
+        status: u32,
+        /// The server's words, printable.
+        reason: String,
+    },
 }
 
 impl Greeting {
     /// Whether it is the hello of a side that takes neither streams nor metadata.
-    pub(crate) fn is_plain(&self) -> bool {
+    pub fn is_plain(&self) -> bool {
         matches!(self, Self::Welcome(hello) if hello.is_plain())
     }
 }
@@ -162,12 +179,12 @@ pub enum HelloError {
 
 impl Hello {
     /// Whether this side takes neither streams nor metadata: it makes plain calls, or serves them.
-    pub(crate) fn is_plain(&self) -> bool {
+    pub fn is_plain(&self) -> bool {
         self.streams.max_streams == 0 && self.max_metadata == 0
     }
 
     /// The bytes of a hello with these terms.
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    pub fn encode(&self) -> Vec<u8> {
         let mut bytes = frame(FIXED_LEN);
         let features = if self.go_away { GO_AWAY } else { 0 };
         put(&mut bytes, FEATURES_AT, &features.to_le_bytes());
@@ -228,7 +245,7 @@ impl Hello {
 }
 
 /// The bytes of a refusal. A long reason is cut.
-pub(crate) fn encode_refusal(refusal: Refusal, reason: &str) -> Vec<u8> {
+pub fn encode_refusal(refusal: Refusal, reason: &str) -> Vec<u8> {
     let reason = &reason[..reason.floor_char_boundary(LONGEST_REASON)];
     let mut bytes = frame(FIXED_LEN + reason.len());
     put(&mut bytes, STATUS_AT, &(refusal as u32).to_le_bytes());
@@ -254,13 +271,13 @@ fn get<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
 
 /// Collects a hello from a stream, never asking for a byte behind it.
 #[derive(Debug, Default)]
-pub(crate) struct HelloReader {
+pub struct HelloReader {
     bytes: Vec<u8>,
 }
 
 impl HelloReader {
     /// How many bytes may be read next.
-    pub(crate) fn wanted(&self) -> usize {
+    pub fn wanted(&self) -> usize {
         let len = if self.bytes.len() < FIXED_LEN { FIXED_LEN } else { self.announced_len() };
         len - self.bytes.len()
     }
@@ -270,13 +287,13 @@ impl HelloReader {
     }
 
     /// All that came.
-    pub(crate) fn into_bytes(self) -> Vec<u8> {
+    pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
     /// Takes bytes that came, at most [`Self::wanted`]; gives the hello once it is complete.
     /// Refuses as soon as the bytes cannot be one.
-    pub(crate) fn take(&mut self, bytes: &[u8]) -> Result<Option<Greeting>, HelloError> {
+    pub fn take(&mut self, bytes: &[u8]) -> Result<Option<Greeting>, HelloError> {
         self.bytes.extend_from_slice(bytes);
         let known = self.bytes.len().min(MAGIC.len());
         if self.bytes[..known] != MAGIC[..known] {

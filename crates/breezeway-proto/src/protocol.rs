@@ -3,17 +3,13 @@
 
 use std::collections::VecDeque;
 
-use breezeway_os::Deadline;
-use breezeway_proto::{Flags, Kind};
-use breezeway_shm::{Entry, Violation as MemoryViolation};
 use thiserror::Error;
 
 use crate::connection::StreamViolation;
-use crate::time_left;
+use crate::{Flags, Kind};
 
 /// The peer broke a rule, which ends the session.
 #[derive(Debug, Error)]
-#[non_exhaustive]
 pub enum Violation {
     /// A rule of calls, on any carrier.
     #[error(transparent)]
@@ -21,9 +17,6 @@ pub enum Violation {
     /// A rule of streams, on any carrier.
     #[error(transparent)]
     Stream(#[from] StreamViolation),
-    /// A rule of shared memory.
-    #[error(transparent)]
-    Memory(#[from] MemoryViolation),
 }
 
 /// The peer broke a rule of calls.
@@ -79,27 +72,17 @@ pub enum CallViolation {
 
 /// What the peer says of a message or another entry, before it was judged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct PeerHead {
+pub struct PeerHead {
     /// Number of the kind.
-    pub(crate) kind: u8,
-    pub(crate) flags: u8,
-    pub(crate) stream: u32,
-    pub(crate) tag: u32,
+    pub kind: u8,
+    /// Bits of the flags.
+    pub flags: u8,
+    /// Stream number.
+    pub stream: u32,
+    /// Method, error code, or what the kind says.
+    pub tag: u32,
     /// How long the sender will wait, as it is coded.
-    pub(crate) time: u16,
-}
-
-impl From<&Entry> for PeerHead {
-    #[inline(always)]
-    fn from(entry: &Entry) -> Self {
-        Self {
-            kind: entry.kind_number(),
-            flags: entry.flag_bits(),
-            stream: entry.stream(),
-            tag: entry.tag(),
-            time: entry.time(),
-        }
-    }
+    pub time: u16,
 }
 
 /// Why a call failed on the server, as its reply says.
@@ -133,7 +116,7 @@ const APPLICATION_CODES: u32 = 0x1_0000;
 
 impl ErrorCode {
     /// The number in a reply's tag.
-    pub(crate) fn number(self) -> u32 {
+    pub fn number(self) -> u32 {
         match self {
             Self::Failed => 1,
             Self::Panicked => 2,
@@ -148,7 +131,8 @@ impl ErrorCode {
         }
     }
 
-    pub(crate) fn from_number(number: u32) -> Self {
+    /// The code with this number.
+    pub fn from_number(number: u32) -> Self {
         match number {
             1 => Self::Failed,
             2 => Self::Panicked,
@@ -169,31 +153,34 @@ impl ErrorCode {
 /// The most calls in flight on a session whose rings have these capacities: what a client has not
 /// yet received always fits into the reply ring, of which up to a quarter is consumed but not yet
 /// known to be, with room to spare for entries of the session.
-pub(crate) fn max_in_flight(ring_capacities: [u32; 2]) -> usize {
+pub fn max_in_flight(ring_capacities: [u32; 2]) -> usize {
     ring_capacities[0].min(ring_capacities[1]) as usize / 2
 }
 
 /// Flags of a request that wants a reply.
-pub(crate) const REQUEST: Flags = Flags::OPEN.with(Flags::FIN);
+pub const REQUEST: Flags = Flags::OPEN.with(Flags::FIN);
 /// Flags of a request that wants none.
-pub(crate) const ONE_WAY: Flags = REQUEST.with(Flags::NO_REPLY);
+pub const ONE_WAY: Flags = REQUEST.with(Flags::NO_REPLY);
 
 /// A request, as a server sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Request {
-    pub(crate) stream: u32,
-    pub(crate) method: u32,
-    pub(crate) one_way: bool,
+pub struct Request {
+    /// Stream number.
+    pub stream: u32,
+    /// The method.
+    pub method: u32,
+    /// Whether it wants no reply.
+    pub one_way: bool,
     /// Whether a metadata block comes before the message.
-    pub(crate) metadata: bool,
+    pub metadata: bool,
     /// How long the client will wait, as it is coded.
-    pub(crate) time: u16,
+    pub time: u16,
 }
 
 impl Request {
     /// What a head says that was checked.
     #[inline(always)]
-    pub(crate) fn of(head: PeerHead) -> Self {
+    pub fn of(head: PeerHead) -> Self {
         let flags = Flags::from_bits(head.flags);
         Self {
             stream: head.stream,
@@ -203,16 +190,11 @@ impl Request {
             time: head.time,
         }
     }
-
-    /// Until when the client waits for the reply, if it was sent just now.
-    pub(crate) fn deadline(&self) -> Deadline {
-        time_left::decode(self.time).map_or(Deadline::NEVER, Deadline::after)
-    }
 }
 
 /// Judges a message as a request.
 #[inline]
-pub(crate) fn request(head: PeerHead) -> Result<Request, CallViolation> {
+pub fn request(head: PeerHead) -> Result<Request, CallViolation> {
     check_request(head)?;
     Ok(Request::of(head))
 }
@@ -221,7 +203,7 @@ pub(crate) fn request(head: PeerHead) -> Result<Request, CallViolation> {
 /// would be moved as a whole, before [`Request::of`]: a processor that does so with what was just
 /// written in parts waits for it, some 5 ns.
 #[inline(always)]
-pub(crate) fn check_plain_request(head: PeerHead) -> Result<(), CallViolation> {
+pub fn check_plain_request(head: PeerHead) -> Result<(), CallViolation> {
     check_request(head)?;
     let has_metadata = Flags::from_bits(head.flags).has(Flags::METADATA);
     if has_metadata { Err(CallViolation::NotARequest(head.flags)) } else { Ok(()) }
@@ -243,7 +225,7 @@ fn check_request(head: PeerHead) -> Result<(), CallViolation> {
 /// Judges a message as the reply to a call in flight, which may carry `extra` as well. Gives the
 /// code of a call that failed.
 #[inline]
-pub(crate) fn reply(head: PeerHead, extra: Flags) -> Result<Option<ErrorCode>, CallViolation> {
+pub fn reply(head: PeerHead, extra: Flags) -> Result<Option<ErrorCode>, CallViolation> {
     let flags = Flags::from_bits(head.flags);
     if flags.without(Flags::LENT).without(Flags::ERROR).without(extra) != Flags::FIN {
         return Err(CallViolation::NotAReply(head.flags));
@@ -253,8 +235,10 @@ pub(crate) fn reply(head: PeerHead, extra: Flags) -> Result<Option<ErrorCode>, C
 
 /// Which end of a session judges, and what was said there before.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Side {
+pub enum Side {
+    /// The server.
     Server,
+    /// The client.
     Client {
         /// Whether the server has said that it goes away.
         told: bool,
@@ -263,23 +247,28 @@ pub(crate) enum Side {
 
 /// The subject of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum About {
+pub enum About {
+    /// A message.
     Message,
     /// The client no longer wants a reply.
     Cancel,
+    /// Messages and bytes given back.
     Window,
+    /// The stream is over.
     Reset,
+    /// The server wants nothing new.
     GoAway,
+    /// The sender closes.
     Shutdown,
 }
 
 /// Bytes in the body of a window entry.
-pub(crate) const WINDOW_LEN: usize = 8;
+pub const WINDOW_LEN: usize = 8;
 
 /// Validates the kind of an entry and the length of its body. Entries about segments do not come
 /// here.
 #[inline]
-pub(crate) fn judge(head: PeerHead, len: usize, side: Side) -> Result<About, CallViolation> {
+pub fn judge(head: PeerHead, len: usize, side: Side) -> Result<About, CallViolation> {
     let kind = Kind::from_number(head.kind).ok_or(CallViolation::Kind(head.kind))?;
     let (about, expected) = match (kind, side) {
         (Kind::Message, _) => return Ok(About::Message),
@@ -296,7 +285,7 @@ pub(crate) fn judge(head: PeerHead, len: usize, side: Side) -> Result<About, Cal
 /// As [`judge`], at an end without streams: there is no window and nothing to reset, but a peer may
 /// name a stream that is over.
 #[inline]
-pub(crate) fn judge_plain(head: PeerHead, len: usize, side: Side) -> Result<About, CallViolation> {
+pub fn judge_plain(head: PeerHead, len: usize, side: Side) -> Result<About, CallViolation> {
     match judge(head, len, side)? {
         About::Reset if head.stream == 0 => Err(CallViolation::Unexpected(Kind::Reset)),
         About::Window if head.stream == 0 => Err(CallViolation::Unexpected(Kind::Window)),
@@ -308,19 +297,27 @@ pub(crate) fn judge_plain(head: PeerHead, len: usize, side: Side) -> Result<Abou
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CallId(pub(crate) u32);
 
+impl CallId {
+    /// The call on the stream with this number.
+    pub fn from_number(number: u32) -> Self {
+        Self(number)
+    }
+}
+
 /// A reply, as a client sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Answer {
-    pub(crate) call: CallId,
+pub struct Answer {
+    /// The call that it answers.
+    pub call: CallId,
     /// Set if the call failed.
-    pub(crate) error: Option<ErrorCode>,
+    pub error: Option<ErrorCode>,
     /// Whether somebody still wants it.
-    pub(crate) wanted: bool,
+    pub wanted: bool,
 }
 
 /// A client's calls.
 #[derive(Debug)]
-pub(crate) struct Calls {
+pub struct Calls {
     next: u32,
     limit: usize,
     /// In the order of their requests; a server answers one session in order, so the reply's call
@@ -330,47 +327,48 @@ pub(crate) struct Calls {
 }
 
 impl Calls {
-    pub(crate) fn new(limit: usize) -> Self {
+    /// No call yet, of `limit` at one time.
+    pub fn new(limit: usize) -> Self {
         Self { next: 1, limit, in_flight: VecDeque::with_capacity(limit), wanted: 0 }
     }
 
     /// The most calls in flight.
-    pub(crate) fn limit(&self) -> usize {
+    pub fn limit(&self) -> usize {
         self.limit
     }
 
     /// Calls whose reply is still to be received.
     #[inline]
-    pub(crate) fn wanted(&self) -> usize {
+    pub fn wanted(&self) -> usize {
         self.wanted
     }
 
     /// Calls that were given up and whose reply has not come.
-    pub(crate) fn late(&self) -> usize {
+    pub fn late(&self) -> usize {
         self.in_flight.len() - self.wanted
     }
 
     /// Calls whose reply has not come, wanted or not.
-    pub(crate) fn in_flight(&self) -> usize {
+    pub fn in_flight(&self) -> usize {
         self.in_flight.len()
     }
 
     /// Whether one more call may go out. Calls that were given up count until their late reply has
     /// come.
     #[inline]
-    pub(crate) fn has_room(&self) -> bool {
+    pub fn has_room(&self) -> bool {
         self.in_flight.len() < self.limit
     }
 
     /// The stream of the next message.
     #[inline]
-    pub(crate) fn next_stream(&self) -> u32 {
+    pub fn next_stream(&self) -> u32 {
         self.next
     }
 
     /// A request went out on [`Self::next_stream`].
     #[inline]
-    pub(crate) fn sent(&mut self) -> CallId {
+    pub fn sent(&mut self) -> CallId {
         let call = CallId(self.next);
         self.posted();
         self.in_flight.push_back((call, true));
@@ -380,12 +378,12 @@ impl Calls {
 
     /// A one-way message went out on [`Self::next_stream`].
     #[inline]
-    pub(crate) fn posted(&mut self) {
+    pub fn posted(&mut self) {
         self.next = self.next.wrapping_add(2);
     }
 
     /// Nobody waits any more for the replies of the calls in flight.
-    pub(crate) fn give_up(&mut self) {
+    pub fn give_up(&mut self) {
         for (_, wanted) in &mut self.in_flight {
             *wanted = false;
         }
@@ -393,7 +391,7 @@ impl Calls {
     }
 
     /// Whether somebody waits for what an entry of kind message replies to.
-    pub(crate) fn wants(&self, head: PeerHead) -> bool {
+    pub fn wants(&self, head: PeerHead) -> bool {
         self.in_flight.contains(&(CallId(head.stream), true))
     }
 
@@ -406,7 +404,7 @@ impl Calls {
 
     /// Judges a message as a reply, and ends its call.
     #[inline]
-    pub(crate) fn answer(&mut self, head: PeerHead) -> Result<Answer, CallViolation> {
+    pub fn answer(&mut self, head: PeerHead) -> Result<Answer, CallViolation> {
         // Metadata belongs to what the hello said this end does not take.
         let error = reply(head, Flags::NONE)?;
         let call = CallId(head.stream);

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use crate::protocol::ErrorCode;
 
 /// What came of a call.
-pub(crate) type Answer<M> = Result<M, (ErrorCode, String)>;
+pub type Answer<M> = Result<M, (ErrorCode, String)>;
 
 enum Call<M, W> {
     /// The reply is to come.
@@ -17,7 +17,7 @@ enum Call<M, W> {
 }
 
 /// Calls by stream number, each with whoever waits for its reply.
-pub(crate) struct Calls<M, W> {
+pub struct Calls<M, W> {
     calls: FxHashMap<u32, Call<M, W>>,
     /// Calls whose reply is to come.
     in_flight: usize,
@@ -30,7 +30,7 @@ impl<M, W> Calls<M, W> {
     }
 
     /// Whether one more call may go out.
-    pub(crate) fn has_room(&self) -> bool {
+    pub fn has_room(&self) -> bool {
         self.in_flight < self.limit
     }
 
@@ -40,12 +40,12 @@ impl<M, W> Calls<M, W> {
     }
 
     /// Whether a reply is to come on this number.
-    pub(crate) fn awaits(&self, number: u32) -> bool {
+    pub fn awaits(&self, number: u32) -> bool {
         matches!(self.calls.get(&number), Some(Call::Waiting(_) | Call::GivenUp))
     }
 
     /// Whether any reply is to come.
-    pub(crate) fn awaits_any(&self) -> bool {
+    pub fn awaits_any(&self) -> bool {
         self.in_flight > 0
     }
 
@@ -68,7 +68,7 @@ impl<M, W> Calls<M, W> {
     }
 
     /// Takes the answer to a call, if it has come.
-    pub(crate) fn take(&mut self, number: u32) -> Option<Answer<M>> {
+    pub fn take(&mut self, number: u32) -> Option<Answer<M>> {
         match self.calls.get(&number) {
             Some(Call::Answered(_)) => match self.calls.remove(&number) {
                 Some(Call::Answered(answer)) => Some(answer),
@@ -80,7 +80,7 @@ impl<M, W> Calls<M, W> {
     }
 
     /// Who waits for a call whose reply has not come.
-    pub(crate) fn waiter(&mut self, number: u32) -> Option<&mut Option<W>> {
+    pub fn waiter(&mut self, number: u32) -> Option<&mut Option<W>> {
         match self.calls.get_mut(&number) {
             Some(Call::Waiting(waiter)) => Some(waiter),
             _ => None,
@@ -88,7 +88,7 @@ impl<M, W> Calls<M, W> {
     }
 
     /// Nobody waits for a call any more; gives who did if its reply is still to come.
-    pub(crate) fn give_up(&mut self, number: u32) -> Option<Option<W>> {
+    pub fn give_up(&mut self, number: u32) -> Option<Option<W>> {
         match self.calls.get_mut(&number) {
             Some(call @ Call::Waiting(_)) => match std::mem::replace(call, Call::GivenUp) {
                 Call::Waiting(waiter) => Some(waiter),
@@ -102,7 +102,7 @@ impl<M, W> Calls<M, W> {
     }
 
     /// Everybody who waits.
-    pub(crate) fn waiters(&mut self) -> impl Iterator<Item = W> + '_ {
+    pub fn waiters(&mut self) -> impl Iterator<Item = W> + '_ {
         self.calls.values_mut().filter_map(|call| match call {
             Call::Waiting(waiter) => waiter.take(),
             _ => None,

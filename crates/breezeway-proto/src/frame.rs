@@ -1,14 +1,13 @@
 //! The frame: what precedes each message on a socket (`docs/abi.md`, section 8). Bytes in, values
 //! out.
 
-use breezeway_proto::{Flags, Head, Kind};
-
 use crate::protocol::{CallViolation, PeerHead, WINDOW_LEN};
+use crate::{Flags, Head, Kind};
 
 /// Bytes before the body.
-pub(super) const HEADER_LEN: usize = 16;
+pub const HEADER_LEN: usize = 16;
 /// The largest body that a header can announce, in whole pages.
-pub(super) const LONGEST_BODY: u64 = (u32::MAX as u64 + 1) - 4096;
+pub const LONGEST_BODY: u64 = (u32::MAX as u64 + 1) - 4096;
 
 const KIND_AT: usize = 4;
 const FLAGS_AT: usize = 5;
@@ -17,7 +16,7 @@ const STREAM_AT: usize = 8;
 const TAG_AT: usize = 12;
 
 /// The header of a frame with this head and `len` bytes of body.
-pub(super) fn encode(head: Head, len: usize) -> [u8; HEADER_LEN] {
+pub fn encode(head: Head, len: usize) -> [u8; HEADER_LEN] {
     let mut bytes = [0; HEADER_LEN];
     let len = u32::try_from(len).expect("a message's length was checked against the cap");
     bytes[..4].copy_from_slice(&len.to_le_bytes());
@@ -30,10 +29,7 @@ pub(super) fn encode(head: Head, len: usize) -> [u8; HEADER_LEN] {
 }
 
 /// Judges a header: what the peer says, and the length of the body.
-pub(super) fn decode(
-    bytes: &[u8; HEADER_LEN],
-    cap: usize,
-) -> Result<(PeerHead, usize), CallViolation> {
+pub fn decode(bytes: &[u8; HEADER_LEN], cap: usize) -> Result<(PeerHead, usize), CallViolation> {
     let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| bytes[at + byte]));
     let head = PeerHead {
         kind: bytes[KIND_AT],

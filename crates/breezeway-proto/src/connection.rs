@@ -9,7 +9,7 @@
 mod arrivals;
 mod calls;
 #[cfg(feature = "fuzzing")]
-pub(crate) mod fuzzing;
+pub mod fuzzing;
 mod metadata;
 mod one_way;
 mod served;
@@ -19,25 +19,24 @@ mod streams;
 mod tests;
 mod window;
 
-pub use metadata::MetadataError;
+pub use arrivals::{Arrival, Arrivals};
+pub use calls::{Answer, Calls};
+pub use metadata::{METADATA_PREFIX, MetadataError, split};
+pub use served::{Served, ServedCall};
+pub use stream::{Carried, size_in_table};
+pub use streams::{
+    Control, Refusal, StreamEvent, StreamKey, StreamTerms, Streams, Taken, TooManyStreams,
+};
 pub use window::Window;
 
-pub(crate) use arrivals::Arrival;
-pub(crate) use metadata::{METADATA_PREFIX, split};
-pub(crate) use stream::{Carried, size_in_table};
-pub(crate) use streams::{Control, Refusal, StreamEvent, StreamKey, StreamTerms, Streams, Taken};
-
-use arrivals::Arrivals;
-use breezeway_os::Deadline;
-use breezeway_proto::{Flags, Kind};
-use calls::Calls;
-use served::Served;
 use streams::Opening;
 use thiserror::Error;
 
 use crate::protocol::{
     About, CallViolation, ErrorCode, PeerHead, Side, Violation, WINDOW_LEN, judge, reply, request,
 };
+use crate::time::Time;
+use crate::{Flags, Kind};
 
 /// The peer broke a rule of streams.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -72,18 +71,15 @@ pub enum StreamViolation {
 /// One-way messages that wait to be served before no more are received: the messages of their
 /// window (`docs/abi.md`, section 4.3). (Calls are bounded by those in flight, and streams by
 /// `max_streams`.)
-pub(crate) const MAX_ONE_WAY: usize = 1024;
+pub const MAX_ONE_WAY: usize = 1024;
 
 /// A message that came, before it is decided whose it is.
-pub(crate) trait Untaken<M> {
+pub trait Untaken<M> {
     /// Its bytes, with everything that goes before the message.
-    fn len(&self) -> usize;
+    fn body_len(&self) -> usize;
 
     /// Copies as many bytes as it has.
     fn copy_to(&self, bytes: &mut [u8; 8]);
-
-    /// Until when the sender waits, as its entry's time says.
-    fn deadline(&self, time: u16) -> Deadline;
 
     /// Takes it, of an entry without metadata.
     fn plain(self) -> M;
@@ -102,13 +98,14 @@ pub(crate) trait Untaken<M> {
 }
 
 /// A message that was taken.
-pub(crate) trait MessageLike {
+pub trait MessageLike {
     /// Bytes of the message.
-    fn len(&self) -> usize;
+    fn message_len(&self) -> usize;
 
     /// Whether there is a message at all.
     fn is_message(&self) -> bool;
 
+    /// Whether a metadata block came with it.
     fn has_metadata(&self) -> bool;
 
     /// The text of a failed call's reply.
@@ -117,7 +114,7 @@ pub(crate) trait MessageLike {
 
 /// What came of an entry.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Event<W> {
+pub enum Event<W> {
     /// Something can be [taken up](Connection::take_arrival).
     Arrived,
     /// Something came of a stream, or of the window of one-way messages.
@@ -133,15 +130,16 @@ pub(crate) enum Event<W> {
 }
 
 /// The calls and streams of one end.
-pub(crate) struct Connection<M, W> {
+pub struct Connection<M, W> {
     is_client: bool,
     /// The calls of this side.
-    pub(crate) calls: Calls<M, W>,
+    pub calls: Calls<M, W>,
     /// The peer's calls.
-    pub(crate) served: Served<W>,
+    pub served: Served<W>,
     /// The streams of both.
-    pub(crate) streams: Streams<M>,
-    pub(crate) arrivals: Arrivals<M>,
+    pub streams: Streams<M>,
+    /// What the peer asks for and this side has not taken up.
+    pub arrivals: Arrivals<M>,
     next_number: u32,
     max_in_flight: usize,
     /// Bytes of one-way messages that may wait without a window.
@@ -150,7 +148,8 @@ pub(crate) struct Connection<M, W> {
 }
 
 impl<M: MessageLike, W> Connection<M, W> {
-    pub(crate) fn new(
+    /// An end on which nothing was sent or received yet.
+    pub fn new(
         is_client: bool,
         streams: Streams<M>,
         max_in_flight: usize,
@@ -174,14 +173,14 @@ impl<M: MessageLike, W> Connection<M, W> {
     }
 
     /// Whether the peer wants nothing new to be begun.
-    pub(crate) fn is_going_away(&self) -> bool {
+    pub fn is_going_away(&self) -> bool {
         self.going_away
     }
 
     // ---- numbers ----
 
     /// A number of this side's that nothing under way uses.
-    pub(crate) fn free_number(&mut self) -> u32 {
+    pub fn free_number(&mut self) -> u32 {
         while self.calls.uses(self.next_number) || self.streams.uses(self.next_number) {
             self.next_number = self.next_number.wrapping_add(2);
         }
@@ -189,19 +188,19 @@ impl<M: MessageLike, W> Connection<M, W> {
     }
 
     /// A request went out on [`Self::free_number`].
-    pub(crate) fn called(&mut self, number: u32) {
+    pub fn called(&mut self, number: u32) {
         self.calls.sent(number);
         self.used_number();
     }
 
     /// A one-way message of so many bytes went out on [`Self::free_number`].
-    pub(crate) fn posted(&mut self, len: usize) {
+    pub fn posted(&mut self, len: usize) {
         self.streams.one_way_sent(len);
         self.used_number();
     }
 
     /// The opening entry of a stream went out on [`Self::free_number`].
-    pub(crate) fn opened(&mut self, number: u32, carried: Carried) -> StreamKey {
+    pub fn opened(&mut self, number: u32, carried: Carried) -> StreamKey {
         self.used_number();
         self.streams.opened(number, carried)
     }
@@ -216,20 +215,22 @@ impl<M: MessageLike, W> Connection<M, W> {
 
     // ---- what came ----
 
-    /// Judges an entry. `unsent` replies to the peer's calls wait for room, a go-away among them.
+    /// Judges an entry, whose sender waits until `deadline` as far as its head says. `unsent`
+    /// replies to the peer's calls wait for room, a go-away among them.
     #[inline]
-    pub(crate) fn receive(
+    pub fn receive(
         &mut self,
         head: PeerHead,
         body: impl Untaken<M>,
+        deadline: Time,
         unsent: usize,
     ) -> Result<Event<W>, Violation> {
         let side = match self.is_client {
             true => Side::Client { told: self.going_away },
             false => Side::Server,
         };
-        let event = match judge(head, body.len(), side)? {
-            About::Message => return self.message(head, body, unsent),
+        let event = match judge(head, body.body_len(), side)? {
+            About::Message => return self.message(head, body, deadline, unsent),
             About::Window => {
                 let consumed = window(head, &body);
                 Event::Stream(self.streams.receive_window(head.stream, consumed)?)
@@ -252,6 +253,7 @@ impl<M: MessageLike, W> Connection<M, W> {
         &mut self,
         head: PeerHead,
         body: impl Untaken<M>,
+        deadline: Time,
         unsent: usize,
     ) -> Result<Event<W>, Violation> {
         if let Some(key) = self.goes_on(head) {
@@ -268,7 +270,7 @@ impl<M: MessageLike, W> Connection<M, W> {
         if is_opening && (self.streams.uses(head.stream) || self.served.has(head.stream)) {
             return Err(StreamViolation::Number(head.stream).into());
         }
-        let deadline = if is_opening { body.deadline(head.time) } else { Deadline::NEVER };
+        let deadline = if is_opening { deadline } else { Time::NEVER };
         let content = body.whole(flags).map_err(StreamViolation::from)?;
         if is_opening && !flags.has(Flags::STREAM) && !self.is_client {
             return self.request(head, content, deadline, unsent);
@@ -281,7 +283,7 @@ impl<M: MessageLike, W> Connection<M, W> {
             return Err(CallViolation::Flags(head.flags).into());
         }
         let carried = Carried {
-            message: content.is_message().then(|| content.len()),
+            message: content.is_message().then(|| content.message_len()),
             metadata: content.has_metadata(),
             last: flags.has(Flags::FIN),
         };
@@ -296,7 +298,7 @@ impl<M: MessageLike, W> Connection<M, W> {
 
     /// The stream of which an entry is a plain message, if it is that.
     #[inline]
-    pub(crate) fn goes_on(&self, head: PeerHead) -> Option<StreamKey> {
+    pub fn goes_on(&self, head: PeerHead) -> Option<StreamKey> {
         const IN_THE_MIDDLE: Flags = Flags::LENT.with(Flags::FIN);
         let flags = Flags::from_bits(head.flags);
         if head.kind != Kind::Message as u8 || flags.without(IN_THE_MIDDLE) != Flags::NONE {
@@ -307,13 +309,13 @@ impl<M: MessageLike, W> Connection<M, W> {
 
     /// Judges an entry on a stream that [goes on](Self::goes_on); whether somebody may wait for it.
     #[inline]
-    pub(crate) fn receive_on(
+    pub fn receive_on(
         &mut self,
         key: StreamKey,
         head: PeerHead,
         body: impl Untaken<M>,
     ) -> Result<bool, StreamViolation> {
-        let (message, last) = (Some(body.len()), Flags::from_bits(head.flags).has(Flags::FIN));
+        let (message, last) = (Some(body.body_len()), Flags::from_bits(head.flags).has(Flags::FIN));
         let carried = Carried { message, metadata: false, last };
         self.streams.receive_on(key, head.flags, carried, |place| body.put(place))
     }
@@ -322,13 +324,13 @@ impl<M: MessageLike, W> Connection<M, W> {
         &mut self,
         head: PeerHead,
         content: M,
-        deadline: Deadline,
+        deadline: Time,
         unsent: usize,
     ) -> Result<Event<W>, Violation> {
         let request = request(head)?;
         if request.one_way {
-            self.streams.receive_one_way(content.len())?;
-            self.arrivals.count_one_way(content.len());
+            self.streams.receive_one_way(content.message_len())?;
+            self.arrivals.count_one_way(content.message_len());
         } else {
             self.served.begin(request.stream);
             // Replies that wait for room were not taken.
@@ -352,20 +354,20 @@ impl<M: MessageLike, W> Connection<M, W> {
 
     /// Whether more one-way messages wait, or are served, than are to be kept, of a peer that knows
     /// no window for them: one without streams, which only holds up itself.
-    pub(crate) fn is_flooded(&self) -> bool {
+    pub fn is_flooded(&self) -> bool {
         !self.streams.limits_one_way()
             && (self.arrivals.one_way >= MAX_ONE_WAY
                 || self.arrivals.one_way_bytes >= self.most_one_way_bytes)
     }
 
     /// Takes up what came first. A one-way message counts until it [ends](Self::one_way_ended).
-    pub(crate) fn take_arrival(&mut self) -> Option<Arrival<M>> {
+    pub fn take_arrival(&mut self) -> Option<Arrival<M>> {
         self.arrivals.pop()
     }
 
     /// Whoever has taken up a one-way message of so many bytes has served it, or let go of it: the
     /// peer may send as much more.
-    pub(crate) fn one_way_ended(&mut self, len: usize) {
+    pub fn one_way_ended(&mut self, len: usize) {
         self.arrivals.one_way_ended(len);
         self.streams.one_way_ended(len);
     }

@@ -13,11 +13,11 @@ use crate::protocol::ErrorCode;
 
 /// What one side's hello says of streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct StreamTerms {
+pub struct StreamTerms {
     /// What may be under way to it on each stream.
-    pub(crate) window: Window,
+    pub window: Window,
     /// Streams that the other side may have open at one time.
-    pub(crate) max_streams: u16,
+    pub max_streams: u16,
 }
 
 /// Which stream of this side. It stays right when the stream's number is used again.
@@ -25,7 +25,7 @@ pub(crate) struct StreamTerms {
 /// One word, as it is passed on for each message: two halves that are stored one by one and loaded
 /// together wait for each other (15 % of a turn that takes 199 messages, Zen 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct StreamKey(u64);
+pub struct StreamKey(u64);
 
 impl StreamKey {
     #[inline]
@@ -45,7 +45,7 @@ impl StreamKey {
 
     /// A small number that no other stream of this side has at the same time.
     #[inline]
-    pub(crate) fn index(self) -> usize {
+    pub fn index(self) -> usize {
         self.place() as usize
     }
 }
@@ -59,11 +59,16 @@ pub(super) struct Opening {
 
 /// What came of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StreamEvent {
+pub enum StreamEvent {
     /// Nothing that the application waits for.
     Nothing,
     /// The peer has opened a stream. What came with it can be taken.
-    Opened { key: StreamKey, method: u32 },
+    Opened {
+        /// The stream.
+        key: StreamKey,
+        /// The method that it was opened for.
+        method: u32,
+    },
     /// Something can be taken, or the peer has sent its last message.
     Received(StreamKey),
     /// The peer has reset the stream.
@@ -76,7 +81,7 @@ pub(crate) enum StreamEvent {
 
 /// What a stream has for its reader.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Taken<M> {
+pub enum Taken<M> {
     /// The oldest that was received.
     Content(M),
     /// Nothing yet.
@@ -89,21 +94,31 @@ pub(crate) enum Taken<M> {
 
 /// An entry that this side owes the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Control {
+pub enum Control {
     /// So much more may be sent on the stream, or, on number 0, of one-way messages.
-    Window { number: u32, consumed: Window },
+    Window {
+        /// The stream's number.
+        number: u32,
+        /// What the peer is given back.
+        consumed: Window,
+    },
     /// The stream is over.
-    Reset { number: u32, code: ErrorCode },
+    Reset {
+        /// The stream's number.
+        number: u32,
+        /// Why.
+        code: ErrorCode,
+    },
 }
 
 /// Why a stream cannot be opened now.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("{0} streams are open, the most that the peer allows (its option max_streams)")]
-pub(crate) struct TooManyStreams(pub(crate) u16);
+pub struct TooManyStreams(pub u16);
 
 /// Why nothing can be sent on a stream now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub enum Refusal {
     /// The peer has to consume first.
     Window,
     /// This side has sent its last message.
@@ -115,7 +130,7 @@ pub(crate) enum Refusal {
 }
 
 /// The streams of a session.
-pub(crate) struct Streams<M> {
+pub struct Streams<M> {
     own: StreamTerms,
     peers: StreamTerms,
     /// Numbers that this side opens are odd, as a client's, or even.
@@ -137,7 +152,8 @@ pub(crate) struct Streams<M> {
 }
 
 impl<M> Streams<M> {
-    pub(crate) fn new(opens_odd: bool, own: StreamTerms, peers: StreamTerms) -> Self {
+    /// No streams yet, between sides with these terms.
+    pub fn new(opens_odd: bool, own: StreamTerms, peers: StreamTerms) -> Self {
         Self {
             own,
             peers,
@@ -155,69 +171,69 @@ impl<M> Streams<M> {
     }
 
     /// Gives one-way messages a window. Comes before the first.
-    pub(crate) fn limit_one_way(&mut self, window: Window) {
+    pub fn limit_one_way(&mut self, window: Window) {
         self.one_way = Some(OneWay::new(window));
     }
 
     /// Streams that are not over, nor reset by this side.
-    pub(crate) fn going_on(&self) -> usize {
+    pub fn going_on(&self) -> usize {
         let streams =
             self.by_number.values().filter_map(|&index| self.slots[index as usize].as_ref());
         streams.filter(|stream| !stream.is_reset_here()).count()
     }
 
     /// Streams that are not over for the peer.
-    pub(crate) fn open_count(&self) -> usize {
+    pub fn open_count(&self) -> usize {
         self.by_number.len()
     }
 
     /// Streams that the application still holds, or that are not over.
     #[cfg(any(test, feature = "fuzzing"))]
-    pub(crate) fn kept(&self) -> usize {
+    pub fn kept(&self) -> usize {
         self.slots.iter().flatten().count()
     }
 
     /// The most streams that the peer may have open at one time.
-    pub(crate) fn most_of_peer(&self) -> usize {
+    pub fn most_of_peer(&self) -> usize {
         usize::from(self.own.max_streams)
     }
 
     /// Whether both directions of a stream have ended.
-    pub(crate) fn is_over(&self, key: StreamKey) -> bool {
+    pub fn is_over(&self, key: StreamKey) -> bool {
         self.get(key).is_over()
     }
 
     /// Whether a stream uses this number.
-    pub(crate) fn uses(&self, number: u32) -> bool {
+    pub fn uses(&self, number: u32) -> bool {
         self.by_number.contains_key(&number)
     }
 
     // ---- one-way messages ----
 
     /// Whether one-way messages have a window.
-    pub(crate) fn limits_one_way(&self) -> bool {
+    pub fn limits_one_way(&self) -> bool {
         self.one_way.is_some()
     }
 
     /// Whether a one-way message may be sent.
-    pub(crate) fn may_send_one_way(&self) -> bool {
+    pub fn may_send_one_way(&self) -> bool {
         self.one_way.as_ref().is_none_or(OneWay::may_send)
     }
 
     /// A one-way message that [`Self::may_send_one_way`] allowed was published.
-    pub(crate) fn one_way_sent(&mut self, len: usize) {
+    pub fn one_way_sent(&mut self, len: usize) {
         if let Some(one_way) = &mut self.one_way {
             one_way.sent(len);
         }
     }
 
     /// Judges a one-way message that came.
-    pub(crate) fn receive_one_way(&mut self, len: usize) -> Result<(), StreamViolation> {
+    pub fn receive_one_way(&mut self, len: usize) -> Result<(), StreamViolation> {
         self.one_way.as_mut().map_or(Ok(()), |one_way| one_way.receive(len))
     }
 
     /// The application has served a one-way message, or let go of it.
-    pub(crate) fn one_way_ended(&mut self, len: usize) {
+    pub fn one_way_ended(&mut self, len: usize) {
         if let Some(one_way) = &mut self.one_way {
             one_way.consume(len);
         }
@@ -226,24 +242,24 @@ impl<M> Streams<M> {
     // ---- opening and sending ----
 
     /// Whether this side may open one more.
-    pub(crate) fn may_open(&self) -> Result<(), TooManyStreams> {
+    pub fn may_open(&self) -> Result<(), TooManyStreams> {
         let most = self.peers.max_streams;
         if self.opened_here < most { Ok(()) } else { Err(TooManyStreams(most)) }
     }
 
     /// Whether a stream that this side opened has ended and nobody has asked since.
     #[inline]
-    pub(crate) fn has_ended_here(&self) -> bool {
+    pub fn has_ended_here(&self) -> bool {
         self.has_ended_here
     }
 
     /// Whether a stream that this side opened has ended since this was last asked.
-    pub(crate) fn take_ended_here(&mut self) -> bool {
+    pub fn take_ended_here(&mut self) -> bool {
         std::mem::take(&mut self.has_ended_here)
     }
 
     /// This side's opening entry was published.
-    pub(crate) fn opened(&mut self, number: u32, carried: Carried) -> StreamKey {
+    pub fn opened(&mut self, number: u32, carried: Carried) -> StreamKey {
         self.opened_here += 1;
         let key = self.insert(number);
         self.sent(key, carried);
@@ -251,7 +267,7 @@ impl<M> Streams<M> {
     }
 
     /// Whether such an entry may be sent on a stream.
-    pub(crate) fn may_send(&self, key: StreamKey, carried: Carried) -> Result<(), Refusal> {
+    pub fn may_send(&self, key: StreamKey, carried: Carried) -> Result<(), Refusal> {
         self.get(key).may_send(carried)
     }
 
@@ -259,7 +275,7 @@ impl<M> Streams<M> {
     /// Gives whether the stream is then [quiet](Self::is_quiet). `None` if nothing was tried, as
     /// [`Self::may_send`] has something to say about it.
     #[inline]
-    pub(crate) fn send_message<E>(
+    pub fn send_message<E>(
         &mut self,
         key: StreamKey,
         len: usize,
@@ -277,7 +293,7 @@ impl<M> Streams<M> {
     }
 
     /// The code with which one of both sides has reset a stream, if one has.
-    pub(crate) fn reset_code(&self, key: StreamKey) -> Option<ErrorCode> {
+    pub fn reset_code(&self, key: StreamKey) -> Option<ErrorCode> {
         let stream = self.get(key);
         let code = stream.incoming.reset_code().or(stream.outgoing.reset_code());
         code.or(stream.reset_due)
@@ -290,12 +306,12 @@ impl<M> Streams<M> {
     }
 
     /// The number of a stream that is not over.
-    pub(crate) fn number(&self, key: StreamKey) -> u32 {
+    pub fn number(&self, key: StreamKey) -> u32 {
         self.get(key).number
     }
 
     /// An entry that [`Self::may_send`] allowed was published.
-    pub(crate) fn sent(&mut self, key: StreamKey, carried: Carried) {
+    pub fn sent(&mut self, key: StreamKey, carried: Carried) {
         self.get_mut(key).sent(carried);
         if carried.last {
             self.settle(key.place());
@@ -303,14 +319,14 @@ impl<M> Streams<M> {
     }
 
     /// Ends a stream both ways, whatever is under way on it.
-    pub(crate) fn reset(&mut self, key: StreamKey, code: ErrorCode) {
+    pub fn reset(&mut self, key: StreamKey, code: ErrorCode) {
         if self.get_mut(key).reset(code) {
             self.list(key.place());
         }
     }
 
     /// The application lets go of a stream. If it is not over, it is reset.
-    pub(crate) fn abandon(&mut self, key: StreamKey) {
+    pub fn abandon(&mut self, key: StreamKey) {
         if self.get_mut(key).abandon() {
             self.list(key.place());
         }
@@ -318,7 +334,7 @@ impl<M> Streams<M> {
     }
 
     /// The next entry that this side owes. It is owed until [`Self::control_sent`].
-    pub(crate) fn next_control(&mut self) -> Option<Control> {
+    pub fn next_control(&mut self) -> Option<Control> {
         if let Some(consumed) = self.one_way.as_ref().and_then(OneWay::window_due) {
             return Some(Control::Window { number: 0, consumed });
         }
@@ -339,7 +355,7 @@ impl<M> Streams<M> {
     }
 
     /// The entry that [`Self::next_control`] named was published.
-    pub(crate) fn control_sent(&mut self) {
+    pub fn control_sent(&mut self) {
         if let Some(one_way) = &mut self.one_way
             && one_way.window_due().is_some()
         {
@@ -396,7 +412,7 @@ impl<M> Streams<M> {
     }
 
     /// Takes in a reset. One of a stream that is over has crossed this side's last entry.
-    pub(crate) fn receive_reset(
+    pub fn receive_reset(
         &mut self,
         number: u32,
         code: ErrorCode,
@@ -412,7 +428,7 @@ impl<M> Streams<M> {
     }
 
     /// Takes in what the peer has consumed.
-    pub(crate) fn receive_window(
+    pub fn receive_window(
         &mut self,
         number: u32,
         consumed: Window,
@@ -441,7 +457,7 @@ impl<M> Streams<M> {
     /// Takes the oldest that was received on a stream: gives what `read` makes of it where it
     /// lies, after which it is dropped.
     #[inline]
-    pub(crate) fn take<R>(&mut self, key: StreamKey, read: impl FnOnce(&mut M) -> R) -> Taken<R> {
+    pub fn take<R>(&mut self, key: StreamKey, read: impl FnOnce(&mut M) -> R) -> Taken<R> {
         let stream = self.get_mut(key);
         if let Some((content, is_due)) = stream.take(read) {
             if is_due {
@@ -463,7 +479,7 @@ impl<M> Streams<M> {
 
     /// Whether a stream has nothing for its reader, and goes on.
     #[inline]
-    pub(crate) fn is_quiet(&self, key: StreamKey) -> bool {
+    pub fn is_quiet(&self, key: StreamKey) -> bool {
         self.get(key).is_quiet()
     }
 

@@ -2,7 +2,7 @@
 
 /// `text` with what is not printable escaped, such as line breaks and the sequences that control a
 /// terminal. Quotation marks and apostrophes stay as they are.
-pub(crate) fn printable(text: &str) -> String {
+pub fn printable(text: &str) -> String {
     let mut printable = String::with_capacity(text.len());
     for char in text.chars() {
         match char {

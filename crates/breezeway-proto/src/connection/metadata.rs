@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 /// Bytes in front of the block: its length.
-pub(crate) const METADATA_PREFIX: usize = 2;
+pub const METADATA_PREFIX: usize = 2;
 
 /// What is wrong with a metadata block that came.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub enum MetadataError {
 
 /// Splits a body of `body` bytes whose first two say `prefix`: the length of the metadata block.
 /// The message is what follows both.
-pub(crate) fn split(
+pub fn split(
     body: usize,
     prefix: Option<[u8; METADATA_PREFIX]>,
     limit: usize,

@@ -7,9 +7,6 @@ mod scripted;
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::time::Duration;
-
-use breezeway_proto::Kind;
 
 use super::streams::TooManyStreams;
 use super::*;
@@ -40,7 +37,7 @@ struct Received {
 }
 
 impl MessageLike for Received {
-    fn len(&self) -> usize {
+    fn message_len(&self) -> usize {
         self.carried.message.unwrap_or(0)
     }
 
@@ -58,9 +55,9 @@ impl MessageLike for Received {
 }
 
 impl Untaken<Received> for Sent {
-    fn len(&self) -> usize {
+    fn body_len(&self) -> usize {
         match self {
-            Self::Content(received) => received.len(),
+            Self::Content(received) => received.message_len(),
             Self::Bytes(bytes) => bytes.len(),
             Self::Nothing => 0,
         }
@@ -69,12 +66,6 @@ impl Untaken<Received> for Sent {
     fn copy_to(&self, bytes: &mut [u8; 8]) {
         let Self::Bytes(sent) = self else { panic!("{self:?} is no window") };
         bytes.copy_from_slice(sent);
-    }
-
-    /// Years apart, so that it does not matter when they are made.
-    fn deadline(&self, time: u16) -> Deadline {
-        const YEAR: Duration = Duration::from_secs(365 * 86_400);
-        if time == 0 { Deadline::NEVER } else { Deadline::after(YEAR * u32::from(time)) }
     }
 
     fn plain(self) -> Received {
@@ -165,7 +156,7 @@ impl End {
         let mut number = None;
         let sent = self.streams().send_message(
             key,
-            MessageLike::len(&Received { content, carried }),
+            Received { content, carried }.message_len(),
             |stream| {
                 number = Some(stream);
                 Ok::<_, Infallible>(())
@@ -217,7 +208,7 @@ impl End {
         match self.connection.take_arrival()? {
             Arrival::Call(request, received, _) => {
                 if request.one_way {
-                    self.connection.one_way_ended(received.len());
+                    self.connection.one_way_ended(received.message_len());
                 }
                 Some((request, received.content))
             }
@@ -259,7 +250,11 @@ impl End {
     }
 
     fn receive(&mut self, wire: Wire) -> Result<Event<u32>, Violation> {
-        self.connection.receive(wire.head, wire.body, 0)
+        let deadline = match wire.head.time {
+            0 => Time::NEVER,
+            time => Time::from_ticks(time.into()),
+        };
+        self.connection.receive(wire.head, wire.body, deadline, 0)
     }
 }
 
