@@ -141,7 +141,6 @@ pub struct Connection<M, W> {
     /// What the peer asks for and this side has not taken up.
     pub arrivals: Arrivals<M>,
     next_number: u32,
-    max_in_flight: usize,
     /// Bytes of one-way messages that may wait without a window.
     most_one_way_bytes: usize,
     going_away: bool,
@@ -158,17 +157,17 @@ impl<M: MessageLike, W> Connection<M, W> {
         Self {
             is_client,
             calls: Calls::new(max_in_flight),
-            served: Served::new(),
+            served: Served::new(max_in_flight),
             streams,
             arrivals: Arrivals::new(),
             next_number: if is_client { 1 } else { 2 },
-            max_in_flight,
             most_one_way_bytes,
             going_away: false,
         }
     }
 
-    pub(crate) fn is_client(&self) -> bool {
+    /// Returns true on the client's end.
+    pub fn is_client(&self) -> bool {
         self.is_client
     }
 
@@ -332,11 +331,9 @@ impl<M: MessageLike, W> Connection<M, W> {
             self.streams.receive_one_way(content.message_len())?;
             self.arrivals.count_one_way(content.message_len());
         } else {
+            // Of the entries that wait for room one may be a go-away.
+            self.served.check_room(unsent.saturating_sub(1))?;
             self.served.begin(request.stream);
-            // Replies that wait for room were not taken.
-            if self.served.len() + unsent.saturating_sub(1) > self.max_in_flight {
-                return Err(CallViolation::TooManyCalls(self.max_in_flight).into());
-            }
         }
         self.arrivals.push_call(request, content, deadline);
         Ok(Event::Arrived)

@@ -193,8 +193,7 @@ impl Serving<'_> {
         let mailbox = self.deferrals.open(self.id)?;
         let has_request = self.link.has_current();
         let body = if has_request { self.link.detach() } else { shm::Message::default() };
-        self.deferrals.calls += 1;
-        self.deferrals.bytes += body.len();
+        self.deferrals.begin(self.request, body.len());
         *self.replied = true;
         let caller = Caller {
             session: self.id,

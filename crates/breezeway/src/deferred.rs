@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use breezeway_os::segment::SegmentError;
 use breezeway_os::{Deadline, Notifier, Origin, Peer, clock};
+use breezeway_proto::connection::{Served, StreamViolation};
 use breezeway_proto::protocol::{ErrorCode, Request};
 use breezeway_proto::time_left;
 use breezeway_shm::statistics::HandlerTimes;
@@ -21,6 +22,7 @@ use crate::carrier::Carrier;
 use crate::channel::{BackChannel, IncomingCall, OwnedSpace};
 use crate::presence::SessionId;
 use crate::time::deadline_of;
+use crate::violation::Violation;
 use crate::worker::{Inbox, Mail};
 
 /// Time between two attempts to send replies that found no memory.
@@ -488,8 +490,10 @@ pub(crate) struct Deferrals {
     mailbox: Option<Arc<Mailbox>>,
     /// How replies find back to a worker; `None` where a thread serves this session alone.
     worker: Option<(Arc<Inbox>, usize)>,
-    /// Calls whose reply was not published.
+    /// Calls and one-way messages that were not ended.
     pub(crate) calls: usize,
+    /// The calls among them.
+    served: Served<()>,
     /// Bytes of their requests.
     pub(crate) bytes: usize,
     /// The most of both.
@@ -512,6 +516,7 @@ impl Deferrals {
             mailbox: None,
             worker: None,
             calls: 0,
+            served: Served::new(max_calls),
             bytes: 0,
             max_calls,
             max_bytes,
@@ -563,11 +568,40 @@ impl Deferrals {
         let (held, deadline) = (reply.len(), deadline_of(request.time));
         let answer = Answer { request, held, outcome: Outcome::Reply(reply), deadline };
         self.waiting.push_back((answer, Deadline::after(self.patience).min(deadline)));
-        self.calls += 1;
-        self.bytes += held;
+        self.begin(request, held);
         self.want = want;
         self.in_order = true;
         self.retry = Deadline::after(RETRY);
+    }
+
+    /// Validates a request beside those that were deferred.
+    #[cold]
+    pub(crate) fn check(&self, request: Request) -> Result<(), Violation> {
+        if self.served.has(request.stream) {
+            return Err(StreamViolation::Number(request.stream).into());
+        }
+        if !request.one_way {
+            self.served.check_room(0)?;
+        }
+        Ok(())
+    }
+
+    /// Counts a request that is replied to later, and `bytes` that are held for it.
+    pub(crate) fn begin(&mut self, request: Request, bytes: usize) {
+        if !request.one_way {
+            self.served.begin(request.stream);
+        }
+        self.calls += 1;
+        self.bytes += bytes;
+    }
+
+    /// Counts a request no longer whose reply was published, if it has one.
+    pub(crate) fn end(&mut self, request: Request, bytes: usize) {
+        if !request.one_way {
+            self.served.end(request.stream);
+        }
+        self.calls -= 1;
+        self.bytes -= bytes;
     }
 
     /// Whether replies are to be published, or tried again.
@@ -583,11 +617,11 @@ impl Deferrals {
         self.mailbox.as_ref().is_some_and(|mailbox| mailbox.has_mail())
     }
 
-    /// Whether no further request is taken: so many calls are deferred, or a handler's own reply
-    /// waits, which is to come before the next one's.
+    /// Whether nothing further is taken: so many one-way messages or bytes are deferred, or a
+    /// handler's own reply waits, which is to come before the next one's.
     #[inline(always)]
     pub(crate) fn are_full(&self) -> bool {
-        self.calls >= self.max_calls || self.bytes >= self.max_bytes || self.in_order
+        self.calls - self.served.len() >= self.max_calls || self.bytes >= self.max_bytes || self.in_order
     }
 }
 

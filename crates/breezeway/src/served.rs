@@ -351,8 +351,7 @@ impl ServerSession {
             let Some((answer, until)) = self.deferrals.waiting.pop_front() else { break };
             if self.publish_reply(&answer, until)? {
                 published += 1;
-                self.deferrals.calls -= 1;
-                self.deferrals.bytes -= answer.held;
+                self.deferrals.end(answer.request, answer.held);
             } else {
                 self.deferrals.waiting.push_back((answer, until));
             }
@@ -503,6 +502,9 @@ impl ServerSession {
         let head = self.link.head();
         check_plain_request(head)?;
         let request = Request::of(head);
+        if self.deferrals.calls > 0 {
+            self.deferrals.check(request).map_err(SessionError::Violation)?;
+        }
         if request.one_way {
             slice.begin_one_way();
         }

@@ -56,7 +56,7 @@ impl<M, W> Calls<M, W> {
     }
 
     /// The reply to a call that [`Self::awaits`] one. Gives who waits for it.
-    pub(crate) fn answer(&mut self, number: u32, answer: Answer<M>) -> Option<W> {
+    pub fn answer(&mut self, number: u32, answer: Answer<M>) -> Option<W> {
         self.in_flight -= 1;
         match self.calls.remove(&number) {
             Some(Call::Waiting(waiter)) => {

@@ -2,6 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::protocol::CallViolation;
+
 /// A call that is being served.
 pub struct ServedCall<W> {
     /// Whether the client no longer wants the reply.
@@ -13,11 +15,13 @@ pub struct ServedCall<W> {
 /// Calls by stream number. One-way messages are none.
 pub struct Served<W> {
     calls: FxHashMap<u32, ServedCall<W>>,
+    limit: usize,
 }
 
 impl<W> Served<W> {
-    pub(super) fn new() -> Self {
-        Self { calls: FxHashMap::default() }
+    /// No calls yet, of `limit` at one time.
+    pub fn new(limit: usize) -> Self {
+        Self { calls: FxHashMap::default(), limit }
     }
 
     /// How many there are.
@@ -27,12 +31,19 @@ impl<W> Served<W> {
     }
 
     /// Returns true if a call has this number.
-    pub(super) fn has(&self, number: u32) -> bool {
+    pub fn has(&self, number: u32) -> bool {
         self.calls.contains_key(&number)
     }
 
+    /// Validates the number of calls before one more begins. `unsent` replies to calls that are no
+    /// longer served wait for room: the client counts those calls.
+    pub fn check_room(&self, unsent: usize) -> Result<(), CallViolation> {
+        let has_room = self.calls.len() + unsent < self.limit;
+        if has_room { Ok(()) } else { Err(CallViolation::TooManyCalls(self.limit)) }
+    }
+
     /// A request came on a number that no call has.
-    pub(super) fn begin(&mut self, number: u32) {
+    pub fn begin(&mut self, number: u32) {
         self.calls.insert(number, ServedCall { cancelled: false, waiter: None });
     }
 

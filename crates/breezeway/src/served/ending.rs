@@ -49,6 +49,7 @@ impl ServerSession {
                 About::Message => {
                     check_plain_request(head)?;
                     let request = Request::of(head);
+                    self.deferrals.check(request).map_err(SessionError::Violation)?;
                     if request.one_way {
                         rest.messages_lost += 1;
                     } else {
