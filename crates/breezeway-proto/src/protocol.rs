@@ -319,6 +319,8 @@ pub struct Answer {
 #[derive(Debug)]
 pub struct Calls {
     next: u32,
+    /// No number from `next` up to this one, modulo 2³², is in use.
+    in_use: u32,
     limit: usize,
     /// In the order of their requests; a server answers one session in order, so the reply's call
     /// is mostly the first.
@@ -329,7 +331,7 @@ pub struct Calls {
 impl Calls {
     /// No call yet, of `limit` at one time.
     pub fn new(limit: usize) -> Self {
-        Self { next: 1, limit, in_flight: VecDeque::with_capacity(limit), wanted: 0 }
+        Self { next: 1, in_use: 1, limit, in_flight: VecDeque::with_capacity(limit), wanted: 0 }
     }
 
     /// The most calls in flight.
@@ -370,9 +372,9 @@ impl Calls {
     #[inline]
     pub fn sent(&mut self) -> CallId {
         let call = CallId(self.next);
-        self.posted();
         self.in_flight.push_back((call, true));
         self.wanted += 1;
+        self.posted();
         call
     }
 
@@ -380,6 +382,21 @@ impl Calls {
     #[inline]
     pub fn posted(&mut self) {
         self.next = self.next.wrapping_add(2);
+        if self.next == self.in_use {
+            self.pass_over_numbers_in_use();
+        }
+    }
+
+    #[cold]
+    fn pass_over_numbers_in_use(&mut self) {
+        let distance =
+            |next: u32| self.in_flight.iter().map(move |(call, _)| call.0.wrapping_sub(next)).min();
+        let mut next = self.next;
+        while distance(next) == Some(0) {
+            next = next.wrapping_add(2);
+        }
+        self.in_use = next.wrapping_add(distance(next).unwrap_or(0));
+        self.next = next;
     }
 
     /// Nobody waits any more for the replies of the calls in flight.
@@ -506,6 +523,24 @@ mod tests {
         calls.next = u32::MAX;
         calls.posted();
         assert_eq!(calls.next_stream(), 1);
+    }
+
+    #[test]
+    fn numbers_in_use_are_passed_over_when_they_wrap() {
+        let mut calls = Calls::new(4);
+        let kept: Vec<_> = (0..3).map(|_| calls.sent().0).collect();
+        assert_eq!(kept, [1, 3, 5]);
+        calls.answer(message(Flags::FIN, 3)).unwrap();
+        calls.next = u32::MAX;
+        assert_eq!(calls.sent().0, u32::MAX);
+        let next: Vec<_> = (0..3)
+            .map(|_| {
+                let call = calls.sent();
+                calls.answer(message(Flags::FIN, call.0)).unwrap();
+                call.0
+            })
+            .collect();
+        assert_eq!(next, [3, 7, 9]);
     }
 
     #[test]

@@ -148,9 +148,9 @@ impl Mailbox {
 /// has returned. See [`Call::defer`](crate::Call::defer).
 ///
 /// Dropped without a reply, it fails the call with a reason that says so. It counts, with its
-/// request, against what its session may have in flight: a session with as many deferred calls as
-/// it may have calls in flight, or with as many bytes of requests as its cap, is not served
-/// further until one of them is replied to.
+/// request, against what its session may have in flight: a session with as many deferred one-way
+/// messages as it may have calls in flight, or with as many bytes of requests as its cap, is not
+/// served further until one of them is ended.
 pub struct DeferredCall(Way, Option<CallInFlight>);
 
 /// How the reply gets to whoever publishes it.
@@ -621,7 +621,9 @@ impl Deferrals {
     /// handler's own reply waits, which is to come before the next one's.
     #[inline(always)]
     pub(crate) fn are_full(&self) -> bool {
-        self.calls - self.served.len() >= self.max_calls || self.bytes >= self.max_bytes || self.in_order
+        self.calls - self.served.len() >= self.max_calls
+            || self.bytes >= self.max_bytes
+            || self.in_order
     }
 }
 
