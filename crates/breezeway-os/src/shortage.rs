@@ -16,6 +16,9 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// After so long a thread that has paused as often as it may can do so again.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
+/// Time that a session waits before it tries again what failed for want of descriptors or memory.
+pub const RETRY_AFTER: Duration = Duration::from_millis(10);
+
 /// What to raise where a system call failed for want of something: words for the end of a message,
 /// in brackets behind a space. Empty where there is nothing to raise.
 pub fn advice(error: &io::Error) -> &'static str {

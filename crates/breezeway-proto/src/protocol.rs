@@ -111,6 +111,9 @@ pub enum ErrorCode {
     Other(u32),
 }
 
+/// Bytes of the reason in the reply to a failed call that are sent, and that are read, at most.
+pub const LONGEST_REASON: usize = 1024;
+
 /// The number of the application's code 0.
 const APPLICATION_CODES: u32 = 0x1_0000;
 

@@ -24,6 +24,7 @@ use crate::ring::layout::MAX_PENDING_SEGMENTS;
 use crate::violation::Violation;
 use breezeway_os::scm;
 use breezeway_os::segment::{self, Mapping, SegmentError};
+use breezeway_os::shortage::RETRY_AFTER;
 use breezeway_os::{Connection, Deadline, Origin, any_ready, ready, shortage};
 
 const DOORBELL: u8 = 0;
@@ -41,9 +42,6 @@ const MAX_READS: usize = 32;
 const MAX_DRAIN_READS: usize = MAX_PENDING_SEGMENTS + MAX_READS;
 /// Bytes that were peeked at and not consumed yet, at most.
 const MAX_PEEKED: usize = 64;
-/// How long a sleeper waits before it tries again to receive a descriptor for which it had no
-/// number.
-const SHORTAGE_PAUSE: Duration = Duration::from_millis(10);
 
 /// The session socket failed.
 #[derive(Debug, Error)]
@@ -211,7 +209,7 @@ impl Doorbell {
         }
         match self.read(RecvFlags::empty())? {
             Read::Bytes => self.consume_many(),
-            Read::Shortage(_) => self.pause(SHORTAGE_PAUSE),
+            Read::Shortage(_) => self.pause(RETRY_AFTER),
             // Nothing, and no end: somebody who shares the socket has made it non-blocking.
             Read::Nothing if !self.closed => {
                 self.consume()?;
@@ -232,7 +230,7 @@ impl Doorbell {
         if ready(self.socket(), PollFlags::IN, Deadline::after(timeout))?
             && matches!(self.read(RecvFlags::DONTWAIT)?, Read::Shortage(_))
         {
-            self.pause(timeout.min(SHORTAGE_PAUSE))?;
+            self.pause(timeout.min(RETRY_AFTER))?;
         }
         Ok(())
     }
@@ -254,7 +252,7 @@ impl Doorbell {
         if !polled[0].revents().is_empty()
             && matches!(self.read(RecvFlags::DONTWAIT)?, Read::Shortage(_))
         {
-            self.pause(SHORTAGE_PAUSE)?;
+            self.pause(RETRY_AFTER)?;
         }
         Ok(())
     }

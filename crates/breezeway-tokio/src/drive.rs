@@ -6,7 +6,6 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
 use breezeway::{Carrier, Driver, Next, Unserved, shortage};
 use tokio::io::Interest;
@@ -17,9 +16,6 @@ use tokio::time::{Sleep, sleep};
 
 /// Turns between two checks of the socket while the session never sleeps.
 const TURNS_PER_CHECK: u32 = 64;
-/// How long a session is left alone whose next entry this process is too short of something to
-/// take.
-const SHORTAGE_PAUSE: Duration = Duration::from_millis(10);
 
 /// A driver with its registration at the runtime.
 pub(crate) struct Drive {
@@ -159,7 +155,7 @@ impl Drive {
                     }
                 }
                 Next::Pause => {
-                    let mut pause = Box::pin(sleep(SHORTAGE_PAUSE));
+                    let mut pause = Box::pin(sleep(shortage::RETRY_AFTER));
                     if pause.as_mut().poll(cx).is_pending() {
                         self.pause = Some(pause);
                         // The other side may be gone by then.

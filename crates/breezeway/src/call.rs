@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use breezeway_os::Peer;
 use breezeway_os::memory::zeroed;
-use breezeway_proto::protocol::{ErrorCode, Request};
+use breezeway_proto::protocol::{ErrorCode, LONGEST_REASON, Request};
 use breezeway_proto::time_left;
 use breezeway_proto::{Flags, Head, Kind};
 use breezeway_shm::layout::INLINE_MAX;
@@ -22,9 +22,6 @@ use crate::error::{ReplyError, SessionError};
 use crate::link::{Body, Link};
 use crate::message::Message;
 use crate::presence::SessionId;
-
-/// The longest reason that a failed call's reply carries.
-const LONGEST_REASON: usize = 1024;
 
 /// The reason of a failure for want of payload memory, where there is none for the full one: what
 /// an entry holds, with the limit that is in the way.

@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use breezeway_os::shortage::RETRY_AFTER;
 use breezeway_os::{Deadline, Peer, Sleeper, TrustedPeer, clock, cpu, ready};
 use breezeway_proto::protocol::{
     About, CallViolation, ErrorCode, Request, Side, check_plain_request, judge_plain,
@@ -29,8 +30,6 @@ use crate::worker::Inbox;
 mod ending;
 pub(crate) use ending::NOT_BEGUN;
 
-/// Pause before a session that this side is too short of something to serve is tried again.
-pub(crate) const SHORTAGE_PAUSE: Duration = Duration::from_millis(10);
 /// What came of serving a session for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
@@ -219,7 +218,7 @@ impl ServerSession {
 
     /// Lets a shortage be for a moment, and sees whether the client is still there.
     fn pause(&mut self) -> Result<(), SessionError> {
-        std::thread::sleep(SHORTAGE_PAUSE);
+        std::thread::sleep(RETRY_AFTER);
         if self.client_is_gone() {
             self.link.notice(Notice::PeerGone)?;
         }
@@ -310,7 +309,7 @@ impl ServerSession {
             None => sleeper.insert(self.sleeper().map_err(SessionError::Io)?),
         };
         if self.prepare_sleep()? {
-            let timeout = self.looks_again().then_some(SHORTAGE_PAUSE);
+            let timeout = self.looks_again().then_some(RETRY_AFTER);
             let wakes = sleeper.wait(timeout).map_err(SessionError::Io)?;
             let hung_up = wakes.iter().find(|wake| wake.token == 0).map(|wake| wake.hung_up);
             self.retry_replies();

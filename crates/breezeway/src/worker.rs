@@ -26,6 +26,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use breezeway_os::shortage::RETRY_AFTER;
 use breezeway_os::spin::SpinBudget;
 use breezeway_os::{Deadline, Sleeper, WaitPolicy, Waiting, Wake, clock, cpu};
 use breezeway_shm::statistics::{Description, Field, Meter, WaitsFor};
@@ -35,7 +36,7 @@ use crate::error::SessionError;
 use crate::link::Notice;
 use crate::log_limit::LogLimit;
 use crate::presence::Hooks;
-use crate::served::{Progress, SHORTAGE_PAUSE};
+use crate::served::Progress;
 use crate::slice::{SLICE, Slice};
 
 use armed::Armed;
@@ -452,7 +453,7 @@ impl Worker {
         let Some(slot) = &mut self.slots[token] else { return };
         slot.active = false;
         self.paused.push(token);
-        self.resume = self.resume.min(Deadline::after(SHORTAGE_PAUSE));
+        self.resume = self.resume.min(Deadline::after(RETRY_AFTER));
         if let Some(suppressed) = self.short.admit() {
             tracing::warn!(peer = ?slot.session.peer(), %error, suppressed, "session waits");
         }
@@ -613,7 +614,7 @@ impl Worker {
                 self.active.remove(token);
                 if slot.session.looks_again() {
                     self.paused.push(token);
-                    self.resume = self.resume.min(Deadline::after(SHORTAGE_PAUSE));
+                    self.resume = self.resume.min(Deadline::after(RETRY_AFTER));
                 } else {
                     self.put_away(token);
                 }

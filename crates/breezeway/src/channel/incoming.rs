@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use breezeway_os::{Deadline, Peer, TrustedPeer, Waiting};
-use breezeway_proto::protocol::{ErrorCode, Request};
+use breezeway_proto::protocol::{ErrorCode, LONGEST_REASON, Request};
 use breezeway_proto::{Flags, Head, Kind};
 use breezeway_shm::ForeignBytes;
 use breezeway_shm::layout::INLINE_MAX;
@@ -29,9 +29,6 @@ use crate::options::{ServerOptions, SessionOptions};
 use crate::presence::SessionId;
 use crate::server::Unserved;
 use crate::time::to_deadline;
-
-/// The longest reason that a failed call's reply carries.
-const LONGEST_REASON: usize = 1024;
 
 /// The serving end of a session that threads and tasks share: calls and streams come in, are served
 /// at the same time, and are answered in any order.

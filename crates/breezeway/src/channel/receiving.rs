@@ -6,6 +6,7 @@ use breezeway_proto::Flags;
 use breezeway_proto::connection::{
     self, Event, MessageLike, MetadataError, StreamEvent, StreamKey, Untaken,
 };
+use breezeway_proto::protocol::LONGEST_REASON;
 
 use super::state::State;
 use super::waiters::NOBODY;
@@ -15,9 +16,6 @@ use crate::message::{Message, Room};
 use crate::time::{deadline_of, to_time};
 use crate::violation::Violation;
 use breezeway_proto::protocol::ErrorCode;
-
-/// The longest failure reason that is read from a reply.
-const LONGEST_REASON: usize = 1024;
 
 /// What came from the peer and nobody has taken up.
 pub(crate) type Arrival = connection::Arrival<Kept>;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Wake, Waker};
 
+use breezeway_os::shortage::RETRY_AFTER;
 use breezeway_os::spin::SpinBudget;
 use breezeway_os::{Deadline, Notifier, Peer, Sleeper, WaitPolicy, Waiting, clock, cpu};
 use breezeway_shm::statistics::HandlerTimes;
@@ -25,8 +26,6 @@ use crate::presence::SessionId;
 const POLLS_PER_RELEASE: u32 = 32;
 /// Interval at which a leader that spins reads the socket, to see whether the peer is there.
 const CLOSE_CHECK: std::time::Duration = std::time::Duration::from_millis(1);
-/// How long a leader leaves alone what this process is too short of something to take.
-const SHORTAGE_PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
 
 /// The deadline has passed.
 #[derive(Debug)]
@@ -308,7 +307,7 @@ impl Shared {
             self.release(state);
             match turn {
                 Turn::Worked | Turn::Closing | Turn::Ended => start = now,
-                Turn::Short => std::thread::sleep(SHORTAGE_PAUSE),
+                Turn::Short => std::thread::sleep(RETRY_AFTER),
                 Turn::Idle if spins => self.give_way(),
                 Turn::Idle => {
                     if let Err(error) = self.sleep(deadline) {

@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 use std::task::{Context, Waker};
-use std::time::Duration;
 
 use breezeway_os::segment::SegmentError;
+use breezeway_os::shortage::RETRY_AFTER;
 use breezeway_os::spin::SpinBudget;
 use breezeway_os::{Deadline, clock};
 use breezeway_proto::connection::{Connection, Control, MAX_ONE_WAY, Streams, Window};
@@ -35,9 +35,6 @@ use crate::slice::SLICE;
 /// slice, whatever they are.
 const ENTRIES_PER_TURN: usize = 256;
 const ENTRIES_PER_TICK: usize = 16;
-/// Longest sleep of a session whose socket could not be read empty: this process is short of
-/// descriptors or room for a segment.
-const UNREAD_PAUSE: Duration = Duration::from_millis(10);
 
 /// What came of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -448,7 +445,8 @@ impl State {
         match self.try_prepare_sleep() {
             Ok(asleep) => {
                 if self.link.is_unread() {
-                    self.looks_again = self.looks_again.min(Deadline::after(UNREAD_PAUSE));
+                    // For want of descriptors or of room for a segment.
+                    self.looks_again = self.looks_again.min(Deadline::after(RETRY_AFTER));
                 }
                 self.driver_is_awake = !asleep;
                 asleep

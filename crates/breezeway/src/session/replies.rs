@@ -3,7 +3,7 @@
 use breezeway_os::Deadline;
 use breezeway_proto::Kind;
 use breezeway_proto::protocol::{
-    About, Answer, CallId, CallViolation, ErrorCode, Side, judge_plain,
+    About, Answer, CallId, CallViolation, ErrorCode, LONGEST_REASON, Side, judge_plain,
 };
 use breezeway_shm::{ForeignBytes, Want};
 
@@ -11,9 +11,6 @@ use super::Session;
 use crate::error::CallError;
 use crate::link::{LinkError, WaitFailure};
 use crate::message::Message;
-
-/// The longest failure reason that is read from a reply.
-const LONGEST_REASON: usize = 1024;
 
 impl Session {
     #[inline(always)]
