@@ -12,6 +12,7 @@ pub mod frame;
 pub mod hello;
 mod printable;
 pub mod protocol;
+pub mod throttle;
 mod time;
 pub mod time_left;
 

@@ -18,6 +18,7 @@ use breezeway_proto::hello::{
     FIXED_LEN, Greeting, Hello, HelloError, HelloReader, LONGEST, MAGIC, Refusal, encode_refusal,
 };
 use breezeway_proto::protocol::max_in_flight;
+use breezeway_proto::throttle::Throttle;
 use breezeway_shm::statistics::{Description, Meter, Role};
 use breezeway_shm::{ForeignControl, Limits, SEND_BUFFER};
 use rustix::event::PollFlags;
@@ -29,7 +30,6 @@ use crate::carrier::Carrier;
 use crate::connect;
 use crate::link::{Link, LinkError, MemoryLink, Read, SocketLink, Write};
 use crate::options::SessionOptions;
-use crate::pace::Pace;
 use crate::tls::TlsError;
 use crate::wire::{Wire, only};
 use memory::OwnMemory;
@@ -187,7 +187,7 @@ pub(crate) struct Agreed {
     /// Whether the peer takes go-away entries.
     pub(crate) knows_go_away: bool,
     /// How far messages without replies run ahead.
-    pub(crate) pace: Pace,
+    pub(crate) throttle: Throttle,
 }
 
 impl Agreed {
@@ -341,7 +341,7 @@ struct Settled {
     carrier: Carrier,
     limits: Limits,
     waiting: Waiting,
-    pace: Pace,
+    throttle: Throttle,
     meter: Meter,
     max_in_flight: usize,
     streams: [StreamTerms; 2],
@@ -380,7 +380,7 @@ impl Agreement<'_> {
             carrier,
             limits: options.limits(terms.payload_cap.min(peer_terms.payload_cap)),
             waiting: options.waiting(),
-            pace: Pace::new(options.under_way),
+            throttle: Throttle::new(options.most_in_flight()),
             meter,
             max_in_flight: max_in_flight([terms.ring_capacity, peer_terms.ring_capacity]),
             streams: [terms, peer_terms].map(|hello| hello.streams),
@@ -431,8 +431,8 @@ impl Settled {
             }
             (_, wire) => Link::Socket(SocketLink::new(wire, carrier, cap, waiting, meter)),
         };
-        let Self { streams, max_metadata, service, knows_go_away, pace, .. } = self;
-        Agreed { link, cap, max_in_flight, streams, max_metadata, service, knows_go_away, pace }
+        let Self { streams, max_metadata, service, knows_go_away, throttle, .. } = self;
+        Agreed { link, cap, max_in_flight, streams, max_metadata, service, knows_go_away, throttle }
     }
 }
 

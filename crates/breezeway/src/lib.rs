@@ -105,8 +105,6 @@ mod offload;
 #[cfg(not(loom))]
 mod options;
 #[cfg(not(loom))]
-mod pace;
-#[cfg(not(loom))]
 mod post_queue;
 #[cfg(not(loom))]
 mod presence;

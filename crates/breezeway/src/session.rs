@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use breezeway_os::{Deadline, Peer, TrustedPeer};
 use breezeway_proto::protocol::{CallId, Calls};
+use breezeway_proto::throttle::Throttle;
 use breezeway_proto::time_left;
 use breezeway_proto::{Head, Kind};
 use breezeway_shm::PayloadMemory;
@@ -22,7 +23,6 @@ use crate::error::{CallError, ConnectError};
 use crate::handshake;
 use crate::link::{Body, Link};
 use crate::options::SessionOptions;
-use crate::pace::Pace;
 use crate::served::ServerSession;
 use crate::spans::{CallOf, CallSpan};
 use crate::tls::SESSION;
@@ -57,7 +57,7 @@ pub struct Session {
     /// That timeout as requests say it.
     call_time: u16,
     /// How far messages without replies may run ahead.
-    pace: Pace,
+    throttle: Throttle,
     ended: bool,
     /// Whether the server has said that it ends.
     going_away: bool,
@@ -115,7 +115,7 @@ impl Session {
             peer,
             call_timeout: options.call_timeout,
             call_time: time_left::encode(options.call_timeout),
-            pace: agreed.pace,
+            throttle: agreed.throttle,
             ended: false,
             going_away: false,
             is_over: false,

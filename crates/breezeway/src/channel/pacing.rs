@@ -3,27 +3,26 @@
 use std::task::{Context, Poll};
 
 use breezeway_os::Deadline;
+use breezeway_proto::throttle::{Admit, Hold, PATIENCE, THROTTLED_FROM};
 
 use super::shared::{Shared, TimedOut};
 use super::state::State;
-use crate::pace::{PACED_FROM, PATIENCE};
 
 impl Shared {
     /// Waits for a moment while so much is under way that no cache holds it. Not while a reply is
     /// to come: then what is released may be in the entries behind it.
     pub(super) fn hold_back(&self, len: usize, deadline: Deadline) {
-        if len < PACED_FROM {
+        if len < THROTTLED_FROM {
             return;
         }
-        let mut least = usize::MAX;
-        let mut patience = deadline;
+        let (mut hold, mut patience) = (Hold::default(), deadline);
         loop {
-            match self.wait(patience, |state, cx| state.poll_pace(cx, len, &mut least)) {
-                Ok(true) => break,
-                Ok(false) => {}
+            match self.wait(patience, |state, cx| state.poll_throttle(cx, len, &mut hold)) {
+                Ok(Admit::Now) => break,
+                Ok(Admit::Anew | Admit::Later) => {}
                 // Who has no time left learns nothing of the receiver.
                 Err(TimedOut) if deadline.has_passed() => break,
-                Err(TimedOut) => self.with(|state| state.pace.widen()),
+                Err(TimedOut) => self.with(|state| state.throttle.widen()),
             }
             patience = Deadline::after(PATIENCE).min(deadline);
         }
@@ -31,27 +30,21 @@ impl Shared {
 }
 
 impl State {
-    /// Whether a message of `len` bytes may go: true, or false if less is under way than was
-    /// before. (What comes back and others take is no reason to wait on.)
-    fn poll_pace(&mut self, cx: &Context<'_>, len: usize, least: &mut usize) -> Poll<bool> {
+    /// Decides about a message of `len` bytes; ready when it may go, or waits anew.
+    fn poll_throttle(&mut self, cx: &Context<'_>, len: usize, hold: &mut Hold) -> Poll<Admit> {
         if self.is_ended() || self.connection.calls.awaits_any() {
-            return Poll::Ready(true);
+            return Poll::Ready(Admit::Now);
         }
-        let mut now = self.link.under_way();
-        if self.pace.is_exceeded(now, len) {
+        if self.throttle.is_exceeded(self.link.under_way(), len) {
             self.link.collect_released();
-            now = self.link.under_way();
         }
-        if !self.pace.is_exceeded(now, len) {
-            self.pace.learn(now);
-            return Poll::Ready(true);
+        match self.throttle.admit(self.link.under_way(), len, hold) {
+            Admit::Later => {
+                self.room_waiters.remember(cx, &mut self.due);
+                Poll::Pending
+            }
+            admitted => Poll::Ready(admitted),
         }
-        if now < *least {
-            *least = now;
-            return Poll::Ready(false);
-        }
-        self.room_waiters.remember(cx, &mut self.due);
-        Poll::Pending
     }
 }
 
@@ -62,7 +55,8 @@ mod tests {
     use std::task::{Context, Poll, Wake, Waker};
     use std::time::Instant;
 
-    use crate::pace::PATIENCE;
+    use breezeway_proto::throttle::{Admit, Hold, PATIENCE};
+
     use crate::{Channel, Incoming, ServerChannel, SessionOptions};
 
     const BOUND: usize = 64 << 10;
@@ -73,7 +67,7 @@ mod tests {
 
     /// Whether more than the usual may be under way.
     fn is_widened(channel: &Channel) -> bool {
-        channel.handle.shared.with(|state| !state.pace.is_exceeded(BOUND, 1))
+        channel.handle.shared.with(|state| !state.throttle.is_exceeded(BOUND, 1))
     }
 
     #[test]
@@ -88,7 +82,7 @@ mod tests {
                 channel.post(0, &[1; BOUND]).unwrap();
             }
             assert!(start.elapsed() >= PATIENCE);
-            channel.handle.shared.with(|state| state.pace.learn(0));
+            channel.handle.shared.with(|state| state.throttle.admit(0, 0, &mut Hold::default()));
         }
         drop(channel);
         let mut served = 0;
@@ -132,16 +126,16 @@ mod tests {
         let wakes = Arc::new(Wakes(AtomicUsize::new(0)));
         let waker = Waker::from(Arc::clone(&wakes));
         let cx = Context::from_waker(&waker);
-        let mut least = usize::MAX;
-        let poll = |least: &mut usize| shared.with(|state| state.poll_pace(&cx, BOUND, least));
-        assert_eq!(poll(&mut least), Poll::Ready(false), "so much is under way");
-        assert_eq!(poll(&mut least), Poll::Pending);
+        let mut hold = Hold::default();
+        let poll = |hold: &mut Hold| shared.with(|state| state.poll_throttle(&cx, BOUND, hold));
+        assert_eq!(poll(&mut hold), Poll::Ready(Admit::Anew), "so much is under way");
+        assert_eq!(poll(&mut hold), Poll::Pending);
         shared.turn(|_, _| ());
         assert_eq!(wakes.0.load(Ordering::Relaxed), 0, "nothing has come back");
         drop(server.accept().unwrap());
         shared.turn(|_, _| ());
         assert_eq!(wakes.0.load(Ordering::Relaxed), 1);
-        assert_eq!(poll(&mut least), Poll::Ready(true));
+        assert_eq!(poll(&mut hold), Poll::Ready(Admit::Now));
     }
 
     #[test]
@@ -149,16 +143,16 @@ mod tests {
         let (channel, server) = pair();
         let shared = &channel.handle.shared;
         let cx = Context::from_waker(Waker::noop());
-        let mut least = usize::MAX;
+        let mut hold = Hold::default();
         let mut outcomes = Vec::new();
         channel.post(0, &[1; BOUND]).unwrap();
         for _ in 0..3 {
-            outcomes.push(shared.with(|state| state.poll_pace(&cx, 2 * BOUND, &mut least)));
+            outcomes.push(shared.with(|state| state.poll_throttle(&cx, 2 * BOUND, &mut hold)));
             drop(server.accept().unwrap());
             // Somebody else's, which is not asked about.
             assert!(channel.try_post(0, &[1; BOUND]).unwrap());
         }
-        assert_eq!(outcomes, [Poll::Ready(false), Poll::Pending, Poll::Pending]);
+        assert_eq!(outcomes, [Poll::Ready(Admit::Anew), Poll::Pending, Poll::Pending]);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use breezeway_os::shortage::RETRY_AFTER;
 use breezeway_os::spin::SpinBudget;
 use breezeway_os::{Deadline, clock};
 use breezeway_proto::connection::{Connection, Control, MAX_ONE_WAY, Streams, Window};
+use breezeway_proto::throttle::Throttle;
 use breezeway_proto::{Flags, Head, Kind};
 use breezeway_shm::SendError;
 use rustix::net::{Shutdown, shutdown};
@@ -27,7 +28,6 @@ use crate::deferred::RETRY;
 use crate::error::CallError;
 use crate::handshake::Agreed;
 use crate::link::{Body, Link, LinkError, Notice};
-use crate::pace::Pace;
 use crate::server::Unserved;
 use crate::slice::SLICE;
 
@@ -100,7 +100,7 @@ pub(crate) struct State {
     /// How long it spins.
     pub(super) spinning: SpinBudget,
     /// How far messages without replies run ahead.
-    pub(super) pace: Pace,
+    pub(super) throttle: Throttle,
     /// Who is to be woken once the lock is released.
     pub(super) due: Vec<Waker>,
     /// And which readers of streams, whose wakers are kept.
@@ -153,7 +153,7 @@ impl State {
             unflushed: false,
             leadership,
             spinning,
-            pace: agreed.pace,
+            throttle: agreed.throttle,
             due: Vec::new(),
             due_readers: Vec::new(),
         }

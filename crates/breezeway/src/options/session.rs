@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use breezeway_os::{Peer, TrustedPeer, WaitPolicy, Waiting};
+use breezeway_os::{Peer, TrustedPeer, WaitPolicy, Waiting, cpu};
 use breezeway_proto::connection::{StreamTerms, Window};
 use breezeway_proto::hello::{CAP_UNIT, Hello};
 use breezeway_shm::Limits;
@@ -15,6 +15,9 @@ use crate::tls::Tls;
 
 /// Lend numbers that each side keeps release bits for: one cache line of bits.
 const LEND_COUNT: u32 = 512;
+
+/// Bytes in flight where the size of the last cache is not known.
+const USUAL_IN_FLIGHT: usize = 8 << 20;
 
 /// The largest cap.
 const LARGEST_CAP: u64 = 1 << 40;
@@ -332,6 +335,15 @@ impl SessionOptions {
         ]
     }
 
+    /// Returns the bytes of messages without replies that may be in flight: as set, else a quarter
+    /// of the last cache. Others share that, and what is read lies there too.
+    pub(crate) fn most_in_flight(&self) -> usize {
+        match self.under_way {
+            Some(bytes) => usize::try_from(bytes).unwrap_or(usize::MAX),
+            None => cpu::last_cache().map_or(USUAL_IN_FLIGHT, |bytes| bytes / 4),
+        }
+    }
+
     /// The most streams of the other side at one time.
     #[doc(hidden)]
     pub fn most_streams(&self) -> u16 {
@@ -391,6 +403,12 @@ mod tests {
     #[test]
     fn the_defaults_are_allowed() {
         assert_eq!(SessionOptions::new().validate(), Ok(()));
+    }
+
+    #[test]
+    fn bytes_in_flight_default_to_some_of_the_last_cache() {
+        let usual = SessionOptions::new().most_in_flight();
+        assert!((256 << 10..1 << 30).contains(&usual), "{usual}");
     }
 
     #[test]

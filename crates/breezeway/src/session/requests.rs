@@ -2,13 +2,13 @@
 
 use breezeway_os::Deadline;
 use breezeway_proto::protocol::{CallId, ONE_WAY, REQUEST};
+use breezeway_proto::throttle::{Admit, Hold, PATIENCE, THROTTLED_FROM};
 use breezeway_proto::{Head, Kind};
-use breezeway_shm::{ForeignBytes, SendError};
+use breezeway_shm::{ForeignBytes, SendError, Want};
 
 use super::{Reply, Session};
 use crate::error::CallError;
 use crate::link::{Body, WaitFailure};
-use crate::pace::{PACED_FROM, PATIENCE};
 
 impl Session {
     /// Sends a request, and wakes the server.
@@ -148,7 +148,7 @@ impl Session {
     /// to come: then what is released may be in the entries behind it.
     #[inline(always)]
     fn hold_back(&mut self, len: usize, deadline: Deadline) -> Result<(), CallError> {
-        if len < PACED_FROM || self.calls.wanted() > 0 {
+        if len < THROTTLED_FROM || self.calls.wanted() > 0 {
             return Ok(());
         }
         self.hold_back_large(len, deadline)
@@ -156,26 +156,25 @@ impl Session {
 
     #[inline(never)]
     fn hold_back_large(&mut self, len: usize, deadline: Deadline) -> Result<(), CallError> {
-        let mut patience = Deadline::NEVER;
-        let mut now = self.link.under_way();
-        while self.pace.is_exceeded(now, len) {
-            let before = now;
-            let more = self.link.collect_released();
-            now = self.link.under_way();
-            if !self.pace.is_exceeded(now, len) {
-                break;
+        let (mut hold, mut patience) = (Hold::default(), deadline);
+        loop {
+            let mut more = Want::Consumed(0);
+            if self.throttle.is_exceeded(self.link.under_way(), len) {
+                more = self.link.collect_released();
             }
-            if now < before || patience == Deadline::NEVER {
-                patience = Deadline::after(PATIENCE).min(deadline);
+            match self.throttle.admit(self.link.under_way(), len, &mut hold) {
+                Admit::Now => return Ok(()),
+                Admit::Anew => patience = Deadline::after(PATIENCE).min(deadline),
+                Admit::Later => {}
             }
             match self.link.wait(more, patience) {
                 Ok(()) if !patience.has_passed() => {}
-                Ok(()) | Err(WaitFailure::DeadlinePassed) => self.pace.widen(),
+                // A caller without time left learns nothing of the server.
+                Ok(()) | Err(WaitFailure::DeadlinePassed) if deadline.has_passed() => return Ok(()),
+                Ok(()) | Err(WaitFailure::DeadlinePassed) => self.throttle.widen(),
                 Err(failure) => return Err(self.not_waited(failure)),
             }
         }
-        self.pace.learn(now);
-        Ok(())
     }
 
     /// Lets the server see what was published. Says that the server is gone where no reply would.
@@ -400,7 +399,7 @@ mod tests {
             client.post(0, &[1; BOUND]).unwrap();
             assert!(start.elapsed() >= PATIENCE);
             // Of all that was let go meanwhile, none is waited for again.
-            client.pace.learn(0);
+            client.throttle.admit(0, 0, &mut Hold::default());
         }
         let start = Instant::now();
         client.reserve(BOUND).unwrap().post(0).unwrap();
@@ -453,7 +452,7 @@ mod tests {
         for _ in 0..8 {
             client.send(0, &[1; BOUND]).unwrap();
         }
-        assert!(client.pace.is_exceeded(BOUND, 1), "nothing was waited for");
+        assert!(client.throttle.is_exceeded(BOUND, 1), "nothing was waited for");
         let server = std::thread::spawn(move || server.serve(&|call: Call<'_>| call.echo()));
         for _ in 0..8 {
             assert_eq!(client.receive().unwrap().bytes().len(), BOUND);
@@ -468,7 +467,7 @@ mod tests {
         for _ in 0..8 {
             client.post(0, &[1; BOUND]).unwrap();
         }
-        assert!(!client.pace.is_exceeded(BOUND, 1), "the server has taken nothing");
+        assert!(!client.throttle.is_exceeded(BOUND, 1), "the server has taken nothing");
         let server = std::thread::spawn(move || server.serve(&|call: Call<'_>| call.done()));
         client.call(0, &[]).unwrap();
         client.post(0, &[1; BOUND]).unwrap();
@@ -476,7 +475,7 @@ mod tests {
         // What came back is known once memory is asked for.
         client.link.collect_released();
         client.post(0, &[1; BOUND]).unwrap();
-        assert!(client.pace.is_exceeded(BOUND, 1));
+        assert!(client.throttle.is_exceeded(BOUND, 1));
         drop(client);
         server.join().unwrap().unwrap();
     }

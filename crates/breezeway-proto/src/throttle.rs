@@ -1,0 +1,127 @@
+//! How far a sender of messages without replies runs ahead of the receiver.
+//!
+//! A sender that takes ever new memory writes what no cache holds, and the receiver reads it from
+//! there. So from [`THROTTLED_FROM`] bytes on, a message waits while too much is in flight, for a
+//! moment only: a receiver that keeps what it was sent, as one that defers its calls, is not waited
+//! for twice.
+
+use std::time::Duration;
+
+/// Messages below this never wait: a ring full of them fits into a cache.
+pub const THROTTLED_FROM: usize = 16 * 1024;
+/// Time that a message waits for a receiver that releases nothing.
+pub const PATIENCE: Duration = Duration::from_millis(1);
+
+/// The bytes that may be in flight.
+#[derive(Debug)]
+pub struct Throttle {
+    usual: usize,
+    now: usize,
+}
+
+/// The wait of one message.
+#[derive(Debug)]
+pub struct Hold {
+    /// The least that was in flight since it began.
+    least: usize,
+}
+
+impl Default for Hold {
+    fn default() -> Self {
+        Self { least: usize::MAX }
+    }
+}
+
+/// What a message that is held back does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admit {
+    /// It is sent.
+    Now,
+    /// It waits for [`PATIENCE`] from now on: less is in flight than before.
+    Anew,
+    /// It waits on. (What comes back and other messages take is no reason to wait longer.)
+    Later,
+}
+
+impl Throttle {
+    /// Lets so many bytes be in flight.
+    pub fn new(usual: usize) -> Self {
+        Self { usual, now: usual }
+    }
+
+    /// Returns true if a message of `len` bytes goes too far ahead of what is in flight. One is
+    /// always let go.
+    #[inline]
+    pub fn is_exceeded(&self, in_flight: usize, len: usize) -> bool {
+        in_flight > 0 && in_flight.saturating_add(len) > self.now
+    }
+
+    /// Decides about a message of `len` bytes that was held back.
+    pub fn admit(&mut self, in_flight: usize, len: usize, hold: &mut Hold) -> Admit {
+        if !self.is_exceeded(in_flight, len) {
+            self.learn(in_flight);
+            return Admit::Now;
+        }
+        if in_flight < hold.least {
+            hold.least = in_flight;
+            return Admit::Anew;
+        }
+        Admit::Later
+    }
+
+    /// Lets more be in flight: the receiver has released nothing for [`PATIENCE`].
+    pub fn widen(&mut self) {
+        self.now = self.now.saturating_mul(2).max(1);
+    }
+
+    /// Returns to the usual bound if so little is in flight that what was kept has come back.
+    fn learn(&mut self, in_flight: usize) {
+        if in_flight <= self.usual / 2 {
+            self.now = self.usual;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_message_may_be_of_any_size() {
+        let throttle = Throttle::new(1000);
+        assert!(!throttle.is_exceeded(0, 5000));
+        assert!(throttle.is_exceeded(5000, 1));
+        assert!(!throttle.is_exceeded(500, 500));
+        assert!(throttle.is_exceeded(500, 501));
+    }
+
+    #[test]
+    fn a_receiver_that_releases_nothing_is_soon_not_waited_for() {
+        let mut throttle = Throttle::new(1);
+        let widened = (0..64).take_while(|_| {
+            let exceeded = throttle.is_exceeded(64 << 20, 1 << 20);
+            throttle.widen();
+            exceeded
+        });
+        assert_eq!(widened.count(), 27);
+        throttle.learn(1);
+        assert!(!throttle.is_exceeded(1, 1), "one byte of one is much");
+        throttle.learn(0);
+        assert!(throttle.is_exceeded(1, 1));
+    }
+
+    #[test]
+    fn patience_begins_anew_with_less_in_flight_than_ever() {
+        let (mut throttle, mut hold) = (Throttle::new(1000), Hold::default());
+        for (in_flight, expected) in [
+            (3000, Admit::Anew),
+            (3000, Admit::Later),
+            (2000, Admit::Anew),
+            (2500, Admit::Later),
+            (2000, Admit::Later),
+            (500, Admit::Now),
+        ] {
+            assert_eq!(throttle.admit(in_flight, 500, &mut hold), expected, "{in_flight}");
+        }
+    }
+}
