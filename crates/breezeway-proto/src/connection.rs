@@ -4,7 +4,7 @@
 //! Nothing here reads a clock, a ring or a socket, wakes anybody or copies a message: the driver
 //! says until when senders wait; `M` is whatever it received, `W` whom it wakes. Threads, workers
 //! and tasks drive this same code. (The exclusive sessions, of one caller and in order, keep to the
-//! same rules by [`protocol`](crate::protocol).)
+//! same rules by [`ordered`](crate::ordered).)
 
 mod arrivals;
 mod calls;
@@ -25,48 +25,14 @@ pub use metadata::{METADATA_PREFIX, MetadataError, split};
 pub use served::{Served, ServedCall};
 pub use stream::{Carried, size_in_table};
 pub use streams::{
-    Control, Refusal, StreamEvent, StreamKey, StreamTerms, Streams, Taken, TooManyStreams,
+    RecvState, Refusal, StreamEvent, StreamKey, StreamTerms, Streams, TooManyStreams, Transmit,
 };
 pub use window::Window;
 
+use crate::validate::{Side, Subject, WINDOW_LEN, reply, request, validate};
+use crate::violation::{CallViolation, StreamViolation, Violation};
+use crate::{ErrorCode, Flags, Kind, RawHead, Time};
 use streams::Opening;
-use thiserror::Error;
-
-use crate::protocol::{
-    About, CallViolation, ErrorCode, PeerHead, Side, Violation, WINDOW_LEN, judge, reply, request,
-};
-use crate::time::Time;
-use crate::{Flags, Kind};
-
-/// The peer broke a rule of streams.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum StreamViolation {
-    /// A stream was opened on a number of the other side's, on 0, or on one that is in use.
-    #[error("a stream was opened on number {0}, which is not the peer's to open or is in use")]
-    Number(u32),
-    /// More streams than this side allows at one time.
-    #[error("more than the {0} streams that this side allows at one time (option max_streams)")]
-    TooMany(u16),
-    /// An entry on a stream that is not open.
-    #[error("an entry on stream {0}, which is not open")]
-    NotOpen(u32),
-    /// An entry on a stream whose sender has finished its side.
-    #[error("an entry on stream {0} behind the sender's last one")]
-    AfterEnd(u32),
-    /// A message without a window for it.
-    #[error("a message that exceeds the receive window of its stream")]
-    WindowExceeded,
-    /// More of a window given back than was taken.
-    #[error("a window was given back of which less was taken: {0:?}")]
-    WindowOverflow(Window),
-    /// Metadata or no message where neither belongs.
-    #[error("flags {0:#04x} in the middle of a stream's direction")]
-    Flags(u8),
-    /// Metadata that does not fit into its message.
-    #[error(transparent)]
-    Metadata(#[from] MetadataError),
-}
 
 /// One-way messages that wait to be served before no more are received: the messages of their
 /// window (`docs/abi.md`, section 4.3). (Calls are bounded by those in flight, and streams by
@@ -74,7 +40,7 @@ pub enum StreamViolation {
 pub const MAX_ONE_WAY: usize = 1024;
 
 /// A message that came, before it is decided whose it is.
-pub trait Untaken<M> {
+pub trait IncomingBody<M> {
     /// Its bytes, with everything that goes before the message.
     fn body_len(&self) -> usize;
 
@@ -82,23 +48,23 @@ pub trait Untaken<M> {
     fn copy_to(&self, bytes: &mut [u8; 8]);
 
     /// Takes it, of an entry without metadata.
-    fn plain(self) -> M;
+    fn into_message(self) -> M;
 
-    /// As [`Self::plain`], to where it is kept.
+    /// As [`Self::into_message`], to where it is kept.
     #[inline]
-    fn put(self, place: &mut Option<M>)
+    fn put_message(self, place: &mut Option<M>)
     where
         Self: Sized,
     {
-        *place = Some(self.plain());
+        *place = Some(self.into_message());
     }
 
     /// Takes it apart, as the entry's flags say.
-    fn whole(self, flags: Flags) -> Result<M, MetadataError>;
+    fn into_parts(self, flags: Flags) -> Result<M, MetadataError>;
 }
 
 /// A message that was taken.
-pub trait MessageLike {
+pub trait Payload {
     /// Bytes of the message.
     fn message_len(&self) -> usize;
 
@@ -146,7 +112,7 @@ pub struct Connection<M, W> {
     going_away: bool,
 }
 
-impl<M: MessageLike, W> Connection<M, W> {
+impl<M: Payload, W> Connection<M, W> {
     /// An end on which nothing was sent or received yet.
     pub fn new(
         is_client: bool,
@@ -179,27 +145,27 @@ impl<M: MessageLike, W> Connection<M, W> {
     // ---- numbers ----
 
     /// A number of this side's that nothing under way uses.
-    pub fn free_number(&mut self) -> u32 {
+    pub fn next_number(&mut self) -> u32 {
         while self.calls.uses(self.next_number) || self.streams.uses(self.next_number) {
             self.next_number = self.next_number.wrapping_add(2);
         }
         self.next_number
     }
 
-    /// A request went out on [`Self::free_number`].
-    pub fn called(&mut self, number: u32) {
+    /// A request went out on [`Self::next_number`].
+    pub fn call_sent(&mut self, number: u32) {
         self.calls.sent(number);
         self.used_number();
     }
 
-    /// A one-way message of so many bytes went out on [`Self::free_number`].
-    pub fn posted(&mut self, len: usize) {
+    /// A one-way message of so many bytes went out on [`Self::next_number`].
+    pub fn one_way_sent(&mut self, len: usize) {
         self.streams.one_way_sent(len);
         self.used_number();
     }
 
-    /// The opening entry of a stream went out on [`Self::free_number`].
-    pub fn opened(&mut self, number: u32, carried: Carried) -> StreamKey {
+    /// The opening entry of a stream went out on [`Self::next_number`].
+    pub fn stream_opened(&mut self, number: u32, carried: Carried) -> StreamKey {
         self.used_number();
         self.streams.opened(number, carried)
     }
@@ -214,49 +180,49 @@ impl<M: MessageLike, W> Connection<M, W> {
 
     // ---- what came ----
 
-    /// Judges an entry, whose sender waits until `deadline` as far as its head says. `unsent`
+    /// Validates an entry, whose sender waits until `deadline` as far as its head says. `unsent`
     /// replies to the peer's calls wait for room, a go-away among them.
     #[inline]
     pub fn receive(
         &mut self,
-        head: PeerHead,
-        body: impl Untaken<M>,
+        head: RawHead,
+        body: impl IncomingBody<M>,
         deadline: Time,
         unsent: usize,
     ) -> Result<Event<W>, Violation> {
         let side = match self.is_client {
-            true => Side::Client { told: self.going_away },
+            true => Side::Client { going_away: self.going_away },
             false => Side::Server,
         };
-        let event = match judge(head, body.body_len(), side)? {
-            About::Message => return self.message(head, body, deadline, unsent),
-            About::Window => {
+        let event = match validate(head, body.body_len(), side)? {
+            Subject::Message => return self.message(head, body, deadline, unsent),
+            Subject::Window => {
                 let consumed = window(head, &body);
                 Event::Stream(self.streams.receive_window(head.stream, consumed)?)
             }
-            About::Reset => {
+            Subject::Reset => {
                 let code = ErrorCode::from_number(head.tag);
                 Event::Stream(self.streams.receive_reset(head.stream, code)?)
             }
-            About::Cancel => Event::Cancelled(self.served.cancel(head.stream)),
-            About::GoAway => {
+            Subject::Cancel => Event::Cancelled(self.served.cancel(head.stream)),
+            Subject::GoAway => {
                 self.going_away = true;
                 Event::GoingAway
             }
-            About::Shutdown => Event::Shutdown,
+            Subject::Shutdown => Event::Shutdown,
         };
         Ok(event)
     }
 
     fn message(
         &mut self,
-        head: PeerHead,
-        body: impl Untaken<M>,
+        head: RawHead,
+        body: impl IncomingBody<M>,
         deadline: Time,
         unsent: usize,
     ) -> Result<Event<W>, Violation> {
-        if let Some(key) = self.goes_on(head) {
-            let is_wanted = self.receive_on(key, head, body)?;
+        if let Some(key) = self.stream_of_message(head) {
+            let is_wanted = self.receive_message(key, head, body)?;
             let received = StreamEvent::Received(key);
             return Ok(Event::Stream(if is_wanted { received } else { StreamEvent::Nothing }));
         }
@@ -270,7 +236,7 @@ impl<M: MessageLike, W> Connection<M, W> {
             return Err(StreamViolation::Number(head.stream).into());
         }
         let deadline = if is_opening { deadline } else { Time::NEVER };
-        let content = body.whole(flags).map_err(StreamViolation::from)?;
+        let content = body.into_parts(flags).map_err(StreamViolation::from)?;
         if is_opening && !flags.has(Flags::STREAM) && !self.is_client {
             return self.request(head, content, deadline, unsent);
         }
@@ -297,7 +263,7 @@ impl<M: MessageLike, W> Connection<M, W> {
 
     /// The stream of which an entry is a plain message, if it is that.
     #[inline]
-    pub fn goes_on(&self, head: PeerHead) -> Option<StreamKey> {
+    pub fn stream_of_message(&self, head: RawHead) -> Option<StreamKey> {
         const IN_THE_MIDDLE: Flags = Flags::LENT.with(Flags::FIN);
         let flags = Flags::from_bits(head.flags);
         if head.kind != Kind::Message as u8 || flags.without(IN_THE_MIDDLE) != Flags::NONE {
@@ -306,22 +272,22 @@ impl<M: MessageLike, W> Connection<M, W> {
         self.streams.find(head.stream)
     }
 
-    /// Judges an entry on a stream that [goes on](Self::goes_on); whether somebody may wait for it.
+    /// Validates an entry on a stream that [goes on](Self::stream_of_message); whether somebody may wait for it.
     #[inline]
-    pub fn receive_on(
+    pub fn receive_message(
         &mut self,
         key: StreamKey,
-        head: PeerHead,
-        body: impl Untaken<M>,
+        head: RawHead,
+        body: impl IncomingBody<M>,
     ) -> Result<bool, StreamViolation> {
         let (message, last) = (Some(body.body_len()), Flags::from_bits(head.flags).has(Flags::FIN));
         let carried = Carried { message, metadata: false, last };
-        self.streams.receive_on(key, head.flags, carried, |place| body.put(place))
+        self.streams.receive_message(key, head.flags, carried, |place| body.put_message(place))
     }
 
     fn request(
         &mut self,
-        head: PeerHead,
+        head: RawHead,
         content: M,
         deadline: Time,
         unsent: usize,
@@ -339,7 +305,7 @@ impl<M: MessageLike, W> Connection<M, W> {
         Ok(Event::Arrived)
     }
 
-    fn answer(&mut self, head: PeerHead, content: M) -> Result<Event<W>, Violation> {
+    fn answer(&mut self, head: RawHead, content: M) -> Result<Event<W>, Violation> {
         let answer = match reply(head, Flags::METADATA)? {
             None => Ok(content),
             Some(code) => Err((code, content.reason())),
@@ -372,7 +338,7 @@ impl<M: MessageLike, W> Connection<M, W> {
     /// Of more streams than may be open at one time, one that waits to be accepted is over: nobody
     /// is to keep them all for somebody who accepts none.
     fn drop_a_stream_that_is_over(&mut self) {
-        if self.arrivals.streams <= self.streams.most_of_peer() {
+        if self.arrivals.streams <= self.streams.max_peer_streams() {
             return;
         }
         let streams = &self.streams;
@@ -383,7 +349,7 @@ impl<M: MessageLike, W> Connection<M, W> {
 }
 
 /// Returns what a window entry, whose length was validated, gives back.
-fn window<M>(head: PeerHead, body: &impl Untaken<M>) -> Window {
+fn window<M>(head: RawHead, body: &impl IncomingBody<M>) -> Window {
     let mut bytes = [0; WINDOW_LEN];
     body.copy_to(&mut bytes);
     Window { messages: head.tag, bytes: u64::from_le_bytes(bytes) }

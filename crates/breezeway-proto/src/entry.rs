@@ -121,6 +121,21 @@ impl Head {
     }
 }
 
+/// What the peer says of a message or another entry, before it was judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RawHead {
+    /// Number of the kind.
+    pub kind: u8,
+    /// Bits of the flags.
+    pub flags: u8,
+    /// Stream number.
+    pub stream: u32,
+    /// Method, error code, or what the kind says.
+    pub tag: u32,
+    /// How long the sender will wait, as it is coded.
+    pub time: u16,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

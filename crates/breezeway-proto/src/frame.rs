@@ -1,8 +1,9 @@
 //! The frame: what precedes each message on a socket (`docs/abi.md`, section 8). Bytes in, values
 //! out.
 
-use crate::protocol::{CallViolation, PeerHead, WINDOW_LEN};
-use crate::{Flags, Head, Kind};
+use crate::validate::WINDOW_LEN;
+use crate::violation::CallViolation;
+use crate::{Flags, Head, Kind, RawHead};
 
 /// Bytes before the body.
 pub const HEADER_LEN: usize = 16;
@@ -28,10 +29,10 @@ pub fn encode(head: Head, len: usize) -> [u8; HEADER_LEN] {
     bytes
 }
 
-/// Judges a header: what the peer says, and the length of the body.
-pub fn decode(bytes: &[u8; HEADER_LEN], cap: usize) -> Result<(PeerHead, usize), CallViolation> {
+/// Validates a header: what the peer says, and the length of the body.
+pub fn decode(bytes: &[u8; HEADER_LEN], cap: usize) -> Result<(RawHead, usize), CallViolation> {
     let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| bytes[at + byte]));
-    let head = PeerHead {
+    let head = RawHead {
         kind: bytes[KIND_AT],
         flags: bytes[FLAGS_AT],
         stream: word(STREAM_AT),
@@ -74,7 +75,7 @@ mod tests {
     fn a_header_lies_as_the_page_says() {
         let expected = [5, 0, 0, 0, 1, 2, 7, 8, 0xef, 0xbe, 0xad, 0xde, 0x78, 0x56, 0x34, 0x12];
         assert_eq!(encode(HEAD, 5), expected);
-        let head = PeerHead { kind: 1, flags: 2, stream: HEAD.stream, tag: HEAD.tag, time: 0x0807 };
+        let head = RawHead { kind: 1, flags: 2, stream: HEAD.stream, tag: HEAD.tag, time: 0x0807 };
         assert_eq!(decode(&expected, 5), Ok((head, 5)));
     }
 

@@ -8,17 +8,22 @@
 
 pub mod connection;
 mod entry;
+mod error_code;
 pub mod frame;
 pub mod hello;
+pub mod ordered;
 mod printable;
-pub mod protocol;
 pub mod throttle;
 mod time;
 pub mod time_left;
+pub mod validate;
+mod violation;
 
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub use connection::fuzzing;
-pub use entry::{Flags, Head, Kind};
+pub use entry::{Flags, Head, Kind, RawHead};
+pub use error_code::{ErrorCode, LONGEST_REASON};
 pub use printable::printable;
 pub use time::Time;
+pub use violation::{CallViolation, StreamViolation, Violation};

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use breezeway_os::Peer;
 use breezeway_os::memory::zeroed;
-use breezeway_proto::protocol::{ErrorCode, LONGEST_REASON, Request};
 use breezeway_proto::time_left;
-use breezeway_proto::{Flags, Head, Kind};
+use breezeway_proto::validate::Request;
+use breezeway_proto::{ErrorCode, Flags, Head, Kind, LONGEST_REASON};
 use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::statistics::HandlerTimes;
 use breezeway_shm::{self as shm, Filling, ForeignBytes, SendError};

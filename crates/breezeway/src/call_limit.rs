@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use breezeway_proto::protocol::ErrorCode;
+use breezeway_proto::ErrorCode;
 
 use crate::call::{Call, Handled, Handler};
 

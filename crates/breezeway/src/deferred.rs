@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use breezeway_os::segment::SegmentError;
 use breezeway_os::{Deadline, Notifier, Origin, Peer, clock};
-use breezeway_proto::connection::{Served, StreamViolation};
-use breezeway_proto::protocol::{ErrorCode, Request};
+use breezeway_proto::connection::Served;
 use breezeway_proto::time_left;
+use breezeway_proto::validate::Request;
+use breezeway_proto::{ErrorCode, StreamViolation};
 use breezeway_shm::statistics::HandlerTimes;
 use breezeway_shm::{ForeignBytes, Message, Want};
 use thiserror::Error;

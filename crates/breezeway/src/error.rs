@@ -12,8 +12,8 @@ use std::time::Duration;
 use breezeway_os::segment::SegmentError;
 use breezeway_os::shortage::advice;
 use breezeway_os::socket_file::LONGEST_PATH;
-use breezeway_proto::printable;
-use breezeway_proto::protocol::{CallId, CallViolation, ErrorCode};
+use breezeway_proto::ordered::CallId;
+use breezeway_proto::{CallViolation, ErrorCode, printable};
 use breezeway_shm::{SendError, Shortage, SocketError};
 use thiserror::Error;
 

@@ -17,8 +17,8 @@ use breezeway_proto::connection::StreamTerms;
 use breezeway_proto::hello::{
     FIXED_LEN, Greeting, Hello, HelloError, HelloReader, LONGEST, MAGIC, Refusal, encode_refusal,
 };
-use breezeway_proto::protocol::max_in_flight;
 use breezeway_proto::throttle::Throttle;
+use breezeway_proto::validate::max_in_flight;
 use breezeway_shm::statistics::{Description, Meter, Role};
 use breezeway_shm::{ForeignControl, Limits, SEND_BUFFER};
 use rustix::event::PollFlags;

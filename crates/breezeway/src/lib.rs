@@ -149,13 +149,16 @@ pub use breezeway_os::{
 };
 #[cfg(not(loom))]
 #[doc(inline)]
-pub use breezeway_proto::connection::{MetadataError, StreamViolation, Window};
+pub use breezeway_proto::connection::{MetadataError, Window};
 #[cfg(not(loom))]
 #[doc(inline)]
 pub use breezeway_proto::hello::{HelloError, Refusal};
 #[cfg(not(loom))]
 #[doc(inline)]
-pub use breezeway_proto::protocol::{CallId, CallViolation, ErrorCode};
+pub use breezeway_proto::ordered::CallId;
+#[cfg(not(loom))]
+#[doc(inline)]
+pub use breezeway_proto::{CallViolation, ErrorCode, StreamViolation};
 #[cfg(not(loom))]
 #[doc(inline)]
 pub use breezeway_shm::statistics::{Record as SessionStats, Totals};

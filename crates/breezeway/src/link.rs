@@ -3,7 +3,7 @@
 //! Shared memory is the fast way, and a socket the other: each operation is described once for
 //! both. What is said of ordering, errors and lifetimes holds for both.
 //!
-//! A link moves messages and knows no rule of calls; those are in [`breezeway_proto::protocol`].
+//! A link moves messages and knows no rule of calls; those are in [`breezeway_proto`].
 
 mod error;
 mod memory;
@@ -17,8 +17,7 @@ use std::os::fd::BorrowedFd;
 
 use breezeway_os::segment::SegmentError;
 use breezeway_os::{Deadline, TrustedPeer};
-use breezeway_proto::Head;
-use breezeway_proto::protocol::PeerHead;
+use breezeway_proto::{Head, RawHead};
 use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::statistics::{HandlerTimes, Meter, Record};
 use breezeway_shm::{
@@ -315,9 +314,9 @@ impl Link {
 
     /// What the current message says of itself, unjudged.
     #[inline(always)]
-    pub(crate) fn head(&self) -> PeerHead {
+    pub(crate) fn head(&self) -> RawHead {
         match self {
-            Memory(link) => memory::peer_head(link.endpoint.entry()),
+            Memory(link) => memory::raw_head(link.endpoint.entry()),
             Socket(link) => link.head(),
         }
     }

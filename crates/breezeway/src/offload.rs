@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use breezeway_proto::protocol::ErrorCode;
+use breezeway_proto::ErrorCode;
 
 use crate::call::{Call, Elsewhere, Handled, Handler};
 use crate::deferred::DeferredCall;
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
     use crate::carrier::Carrier;
     use crate::deferred::{Caller, Mailbox, Outcome, Recipient};
-    use breezeway_proto::protocol::Request;
+    use breezeway_proto::validate::Request;
 
     fn mailbox() -> Arc<Mailbox> {
         Arc::new(Mailbox::new(Recipient::Alone(Notifier::new().unwrap())))

@@ -8,10 +8,8 @@ use std::time::Duration;
 
 use breezeway_os::shortage::RETRY_AFTER;
 use breezeway_os::{Deadline, Peer, Sleeper, TrustedPeer, clock, cpu, ready};
-use breezeway_proto::protocol::{
-    About, CallViolation, ErrorCode, Request, Side, check_plain_request, judge_plain,
-};
-use breezeway_proto::{Head, Kind};
+use breezeway_proto::validate::{Request, Side, Subject, check_plain_request, validate_plain};
+use breezeway_proto::{CallViolation, ErrorCode, Head, Kind};
 use breezeway_shm::{SendError, Want};
 use rustix::event::PollFlags;
 
@@ -454,8 +452,8 @@ impl ServerSession {
             if kind == Kind::Message as u8 {
                 one_way = self.serve_request(handler, slice)?;
             } else {
-                match judge_plain(self.link.head(), len, Side::Server)? {
-                    About::Shutdown => {
+                match validate_plain(self.link.head(), len, Side::Server)? {
+                    Subject::Shutdown => {
                         self.client_has_closed = true;
                         return Ok(Progress::Closed);
                     }

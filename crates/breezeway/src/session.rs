@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use breezeway_os::{Deadline, Peer, TrustedPeer};
-use breezeway_proto::protocol::{CallId, Calls};
+use breezeway_proto::ordered::{CallId, OrderedCalls};
 use breezeway_proto::throttle::Throttle;
 use breezeway_proto::time_left;
 use breezeway_proto::{Head, Kind};
@@ -51,7 +51,7 @@ pub use requests::{Batch, RequestSpace};
 /// ```
 pub struct Session {
     link: Link,
-    calls: Calls,
+    calls: OrderedCalls,
     peer: Peer,
     call_timeout: Option<Duration>,
     /// That timeout as requests say it.
@@ -111,7 +111,7 @@ impl Session {
         let agreed = handshake::connect(wire, carrier, &options.for_plain_calls())?;
         let session = Self {
             link: agreed.link,
-            calls: Calls::new(agreed.max_in_flight),
+            calls: OrderedCalls::new(agreed.max_in_flight),
             peer,
             call_timeout: options.call_timeout,
             call_time: time_left::encode(options.call_timeout),

@@ -13,7 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 
 use breezeway_os::Peer;
-use breezeway_proto::protocol::ErrorCode;
+use breezeway_proto::ErrorCode;
 
 use crate::call::HandlerError;
 use crate::channel::Stream;

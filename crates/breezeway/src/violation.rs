@@ -1,7 +1,6 @@
 //! Errors of a peer, which end the session.
 
-use breezeway_proto::connection::StreamViolation;
-use breezeway_proto::protocol::{self, CallViolation};
+use breezeway_proto::{self as proto, CallViolation, StreamViolation};
 use breezeway_shm::Violation as MemoryViolation;
 use thiserror::Error;
 
@@ -20,11 +19,11 @@ pub enum Violation {
     Memory(#[from] MemoryViolation),
 }
 
-impl From<protocol::Violation> for Violation {
-    fn from(violation: protocol::Violation) -> Self {
+impl From<proto::Violation> for Violation {
+    fn from(violation: proto::Violation) -> Self {
         match violation {
-            protocol::Violation::Call(violation) => violation.into(),
-            protocol::Violation::Stream(violation) => violation.into(),
+            proto::Violation::Call(violation) => violation.into(),
+            proto::Violation::Stream(violation) => violation.into(),
         }
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use super::StreamKey;
-use crate::protocol::Request;
-use crate::time::Time;
+use crate::Time;
+use crate::validate::Request;
 
 /// What the peer asks for.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::protocol::ErrorCode;
+use crate::ErrorCode;
 
 /// What came of a call.
 pub type Answer<M> = Result<M, (ErrorCode, String)>;

@@ -74,7 +74,7 @@ impl Drop for Kept {
     }
 }
 
-impl MessageLike for Kept {
+impl Payload for Kept {
     fn message_len(&self) -> usize {
         self.len
     }
@@ -107,7 +107,7 @@ impl Coming {
     }
 }
 
-impl Untaken<Kept> for Coming {
+impl IncomingBody<Kept> for Coming {
     fn body_len(&self) -> usize {
         usize::from(self.body.len)
     }
@@ -116,12 +116,12 @@ impl Untaken<Kept> for Coming {
         *bytes = self.body.first;
     }
 
-    fn plain(self) -> Kept {
+    fn into_message(self) -> Kept {
         let len = self.body_len();
         self.keep(len, Flags::NONE)
     }
 
-    fn whole(self, flags: Flags) -> Result<Kept, MetadataError> {
+    fn into_parts(self, flags: Flags) -> Result<Kept, MetadataError> {
         let len = self.body_len();
         if !flags.has(Flags::METADATA) {
             return Ok(self.keep(len, flags));
@@ -195,8 +195,8 @@ pub fn run(data: &[u8]) {
     application.let_go();
 }
 
-fn head(kind: u8, flags: u8, stream: u32, tag: u32) -> PeerHead {
-    PeerHead { kind, flags, stream, tag, time: 0 }
+fn head(kind: u8, flags: u8, stream: u32, tag: u32) -> RawHead {
+    RawHead { kind, flags, stream, tag, time: 0 }
 }
 
 impl Application {
@@ -231,7 +231,7 @@ impl Application {
         self.receive(head(Kind::Window as u8, 0, number, messages), body)
     }
 
-    fn receive(&mut self, head: PeerHead, body: Body) -> Result<(), Violation> {
+    fn receive(&mut self, head: RawHead, body: Body) -> Result<(), Violation> {
         // As drivers do, which leave the rest in the ring.
         if self.connection.is_flooded() {
             return Ok(());
@@ -327,8 +327,8 @@ impl Application {
         if !is_allowed || self.connection.is_going_away() {
             return;
         }
-        let number = self.connection.free_number();
-        let key = self.connection.opened(number, carried);
+        let number = self.connection.next_number();
+        let key = self.connection.stream_opened(number, carried);
         let under_way = self.under_way.entry(key).or_default();
         carried.message.into_iter().for_each(|len| under_way.send(len));
         self.hold(key);
@@ -347,8 +347,8 @@ impl Application {
         if !self.connection.is_client || !self.connection.calls.has_room() {
             return;
         }
-        let number = self.connection.free_number();
-        self.connection.called(number);
+        let number = self.connection.next_number();
+        self.connection.call_sent(number);
         self.calls.push(number);
         if self.calls.len() > MOST_HELD {
             let oldest = self.calls.remove(0);
@@ -363,15 +363,15 @@ impl Application {
         if self.connection.streams.limits_one_way() {
             self.one_way.send(len);
         }
-        self.connection.free_number();
-        self.connection.posted(len);
+        self.connection.next_number();
+        self.connection.one_way_sent(len);
     }
 
     /// Sends an entry that is owed; whether one was.
     fn settle(&mut self) -> bool {
-        let is_owed = self.connection.streams.next_control().is_some();
+        let is_owed = self.connection.streams.next_transmit().is_some();
         if is_owed {
-            self.connection.streams.control_sent();
+            self.connection.streams.transmitted();
         }
         is_owed
     }

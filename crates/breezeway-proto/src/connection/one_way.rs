@@ -1,8 +1,8 @@
 //! The window of one-way messages, which belong to no stream: whoever does not take them up stops
 //! their sender, and nothing else.
 
-use super::StreamViolation;
 use super::window::{Credit, Granted, Window};
+use crate::violation::StreamViolation;
 
 /// What one side may send, and what it has granted the other.
 pub(super) struct OneWay {
@@ -33,7 +33,7 @@ impl OneWay {
         Ok(was_full && self.may_send())
     }
 
-    /// Judges a message that came.
+    /// Validates a message that came.
     pub(super) fn receive(&mut self, len: usize) -> Result<(), StreamViolation> {
         self.granted.take(len)
     }

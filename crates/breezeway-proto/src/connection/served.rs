@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::protocol::CallViolation;
+use crate::violation::CallViolation;
 
 /// A call that is being served.
 pub struct ServedCall<W> {

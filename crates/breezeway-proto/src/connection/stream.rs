@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use super::StreamViolation;
 use super::streams::Refusal;
 use super::window::{Credit, Granted, Window};
-use crate::protocol::ErrorCode;
+use crate::ErrorCode;
+use crate::violation::StreamViolation;
 
 /// How far a direction has got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,7 +141,7 @@ impl<M> Stream<M> {
         self.outgoing = if carried.last { Direction::Finished } else { Direction::Open };
     }
 
-    /// Judges what came, and keeps it; whether the application may want to know.
+    /// Validates what came, and keeps it; whether the application may want to know.
     #[inline]
     pub(super) fn receive(
         &mut self,

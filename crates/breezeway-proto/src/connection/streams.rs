@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 use thiserror::Error;
 
-use super::StreamViolation;
 use super::one_way::OneWay;
 use super::stream::{Carried, Direction, Stream};
 use super::window::Window;
-use crate::protocol::ErrorCode;
+use crate::ErrorCode;
+use crate::violation::StreamViolation;
 
 /// What one side's hello says of streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ pub enum StreamEvent {
 
 /// What a stream has for its reader.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Taken<M> {
+pub enum RecvState<M> {
     /// The oldest that was received.
     Content(M),
     /// Nothing yet.
@@ -94,7 +94,7 @@ pub enum Taken<M> {
 
 /// An entry that this side owes the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Control {
+pub enum Transmit {
     /// So much more may be sent on the stream, or, on number 0, of one-way messages.
     Window {
         /// The stream's number.
@@ -176,7 +176,7 @@ impl<M> Streams<M> {
     }
 
     /// Streams that are not over, nor reset by this side.
-    pub fn going_on(&self) -> usize {
+    pub fn live_count(&self) -> usize {
         let streams =
             self.by_number.values().filter_map(|&index| self.slots[index as usize].as_ref());
         streams.filter(|stream| !stream.is_reset_here()).count()
@@ -194,7 +194,7 @@ impl<M> Streams<M> {
     }
 
     /// The most streams that the peer may have open at one time.
-    pub fn most_of_peer(&self) -> usize {
+    pub fn max_peer_streams(&self) -> usize {
         usize::from(self.own.max_streams)
     }
 
@@ -227,7 +227,7 @@ impl<M> Streams<M> {
         }
     }
 
-    /// Judges a one-way message that came.
+    /// Validates a one-way message that came.
     pub fn receive_one_way(&mut self, len: usize) -> Result<(), StreamViolation> {
         self.one_way.as_mut().map_or(Ok(()), |one_way| one_way.receive(len))
     }
@@ -333,19 +333,19 @@ impl<M> Streams<M> {
         self.settle(key.place());
     }
 
-    /// The next entry that this side owes. It is owed until [`Self::control_sent`].
-    pub fn next_control(&mut self) -> Option<Control> {
+    /// The next entry that this side owes. It is owed until [`Self::transmitted`].
+    pub fn next_transmit(&mut self) -> Option<Transmit> {
         if let Some(consumed) = self.one_way.as_ref().and_then(OneWay::window_due) {
-            return Some(Control::Window { number: 0, consumed });
+            return Some(Transmit::Window { number: 0, consumed });
         }
         while let Some(&index) = self.listed.front() {
             if let Some(stream) = &mut self.slots[index as usize] {
                 let number = stream.number;
                 if let Some(code) = stream.reset_due {
-                    return Some(Control::Reset { number, code });
+                    return Some(Transmit::Reset { number, code });
                 }
                 if let Some(consumed) = stream.window_due() {
-                    return Some(Control::Window { number, consumed });
+                    return Some(Transmit::Window { number, consumed });
                 }
                 stream.is_listed = false;
             }
@@ -354,8 +354,8 @@ impl<M> Streams<M> {
         None
     }
 
-    /// The entry that [`Self::next_control`] named was published.
-    pub fn control_sent(&mut self) {
+    /// The entry that [`Self::next_transmit`] named was published.
+    pub fn transmitted(&mut self) {
         if let Some(one_way) = &mut self.one_way
             && one_way.window_due().is_some()
         {
@@ -372,7 +372,7 @@ impl<M> Streams<M> {
 
     // ---- receiving ----
 
-    /// Judges a message on a stream that is open, or that it opens. Its content is put where it is
+    /// Validates a message on a stream that is open, or that it opens. Its content is put where it is
     /// kept, if it is.
     #[inline]
     pub(super) fn receive(
@@ -385,17 +385,17 @@ impl<M> Streams<M> {
     ) -> Result<StreamEvent, StreamViolation> {
         let Some(Opening { method, .. }) = opening else {
             let key = self.find(number).ok_or(StreamViolation::NotOpen(number))?;
-            let is_wanted = self.receive_on(key, flags, carried, put)?;
+            let is_wanted = self.receive_message(key, flags, carried, put)?;
             return Ok(if is_wanted { StreamEvent::Received(key) } else { StreamEvent::Nothing });
         };
         let key = self.open_for_peer(number)?;
-        self.receive_on(key, flags, carried, put)?;
+        self.receive_message(key, flags, carried, put)?;
         Ok(StreamEvent::Opened { key, method })
     }
 
-    /// Judges a message on a stream that is open; whether somebody may wait for it.
+    /// Validates a message on a stream that is open; whether somebody may wait for it.
     #[inline]
-    pub(super) fn receive_on(
+    pub(super) fn receive_message(
         &mut self,
         key: StreamKey,
         flags: u8,
@@ -457,23 +457,23 @@ impl<M> Streams<M> {
     /// Takes the oldest that was received on a stream: gives what `read` makes of it where it
     /// lies, after which it is dropped.
     #[inline]
-    pub fn take<R>(&mut self, key: StreamKey, read: impl FnOnce(&mut M) -> R) -> Taken<R> {
+    pub fn take<R>(&mut self, key: StreamKey, read: impl FnOnce(&mut M) -> R) -> RecvState<R> {
         let stream = self.get_mut(key);
         if let Some((content, is_due)) = stream.take(read) {
             if is_due {
                 self.list(key.place());
             }
-            return Taken::Content(content);
+            return RecvState::Content(content);
         }
         self.nothing_to_take(key)
     }
 
-    fn nothing_to_take<R>(&self, key: StreamKey) -> Taken<R> {
+    fn nothing_to_take<R>(&self, key: StreamKey) -> RecvState<R> {
         match (self.reset_code(key), self.get(key).incoming) {
-            (_, Direction::Refusing(_)) => Taken::End,
-            (Some(code), _) => Taken::Reset(code),
-            (None, Direction::Finished) => Taken::End,
-            (None, _) => Taken::Nothing,
+            (_, Direction::Refusing(_)) => RecvState::End,
+            (Some(code), _) => RecvState::Reset(code),
+            (None, Direction::Finished) => RecvState::End,
+            (None, _) => RecvState::Nothing,
         }
     }
 

@@ -10,12 +10,13 @@ use std::convert::Infallible;
 
 use super::streams::TooManyStreams;
 use super::*;
-use crate::protocol::{ErrorCode, ONE_WAY, REQUEST, Request};
+use crate::ErrorCode;
+use crate::validate::{ONE_WAY, REQUEST, Request};
 
 /// What travels from one side to the other.
 #[derive(Clone, Debug)]
 struct Wire {
-    head: PeerHead,
+    head: RawHead,
     body: Sent,
 }
 
@@ -36,7 +37,7 @@ struct Received {
     carried: Carried,
 }
 
-impl MessageLike for Received {
+impl Payload for Received {
     fn message_len(&self) -> usize {
         self.carried.message.unwrap_or(0)
     }
@@ -54,7 +55,7 @@ impl MessageLike for Received {
     }
 }
 
-impl Untaken<Received> for Sent {
+impl IncomingBody<Received> for Sent {
     fn body_len(&self) -> usize {
         match self {
             Self::Content(received) => received.message_len(),
@@ -68,15 +69,15 @@ impl Untaken<Received> for Sent {
         bytes.copy_from_slice(sent);
     }
 
-    fn plain(self) -> Received {
+    fn into_message(self) -> Received {
         match self {
             Self::Content(received) => received,
             Self::Bytes(_) | Self::Nothing => panic!("{self:?} is no message"),
         }
     }
 
-    fn whole(self, _: Flags) -> Result<Received, MetadataError> {
-        Ok(self.plain())
+    fn into_parts(self, _: Flags) -> Result<Received, MetadataError> {
+        Ok(self.into_message())
     }
 }
 
@@ -104,7 +105,7 @@ struct End {
 
 impl End {
     fn publish(&mut self, kind: Kind, number: u32, tag: u32, flags: Flags, body: Sent) {
-        let head = PeerHead { kind: kind as u8, flags: flags.bits(), stream: number, tag, time: 0 };
+        let head = RawHead { kind: kind as u8, flags: flags.bits(), stream: number, tag, time: 0 };
         self.sent.push_back(Wire { head, body });
     }
 
@@ -129,9 +130,9 @@ impl End {
 
     fn open(&mut self, carried: Carried, content: u32) -> Result<StreamKey, TooManyStreams> {
         self.streams().may_open()?;
-        let number = self.connection.free_number();
+        let number = self.connection.next_number();
         self.publish_message(number, Flags::OPEN.with(Flags::STREAM), carried, content);
-        Ok(self.connection.opened(number, carried))
+        Ok(self.connection.stream_opened(number, carried))
     }
 
     /// Of messages alone every second goes the short way, which decides the same.
@@ -175,9 +176,9 @@ impl End {
         if !self.connection.calls.has_room() {
             return None;
         }
-        let number = self.connection.free_number();
+        let number = self.connection.next_number();
         self.publish_message(number, REQUEST, message(5), content);
-        self.connection.called(number);
+        self.connection.call_sent(number);
         Some(number)
     }
 
@@ -185,9 +186,9 @@ impl End {
     fn post(&mut self, len: usize, content: u32) -> bool {
         let may_send = self.streams().may_send_one_way();
         if may_send {
-            let number = self.connection.free_number();
+            let number = self.connection.next_number();
             self.publish_message(number, ONE_WAY, message(len), content);
-            self.connection.posted(len);
+            self.connection.one_way_sent(len);
         }
         may_send
     }
@@ -217,7 +218,7 @@ impl End {
     }
 
     /// Takes the oldest that was received on a stream.
-    fn take(&mut self, key: StreamKey) -> Taken<u32> {
+    fn take(&mut self, key: StreamKey) -> RecvState<u32> {
         self.streams().take(key, |received| received.content)
     }
 
@@ -235,17 +236,17 @@ impl End {
     }
 
     fn settle_one(&mut self) -> bool {
-        let Some(control) = self.streams().next_control() else { return false };
+        let Some(control) = self.streams().next_transmit() else { return false };
         match control {
-            Control::Window { number, consumed } => {
+            Transmit::Window { number, consumed } => {
                 let body = Sent::Bytes(consumed.bytes.to_le_bytes());
                 self.publish(Kind::Window, number, consumed.messages, Flags::NONE, body);
             }
-            Control::Reset { number, code } => {
+            Transmit::Reset { number, code } => {
                 self.publish_bare(Kind::Reset, number, code.number());
             }
         }
-        self.streams().control_sent();
+        self.streams().transmitted();
         true
     }
 

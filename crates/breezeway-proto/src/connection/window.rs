@@ -1,6 +1,6 @@
 //! Receive windows: how much a side may send on a stream before the other has consumed some of it.
 
-use super::StreamViolation;
+use crate::violation::StreamViolation;
 
 /// Messages and bytes of a stream that may be under way, or that were consumed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl Granted {
         Self { credit: Credit::new(whole), consumed: Window::default() }
     }
 
-    /// Judges a message that came.
+    /// Validates a message that came.
     pub(crate) fn take(&mut self, len: usize) -> Result<(), StreamViolation> {
         if !self.credit.allows_a_message() {
             return Err(StreamViolation::WindowExceeded);

@@ -4,11 +4,12 @@ use std::task::{Context, Poll, Waker};
 
 use breezeway_os::Deadline;
 use breezeway_proto::connection::StreamKey;
-use breezeway_proto::protocol::{CallId, ONE_WAY, REQUEST};
+use breezeway_proto::ordered::CallId;
+use breezeway_proto::validate::{ONE_WAY, REQUEST};
 use breezeway_proto::{Flags, Head, Kind};
 
 use super::outgoing::Outgoing;
-use super::receiving::Kept;
+use super::receiving::QueuedMessage;
 use super::state::State;
 use super::stream::StreamError;
 use super::waiters::{replace, withdraw};
@@ -30,11 +31,11 @@ impl State {
             self.call_waiters.remember(cx, &mut self.due);
             return Poll::Pending;
         }
-        let stream = self.connection.free_number();
+        let stream = self.connection.next_number();
         let head = Head { kind: Kind::Message, flags: REQUEST, stream, tag: method, time };
         let sent = self.poll_send(cx, head, outgoing);
         sent.map_ok(|()| {
-            self.connection.called(stream);
+            self.connection.call_sent(stream);
             stream
         })
     }
@@ -57,7 +58,7 @@ impl State {
                 code,
                 reason,
             };
-            return Poll::Ready(answer.map(Kept::into_message).map_err(failed));
+            return Poll::Ready(answer.map(QueuedMessage::into_message).map_err(failed));
         }
         if let Err(error) = self.check() {
             self.give_up(number);
@@ -110,10 +111,10 @@ impl State {
             self.one_way_waiters.remember(cx, &mut self.due);
             return Poll::Pending;
         }
-        let stream = self.connection.free_number();
+        let stream = self.connection.next_number();
         let head = Head { kind: Kind::Message, flags: ONE_WAY, stream, tag: method, time: 0 };
         let len = outgoing.message_len();
-        self.poll_send(cx, head, outgoing).map_ok(|()| self.connection.posted(len))
+        self.poll_send(cx, head, outgoing).map_ok(|()| self.connection.one_way_sent(len))
     }
 
     pub(super) fn poll_open(
@@ -127,12 +128,12 @@ impl State {
         self.may_begin()?;
         self.check_metadata(outgoing.metadata)?;
         self.connection.streams.may_open().map_err(|error| StreamError::TooMany(error.0))?;
-        let stream = self.connection.free_number();
+        let stream = self.connection.next_number();
         let flags = Flags::OPEN.with(Flags::STREAM);
         let flags = if last { flags.with(Flags::FIN) } else { flags };
         let head = Head { kind: Kind::Message, flags, stream, tag: method, time };
         let sent = self.poll_send(cx, head, outgoing);
         sent.map_err(StreamError::from)
-            .map_ok(|()| self.connection.opened(stream, outgoing.carried(last)))
+            .map_ok(|()| self.connection.stream_opened(stream, outgoing.carried(last)))
     }
 }

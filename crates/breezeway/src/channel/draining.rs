@@ -4,9 +4,8 @@
 use std::task::{Context, Poll};
 
 use breezeway_os::Deadline;
-use breezeway_proto::connection::MessageLike;
-use breezeway_proto::protocol::ErrorCode;
-use breezeway_proto::{Flags, Head, Kind};
+use breezeway_proto::connection::Payload;
+use breezeway_proto::{ErrorCode, Flags, Head, Kind};
 use breezeway_shm::SendError;
 
 use super::outgoing::Outgoing;
@@ -120,7 +119,7 @@ impl State {
     fn is_under_way(&self) -> bool {
         !self.connection.arrivals.is_empty()
             || self.connection.served.len() > 0
-            || self.connection.streams.going_on() > 0
+            || self.connection.streams.live_count() > 0
             || !self.outbox.is_empty()
             || self.link.has_unwritten()
     }
@@ -177,7 +176,7 @@ impl State {
 
     /// What was left undone, and what would be if the session ended now.
     pub(super) fn unserved(&self) -> Unserved {
-        let calls_cut = self.connection.served.len() + self.connection.streams.going_on();
+        let calls_cut = self.connection.served.len() + self.connection.streams.live_count();
         Unserved { calls_cut, ..self.unserved }
     }
 

@@ -7,8 +7,8 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use breezeway_os::{Deadline, Peer, TrustedPeer, Waiting};
-use breezeway_proto::protocol::{ErrorCode, LONGEST_REASON, Request};
-use breezeway_proto::{Flags, Head, Kind};
+use breezeway_proto::validate::Request;
+use breezeway_proto::{ErrorCode, Flags, Head, Kind, LONGEST_REASON};
 use breezeway_shm::ForeignBytes;
 use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::statistics::HandlerTimes;

@@ -4,8 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use breezeway_os::Deadline;
-use breezeway_proto::protocol::ErrorCode;
-use breezeway_proto::{Flags, Head};
+use breezeway_proto::{ErrorCode, Flags, Head};
 use breezeway_shm::SendError;
 use breezeway_shm::layout::INLINE_MAX;
 

@@ -2,11 +2,10 @@
 
 use std::task::{Context, Poll};
 
-use breezeway_proto::Flags;
 use breezeway_proto::connection::{
-    self, Event, MessageLike, MetadataError, StreamEvent, StreamKey, Untaken,
+    self, Event, IncomingBody, MetadataError, Payload, StreamEvent, StreamKey,
 };
-use breezeway_proto::protocol::LONGEST_REASON;
+use breezeway_proto::{Flags, LONGEST_REASON};
 
 use super::state::State;
 use super::waiters::NOBODY;
@@ -18,11 +17,11 @@ use crate::violation::Violation;
 use breezeway_proto::protocol::ErrorCode;
 
 /// What came from the peer and nobody has taken up.
-pub(crate) type Arrival = connection::Arrival<Kept>;
+pub(crate) type Arrival = connection::Arrival<QueuedMessage>;
 
 /// A message until it is taken. A small one has no memory of its own before that: of many that come
 /// in one turn each would be cold again when its reader runs.
-pub(crate) enum Kept {
+pub(crate) enum QueuedMessage {
     /// One without metadata.
     Small { len: usize, bytes: Room },
     /// Any other, until it is taken.
@@ -30,9 +29,9 @@ pub(crate) enum Kept {
 }
 
 /// Two lines of the cache for a stream's state, and two for a small message.
-const _: () = assert!(connection::size_in_table::<Kept>() == 4 * 64);
+const _: () = assert!(connection::size_in_table::<QueuedMessage>() == 4 * 64);
 
-impl Kept {
+impl QueuedMessage {
     /// What its reader gets.
     #[inline]
     pub(super) fn into_message(mut self) -> Message {
@@ -62,7 +61,7 @@ struct Current<'l> {
     max_metadata: usize,
 }
 
-impl Untaken<Kept> for Current<'_> {
+impl IncomingBody<QueuedMessage> for Current<'_> {
     #[inline]
     fn body_len(&self) -> usize {
         self.link.body().len()
@@ -73,36 +72,36 @@ impl Untaken<Kept> for Current<'_> {
     }
 
     #[inline]
-    fn plain(self) -> Kept {
+    fn into_message(self) -> QueuedMessage {
         let mut kept = None;
-        self.put(&mut kept);
+        self.put_message(&mut kept);
         kept.expect("it was put there")
     }
 
     #[inline]
-    fn put(self, place: &mut Option<Kept>) {
+    fn put_message(self, place: &mut Option<QueuedMessage>) {
         match self.link.small_len() {
             Some(len) => {
-                let kept = place.insert(Kept::Small { len, bytes: Room::default() });
-                if let Kept::Small { bytes, .. } = kept {
+                let kept = place.insert(QueuedMessage::Small { len, bytes: Room::default() });
+                if let QueuedMessage::Small { bytes, .. } = kept {
                     self.link.copy_small(&mut bytes.0);
                 }
             }
-            None => *place = Some(Kept::Whole(Some(Message::plain(self.link.detach())))),
+            None => *place = Some(QueuedMessage::Whole(Some(Message::plain(self.link.detach())))),
         }
     }
 
     #[inline]
-    fn whole(self, flags: Flags) -> Result<Kept, MetadataError> {
+    fn into_parts(self, flags: Flags) -> Result<QueuedMessage, MetadataError> {
         if !flags.has(Flags::METADATA) && !flags.has(Flags::EMPTY) {
-            return Ok(self.plain());
+            return Ok(self.into_message());
         }
         let message = Message::new(self.link.detach(), flags, self.max_metadata)?;
-        Ok(Kept::Whole(Some(message)))
+        Ok(QueuedMessage::Whole(Some(message)))
     }
 }
 
-impl MessageLike for Kept {
+impl Payload for QueuedMessage {
     fn message_len(&self) -> usize {
         match self {
             Self::Small { len, .. } => *len,
@@ -135,10 +134,11 @@ impl State {
     pub(super) fn dispatch(&mut self) -> Result<(), CallError> {
         let head = self.link.head();
         let body = Current { link: &mut self.link, max_metadata: self.max_metadata[0] };
-        if let Some(key) = self.connection.goes_on(head) {
+        if let Some(key) = self.connection.stream_of_message(head) {
             // Most of what comes on sessions with streams; by itself, as an event would be written
             // down and read at once.
-            let is_wanted = self.connection.receive_on(key, head, body).map_err(Violation::from)?;
+            let is_wanted =
+                self.connection.receive_message(key, head, body).map_err(Violation::from)?;
             if is_wanted {
                 self.wake_reader(key);
             }
@@ -154,7 +154,7 @@ impl State {
                 self.due.append(&mut self.call_waiters);
             }
             Event::Cancelled(waiter) => self.due.extend(waiter),
-            Event::GoingAway => self.wake_who_would_begin(),
+            Event::GoingAway => self.wake_openers(),
             Event::Shutdown => return Err(CallError::Closed),
         }
         // What nobody wants was not taken.
@@ -211,17 +211,17 @@ impl State {
     /// Takes the next arrival, unless as much as the cap waits to be sent.
     pub(super) fn arrival(&mut self) -> Option<Arrival> {
         self.end_drain();
-        if self.owes_too_much() { None } else { self.connection.take_arrival() }
+        if self.is_backlog_full() { None } else { self.connection.take_arrival() }
     }
 
     /// Whether [`Self::arrival`] has something.
     pub(super) fn has_arrival(&self) -> bool {
-        !self.connection.arrivals.is_empty() && !self.owes_too_much()
+        !self.connection.arrivals.is_empty() && !self.is_backlog_full()
     }
 
     /// Whether nothing more is begun until replies were sent for which there was no room. Of a
     /// session that is over none will be, and what was committed is served.
-    pub(super) fn owes_too_much(&self) -> bool {
+    pub(super) fn is_backlog_full(&self) -> bool {
         self.outbox.bytes() >= self.link.cap() && !self.is_ended()
     }
 

@@ -94,7 +94,7 @@ impl Shared {
             max_in_flight,
             service,
             handler_times: state.link.handler_times(),
-            max_streams: state.connection.streams.most_of_peer(),
+            max_streams: state.connection.streams.max_peer_streams(),
             quiet: Arc::clone(state.waiters.quiet_streams()),
             state: Mutex::new(state),
             contenders: AtomicU32::new(0),

@@ -5,10 +5,9 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use breezeway_os::Deadline;
-use breezeway_proto::Flags;
 use breezeway_proto::connection::METADATA_PREFIX;
-use breezeway_proto::protocol::ErrorCode;
 use breezeway_proto::time_left;
+use breezeway_proto::{ErrorCode, Flags};
 use breezeway_shm::{Account, SendError};
 
 use super::incoming::IncomingCall;

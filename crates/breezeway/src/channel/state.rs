@@ -10,7 +10,7 @@ use breezeway_os::segment::SegmentError;
 use breezeway_os::shortage::RETRY_AFTER;
 use breezeway_os::spin::SpinBudget;
 use breezeway_os::{Deadline, clock};
-use breezeway_proto::connection::{Connection, Control, MAX_ONE_WAY, Streams, Window};
+use breezeway_proto::connection::{Connection, MAX_ONE_WAY, Streams, Transmit, Window};
 use breezeway_proto::throttle::Throttle;
 use breezeway_proto::{Flags, Head, Kind};
 use breezeway_shm::SendError;
@@ -20,7 +20,7 @@ use super::closing::Closing;
 use super::draining::Draining;
 use super::leadership::Leadership;
 use super::outbox::Outbox;
-use super::receiving::Kept;
+use super::receiving::QueuedMessage;
 use super::stand_in::StandIn;
 use super::stream_waiters::{Registration, StreamWaiters};
 use super::waiters::Waiters;
@@ -54,7 +54,7 @@ pub(crate) enum Turn {
 /// A shared session, behind its lock.
 pub(crate) struct State {
     pub(super) link: Link,
-    pub(super) connection: Connection<Kept, Waker>,
+    pub(super) connection: Connection<QueuedMessage, Waker>,
     pub(super) waiters: StreamWaiters,
     pub(super) outbox: Outbox,
     /// Who waits for something to be taken up.
@@ -203,7 +203,7 @@ impl State {
     }
 
     /// Wakes who waits to begin something, which is not to be begun here any more.
-    pub(super) fn wake_who_would_begin(&mut self) {
+    pub(super) fn wake_openers(&mut self) {
         self.due.append(&mut self.call_waiters);
         self.due.append(&mut self.one_way_waiters);
         self.due.append(&mut self.open_waiters);
@@ -311,12 +311,12 @@ impl State {
     }
 
     fn send_outbox(&mut self) -> Result<bool, CallError> {
-        let owed_too_much = self.owes_too_much();
+        let owed_too_much = self.is_backlog_full();
         // Nobody takes more than a few turns of a session that ends.
         let in_turns = self.has_driver && !self.is_ended();
         let sent = self.outbox.send(&mut self.link, in_turns).map_err(CallError::from)?;
         self.unflushed |= sent;
-        if owed_too_much && !self.owes_too_much() {
+        if owed_too_much && !self.is_backlog_full() {
             self.due.append(&mut self.arrival_waiters);
             // Who drives takes up what has come, in some drivers.
             self.due.extend(self.driver.clone());
@@ -327,18 +327,18 @@ impl State {
     /// Sends the window and reset entries that this side owes.
     fn send_controls(&mut self) -> Result<bool, CallError> {
         let mut sent = false;
-        while let Some(control) = self.connection.streams.next_control() {
+        while let Some(control) = self.connection.streams.next_transmit() {
             let bytes;
             let (kind, number, tag, body) = match control {
-                Control::Window { number, consumed } => {
+                Transmit::Window { number, consumed } => {
                     bytes = consumed.bytes.to_le_bytes();
                     (Kind::Window, number, consumed.messages, &bytes[..])
                 }
-                Control::Reset { number, code } => (Kind::Reset, number, code.number(), &[][..]),
+                Transmit::Reset { number, code } => (Kind::Reset, number, code.number(), &[][..]),
             };
             let head = Head { kind, flags: Flags::NONE, stream: number, tag, time: 0 };
             match self.link.send(head, Body::Bytes(body)) {
-                Ok(()) => self.connection.streams.control_sent(),
+                Ok(()) => self.connection.streams.transmitted(),
                 Err(SendError::Full { .. }) => break,
                 Err(error) => return Err(error.into()),
             }
@@ -421,7 +421,7 @@ impl State {
     fn has_more_to_send(&mut self) -> bool {
         !self.room_waiters.is_empty()
             || !self.outbox.is_empty()
-            || self.connection.streams.next_control().is_some()
+            || self.connection.streams.next_transmit().is_some()
     }
 
     /// Announces that whoever drives is about to sleep. False if there is something to do after

@@ -5,9 +5,8 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use breezeway_os::{Deadline, Peer};
-use breezeway_proto::connection::{Refusal, StreamKey, Taken};
-use breezeway_proto::protocol::ErrorCode;
-use breezeway_proto::{Flags, Head, Kind};
+use breezeway_proto::connection::{RecvState, Refusal, StreamKey};
+use breezeway_proto::{ErrorCode, Flags, Head, Kind};
 use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::{Account, SendError, Shortage};
 use thiserror::Error;
@@ -15,7 +14,7 @@ use thiserror::Error;
 use super::Handle;
 use super::back_channel::BackChannel;
 use super::outgoing::Outgoing;
-use super::receiving::Kept;
+use super::receiving::QueuedMessage;
 use super::shared::{Shared, TimedOut};
 use super::space::OwnedSpace;
 use super::state::State;
@@ -623,11 +622,11 @@ impl State {
     /// What has come for a stream's reader, or why nothing will.
     #[inline]
     fn take_from_stream(&mut self, key: StreamKey) -> Received {
-        match self.connection.streams.take(key, Kept::take) {
-            Taken::Content(message) => Received::Message(message),
-            Taken::End => Received::End,
-            Taken::Reset(code) => Received::Failed(Box::new(StreamError::Reset(code))),
-            Taken::Nothing => match self.check() {
+        match self.connection.streams.take(key, QueuedMessage::take) {
+            RecvState::Content(message) => Received::Message(message),
+            RecvState::End => Received::End,
+            RecvState::Reset(code) => Received::Failed(Box::new(StreamError::Reset(code))),
+            RecvState::Nothing => match self.check() {
                 Ok(()) => Received::Nothing,
                 Err(error) => Received::Failed(Box::new(error.into())),
             },

@@ -4,8 +4,7 @@ use std::fmt::{self, Display, Formatter};
 use std::io;
 
 use breezeway_os::segment::SegmentError;
-use breezeway_proto::{Flags, Kind};
-use breezeway_proto::protocol::{self, CallViolation, PeerHead};
+use breezeway_proto::{CallViolation, Flags, Kind, RawHead, validate};
 use breezeway_shm::{SocketError, Violation as MemoryViolation, WaitError};
 use rustix::io::Errno;
 
@@ -35,22 +34,22 @@ pub(crate) enum LinkError {
 #[derive(Debug)]
 pub(crate) struct Unreceived {
     /// Its head and the length of its body, if they have come.
-    pub(crate) frame: Option<(PeerHead, usize)>,
+    pub(crate) frame: Option<(RawHead, usize)>,
     pub(crate) error: SegmentError,
 }
 
 impl Unreceived {
     /// Returns the head of a dropped request that wants a reply.
-    pub(crate) fn request(&self) -> Option<PeerHead> {
+    pub(crate) fn request(&self) -> Option<RawHead> {
         let (head, _) = self.frame?;
-        let is_call = protocol::request(head).is_ok_and(|request| !request.one_way);
+        let is_call = validate::request(head).is_ok_and(|request| !request.one_way);
         (head.kind == Kind::Message as u8 && is_call).then_some(head)
     }
 
     /// Returns the head of a dropped reply to a call.
-    pub(crate) fn reply(&self) -> Option<PeerHead> {
+    pub(crate) fn reply(&self) -> Option<RawHead> {
         let (head, _) = self.frame?;
-        let is_reply = protocol::reply(head, Flags::METADATA).is_ok();
+        let is_reply = validate::reply(head, Flags::METADATA).is_ok();
         (head.kind == Kind::Message as u8 && is_reply).then_some(head)
     }
 }

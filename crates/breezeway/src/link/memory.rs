@@ -2,8 +2,7 @@
 //! message and its way of waiting.
 
 use breezeway_os::{Deadline, Waiting};
-use breezeway_proto::protocol::PeerHead;
-use breezeway_proto::{Flags, Head, Kind};
+use breezeway_proto::{Flags, Head, Kind, RawHead};
 use breezeway_shm::{
     self as shm, Endpoint, Entry, SocketError, Space, WaitError, Waiter, Want, layout,
 };
@@ -24,8 +23,8 @@ pub(super) fn in_numbers(head: Head) -> shm::Head {
 
 /// The head of an entry that came, as the protocol has it.
 #[inline(always)]
-pub(super) fn peer_head(entry: &Entry) -> PeerHead {
-    PeerHead {
+pub(super) fn raw_head(entry: &Entry) -> RawHead {
+    RawHead {
         kind: entry.kind_number(),
         flags: entry.flag_bits(),
         stream: entry.stream(),

@@ -4,7 +4,7 @@
 use breezeway_os::memory;
 use breezeway_os::segment::SegmentError;
 use breezeway_proto::frame::{self, HEADER_LEN};
-use breezeway_proto::protocol::{CallViolation, PeerHead};
+use breezeway_proto::{CallViolation, RawHead};
 
 /// Room that there is always, and that an idle session keeps.
 const KEPT: usize = 64 * 1024;
@@ -46,7 +46,7 @@ impl ReceiveBuffer {
     }
 
     /// Makes the next frame the current one if all of it is there.
-    pub(super) fn next(&mut self, cap: usize) -> Result<Option<PeerHead>, CallViolation> {
+    pub(super) fn next(&mut self, cap: usize) -> Result<Option<RawHead>, CallViolation> {
         debug_assert!(self.current == 0, "the frame before was finished");
         let Some((head, len)) = self.peek(cap)? else { return Ok(None) };
         if self.len() < HEADER_LEN + len {
@@ -62,7 +62,7 @@ impl ReceiveBuffer {
     }
 
     /// The next frame's header.
-    fn peek(&self, cap: usize) -> Result<Option<(PeerHead, usize)>, CallViolation> {
+    fn peek(&self, cap: usize) -> Result<Option<(RawHead, usize)>, CallViolation> {
         let bytes = &self.bytes[self.start..self.end];
         bytes.first_chunk().map(|header| frame::decode(header, cap)).transpose()
     }

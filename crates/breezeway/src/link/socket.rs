@@ -8,9 +8,8 @@ use std::time::Duration;
 use breezeway_os::segment::SegmentError;
 use breezeway_os::spin::SpinBudget;
 use breezeway_os::{Deadline, Origin, WaitPolicy, Waiting, clock, cpu, ready};
-use breezeway_proto::Head;
 use breezeway_proto::frame::{self, LONGEST_BODY};
-use breezeway_proto::protocol::PeerHead;
+use breezeway_proto::{Head, RawHead};
 use breezeway_shm::statistics::{Field, Meter, WaitsFor};
 use breezeway_shm::{Filling, ForeignBytes, Message, SendError, SocketError, Want};
 use rustix::event::PollFlags;
@@ -42,7 +41,7 @@ pub(crate) struct SocketLink {
     received: ReceiveBuffer,
     unsent: SendBuffer,
     /// The current frame's head, if one was taken and not finished.
-    current: Option<PeerHead>,
+    current: Option<RawHead>,
     /// Space reserved for the next message.
     space: Option<Vec<u8>>,
     /// Whether a read may find something: after one that did not fill its room, only what wakes a
@@ -427,7 +426,7 @@ impl SocketLink {
     }
 
     /// The current message's head.
-    pub(super) fn head(&self) -> PeerHead {
+    pub(super) fn head(&self) -> RawHead {
         self.current.unwrap_or_default()
     }
 

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use breezeway_os::scm::{receive, widen_send_buffer};
 use breezeway_os::{Deadline, any_ready, ready, shortage};
-use breezeway_proto::protocol::CallViolation;
+use breezeway_proto::CallViolation;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::{

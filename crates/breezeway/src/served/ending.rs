@@ -1,9 +1,7 @@
 //! How a session ends that its server does not go on with.
 
-use breezeway_proto::protocol::{
-    About, ErrorCode, Request, Side, check_plain_request, judge_plain,
-};
-use breezeway_proto::{Head, Kind};
+use breezeway_proto::validate::{Request, Side, Subject, check_plain_request, validate_plain};
+use breezeway_proto::{ErrorCode, Head, Kind};
 
 use super::ServerSession;
 use crate::error::SessionError;
@@ -45,8 +43,8 @@ impl ServerSession {
                 break;
             }
             let head = self.link.head();
-            match judge_plain(head, self.link.body().len(), Side::Server)? {
-                About::Message => {
+            match validate_plain(head, self.link.body().len(), Side::Server)? {
+                Subject::Message => {
                     check_plain_request(head)?;
                     let request = Request::of(head);
                     self.deferrals.check(request).map_err(SessionError::Violation)?;
@@ -60,7 +58,7 @@ impl ServerSession {
                         let _ = serving.fail(ErrorCode::Refused, NOT_BEGUN);
                     }
                 }
-                About::Shutdown => {
+                Subject::Shutdown => {
                     self.client_has_closed = true;
                     break;
                 }

@@ -1,10 +1,9 @@
 //! What a client receives: replies, each to a call that somebody waits for.
 
 use breezeway_os::Deadline;
-use breezeway_proto::Kind;
-use breezeway_proto::protocol::{
-    About, Answer, CallId, CallViolation, ErrorCode, LONGEST_REASON, Side, judge_plain,
-};
+use breezeway_proto::ordered::{CallId, OrderedReply};
+use breezeway_proto::validate::{Side, Subject, validate_plain};
+use breezeway_proto::{CallViolation, ErrorCode, Kind, LONGEST_REASON};
 use breezeway_shm::{ForeignBytes, Want};
 
 use super::Session;
@@ -16,11 +15,11 @@ impl Session {
     #[inline(always)]
     pub(super) fn await_reply(&mut self, deadline: Deadline) -> Result<Reply<'_>, CallError> {
         match self.next_answer(deadline) {
-            Ok(Answer { call, error: None, .. }) => {
+            Ok(OrderedReply { call, error: None, .. }) => {
                 self.reply_lent = true;
                 Ok(Reply { session: self, call })
             }
-            Ok(Answer { call, error: Some(code), .. }) => Err(self.failure(call, code)),
+            Ok(OrderedReply { call, error: Some(code), .. }) => Err(self.failure(call, code)),
             Err(error) => Err(self.not_answered(error)),
         }
     }
@@ -28,18 +27,18 @@ impl Session {
     /// Takes the next reply if it is there.
     pub(super) fn try_reply(&mut self) -> Result<Option<Reply<'_>>, CallError> {
         match self.answer_at_hand() {
-            Ok(Some(Answer { call, error: None, .. })) => {
+            Ok(Some(OrderedReply { call, error: None, .. })) => {
                 self.reply_lent = true;
                 Ok(Some(Reply { session: self, call }))
             }
-            Ok(Some(Answer { call, error: Some(code), .. })) => Err(self.failure(call, code)),
+            Ok(Some(OrderedReply { call, error: Some(code), .. })) => Err(self.failure(call, code)),
             Ok(None) => Ok(None),
             Err(error) => Err(self.not_answered(error)),
         }
     }
 
     /// Takes what has come until something answers a call that somebody waits for.
-    fn answer_at_hand(&mut self) -> Result<Option<Answer>, CallError> {
+    fn answer_at_hand(&mut self) -> Result<Option<OrderedReply>, CallError> {
         self.link.flush_now()?;
         let mut sweep = self.sweep()?;
         while self.next_is_there(&mut sweep)? {
@@ -62,7 +61,7 @@ impl Session {
 
     /// Takes entries until one answers a call that somebody waits for.
     #[inline(always)]
-    fn next_answer(&mut self, deadline: Deadline) -> Result<Answer, CallError> {
+    fn next_answer(&mut self, deadline: Deadline) -> Result<OrderedReply, CallError> {
         loop {
             if !self.take()? && !self.wait_and_take(deadline)? {
                 continue;
@@ -210,8 +209,8 @@ impl Session {
         let Ok(mut sweep) = self.sweep() else { return false };
         while self.next_is_there(&mut sweep).unwrap_or(false) {
             match self.about() {
-                Ok(About::Shutdown) => return true,
-                Ok(About::GoAway) => self.go_away(),
+                Ok(Subject::Shutdown) => return true,
+                Ok(Subject::GoAway) => self.go_away(),
                 // What breaks a rule ends the session, if that is used again.
                 Ok(_) | Err(_) => {}
             }
@@ -236,17 +235,17 @@ impl Session {
     #[cold]
     pub(super) fn session_entry(&mut self) -> Result<(), CallError> {
         match self.about()? {
-            About::Shutdown => return Err(CallError::Closed),
-            About::GoAway => self.go_away(),
+            Subject::Shutdown => return Err(CallError::Closed),
+            Subject::GoAway => self.go_away(),
             _ => {}
         }
         Ok(self.link.finish()?)
     }
 
     /// Validates the current entry.
-    fn about(&self) -> Result<About, CallViolation> {
-        let side = Side::Client { told: self.going_away };
-        judge_plain(self.link.head(), self.link.body().len(), side)
+    fn about(&self) -> Result<Subject, CallViolation> {
+        let side = Side::Client { going_away: self.going_away };
+        validate_plain(self.link.head(), self.link.body().len(), side)
     }
 
     /// Begins to go through what has come.

@@ -1,8 +1,9 @@
 //! What a client sends: requests and one-way messages, each as soon as there is room for it.
 
 use breezeway_os::Deadline;
-use breezeway_proto::protocol::{CallId, ONE_WAY, REQUEST};
+use breezeway_proto::ordered::CallId;
 use breezeway_proto::throttle::{Admit, Hold, PATIENCE, THROTTLED_FROM};
+use breezeway_proto::validate::{ONE_WAY, REQUEST};
 use breezeway_proto::{Head, Kind};
 use breezeway_shm::{ForeignBytes, SendError, Want};
 
@@ -52,7 +53,7 @@ impl Session {
             body,
             deadline,
         )?;
-        Ok(self.calls.sent())
+        Ok(self.calls.call_sent())
     }
 
     #[inline(always)]
@@ -76,7 +77,7 @@ impl Session {
             body,
             deadline,
         )?;
-        self.calls.posted();
+        self.calls.one_way_sent();
         Ok(())
     }
 
@@ -85,7 +86,7 @@ impl Session {
         let stream = self.calls.next_stream();
         let head = Head { kind: Kind::Message, flags: ONE_WAY, stream, tag: method, time: 0 };
         match self.link.send(head, Body::Bytes(message)) {
-            Ok(()) => self.calls.posted(),
+            Ok(()) => self.calls.one_way_sent(),
             Err(SendError::Full { .. } | SendError::NoMemory { .. }) => {
                 // The server may sleep for what was published before, or be gone.
                 self.link.flush_now().map_err(|error| self.failed(error.into()))?;
@@ -236,7 +237,7 @@ impl Session {
             return Ok(());
         }
         if self.calls.wanted() == 0 {
-            self.take_what_is_no_reply()?;
+            self.handle_control_entry()?;
             if self.link.is_closed() && !self.link.ready().unwrap_or(true) {
                 return Err(self.failed(CallError::PeerDied));
             }
@@ -253,7 +254,7 @@ impl Session {
             0 => {}
             wanted => return Err(CallError::TooManyInFlight(wanted)),
         }
-        self.take_what_is_no_reply()?;
+        self.handle_control_entry()?;
         // Whoever sends more and more, and reads nothing, keeps nobody.
         if deadline.has_passed() {
             return Err(self.not_waited(WaitFailure::DeadlinePassed));
@@ -262,7 +263,7 @@ impl Session {
     }
 
     /// Judges the entry that lies in front of all others, if that is no message.
-    fn take_what_is_no_reply(&mut self) -> Result<(), CallError> {
+    fn handle_control_entry(&mut self) -> Result<(), CallError> {
         let kind = self.link.head().kind;
         if self.link.has_current() && kind != Kind::Message as u8 {
             self.session_entry().map_err(|error| self.failed(error))?;

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::protocol::CallViolation;
+use crate::violation::CallViolation;
 
 fn request_of(pair: &mut Pair) -> Request {
     pair.server_receives();
@@ -62,16 +62,16 @@ fn no_more_calls_go_out_than_are_agreed_and_those_given_up_count_till_their_repl
 fn a_number_that_is_in_use_is_left_out_whoever_uses_it() {
     let mut pair = Pair::new();
     let call = pair.client.call(0).unwrap();
-    let stream = pair.client.connection.free_number();
+    let stream = pair.client.connection.next_number();
     pair.client.open(NO_BODY, 0).unwrap();
     // As far round as numbers go.
     for used in [call, stream] {
         pair.client.connection.next_number = used;
-        assert_eq!(pair.client.connection.free_number(), stream + 2);
+        assert_eq!(pair.client.connection.next_number(), stream + 2);
     }
     pair.server.connection.next_number = u32::MAX - 1;
     pair.server.open(NO_BODY, 0).unwrap();
-    assert_eq!(pair.server.connection.free_number(), 2, "0 is the session's own");
+    assert_eq!(pair.server.connection.next_number(), 2, "0 is the session's own");
 }
 
 #[test]

@@ -107,7 +107,7 @@ impl Game {
         let content = self.content;
         match step {
             Step::Open(carried) => {
-                let number = self.end(side).connection.free_number();
+                let number = self.end(side).connection.next_number();
                 if let Ok(key) = self.end(side).open(carried, content) {
                     self.handles[side].push((number, key));
                     self.note_sent(number, side, carried);
@@ -154,14 +154,14 @@ impl Game {
         let taken = self.end(side).take(key);
         let direction = self.direction(number, 1 - side);
         match taken {
-            Taken::Content(content) => {
+            RecvState::Content(content) => {
                 assert_eq!(direction.sent[direction.taken], content);
                 direction.taken += 1;
                 return true;
             }
-            Taken::Nothing => {}
-            Taken::Reset(_) => assert!(direction.dropped, "nobody has dropped stream {number}"),
-            Taken::End => {
+            RecvState::Nothing => {}
+            RecvState::Reset(_) => assert!(direction.dropped, "nobody has dropped stream {number}"),
+            RecvState::End => {
                 assert!(direction.finished);
                 assert_eq!(direction.taken, direction.sent.len(), "nothing is lost");
             }

@@ -12,9 +12,9 @@ fn messages_arrive_in_order_and_then_the_end() {
     pair.client.send(here, FIN, 0).unwrap();
     assert_eq!(pair.server_receives().len(), 4);
     for content in 1..4 {
-        assert_eq!(pair.server.take(there), Taken::Content(content));
+        assert_eq!(pair.server.take(there), RecvState::Content(content));
     }
-    assert_eq!(pair.server.take(there), Taken::End);
+    assert_eq!(pair.server.take(there), RecvState::End);
     assert_eq!(pair.client.send(here, message(1), 9), Err(Refusal::Finished));
 }
 
@@ -27,13 +27,13 @@ fn half_of_a_stream_stays_open_when_the_other_has_ended() {
     for content in 0..20 {
         pair.server.send(there, message(30), content).unwrap();
         pair.client_receives();
-        assert_eq!(pair.client.take(here), Taken::Content(content));
+        assert_eq!(pair.client.take(here), RecvState::Content(content));
         pair.client.settle();
         pair.server_receives();
     }
     pair.server.send(there, FIN, 0).unwrap();
     pair.client_receives();
-    assert_eq!(pair.client.take(here), Taken::End);
+    assert_eq!(pair.client.take(here), RecvState::End);
     assert_eq!(pair.client.streams().open_count(), 0);
 }
 
@@ -47,8 +47,8 @@ fn a_sender_waits_for_its_window_and_learns_of_room() {
     assert_eq!(pair.client.send(here, message(1), 4), Err(Refusal::Window));
     pair.server_receives();
     for content in 0..2 {
-        assert!(pair.server.streams().next_control().is_none());
-        assert_eq!(pair.server.take(there), Taken::Content(content));
+        assert!(pair.server.streams().next_transmit().is_none());
+        assert_eq!(pair.server.take(there), RecvState::Content(content));
     }
     pair.server.settle();
     assert_eq!(pair.client_receives(), [Event::Stream(StreamEvent::Room(here))]);
@@ -74,7 +74,7 @@ fn a_message_larger_than_the_window_passes() {
         pair.client.send(here, message(10_000), content).unwrap();
         assert_eq!(pair.client.send(here, message(1), 9), Err(Refusal::Window));
         pair.server_receives();
-        assert_eq!(pair.server.take(there), Taken::Content(content));
+        assert_eq!(pair.server.take(there), RecvState::Content(content));
         pair.server.settle();
         assert_eq!(pair.client_receives(), [Event::Stream(StreamEvent::Room(here))]);
     }
@@ -89,7 +89,7 @@ fn one_full_stream_stops_no_other() {
     for content in 0..10 {
         pair.client.send(other, message(50), content).unwrap();
         pair.server_receives();
-        assert_eq!(pair.server.take(there), Taken::Content(content));
+        assert_eq!(pair.server.take(there), RecvState::Content(content));
         pair.server.settle();
         pair.client_receives();
     }
@@ -120,12 +120,12 @@ fn a_reset_reaches_the_other_side_and_frees_the_stream_on_both() {
         pair.server_receives(),
         [Event::Stream(StreamEvent::Received(there)), Event::Stream(StreamEvent::Reset(there))]
     );
-    assert_eq!(pair.server.take(there), Taken::Reset(code));
+    assert_eq!(pair.server.take(there), RecvState::Reset(code));
     assert_eq!(pair.server.send(there, message(1), 2), Err(Refusal::Reset(code)));
     pair.server.settle();
     pair.server.streams().abandon(there);
     assert_eq!(pair.client_receives(), [Event::Stream(StreamEvent::Nothing)]);
-    assert_eq!(pair.client.take(here), Taken::Reset(code));
+    assert_eq!(pair.client.take(here), RecvState::Reset(code));
     pair.client.streams().abandon(here);
     assert_eq!([pair.client.streams().kept(), pair.server.streams().kept()], [0, 0]);
 }
@@ -157,20 +157,20 @@ fn a_reset_behind_the_last_message_takes_nothing_back_and_refuses_the_rest() {
     }
     pair.client.send(here, FIN, 0).unwrap();
     pair.server_receives();
-    assert_eq!(pair.server.take(there), Taken::Content(1));
+    assert_eq!(pair.server.take(there), RecvState::Content(1));
     pair.client.streams().abandon(here);
     pair.client.settle();
     assert_eq!(pair.server_receives(), [Event::Stream(StreamEvent::Reset(there))]);
     assert_eq!(pair.server.send(there, message(1), 9), Err(Refusal::Reset(code)));
     assert_eq!(pair.server.streams().reset_code(there), Some(code));
-    assert_eq!(pair.server.take(there), Taken::Content(2));
+    assert_eq!(pair.server.take(there), RecvState::Content(2));
     pair.server.settle();
     assert_eq!(pair.client_receives(), [], "the answer waits for the last message to be taken");
-    assert_eq!(pair.server.take(there), Taken::Content(3));
+    assert_eq!(pair.server.take(there), RecvState::Content(3));
     pair.server.settle();
     assert_eq!(pair.client_receives(), [Event::Stream(StreamEvent::Nothing)]);
     // Also once the answer has ended the stream.
-    assert_eq!(pair.server.take(there), Taken::End);
+    assert_eq!(pair.server.take(there), RecvState::End);
     pair.server.streams().abandon(there);
     assert_eq!([pair.client.streams().kept(), pair.server.streams().kept()], [0, 0]);
 }
@@ -217,7 +217,7 @@ fn a_reset_of_ones_own_drops_what_the_other_side_has_finished_and_refused() {
         pair.client.settle();
         pair.server_receives();
         pair.server.streams().reset(there, code);
-        assert_eq!(pair.server.take(there), Taken::Reset(code), "{resets_first}");
+        assert_eq!(pair.server.take(there), RecvState::Reset(code), "{resets_first}");
     }
 }
 
@@ -283,9 +283,9 @@ fn a_stream_that_was_let_go_gives_no_window_back() {
     pair.server.take(there);
     pair.server.take(there);
     // The window is owed, and the ring is full.
-    assert!(matches!(pair.server.streams().next_control(), Some(Control::Window { .. })));
+    assert!(matches!(pair.server.streams().next_transmit(), Some(Transmit::Window { .. })));
     pair.server.streams().abandon(there);
-    assert!(matches!(pair.server.streams().next_control(), Some(Control::Reset { .. })));
+    assert!(matches!(pair.server.streams().next_transmit(), Some(Transmit::Reset { .. })));
     pair.server.settle();
     let event = Event::Stream(StreamEvent::Reset(here));
     assert_eq!(pair.client_receives(), [event]);
@@ -304,7 +304,7 @@ fn a_stream_that_was_let_go_while_its_last_reset_is_owed_counts_no_longer() {
         pair.client.open(NO_BODY, 0).unwrap();
     }
     assert_eq!(pair.server_receives().len(), 4);
-    assert_eq!(pair.server.streams().next_control(), None);
+    assert_eq!(pair.server.streams().next_transmit(), None);
 }
 
 #[test]
@@ -318,12 +318,12 @@ fn metadata_goes_with_the_first_and_the_last_entry() {
     pair.server_receives();
     let there = pair.server.accept().unwrap();
     for content in [1, 2, 4] {
-        assert_eq!(pair.server.take(there), Taken::Content(content));
+        assert_eq!(pair.server.take(there), RecvState::Content(content));
     }
-    assert_eq!(pair.server.take(there), Taken::End);
+    assert_eq!(pair.server.take(there), RecvState::End);
     pair.server.send(there, opening, 5).unwrap();
     pair.client_receives();
-    assert_eq!(pair.client.take(here), Taken::Content(5));
+    assert_eq!(pair.client.take(here), RecvState::Content(5));
 }
 
 // ---- violations ----

@@ -11,8 +11,7 @@ use std::time::{Duration, Instant};
 
 use breezeway_adversary::socket::PATIENCE;
 use breezeway_os::WaitPolicy;
-use breezeway_proto::protocol::ErrorCode;
-use breezeway_proto::{Flags, Head, Kind};
+use breezeway_proto::{ErrorCode, Flags, Head, Kind};
 
 use crate::carrier::Carrier;
 use crate::channel::state::State;

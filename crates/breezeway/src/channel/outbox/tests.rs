@@ -10,8 +10,7 @@ use std::time::{Duration, Instant};
 
 use breezeway_adversary::socket::PATIENCE;
 use breezeway_os::Deadline;
-use breezeway_proto::protocol::ErrorCode;
-use breezeway_proto::{Flags, Head, Kind};
+use breezeway_proto::{ErrorCode, Flags, Head, Kind};
 
 use super::Outbox;
 use crate::carrier::Carrier;
