@@ -272,7 +272,8 @@ impl<M: Payload, W> Connection<M, W> {
         self.streams.find(head.stream)
     }
 
-    /// Validates an entry on a stream that [goes on](Self::stream_of_message); whether somebody may wait for it.
+    /// Validates a message on its [stream](Self::stream_of_message). Returns true if a reader may
+    /// wait for it.
     #[inline]
     pub fn receive_message(
         &mut self,

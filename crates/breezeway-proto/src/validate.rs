@@ -53,9 +53,9 @@ pub fn request(head: RawHead) -> Result<Request, CallViolation> {
     Ok(Request::of(head))
 }
 
-/// Validates a message as a request without metadata, as the hello has asked for. Gives nothing that
-/// would be moved as a whole, before [`Request::of`]: a processor that does so with what was just
-/// written in parts waits for it, some 5 ns.
+/// Validates a message as a request without metadata, as the hello has asked for. Returns nothing
+/// that would be moved as a whole, before [`Request::of`]: a processor that does so with what was
+/// just written in parts waits for it, some 5 ns.
 #[inline(always)]
 pub fn check_plain_request(head: RawHead) -> Result<(), CallViolation> {
     check_request(head)?;
@@ -136,8 +136,8 @@ pub fn validate(head: RawHead, len: usize, side: Side) -> Result<Subject, CallVi
     if len == expected { Ok(about) } else { Err(CallViolation::BodyLength { kind, len }) }
 }
 
-/// As [`validate`], at an end without streams: there is no window and nothing to reset, but a peer may
-/// name a stream that is over.
+/// Validates an entry at an end without streams: there is no window and nothing to reset, but a
+/// peer may name a stream that is over.
 #[inline]
 pub fn validate_plain(head: RawHead, len: usize, side: Side) -> Result<Subject, CallViolation> {
     match validate(head, len, side)? {

@@ -372,8 +372,8 @@ impl<M> Streams<M> {
 
     // ---- receiving ----
 
-    /// Validates a message on a stream that is open, or that it opens. Its content is put where it is
-    /// kept, if it is.
+    /// Validates a message on a stream that is open, or that it opens. Its content is put into the
+    /// stream if a reader may take it.
     #[inline]
     pub(super) fn receive(
         &mut self,
