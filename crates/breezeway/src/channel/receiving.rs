@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 use breezeway_proto::connection::{
     self, Event, IncomingBody, MetadataError, Payload, StreamEvent, StreamKey,
 };
-use breezeway_proto::{Flags, LONGEST_REASON};
+use breezeway_proto::{ErrorCode, Flags, LONGEST_REASON};
 
 use super::state::State;
 use super::waiters::NOBODY;
@@ -14,7 +14,6 @@ use crate::link::{Link, Unreceived};
 use crate::message::{Message, Room};
 use crate::time::{deadline_of, to_time};
 use crate::violation::Violation;
-use breezeway_proto::protocol::ErrorCode;
 
 /// What came from the peer and nobody has taken up.
 pub(crate) type Arrival = connection::Arrival<QueuedMessage>;

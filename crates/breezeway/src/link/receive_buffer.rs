@@ -139,7 +139,7 @@ impl ReceiveBuffer {
     /// Drops the frame that has begun, with its memory: the rest of it is dropped as it comes.
     /// Returns its head and the length of its body; `None` if no header has come, the frame is
     /// whole, or another one is the current.
-    pub(super) fn drop_frame(&mut self, cap: usize) -> Option<(PeerHead, usize)> {
+    pub(super) fn drop_frame(&mut self, cap: usize) -> Option<(RawHead, usize)> {
         let (head, len) = self.peek(cap).ok()??;
         let come = self.len();
         if self.current > 0 || come >= HEADER_LEN + len {

@@ -105,7 +105,7 @@ impl Session {
             _ => None,
         };
         let Some(head) = reply else { return Err(error.into()) };
-        let Answer { call, wanted, .. } = self.calls.answer(head)?;
+        let OrderedReply { call, wanted, .. } = self.calls.answer(head)?;
         match (wanted, error) {
             (true, LinkError::Unreceived(unreceived)) => {
                 let (code, reason) = (ErrorCode::NoMemory, unreceived.to_string());
