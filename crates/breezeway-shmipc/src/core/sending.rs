@@ -2,18 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
-use breezeway_os::{Deadline, shortage};
-use rustix::event::{PollFd, PollFlags, poll};
+use breezeway_os::{Deadline, ready, shortage};
+use rustix::event::PollFlags;
 
 use super::Core;
 use crate::error::SessionEnd;
 use crate::lock::lock;
 use crate::wire::{self, MessageType};
-
-/// The longest time for which a thread that waits for room keeps a session that has no other user.
-const LONGEST_FLUSH: Duration = Duration::from_millis(100);
 
 impl Core {
     /// Sends a message over the socket without waiting; what the socket does not take is sent
@@ -43,21 +39,24 @@ impl Core {
         if self.flushing.swap(true, Ordering::SeqCst) {
             return;
         }
+        // A duplicate, so that the thread does not hold a session without another user: its end
+        // shuts the socket down, which ends the wait.
         let core = Arc::downgrade(self);
-        let flush = move || while core.upgrade().is_some_and(|core| core.flush_once()) {};
-        if shortage::spawn("shmipc-flush", flush).is_err() {
+        let spawned = self.socket().try_clone_to_owned().and_then(|socket| {
+            let wait = move || ready(&socket, PollFlags::OUT, Deadline::NEVER).is_ok();
+            shortage::spawn("shmipc-flush", move || {
+                while wait() && core.upgrade().is_some_and(|core| core.flush_once()) {}
+            })
+        });
+        if spawned.is_err() {
             // The next operation tries again.
             self.flushing.store(false, Ordering::SeqCst);
         }
     }
 
-    /// Waits for room, but not for long, and sends; false once nothing is left to be sent.
+    /// Sends, after a wait for room; false once nothing is left to be sent, or the session is over.
     fn flush_once(&self) -> bool {
-        let socket = self.socket();
-        let mut room = [PollFd::new(&socket, PollFlags::OUT)];
-        // Whatever it gives, the socket is tried.
-        let _ = poll(&mut room, Deadline::after(LONGEST_FLUSH).timespec().as_ref());
-        if matches!(self.flush_socket(), Ok(false)) {
+        if self.ended().is_none() && matches!(self.flush_socket(), Ok(false)) {
             return true;
         }
         self.flushing.store(false, Ordering::SeqCst);

@@ -124,6 +124,29 @@ fn close_behind_full_socket_arrives_without_another_call() {
 }
 
 #[test]
+fn close_ends_the_thread_that_waits_for_a_full_socket() {
+    // At either end, with a stream that is kept.
+    for at_client in [true, false] {
+        let (client, server) = pair(10_000);
+        let (stream, kept) = (client.open().unwrap(), client.open().unwrap());
+        client.core.leave_queue(stream.state());
+        fill_socket(&client);
+        drop(stream);
+        let core = Arc::clone(&client.core);
+        assert!(core.flushing.load(Ordering::SeqCst));
+        if at_client {
+            client.close()
+        } else {
+            server.close()
+        }
+        assert!(ends(move || while core.flushing.load(Ordering::SeqCst) {
+            std::thread::yield_now();
+        }));
+        drop(kept);
+    }
+}
+
+#[test]
 fn closed_session_is_over_though_its_socket_is_full() {
     let (client, server) = pair(10_000);
     let stream = client.open().unwrap();
