@@ -118,9 +118,17 @@ fn endless_response_ends_at_the_deadline() {
                 for reads in [true, false] {
                     println!("{address} {gear:?}, the client reads: {reads}");
                     let mut client = client(connect(&address, gear).await);
-                    let request = StreamingOutputCallRequest::default();
-                    let response = client.streaming_output_call(request).await.unwrap();
-                    let mut messages = response.into_inner();
+                    // The deadline may pass before the response begins.
+                    let begun = async {
+                        loop {
+                            let request = StreamingOutputCallRequest::default();
+                            match client.streaming_output_call(request).await {
+                                Ok(response) => return response.into_inner(),
+                                Err(status) => assert_eq!(status.code(), Code::DeadlineExceeded),
+                            }
+                        }
+                    };
+                    let mut messages = soon(begun).await;
                     if reads {
                         let status = loop {
                             match messages.message().await {

@@ -445,28 +445,30 @@ fn client_that_does_not_begin_to_speak_is_cut() {
 
 #[test]
 fn stopped_server_awaits_calls_beyond_its_drain_timeout() {
-    run(async {
+    // Long, as a client is cut that takes so long to answer a PING.
+    const DRAIN: Duration = Duration::from_secs(4);
+    let awaits = async |gear: Gear| {
         let folder = tempfile::tempdir().unwrap();
-        let options =
-            breezeway_grpc::ServerOptions::new().drain_timeout(Duration::from_millis(500));
-        for gear in [Gear::Http2, Gear::Native] {
-            let address = format!("unix:{}/socket", folder.path().display());
-            let serving = Serving::with(&address, options.clone());
-            let channel = connect(&serving.address, gear).await;
-            let mut request = pb::StreamingOutputCallRequest::default();
-            for interval_us in [0, 1_200_000] {
-                let asked = pb::ResponseParameters { size: 9, interval_us, compressed: None };
-                request.response_parameters.push(asked);
-            }
-            let mut caller = client(channel.clone());
-            let mut messages = caller.streaming_output_call(request).await.unwrap().into_inner();
-            assert!(messages.message().await.unwrap().is_some());
-            let ended = serving.stop();
-            assert!(messages.message().await.unwrap().is_some(), "{gear:?}");
-            assert!(messages.message().await.unwrap().is_none(), "{gear:?}");
-            drop((caller, channel));
-            soon(ended).await.unwrap().unwrap();
+        let options = breezeway_grpc::ServerOptions::new().drain_timeout(DRAIN);
+        let serving = Serving::with(&format!("unix:{}/socket", folder.path().display()), options);
+        let channel = connect(&serving.address, gear).await;
+        let mut request = pb::StreamingOutputCallRequest::default();
+        for interval in [Duration::ZERO, DRAIN + DRAIN / 4] {
+            let interval_us = interval.as_micros().try_into().unwrap();
+            let asked = pb::ResponseParameters { size: 9, interval_us, compressed: None };
+            request.response_parameters.push(asked);
         }
+        let mut caller = client(channel.clone());
+        let mut messages = caller.streaming_output_call(request).await.unwrap().into_inner();
+        assert!(messages.message().await.unwrap().is_some());
+        let ended = serving.stop();
+        assert!(messages.message().await.unwrap().is_some(), "{gear:?}");
+        assert!(messages.message().await.unwrap().is_none(), "{gear:?}");
+        drop((caller, channel));
+        soon(ended).await.unwrap().unwrap();
+    };
+    run(async {
+        tokio::join!(awaits(Gear::Http2), awaits(Gear::Native));
     });
 }
 
@@ -474,7 +476,8 @@ fn stopped_server_awaits_calls_beyond_its_drain_timeout() {
 fn call_on_its_way_at_the_stop_is_awaited() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
-        let drain_timeout = Duration::from_millis(500);
+        // Long, as a client is cut that takes so long to answer a PING.
+        let drain_timeout = Duration::from_secs(4);
         let options = breezeway_grpc::ServerOptions::new().drain_timeout(drain_timeout);
         let serving = Serving::with(&format!("unix:{}/socket", folder.path().display()), options);
         let client = Client::begin(&serving.address);
@@ -492,7 +495,7 @@ fn call_on_its_way_at_the_stop_is_awaited() {
             let begins = block(FULL_DUPLEX_CALL, Some("localhost"));
             client.write(&frame(HEADERS, END_HEADERS, 3, &begins));
             client.write(&ping.pong());
-            for _ in 0..4 {
+            for _ in 0..3 {
                 let ping = client.next_ping();
                 client.write(&ping.pong());
             }
