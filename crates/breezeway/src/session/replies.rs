@@ -203,22 +203,29 @@ impl Session {
     }
 
     /// Whether the server announced its end: goes through the replies that nobody will take any
-    /// more.
+    /// more. An error ends the session.
     #[cold]
     pub(super) fn was_shut_down(&mut self) -> bool {
-        let Ok(mut sweep) = self.sweep() else { return false };
-        while self.next_is_there(&mut sweep).unwrap_or(false) {
-            match self.about() {
-                Ok(Subject::Shutdown) => return true,
-                Ok(Subject::GoAway) => self.go_away(),
-                // What breaks a rule ends the session, if that is used again.
-                Ok(_) | Err(_) => {}
+        self.try_find_shutdown().unwrap_or_else(|error| {
+            self.failed(error);
+            false
+        })
+    }
+
+    fn try_find_shutdown(&mut self) -> Result<bool, CallError> {
+        let mut sweep = self.sweep()?;
+        while self.next_is_there(&mut sweep)? {
+            match self.about()? {
+                Subject::Shutdown => return Ok(true),
+                Subject::GoAway => self.go_away(),
+                Subject::Message => {
+                    self.calls.answer(self.link.head())?;
+                }
+                _ => {}
             }
-            if self.link.finish().is_err() {
-                break;
-            }
+            self.link.finish()?;
         }
-        false
+        Ok(false)
     }
 
     /// Whether the server is still there, as far as the kernel knows, and stays. For a session
@@ -226,7 +233,7 @@ impl Session {
     pub(crate) fn is_alive(&mut self) -> bool {
         !self.ended
             && !self.was_shut_down()
-            && !self.going_away
+            && !self.is_over
             && self.link.drain().is_ok()
             && !self.link.is_closed()
     }
@@ -344,5 +351,36 @@ impl std::fmt::Debug for Reply<'_> {
             .field("call", &self.call)
             .field("bytes", &self.bytes())
             .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use breezeway_adversary::native::layout::kind;
+    use breezeway_adversary::native::{Entry, Peer, Terms};
+
+    use crate::{Session, SessionOptions};
+
+    /// Whether an idle session is still used after its server has sent `entry`.
+    fn is_alive_after(entry: &Entry) -> bool {
+        let (hostile, honest) = UnixStream::pair().unwrap();
+        let serving = std::thread::spawn(|| Peer::server(hostile.into(), Terms::default()));
+        let options = SessionOptions::new().ring_capacity(64);
+        let mut session = Session::from_socket(honest.into(), &options).unwrap();
+        let mut peer = serving.join().unwrap();
+        peer.publish(entry);
+        session.is_alive()
+    }
+
+    #[test]
+    fn an_idle_session_whose_server_breaks_a_rule_is_not_reused() {
+        let on_a_stream = |kind| Entry { stream: 1, ..Entry::session(kind, 0, &[]) };
+        assert!(is_alive_after(&on_a_stream(kind::RESET)), "a reset is ignored");
+        for number in [0, kind::CANCEL, kind::DEADLINE, 10, u8::MAX] {
+            assert!(!is_alive_after(&on_a_stream(number)), "kind {number}");
+        }
+        assert!(!is_alive_after(&Entry::reply(1, b"to nothing")));
     }
 }

@@ -53,6 +53,19 @@ fn served(attack: impl FnOnce(&mut Peer) + Send) -> SessionError {
     })
 }
 
+/// What a server's entry leads to, towards a client that makes one call.
+fn called(entry: &Entry) -> String {
+    let (hostile, honest) = UnixStream::pair().unwrap();
+    let calling = thread::spawn(move || {
+        let channel = Channel::from_socket(honest.into(), &terms()).unwrap();
+        channel.call(0, b"ping").map(drop).unwrap_err().to_string()
+    });
+    let mut peer = Peer::server(hostile.into(), Terms::default());
+    assert!(peer.next_message().is_some());
+    peer.publish(entry);
+    calling.join().unwrap()
+}
+
 #[test]
 fn a_body_of_another_length_than_its_kind_has_ends_the_session() {
     within(GENEROUS, || {
@@ -70,6 +83,23 @@ fn a_body_of_another_length_than_its_kind_has_ends_the_session() {
             let error = served(|peer| entries.iter().for_each(|entry| peer.publish(entry)));
             let expected = CallViolation::BodyLength { kind, len };
             assert!(error.to_string().contains(&expected.to_string()), "{kind:?}: {error}");
+        }
+    });
+}
+
+#[test]
+fn kinds_undefined_or_reserved_end_a_shared_session() {
+    within(GENEROUS, || {
+        for (number, expected) in [
+            (0, CallViolation::Kind(0)),
+            (kind::DEADLINE, CallViolation::Unexpected(Kind::Deadline)),
+            (10, CallViolation::Kind(10)),
+            (u8::MAX, CallViolation::Kind(u8::MAX)),
+        ] {
+            let entry = Entry { stream: 1, ..Entry::session(number, 1, b"12345678") };
+            for error in [served(|peer| peer.publish(&entry)).to_string(), called(&entry)] {
+                assert!(error.contains(&expected.to_string()), "{number}: {error}");
+            }
         }
     });
 }
@@ -208,15 +238,7 @@ fn a_client_learns_which_rule_its_server_broke() {
             (message(OPEN, 1, &[]), StreamViolation::Number(1)),
             (message(0, 8, &[]), StreamViolation::NotOpen(8)),
         ] {
-            let (hostile, honest) = UnixStream::pair().unwrap();
-            let calling = thread::spawn(move || {
-                let channel = Channel::from_socket(honest.into(), &terms()).unwrap();
-                channel.call(0, b"ping").map(drop).unwrap_err().to_string()
-            });
-            let mut peer = Peer::server(hostile.into(), Terms::default());
-            assert!(peer.next_message().is_some());
-            peer.publish(&entry);
-            let error = calling.join().unwrap();
+            let error = called(&entry);
             assert!(error.contains(&rule.to_string()), "{error}");
         }
     });
