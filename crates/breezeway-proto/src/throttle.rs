@@ -69,9 +69,11 @@ impl Throttle {
         Admit::Later
     }
 
-    /// Lets more be in flight: the receiver has released nothing for [`PATIENCE`].
-    pub fn widen(&mut self) {
+    /// Lets more be in flight: the receiver has released nothing for [`PATIENCE`], or for as long
+    /// as the message may wait. If it is still held back, it waits [anew](Admit::Anew).
+    pub fn expire(&mut self, hold: &mut Hold) {
         self.now = self.now.saturating_mul(2).max(1);
+        *hold = Hold::default();
     }
 
     /// Returns to the usual bound if so little is in flight that what was kept has come back.
@@ -100,7 +102,7 @@ mod tests {
         let mut throttle = Throttle::new(1);
         let widened = (0..64).take_while(|_| {
             let exceeded = throttle.is_exceeded(64 << 20, 1 << 20);
-            throttle.widen();
+            throttle.expire(&mut Hold::default());
             exceeded
         });
         assert_eq!(widened.count(), 27);
@@ -108,6 +110,15 @@ mod tests {
         assert!(!throttle.is_exceeded(1, 1), "one byte of one is much");
         throttle.learn(0);
         assert!(throttle.is_exceeded(1, 1));
+    }
+
+    #[test]
+    fn patience_begins_anew_with_each_doubling() {
+        let (mut throttle, mut hold) = (Throttle::new(1000), Hold::default());
+        for expected in [Admit::Anew, Admit::Anew, Admit::Now] {
+            assert_eq!(throttle.admit(3000, 500, &mut hold), expected);
+            throttle.expire(&mut hold);
+        }
     }
 
     #[test]

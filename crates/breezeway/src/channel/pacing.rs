@@ -20,9 +20,12 @@ impl Shared {
             match self.wait(patience, |state, cx| state.poll_throttle(cx, len, &mut hold)) {
                 Ok(Admit::Now) => break,
                 Ok(Admit::Anew | Admit::Later) => {}
-                // Who has no time left learns nothing of the receiver.
-                Err(TimedOut) if deadline.has_passed() => break,
-                Err(TimedOut) => self.with(|state| state.throttle.widen()),
+                Err(TimedOut) => {
+                    self.with(|state| state.throttle.expire(&mut hold));
+                    if deadline.has_passed() {
+                        break;
+                    }
+                }
             }
             patience = Deadline::after(PATIENCE).min(deadline);
         }

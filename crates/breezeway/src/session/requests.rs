@@ -170,9 +170,12 @@ impl Session {
             }
             match self.link.wait(more, patience) {
                 Ok(()) if !patience.has_passed() => {}
-                // A caller without time left learns nothing of the server.
-                Ok(()) | Err(WaitFailure::DeadlinePassed) if deadline.has_passed() => return Ok(()),
-                Ok(()) | Err(WaitFailure::DeadlinePassed) => self.throttle.widen(),
+                Ok(()) | Err(WaitFailure::DeadlinePassed) => {
+                    self.throttle.expire(&mut hold);
+                    if deadline.has_passed() {
+                        return Ok(());
+                    }
+                }
                 Err(failure) => return Err(self.not_waited(failure)),
             }
         }
