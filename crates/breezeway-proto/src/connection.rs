@@ -147,7 +147,7 @@ impl<M: Payload, W> Connection<M, W> {
     /// A number of this side's that nothing under way uses.
     pub fn next_number(&mut self) -> u32 {
         while self.calls.uses(self.next_number) || self.streams.uses(self.next_number) {
-            self.next_number = self.next_number.wrapping_add(2);
+            self.used_number();
         }
         self.next_number
     }

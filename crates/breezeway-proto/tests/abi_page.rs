@@ -1,6 +1,7 @@
 //! `docs/abi.md` is normative: its tables of kinds and flags and the code's constants are the same.
 
-use breezeway_proto::{Flags, Kind};
+use breezeway_proto::validate::{Side, WINDOW_LEN, validate};
+use breezeway_proto::{Flags, Kind, RawHead};
 
 const PAGE: &str = include_str!("../../../docs/abi.md");
 
@@ -28,6 +29,17 @@ fn number(cell: &str) -> usize {
     parsed.unwrap_or_else(|_| panic!("{cell:?} is no number"))
 }
 
+/// Whether an entry of this kind breaks no rule at either end. Those about segments are taken
+/// before [`validate`].
+fn is_used(kind: Kind) -> bool {
+    let head = RawHead { kind: kind as u8, ..RawHead::default() };
+    let lengths = [0, WINDOW_LEN];
+    matches!(kind, Kind::SegmentAdd | Kind::SegmentRetire)
+        || [Side::Server, Side::Client { going_away: false }]
+            .into_iter()
+            .any(|side| lengths.iter().any(|&len| validate(head, len, side).is_ok()))
+}
+
 #[test]
 fn the_kinds() {
     let rows = table("kind");
@@ -38,6 +50,7 @@ fn the_kinds() {
             assert_eq!((spelled.as_str(), row[3].as_str()), ("(none)", "violation"));
             continue;
         };
+        assert_eq!(is_used(kind), row[3] == "used", "{spelled}");
         let plain = |text: &str| text.to_lowercase().replace([' ', '-'], "");
         assert_eq!(plain(&format!("{kind:?}")), plain(spelled));
     }

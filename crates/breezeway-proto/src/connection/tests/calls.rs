@@ -72,6 +72,8 @@ fn a_number_that_is_in_use_is_left_out_whoever_uses_it() {
     pair.server.connection.next_number = u32::MAX - 1;
     pair.server.open(NO_BODY, 0).unwrap();
     assert_eq!(pair.server.connection.next_number(), 2, "0 is the session's own");
+    pair.server.connection.next_number = u32::MAX - 1;
+    assert_eq!(pair.server.connection.next_number(), 2, "nor is it next to one in use");
 }
 
 #[test]
