@@ -17,6 +17,7 @@ const STREAM_AT: usize = 8;
 const TAG_AT: usize = 12;
 
 /// The header of a frame with this head and `len` bytes of body.
+#[inline]
 pub fn encode(head: Head, len: usize) -> [u8; HEADER_LEN] {
     let mut bytes = [0; HEADER_LEN];
     let len = u32::try_from(len).expect("a message's length was checked against the cap");
@@ -30,6 +31,7 @@ pub fn encode(head: Head, len: usize) -> [u8; HEADER_LEN] {
 }
 
 /// Validates a header: what the peer says, and the length of the body.
+#[inline]
 pub fn decode(bytes: &[u8; HEADER_LEN], cap: usize) -> Result<(RawHead, usize), CallViolation> {
     let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| bytes[at + byte]));
     let head = RawHead {

@@ -10,6 +10,7 @@ const LARGEST_POWER: u32 = (1 << (16 - NUMBER_BITS)) - 1;
 
 /// A time left as an entry says it, rounded up by less than a thousandth or a microsecond; 0 for
 /// none, and for one of more than 50 days.
+#[inline]
 pub fn encode(time: Option<Duration>) -> u16 {
     let Some(time) = time else { return 0 };
     let micros = u64::try_from(time.as_nanos().div_ceil(1_000)).unwrap_or(u64::MAX).max(1);
@@ -25,6 +26,7 @@ pub fn encode(time: Option<Duration>) -> u16 {
 }
 
 /// What an entry says of the time that is left; any value means something.
+#[inline]
 pub fn decode(coded: u16) -> Option<Duration> {
     let number = u64::from(coded) & LARGEST_NUMBER;
     let power = u32::from(coded) >> NUMBER_BITS;

@@ -576,7 +576,6 @@ impl Deferrals {
     }
 
     /// Validates a request beside those that were deferred.
-    #[cold]
     pub(crate) fn check(&self, request: Request) -> Result<(), Violation> {
         if self.served.has(request.stream) {
             return Err(StreamViolation::Number(request.stream).into());

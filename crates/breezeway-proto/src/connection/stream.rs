@@ -24,11 +24,13 @@ pub(super) enum Direction {
 
 impl Direction {
     /// Whether its sender has sent its last entry.
+    #[inline]
     pub(super) fn is_over(self) -> bool {
         !matches!(self, Self::New | Self::Open)
     }
 
     /// The code with which its sender has reset the stream, if it has.
+    #[inline]
     pub(super) fn reset_code(self) -> Option<ErrorCode> {
         match self {
             Self::Reset(code) | Self::Refusing(code) => Some(code),
@@ -53,10 +55,12 @@ pub struct Carried {
 struct Len(usize);
 
 impl Len {
+    #[inline]
     fn of(message: Option<usize>) -> Self {
         Self(message.unwrap_or(usize::MAX))
     }
 
+    #[inline]
     fn get(self) -> Option<usize> {
         (self.0 < usize::MAX).then_some(self.0)
     }

@@ -12,12 +12,14 @@ pub struct Window {
 }
 
 impl Window {
+    #[inline]
     fn add(&mut self, len: usize) {
         self.messages += 1;
         self.bytes += len as u64;
     }
 
     /// Whether this is at least half of `whole`, in messages or in bytes.
+    #[inline]
     fn is_half_of(self, whole: Self) -> bool {
         self.messages >= whole.messages.div_ceil(2) || self.bytes >= whole.bytes.div_ceil(2)
     }
@@ -40,17 +42,20 @@ impl Credit {
     }
 
     /// Whether a message may start.
+    #[inline]
     pub(crate) fn allows_a_message(&self) -> bool {
         self.messages > 0 && self.bytes > 0
     }
 
     /// Notes that a message of `len` bytes was sent, or came.
+    #[inline]
     pub(crate) fn spend(&mut self, len: usize) {
         self.messages -= 1;
         self.bytes -= i64::try_from(len).unwrap_or(i64::MAX);
     }
 
     /// Takes back what the receiver has consumed. More than was spent is a violation.
+    #[inline]
     pub(crate) fn add(&mut self, consumed: Window) -> Result<(), StreamViolation> {
         let too_much = StreamViolation::WindowOverflow(consumed);
         let bytes = i64::try_from(consumed.bytes).map_err(|_| too_much.clone())?;
@@ -80,6 +85,7 @@ impl Granted {
     }
 
     /// Validates a message that came.
+    #[inline]
     pub(crate) fn take(&mut self, len: usize) -> Result<(), StreamViolation> {
         if !self.credit.allows_a_message() {
             return Err(StreamViolation::WindowExceeded);
@@ -89,17 +95,20 @@ impl Granted {
     }
 
     /// Notes that a message was consumed; whether the peer is now to be given back what was.
+    #[inline]
     pub(crate) fn consume(&mut self, len: usize) -> bool {
         self.consumed.add(len);
         self.is_due()
     }
 
     /// Whether half of the window was consumed and not given back.
+    #[inline]
     pub(crate) fn is_due(&self) -> bool {
         self.consumed.is_half_of(self.credit.whole)
     }
 
     /// What the peer is to be given back.
+    #[inline]
     pub(crate) fn consumed(&self) -> Window {
         self.consumed
     }

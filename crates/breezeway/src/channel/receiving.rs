@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 use breezeway_proto::connection::{
     self, Event, IncomingBody, MetadataError, Payload, StreamEvent, StreamKey,
 };
-use breezeway_proto::{ErrorCode, Flags, LONGEST_REASON};
+use breezeway_proto::{ErrorCode, Flags, LONGEST_REASON, Time};
 
 use super::state::State;
 use super::waiters::NOBODY;
@@ -143,7 +143,9 @@ impl State {
             }
             return Ok(self.link.finish()?);
         }
-        let deadline = to_time(deadline_of(head.time));
+        // Only of an opening: reading the clock takes time.
+        let is_opening = Flags::from_bits(head.flags).has(Flags::OPEN);
+        let deadline = if is_opening { to_time(deadline_of(head.time)) } else { Time::NEVER };
         let received = self.connection.receive(head, body, deadline, self.outbox.len());
         match received.map_err(Violation::from)? {
             Event::Arrived => self.due.append(&mut self.arrival_waiters),
