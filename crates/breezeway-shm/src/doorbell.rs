@@ -303,10 +303,10 @@ impl Doorbell {
                 Err(error) => segment = Some(Err(error)),
                 Ok(mapping) => {
                     let (pending, size) = (self.pending.len(), mapping.size());
-                    if let Err(error) = self.counted.add(pending, size, &self.bell.socket) {
-                        return self.leave(error);
-                    }
-                    segment = Some(Ok(mapping));
+                    // Not left there as in a shortage: it would hide the peer's end, and its other
+                    // sessions may never make room.
+                    let counted = self.counted.add(pending, size, &self.bell.socket);
+                    segment = Some(counted.map(|()| mapping));
                 }
             }
         }
