@@ -33,22 +33,22 @@ pub(crate) enum LinkError {
 /// A message that found no memory in time.
 #[derive(Debug)]
 pub(crate) struct Unreceived {
-    /// Its head and the length of its body, if they have come.
-    pub(crate) frame: Option<(RawHead, usize)>,
+    /// Its head and the length of its body.
+    pub(crate) frame: (RawHead, usize),
     pub(crate) error: SegmentError,
 }
 
 impl Unreceived {
     /// Returns the head of a dropped request that wants a reply.
     pub(crate) fn request(&self) -> Option<RawHead> {
-        let (head, _) = self.frame?;
+        let (head, _) = self.frame;
         let is_call = validate::request(head).is_ok_and(|request| !request.one_way);
         (head.kind == Kind::Message as u8 && is_call).then_some(head)
     }
 
     /// Returns the head of a dropped reply to a call.
     pub(crate) fn reply(&self) -> Option<RawHead> {
-        let (head, _) = self.frame?;
+        let (head, _) = self.frame;
         let is_reply = validate::reply(head, Flags::METADATA).is_ok();
         (head.kind == Kind::Message as u8 && is_reply).then_some(head)
     }
@@ -56,11 +56,8 @@ impl Unreceived {
 
 impl Display for Unreceived {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
-        match self.frame {
-            Some((_, len)) => write!(formatter, "a message of {len} bytes was not received: ")?,
-            None => formatter.write_str("nothing can be received: ")?,
-        }
-        self.error.fmt(formatter)
+        let (_, len) = self.frame;
+        write!(formatter, "a message of {len} bytes was not received: {}", self.error)
     }
 }
 

@@ -332,21 +332,26 @@ impl SocketLink {
     }
 
     /// There is no memory for what comes next. A frame that has begun waits for it for a while, and
-    /// is dropped then; that of a peer that is gone is only waited for if the rest of it is there.
+    /// is dropped then; before its header has come, bytes wait in the socket. Those of a peer that
+    /// is gone are waited for as long at most, and only if the rest of a frame is there.
     #[cold]
     fn lacks_memory(&mut self, error: SegmentError) -> Result<usize, LinkError> {
         let now = || Deadline::after(Duration::ZERO);
         self.gone |= ready(self.socket(), PollFlags::RDHUP, now()).unwrap_or(false);
-        if self.gone && !self.has_rest() {
+        let has_frame = self.current.is_some() || self.has_frame()?;
+        let waits = has_frame || self.waits_for_memory();
+        let is_cut = self.gone && !self.has_rest();
+        if !waits
+            && !is_cut
+            && let Some(frame) = self.received.drop_frame(self.cap)
+        {
+            self.short_until = None;
+            self.unreceived = Some(Unreceived { frame, error });
+        } else if is_cut || self.gone && !waits {
             (self.may_read, self.closed) = (false, true);
-            return Ok(0);
-        }
-        if self.waits_for_memory() || self.current.is_some() || self.has_frame()? {
+        } else {
             return Err(LinkError::Shortage(error));
         }
-        self.short_until = None;
-        let frame = self.received.drop_frame(self.cap);
-        self.unreceived = Some(Unreceived { frame, error });
         Ok(0)
     }
 
@@ -409,11 +414,14 @@ impl SocketLink {
             return Ok(false);
         }
         match self.reserve_detached() {
-            Ok(()) => Ok(true),
+            Ok(()) => {
+                self.short_until = None;
+                Ok(true)
+            }
             Err(error) if self.waits_for_memory() => Err(LinkError::Shortage(error)),
             Err(error) => {
                 self.short_until = None;
-                let frame = Some((self.head(), self.received.body().len()));
+                let frame = (self.head(), self.received.body().len());
                 self.finish();
                 Err(LinkError::Unreceived(Unreceived { frame, error }))
             }
@@ -623,3 +631,6 @@ fn write(
     }
     Ok(done)
 }
+
+#[cfg(test)]
+mod tests;
