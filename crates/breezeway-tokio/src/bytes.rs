@@ -62,6 +62,7 @@ impl ByteStream {
 impl AsyncBufRead for ByteStream {
     fn poll_fill_buf(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<&[u8]>> {
         let this = self.get_mut();
+        this.received.retry()?;
         let mut passed = 0;
         while this.received.is_empty() {
             if passed == MOST_EMPTY {

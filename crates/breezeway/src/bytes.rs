@@ -19,6 +19,8 @@ pub struct MessageBytes {
     message: Option<Message>,
     copied: Vec<u8>,
     at: usize,
+    /// A message of which no copy could be made yet.
+    uncopied: Option<Message>,
 }
 
 impl MessageBytes {
@@ -35,21 +37,30 @@ impl MessageBytes {
     }
 
     /// Puts in the next message, when everything was consumed. Fails if there is no memory for a
-    /// copy of it.
+    /// copy of it, and keeps it for [`retry`](Self::retry).
     pub fn put(&mut self, message: Message) -> io::Result<()> {
         debug_assert!(self.is_empty(), "bytes that nobody has consumed");
         self.at = 0;
         self.copied.clear();
-        self.message = if message.bytes().as_slice().is_some() {
-            Some(message)
-        } else {
-            // Of the other side's memory there are no slices; the lease ends here.
-            let bytes = message.bytes();
-            let reserved = memory::reserve(&mut self.copied, bytes.len());
-            reserved.map_err(|error| io::Error::new(io::ErrorKind::OutOfMemory, error))?;
-            bytes.append_to(&mut self.copied);
-            None
-        };
+        if message.bytes().as_slice().is_some() {
+            self.message = Some(message);
+            return Ok(());
+        }
+        // Of the other side's memory there are no slices; the lease ends with the copy.
+        self.message = None;
+        self.uncopied = Some(message);
+        self.retry()
+    }
+
+    /// Puts in the message that was kept when [`put`](Self::put) failed, if any. Fails as that
+    /// does. It comes before the next message.
+    pub fn retry(&mut self) -> io::Result<()> {
+        let Some(message) = &self.uncopied else { return Ok(()) };
+        let bytes = message.bytes();
+        let reserved = memory::reserve(&mut self.copied, bytes.len());
+        reserved.map_err(|error| io::Error::new(io::ErrorKind::OutOfMemory, error))?;
+        bytes.append_to(&mut self.copied);
+        self.uncopied = None;
         Ok(())
     }
 
@@ -150,6 +161,7 @@ impl ByteStream {
 
 impl BufRead for ByteStream {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.received.retry()?;
         while self.received.is_empty() {
             match self.receive.receive()? {
                 Some(message) => self.received.put(message)?,
