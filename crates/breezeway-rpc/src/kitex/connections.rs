@@ -15,7 +15,7 @@ use crate::server::Services;
 /// How long clients may take, when the server stops, to read the replies to what they had sent.
 const LAST_REPLIES: Duration = Duration::from_secs(1);
 
-/// The most threads beside those of its connections that a client's requests have.
+/// The most threads beside two of each of its connections that a client's requests have.
 const MAX_THREADS_OF_CLIENT: usize = 128;
 
 /// Every connection that is being served.

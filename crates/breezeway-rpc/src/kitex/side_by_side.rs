@@ -6,6 +6,7 @@ use std::thread::Builder;
 use breezeway::{Carrier, Peer};
 use breezeway_os::shortage;
 
+use super::connections::CountedThread;
 use super::incoming::Incoming;
 use super::output::Output;
 use super::stream::{self, Place, Room};
@@ -14,6 +15,7 @@ use crate::error::Error;
 use crate::server::Services;
 
 /// Threads that stay while no request waits: one reads, and one reads on while the first serves.
+/// As many of each connection do not count as its client's.
 const MAX_IDLE: usize = 2;
 
 /// Serves a connection whose client finds its replies by their numbers, from its first request on,
@@ -40,7 +42,7 @@ pub(super) fn serve(
         output: Arc::new(Output::new(socket)),
         room,
         reading: Mutex::new(Reading { receiver, alone, is_over: false }),
-        idle: Mutex::new(1),
+        threads: Mutex::new(Threads { all: 1, idle: 1, counted: Vec::new() }),
         client: Arc::clone(client),
     });
     connection.work(Some((first, place)));
@@ -55,10 +57,18 @@ struct Connection {
     room: Room,
     /// Held by the thread that reads.
     reading: Mutex<Reading>,
-    /// Threads that read, or wait until they may.
-    idle: Mutex<usize>,
+    threads: Mutex<Threads>,
     /// Dropped last: then nothing of this client is left.
     client: Arc<connections::Place>,
+}
+
+/// Threads of a connection.
+struct Threads {
+    all: usize,
+    /// Those that read, or wait until they may.
+    idle: usize,
+    /// One for each beyond [`MAX_IDLE`].
+    counted: Vec<CountedThread>,
 }
 
 /// The reading side.
@@ -77,9 +87,12 @@ impl Connection {
             self.serve(request);
             drop(place);
             if !self.becomes_idle() {
-                return;
+                break;
             }
         }
+        let mut threads = self.threads();
+        threads.all -= 1;
+        threads.counted.pop();
     }
 
     /// Waits for the turn to read, then for the next request; nothing once the connection is over.
@@ -137,34 +150,40 @@ impl Connection {
     /// Starts another thread if none reads while this one serves. If there is none for this client,
     /// the next request waits until this one is served.
     fn let_another_read(self: &Arc<Self>) {
-        let mut idle = self.idle();
-        *idle -= 1;
-        if *idle > 0 {
+        let mut threads = self.threads();
+        threads.idle -= 1;
+        if threads.idle > 0 {
             return;
         }
-        let Some(counted) = self.client.count_thread() else { return };
+        let mut counted = None;
+        if threads.all >= MAX_IDLE {
+            counted = self.client.count_thread();
+            if counted.is_none() {
+                return;
+            }
+        }
         let thread = Builder::new().name("thrift request".to_owned());
         let connection = Arc::clone(self);
-        let work = move || {
-            connection.work(None);
-            drop(counted);
-        };
-        match thread.spawn(work).map_err(shortage::no_thread) {
-            Ok(_) => *idle += 1,
+        match thread.spawn(move || connection.work(None)).map_err(shortage::no_thread) {
+            Ok(_) => {
+                threads.all += 1;
+                threads.idle += 1;
+                threads.counted.extend(counted);
+            }
             Err(error) => tracing::warn!(%error, "no thread to serve requests side by side"),
         }
     }
 
     /// Returns false if other threads are idle already, and this one ends.
     fn becomes_idle(&self) -> bool {
-        let mut idle = self.idle();
-        let stays = *idle < MAX_IDLE;
-        *idle += usize::from(stays);
+        let mut threads = self.threads();
+        let stays = threads.idle < MAX_IDLE;
+        threads.idle += usize::from(stays);
         stays
     }
 
-    fn idle(&self) -> MutexGuard<'_, usize> {
-        self.idle.lock().expect("nobody panics with the lock")
+    fn threads(&self) -> MutexGuard<'_, Threads> {
+        self.threads.lock().expect("nobody panics with the lock")
     }
 }
 
