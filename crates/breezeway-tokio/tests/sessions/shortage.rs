@@ -1,6 +1,7 @@
 //! Sides that are short of private memory for messages on sockets.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
+use std::time::Duration;
 
 use breezeway::Place;
 use breezeway_adversary::Connection;
@@ -82,6 +83,36 @@ fn request_without_room_fails_by_name_and_session_goes_on() {
     });
 }
 
+/// Address space that a process may still take, in bytes.
+fn free_address_space(pid: u32) -> usize {
+    let text = |file| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap();
+    let number = |text: String, name| -> usize {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.split_whitespace().next().unwrap().parse().unwrap()
+    };
+    number(text("limits"), "Max address space") - number(text("status"), "VmSize:") * 1024
+}
+
+/// Sends a request as far as the server takes it while it is short of memory for the rest, or all
+/// but the last byte, if the server is done with the shortage before.
+fn send_half_a_request(peer: &mut Connection, server: u32) {
+    // The session's buffer of before is part of what it may take.
+    let room = free_address_space(server) + (64 << 10);
+    peer.set_write_timeout(Duration::from_millis(100));
+    peer.write_all(&Header::request(1, 0, HUGE).bytes()).unwrap();
+    let body = vec![0; HUGE - 1];
+    let mut sent = 0;
+    while sent < body.len() {
+        match peer.write(&body[sent..]) {
+            Ok(len) => sent += len,
+            Err(error) if error.kind() != ErrorKind::WouldBlock => panic!("{error}"),
+            // Each buffer has room for twice of what has come.
+            Err(_) if 2 * sent > room => break,
+            Err(_) => {}
+        }
+    }
+}
+
 #[test]
 fn dead_client_with_half_a_request_ends_its_session() {
     on_both_runtimes(|| async {
@@ -94,14 +125,7 @@ fn dead_client_with_half_a_request_ends_its_session() {
                     place => Connection::unix(place.path().unwrap()).unwrap(),
                 };
                 greet(&mut peer, CAP);
-                peer.set_write_timeout(std::time::Duration::from_millis(300));
-                peer.write_all(&Header::request(1, 0, HUGE).bytes()).unwrap();
-                let piece = vec![0; 1 << 20];
-                for _ in 1..HUGE / piece.len() {
-                    if peer.write_all(&piece).is_err() {
-                        break;
-                    }
-                }
+                send_half_a_request(&mut peer, server.pid());
                 assert!(server.open_files() > before);
                 drop(peer);
                 eventually("the end of the session", || server.open_files() <= before);

@@ -75,6 +75,14 @@ pub(crate) fn reserved_memory(pid: u32) -> usize {
     in_status(pid, "VmData:")
 }
 
+/// Address space that a process may still take, in bytes (RLIMIT_AS).
+pub(crate) fn free_address_space(pid: u32) -> usize {
+    let limits = text(pid, "limits");
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"));
+    let limit = line.and_then(|line| line.split_whitespace().next()?.parse::<usize>().ok());
+    limit.expect("a limit").saturating_sub(in_status(pid, "VmSize:"))
+}
+
 fn in_status(pid: u32, name: &str) -> usize {
     let status = text(pid, "status");
     let line = status.lines().find(|line| line.starts_with(name)).unwrap_or_default();

@@ -128,6 +128,8 @@ const SPARE: u64 = 150 << 20;
 const HUGE: usize = 256 << 20;
 const HALF: usize = 100 << 20;
 const HUGE_CAP: u64 = 1 << 30;
+/// A session's buffer before it grows.
+const BUFFER: usize = 64 << 10;
 
 /// A server that is short of memory, whose sessions with clients that take streams are shared.
 fn short_server(carrier: Carrier, streams: bool) -> Server {
@@ -145,9 +147,10 @@ fn names_the_limit(error: &CallError, len: usize) {
     assert!(text.contains("RLIMIT_AS") && text.contains(&format!("{len} bytes")), "{text}");
 }
 
-/// Sends as much of a request as the server takes, and not its end.
-fn half_a_request(address: &Address, streams: bool) -> Connection {
-    let mut peer = raw::connect(address);
+/// Sends a request as far as the server takes it while it is short of memory for the rest, or all
+/// but the last byte, if the server is done with the shortage before.
+fn half_a_request(server: &Server, streams: bool) -> Connection {
+    let mut peer = raw::connect(&server.address());
     let mut own = hello(64, HUGE_CAP);
     if streams {
         // Messages, bytes and number of streams.
@@ -156,13 +159,21 @@ fn half_a_request(address: &Address, streams: bool) -> Connection {
     }
     peer.write_all(&own).unwrap();
     peer.read_exact(&mut [0; LEN]).unwrap();
-    peer.set_write_timeout(Duration::from_millis(300));
+    // Its own buffer of before is part of what it may take.
+    let room = observe::free_address_space(server.pid()) + BUFFER;
+    peer.set_write_timeout(Duration::from_millis(100));
     peer.write_all(&Header::request(1, ECHO, HUGE).bytes()).unwrap();
-    let piece = vec![0; 1 << 20];
-    for _ in 1..HUGE / piece.len() {
-        if peer.write_all(&piece).is_err() {
-            break;
+    let body = vec![0; HUGE - 1];
+    let (mut sent, waiting) = (0, Stopwatch::start());
+    while sent < body.len() {
+        match peer.write(&body[sent..]) {
+            Ok(len) => sent += len,
+            Err(error) if error.kind() != ErrorKind::WouldBlock => panic!("{error}"),
+            // Each buffer has room for twice of what has come.
+            Err(_) if 2 * sent > room => break,
+            Err(_) => {}
         }
+        assert!(!waiting.passed(PATIENCE), "{sent} bytes were taken");
     }
     peer
 }
@@ -173,7 +184,7 @@ fn dead_client_with_half_a_request_ends_its_session() {
         for streams in [false, true] {
             let server = short_server(carrier, streams);
             let before = server.at_rest();
-            drop(half_a_request(&server.address(), streams));
+            drop(half_a_request(&server, streams));
             server.returns_to(before);
             server::assert_takes_clients(&server.address());
         }
