@@ -4,8 +4,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
 
 use rustix::io::{Errno, ioctl_fionbio};
@@ -49,60 +48,83 @@ fn unix_at(address: &SocketAddrUnix, deadline: Deadline) -> io::Result<OwnedFd> 
     Ok(socket)
 }
 
-/// The most threads that resolve names at one time; the resolver ends each at a time of its own.
-const MOST_RESOLVING: usize = 64;
-static RESOLVING: AtomicUsize = AtomicUsize::new(0);
+/// Places for the threads that resolve names: the resolver ends each at a time of its own.
+static PLACES: Places = Places::new(64);
 
 /// Returns the addresses of a host, or [`io::ErrorKind::TimedOut`] at `deadline`. The system's
-/// resolver has no deadline, so a name is resolved on a thread.
+/// resolver has no deadline, so a name is resolved on a thread, of which a process has up to 64.
+///
+/// # Errors
+///
+/// Those of the resolver, and those of [`shortage::spawn`].
 pub fn resolve(host: &str, port: u16, deadline: Deadline) -> io::Result<Vec<SocketAddr>> {
     if let Ok(address) = host.parse::<IpAddr>() {
         return Ok(vec![(address, port).into()]);
     }
     let name = (host.to_owned(), port);
-    resolve_by(move || Ok(name.to_socket_addrs()?.collect()), deadline)
+    resolve_by(move || Ok(name.to_socket_addrs()?.collect()), &PLACES, deadline)
 }
 
 fn resolve_by(
     resolver: impl FnOnce() -> io::Result<Vec<SocketAddr>> + Send + 'static,
+    places: &'static Places,
     deadline: Deadline,
 ) -> io::Result<Vec<SocketAddr>> {
-    let resolving = Resolving::begin()?;
+    let late = || io::Error::new(io::ErrorKind::TimedOut, "the name was not resolved in time");
+    let place = places.take(deadline).ok_or_else(late)?;
     let (sender, resolved) = mpsc::sync_channel(1);
     shortage::spawn("breezeway-names", move || {
         let addresses = resolver();
-        drop(resolving);
+        drop(place);
         // The caller may have given up.
         let _ = sender.send(addresses);
     })?;
-    let addresses = match deadline.time_left() {
-        None => resolved.recv().map_err(io::Error::other),
-        Some(left) => resolved.recv_timeout(left).map_err(|_| {
-            io::Error::new(io::ErrorKind::TimedOut, "the name was not resolved in time")
-        }),
-    };
-    addresses?
-}
-
-/// A place among the threads that resolve names, until it is dropped.
-struct Resolving;
-
-impl Resolving {
-    fn begin() -> io::Result<Self> {
-        let resolving = Self;
-        if RESOLVING.fetch_add(1, Ordering::AcqRel) < MOST_RESOLVING {
-            return Ok(resolving);
-        }
-        Err(io::Error::new(
-            io::ErrorKind::WouldBlock,
-            format!("{MOST_RESOLVING} names are being resolved: the resolver does not answer"),
-        ))
+    match deadline.time_left() {
+        None => resolved.recv().map_err(io::Error::other)?,
+        Some(left) => resolved.recv_timeout(left).map_err(|_| late())?,
     }
 }
 
-impl Drop for Resolving {
+/// A number of places, which are taken and come back.
+struct Places {
+    free: Mutex<usize>,
+    freed: Condvar,
+}
+
+/// One of the places, until it is dropped.
+struct Place(&'static Places);
+
+impl Places {
+    const fn new(count: usize) -> Self {
+        Self { free: Mutex::new(count), freed: Condvar::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, usize> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a place, as soon as one is free; `None` at `deadline`.
+    fn take(&'static self, deadline: Deadline) -> Option<Place> {
+        let mut free = self.lock();
+        while *free == 0 {
+            free = match deadline.time_left() {
+                None => self.freed.wait(free).unwrap_or_else(PoisonError::into_inner),
+                Some(Duration::ZERO) => return None,
+                Some(left) => {
+                    let woken = self.freed.wait_timeout(free, left);
+                    woken.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+        *free -= 1;
+        Some(Place(self))
+    }
+}
+
+impl Drop for Place {
     fn drop(&mut self) {
-        RESOLVING.fetch_sub(1, Ordering::AcqRel);
+        *self.0.lock() += 1;
+        self.0.freed.notify_one();
     }
 }
 
@@ -193,21 +215,38 @@ mod tests {
     }
 
     #[test]
-    fn name_that_is_not_resolved_fails_in_time_and_is_counted() {
+    fn name_without_a_place_waits_until_its_deadline() {
+        static PLACES: Places = Places::new(1);
+        let short = || Deadline::after(Duration::from_millis(20));
         let (end, ended) = mpsc::channel::<()>();
         let silent = move || {
-            // Until the test ends.
+            // Until the test ends it.
             let _ = ended.recv();
             Ok(Vec::new())
         };
-        let error = resolve_by(silent, Deadline::after(Duration::from_millis(20))).unwrap_err();
+        let error = resolve_by(silent, &PLACES, short()).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-        // It still has its place among those of one time, beyond which names are refused.
-        let held: Vec<_> = (1..MOST_RESOLVING).map(|_| Resolving::begin().unwrap()).collect();
-        let error = resolve("localhost", 1, Deadline::NEVER).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
-        assert_eq!(resolve("::1", 1, Deadline::NEVER).unwrap(), ["[::1]:1".parse().unwrap()]);
-        drop((held, end));
-        assert!(!resolve("localhost", 1, Deadline::NEVER).unwrap().is_empty());
+        // It still has the only place.
+        let error = resolve_by(|| Ok(Vec::new()), &PLACES, short()).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        let later = std::thread::spawn(|| {
+            let long = Deadline::after(Duration::from_secs(60));
+            resolve_by(|| Ok(Vec::new()), &PLACES, long)
+        });
+        drop(end);
+        assert!(later.join().unwrap().is_ok());
+    }
+
+    #[test]
+    fn more_names_than_places_are_all_resolved() {
+        static PLACES: Places = Places::new(2);
+        let names = std::iter::repeat_with(|| {
+            std::thread::spawn(|| {
+                let name = || Ok(("localhost", 1).to_socket_addrs()?.collect());
+                resolve_by(name, &PLACES, Deadline::after(Duration::from_secs(60)))
+            })
+        });
+        let names: Vec<_> = names.take(20).collect();
+        assert!(names.into_iter().all(|name| !name.join().unwrap().unwrap().is_empty()));
     }
 }

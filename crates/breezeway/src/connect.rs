@@ -87,8 +87,8 @@ fn connect_tcp(
     (host, port): (&str, u16),
     (deadline, timeout): (Deadline, Duration),
 ) -> Result<OwnedFd, ConnectError> {
-    let addresses = connect::resolve(host, port, deadline)
-        .map_err(|source| ConnectError::NoSuchHost { place: place.clone(), source })?;
+    let addresses =
+        connect::resolve(host, port, deadline).map_err(|error| unresolved(place, error))?;
     connect::tcp(&addresses, deadline).map_err(|error| match error.kind() {
         io::ErrorKind::ConnectionRefused => ConnectError::Refused(place.clone()),
         io::ErrorKind::TimedOut => ConnectError::NotAccepting { place: place.clone(), timeout },
@@ -99,6 +99,17 @@ fn connect_tcp(
         }
         _ => ConnectError::Io { place: place.clone(), source: error },
     })
+}
+
+/// Returns why the name of a place's host was not resolved.
+fn unresolved(place: &Place, source: io::Error) -> ConnectError {
+    let place = place.clone();
+    match source.kind() {
+        io::ErrorKind::TimedOut => ConnectError::Io { place, source },
+        // Those of a thread that cannot be started.
+        io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory => ConnectError::Thread(source),
+        _ => ConnectError::NoSuchHost { place, source },
+    }
 }
 
 /// Connects to a socket file; an error names what is wrong with it.
@@ -171,6 +182,19 @@ mod tests {
         assert!(matches!(error, ConnectError::Refused(_)), "{error}");
         let nowhere = Place::Tcp { host: "no-such-host.invalid".into(), port: 1 };
         let error = connect(&nowhere, &options, SESSION).unwrap_err();
+        assert!(matches!(error, ConnectError::NoSuchHost { .. }), "{error}");
+    }
+
+    #[test]
+    fn host_not_resolved_for_another_reason_is_not_absent() {
+        let place = Place::Tcp { host: "name".into(), port: 80 };
+        let late = io::Error::new(io::ErrorKind::TimedOut, "the name was not resolved in time");
+        let error = unresolved(&place, late);
+        assert!(matches!(error, ConnectError::Io { .. }) && error.may_pass(), "{error}");
+        assert!(error.to_string().contains("not resolved in time"), "{error}");
+        let error = unresolved(&place, breezeway_os::shortage::no_thread(Errno::AGAIN.into()));
+        assert!(matches!(error, ConnectError::Thread(_)), "{error}");
+        let error = unresolved(&place, io::Error::other("no such name"));
         assert!(matches!(error, ConnectError::NoSuchHost { .. }), "{error}");
     }
 }

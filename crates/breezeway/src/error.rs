@@ -126,6 +126,8 @@ impl ConnectError {
             | Self::NobodyListens(_)
             | Self::Refused(_)
             | Self::NotAccepting { .. } => true,
+            // The resolver may answer the next time.
+            Self::Io { source, .. } => source.kind() == io::ErrorKind::TimedOut,
             Self::Handshake(error) => error.may_pass(),
             Self::NoPlace(failures) => failures.iter().any(|(_, error)| error.may_pass()),
             _ => false,
