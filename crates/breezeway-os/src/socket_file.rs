@@ -49,6 +49,14 @@ const NO_FILE: (u64, u64) = (0, 0);
 const MOUNTED: &str = "the socket file alone is mounted there, so that no server can replace it; \
     mount its folder instead";
 
+/// The digits of a name that has one of them.
+const DIGITS: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+/// Tries for a name that is free beside a path, as many as there are of one digit.
+const NAME_TRIES: u32 = DIGITS.len() as u32;
+/// The error for a path beside which there is none.
+const NO_NAME: &str = "every temporary name beside it is taken; remove the left-over sockets of \
+    its folder, or use a path shorter than the longest of a socket, 107 bytes";
+
 /// The longest path of a unix socket, without its terminating zero (`sun_path`, unix(7)).
 pub const LONGEST_PATH: usize = 107;
 
@@ -123,7 +131,15 @@ impl SocketFile {
     pub fn take_over(path: &Path, mode: u32) -> Result<Self, ListenError> {
         let _turn = take_turn(path);
         find_socket(path)?;
-        Self::make(&name_beside(path), path, mode)
+        let first = std::process::id() ^ clock::ticks() as u32;
+        // Names that a server left behind which died before the rename are passed over.
+        for number in 0..NAME_TRIES {
+            match Self::make(&name_beside(path, first.wrapping_add(number)), path, mode) {
+                Err(ListenError::InUse) => {}
+                outcome => return outcome,
+            }
+        }
+        Err(io::Error::new(io::ErrorKind::AddrInUse, NO_NAME).into())
     }
 
     /// A socket that listens in a new file, called `name` until it does and `path` at last. Where
@@ -219,15 +235,16 @@ fn identity(stat: &Stat) -> (u64, u64) {
 }
 
 /// Returns a name in the same folder, so that renaming is possible. It is shortened where the
-/// folder's path leaves less room in a socket address.
-fn name_beside(path: &Path) -> PathBuf {
-    let mut name = format!(".{:x}", std::process::id() ^ clock::ticks() as u32);
+/// folder's path leaves less room in a socket address; numbers in a row give different names.
+fn name_beside(path: &Path, number: u32) -> PathBuf {
     let folder = path.with_file_name("").as_os_str().len();
-    name.truncate(LONGEST_PATH.saturating_sub(folder).max(1));
-    if name == "." {
-        name = if path.ends_with("a") { "b" } else { "a" }.to_owned();
-    }
-    path.with_file_name(name)
+    path.with_file_name(match LONGEST_PATH.saturating_sub(folder) {
+        0 | 1 => String::from(DIGITS[number as usize % DIGITS.len()] as char),
+        room => {
+            let digits = format!("{number:08x}");
+            format!(".{}", &digits[digits.len().saturating_sub(room - 1)..])
+        }
+    })
 }
 
 /// The folder's lock, for as long as the file is open; `None` where it cannot be had, see the top
@@ -462,6 +479,27 @@ mod tests {
             let path = nested.join("s".repeat(name));
             assert_eq!(path.as_os_str().len(), LONGEST_PATH);
             let _first = listen_at(&path).unwrap();
+            take_over(&path).unwrap();
+        }
+    }
+
+    #[test]
+    fn take_over_passes_over_left_over_names() {
+        let folder = Folder::new();
+        let room = LONGEST_PATH - folder.0.path().join("").as_os_str().len();
+        for length in [1, 2] {
+            let nested = folder.0.path().join("f".repeat(room - length - 1));
+            std::fs::create_dir(&nested).unwrap();
+            let path = nested.join("s".repeat(length));
+            let _first = listen_at(&path).unwrap();
+            let names = (0..NAME_TRIES).map(|number| name_beside(&path, number));
+            let taken: std::collections::BTreeSet<_> = names.filter(|name| *name != path).collect();
+            for name in &taken {
+                std::fs::write(name, "").unwrap();
+            }
+            let error = take_over(&path).unwrap_err().to_string();
+            assert!(error.contains("temporary name") && error.contains("107"), "{error}");
+            std::fs::remove_file(taken.last().unwrap()).unwrap();
             take_over(&path).unwrap();
         }
     }
