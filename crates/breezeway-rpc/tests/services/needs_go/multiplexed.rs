@@ -1,7 +1,6 @@
 //! Kitex's multiplexed client with servers of ours.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
 
 use breezeway_rpc::{Context, Server};
 
@@ -10,16 +9,24 @@ use super::*;
 include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/users.rs"));
 use users::{Users, UsersAgeError, UsersServer};
 
-/// Calls that run at one time, and the most of them so far.
+/// A connection has up to 128 threads, so at least this many calls run at one time.
+const AT_ONE_TIME: usize = 64;
+
+/// The number of calls that run, and the most so far. A call waits until as many have run at one
+/// time as should.
 #[derive(Clone, Default)]
-struct Running(Arc<[AtomicUsize; 2]>);
+struct Running(Arc<(Mutex<[usize; 2]>, Condvar)>);
 
 impl Users for Running {
     fn age(&self, _: &Context, _: String) -> Result<i64, UsersAgeError> {
-        let [now, most] = &*self.0;
-        most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-        std::thread::sleep(Duration::from_millis(100));
-        now.fetch_sub(1, Ordering::SeqCst);
+        let (calls, reached) = &*self.0;
+        let mut running = calls.lock().unwrap();
+        running[0] += 1;
+        running[1] = running[1].max(running[0]);
+        reached.notify_all();
+        let few = |running: &mut [usize; 2]| running[1] < AT_ONE_TIME;
+        running = reached.wait_timeout_while(running, Duration::from_secs(10), few).unwrap().0;
+        running[0] -= 1;
         Ok(36)
     }
 
@@ -43,9 +50,8 @@ fn multiplexed_calls_run_side_by_side_at_a_blocking_server() {
         kitex_tries("call-multiplexed", &address, &[]);
         stopper.stop();
         serving.join().unwrap().unwrap();
-        let most = running.0[1].load(Ordering::SeqCst);
+        let [_, most] = *running.0.0.lock().unwrap();
         println!("{carrier}: {most} calls at one time");
-        // A connection has up to 128 threads, so 200 may run. One after the other, two would.
-        assert!(most >= 64, "{carrier}: {most} calls at one time");
+        assert!(most >= AT_ONE_TIME, "{carrier}: {most} calls at one time");
     }
 }
