@@ -79,7 +79,8 @@ pub(crate) fn map_aligned(
 }
 
 /// Puts huge pages behind a part of a file that has no pages there yet, and maps them: `address` is
-/// where [`map_aligned`] has put the file. If it fails the part may be partly backed.
+/// where [`map_aligned`] has put the file, all of which has huge pages. If it fails the part may be
+/// partly backed.
 pub(crate) fn back(fd: impl AsFd, address: *mut c_void, part: Range<usize>) -> Result<(), Errno> {
     let start = clock::ticks();
     let outcome = try_to_back(fd, address, part.clone());
@@ -119,12 +120,14 @@ fn try_to_back(fd: impl AsFd, address: *mut c_void, part: Range<usize>) -> Resul
         pwrite(&fd, &[0], offset as u64)?;
     }
     let (address, len) = (address.wrapping_byte_add(part.start), part.len());
-    // SAFETY: the advice changes how the range is backed, not what is in it.
+    // SAFETY: both callers in `segment` give a part in whole huge pages of a mapping whose size is
+    // a multiple of theirs, so the range is within the mapping. The advice changes how the range is
+    // backed, not what is in it.
     if unsafe { libc::madvise(address, len, libc::MADV_COLLAPSE) } != 0 {
         let error = std::io::Error::last_os_error();
         return Err(Errno::from_io_error(&error).unwrap_or(Errno::INVAL));
     }
-    // SAFETY: the advice enters the range's pages and changes none of their bytes.
+    // SAFETY: the same range; the advice enters its pages and changes none of their bytes.
     unsafe { madvise(address, len, Advice::LinuxPopulateRead) }
 }
 

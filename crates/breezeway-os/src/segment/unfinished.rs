@@ -5,7 +5,9 @@ use std::os::fd::OwnedFd;
 
 use rustix::mm::MapFlags;
 
-use super::{Mapping, PIECE, SegmentError, check_backed, seal, unbacked, write_zeros};
+use super::{
+    Mapping, PIECE, SegmentError, check_backed, check_headroom, seal, unbacked, write_zeros,
+};
 use crate::huge::{self, HUGE};
 use crate::ledger::MemoryAccount;
 
@@ -16,7 +18,8 @@ pub struct Unfinished {
     fd: OwnedFd,
     /// Bytes whose pages are there.
     done: usize,
-    /// Whether the next page is to be a huge one.
+    /// Whether the next page is to be a huge one: then all before it are, and the size is a
+    /// multiple of theirs.
     has_huge_pages: bool,
 }
 
@@ -56,9 +59,18 @@ impl Unfinished {
     ///
     /// # Errors
     ///
-    /// There is no memory for them.
+    /// There is no memory for them, also where there was for all of the segment when it was begun.
     pub fn go_on(&mut self) -> Result<bool, SegmentError> {
+        self.go_on_if(check_headroom)
+    }
+
+    fn go_on_if(
+        &mut self,
+        check: impl FnOnce(usize) -> Result<(), SegmentError>,
+    ) -> Result<bool, SegmentError> {
         let (done, size) = (self.done, self.size());
+        debug_assert!(!self.has_huge_pages || (size - done).is_multiple_of(HUGE) && done < size);
+        check(if self.has_huge_pages { HUGE } else { PIECE.min(size - done) })?;
         let address = self.mapping.address().cast();
         // Why there are no huge pages does not matter.
         if self.has_huge_pages && huge::back(&self.fd, address, done..done + HUGE).is_ok() {
@@ -115,6 +127,25 @@ mod tests {
         segment.has_huge_pages = false;
         while !segment.go_on().unwrap() {}
         segment.finish().unwrap();
+    }
+
+    #[test]
+    fn piece_without_headroom_is_a_shortage_and_made_later() {
+        for size in [PIECE + 4096, 2 * HUGE] {
+            let mut segment = unfinished(size);
+            segment.go_on().unwrap();
+            let done = segment.done;
+            let mut asked = 0;
+            let refused = segment.go_on_if(|piece| {
+                asked = piece;
+                Err(SegmentError::NoHeadroom { size: piece, headroom: 0, file: String::new() })
+            });
+            assert!(refused.unwrap_err().is_shortage());
+            assert_eq!(segment.done, done);
+            assert!((4096..=size - done).contains(&asked), "{asked} of {size}");
+            while !segment.go_on().unwrap() {}
+            segment.finish().unwrap();
+        }
     }
 
     #[test]
