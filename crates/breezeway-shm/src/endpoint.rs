@@ -26,7 +26,6 @@ use crate::ring::words::{ForeignWords, OwnWords};
 use crate::ring::{Duplex, Entry};
 use crate::statistics::{Field, HandlerTimes, Meter, Record};
 use crate::violation::Violation;
-use breezeway_os::segment::Unfinished;
 use breezeway_os::{Distance, MemoryAccount, Notifier, Origin, TrustedPeer, clock};
 
 pub use error::SendError;
@@ -73,8 +72,7 @@ pub struct Endpoint {
     flushes_since_check: u32,
     /// Entries about segments that the peer is not known to have consumed, with their positions.
     segment_entries: VecDeque<(u64, u8)>,
-    /// A segment that is made in pieces, and how one is made that has to be added now.
-    making: Option<Unfinished>,
+    /// How a segment is made that has to be added now.
     pieces: Pieces,
     /// When the segments in use were last checked, in clock ticks.
     checked_segments: u64,
@@ -121,7 +119,6 @@ impl Endpoint {
             unread: false,
             flushes_since_check: 0,
             segment_entries: VecDeque::new(),
-            making: None,
             pieces: Pieces::None,
             checked_segments: 0,
             window: clock::ticks_in(limits.shrink_after),

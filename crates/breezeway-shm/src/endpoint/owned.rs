@@ -16,7 +16,7 @@ use crate::ring::Head;
 use crate::ring::layout::INLINE_MAX;
 use breezeway_os::Origin;
 use breezeway_os::copy::stream_fence;
-use breezeway_os::segment::Mapping;
+use breezeway_os::segment::{Mapping, Unfinished};
 
 /// Payload memory that is filled elsewhere. Dropping it gives it back.
 struct Reserved {
@@ -184,13 +184,26 @@ impl Endpoint {
     }
 
     /// As [`Self::reserve_owned`], but a segment that has to be added is made in pieces, one each
-    /// time: `None` after each but the last.
-    pub fn reserve_in_pieces(&mut self, len: usize) -> Result<Option<OwnedSpace>, SendError> {
-        self.pieces = Pieces::One;
+    /// time: `None` after each but the last. Meanwhile the segment is in `begun`, which the caller
+    /// keeps for as long as the space is wanted; where other space is found it is dropped.
+    pub fn reserve_in_pieces(
+        &mut self,
+        len: usize,
+        begun: &mut Option<Unfinished>,
+    ) -> Result<Option<OwnedSpace>, SendError> {
+        self.pieces = Pieces::One(begun.take());
         let outcome = self.reserve_owned(len);
-        match std::mem::replace(&mut self.pieces, Pieces::None) {
-            Pieces::Made if outcome.is_err() => Ok(None),
-            _ => outcome.map(Some),
+        match (outcome, std::mem::take(&mut self.pieces)) {
+            (Err(_), Pieces::Made(segment)) => {
+                *begun = Some(segment);
+                Ok(None)
+            }
+            // No piece was made, as where the ring has no slot for now.
+            (Err(error), Pieces::One(segment)) => {
+                *begun = segment;
+                Err(error)
+            }
+            (outcome, _) => outcome.map(Some),
         }
     }
 

@@ -92,14 +92,15 @@ impl FirstSegment {
 }
 
 /// How a segment is made that has to be added.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Default)]
 pub(super) enum Pieces {
     /// At once.
+    #[default]
     None,
-    /// A piece of it, if it is large.
-    One,
+    /// A piece of it, which is the next one of what was begun.
+    One(Option<Unfinished>),
     /// That piece was made, and more are missing.
-    Made,
+    Made(Unfinished),
 }
 
 impl Endpoint {
@@ -199,7 +200,7 @@ impl Endpoint {
                 return Ok(loan);
             }
             // A piece that was made is no shortage.
-            if self.pieces != Pieces::Made {
+            if !matches!(self.pieces, Pieces::Made(_)) {
                 self.count_no_memory();
             }
             grown?;
@@ -287,35 +288,35 @@ impl Endpoint {
         if !self.has_slot_for(SEGMENT_ADD) {
             return Ok(false);
         }
-        let (mapping, fd) = if self.pieces == Pieces::None {
-            // Both might be more than the cap.
-            self.making = None;
-            segment::create_near(size, bounds, &self.memory)?
-        } else {
-            match self.make_piece(size, bounds)? {
-                Some(made) => made,
-                None => return Ok(false),
+        let made = match &mut self.pieces {
+            Pieces::None => Some(segment::create_near(size, bounds, &self.memory)?),
+            Pieces::One(begun) => {
+                let begun = begun.take();
+                self.make_piece(begun, size, bounds)?
             }
+            Pieces::Made(_) => None,
         };
+        let Some((mapping, fd)) = made else { return Ok(false) };
         self.hand_over(mapping, fd)?;
         Ok(true)
     }
 
-    /// Makes the next piece of a segment of about `size` bytes; `None` if more are missing.
+    /// Makes the next piece of a segment of about `size` bytes, which was `begun` unless the bounds
+    /// exclude that one; `None` if more are missing.
     fn make_piece(
         &mut self,
+        begun: Option<Unfinished>,
         size: usize,
         bounds: RangeInclusive<usize>,
     ) -> Result<Option<(Mapping, OwnedFd)>, SegmentError> {
-        let begun = self.making.take().filter(|segment| bounds.contains(&segment.size()));
-        let mut segment = match begun {
+        let mut segment = match begun.filter(|segment| bounds.contains(&segment.size())) {
             Some(segment) => segment,
             None => Unfinished::begin(size, bounds, &self.memory)?,
         };
         if segment.go_on()? {
             return segment.finish().map(Some);
         }
-        (self.making, self.pieces) = (Some(segment), Pieces::Made);
+        self.pieces = Pieces::Made(segment);
         Ok(None)
     }
 

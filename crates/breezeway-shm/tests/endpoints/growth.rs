@@ -267,6 +267,48 @@ fn a_session_that_rests_keeps_its_memory_until_it_is_used() {
 }
 
 #[test]
+fn segment_begun_in_pieces_goes_on_beside_other_growth() {
+    const LEN: usize = 6 * MEBIBYTE;
+    let mut pair = pair(64 * 1024, 64 * MEBIBYTE);
+    let (mut begun, mut pieces) = (None, 1);
+    while pair.one.reserve_in_pieces(LEN, &mut begun).unwrap().is_none() {
+        pieces += 1;
+        // More than any segment there is.
+        let own = pair.one.payload_memory().own;
+        let more = own as usize + 1000;
+        lend(&mut pair.one, 1, more).unwrap();
+        receive(&mut pair.other, 1, more);
+        assert!(pair.one.payload_memory().own > own);
+        // Of a MiB at least, so one that is begun again and again is never done.
+        assert!(pieces <= LEN / MEBIBYTE, "{pieces} pieces");
+    }
+    assert!(begun.is_none() && pieces > 1);
+}
+
+#[test]
+fn segment_begun_in_pieces_is_dropped_where_space_is_found() {
+    const LEN: usize = 6 * MEBIBYTE;
+    let ledger = MemoryLedger::new(MemoryLimits { total: Some(1 << 30), of_user: None });
+    let mut pair = pair(64 * 1024, 64 * MEBIBYTE);
+    pair.one.set_memory_account(ledger.account(None));
+    lend(&mut pair.one, 1, LEN).unwrap();
+    let mut begun = None;
+    assert!(pair.one.reserve_in_pieces(LEN, &mut begun).unwrap().is_none());
+    let own = pair.one.payload_memory().own;
+    assert!(ledger.held() >= own + LEN as u64);
+    receive(&mut pair.other, 1, LEN);
+    assert!(pair.one.reserve_in_pieces(LEN, &mut begun).unwrap().is_some());
+    assert!(begun.is_none());
+    // Another thread may unmap it.
+    let began = Instant::now();
+    while ledger.held() > own {
+        assert!(began.elapsed() < Duration::from_secs(60), "{} bytes are held", ledger.held());
+        std::thread::yield_now();
+    }
+    assert_eq!(pair.one.payload_memory().own, own);
+}
+
+#[test]
 fn a_first_segment_that_is_ready_is_the_peers_before_a_message_needs_it() {
     let account = MemoryAccount::default();
     let mut pair = pair(PAGE as u64, 16 * MEBIBYTE);

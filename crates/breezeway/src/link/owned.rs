@@ -3,6 +3,7 @@
 use std::task::Waker;
 
 use breezeway_os::memory::zeroed;
+use breezeway_os::segment::Unfinished;
 use breezeway_proto::Head;
 use breezeway_shm::{self as shm, ForeignBytes, SendError, SocketError};
 
@@ -19,8 +20,16 @@ pub(crate) enum OwnedBody {
     Private(Vec<u8>),
     /// A message that was received, which is copied once there is memory for it.
     Received(Message),
-    /// A large one, of which so many bytes are copied into shared memory, once that is there.
-    Copying(Message, Option<shm::OwnedSpace>, usize),
+    /// A large one, which is copied in pieces.
+    Copying(Message, Place),
+}
+
+/// Shared memory for a copy that is made in pieces.
+pub(crate) enum Place {
+    /// None yet, or a segment that has not all of its pages.
+    Missing(Option<Unfinished>),
+    /// There it is, with so many bytes of the copy.
+    Found(shm::OwnedSpace, usize),
 }
 
 /// Messages up to this size are copied at once, in less than a millisecond.
@@ -73,6 +82,11 @@ impl OwnedBody {
     /// Whether some of it is still to be [copied](Link::copy_piece).
     pub(crate) fn is_copying(&self) -> bool {
         matches!(self, Self::Copying(..))
+    }
+
+    /// Whether a copy in pieces has no memory yet.
+    pub(crate) fn lacks_place(&self) -> bool {
+        matches!(self, Self::Copying(_, Place::Missing(_)))
     }
 
     /// Gives a message back of which nothing was copied.
@@ -129,7 +143,7 @@ impl Link {
     pub(crate) fn in_pieces(&self, message: &mut Message) -> Option<OwnedBody> {
         match self {
             Memory(_) if message.len() > COPIED_AT_ONCE => {
-                Some(OwnedBody::Copying(std::mem::take(message), None, 0))
+                Some(OwnedBody::Copying(std::mem::take(message), Place::Missing(None)))
             }
             Memory(_) | Socket(_) => None,
         }
@@ -138,21 +152,26 @@ impl Link {
     /// Copies the next piece of a message, which is released with the last, or makes one of the
     /// memory for it.
     pub(crate) fn copy_piece(&mut self, body: &mut OwnedBody) -> Result<(), SendError> {
-        let (Memory(link), OwnedBody::Copying(message, place, done)) = (self, &mut *body) else {
+        let (Memory(link), OwnedBody::Copying(message, place)) = (self, &mut *body) else {
             return Ok(());
         };
-        let Some(space) = place else {
-            *place = link.endpoint.reserve_in_pieces(message.len())?;
-            return Ok(());
-        };
-        let bytes = message.bytes();
-        let end = bytes.len().min(*done + COPIED_IN_A_TURN);
-        space.write(*done, bytes.slice(*done..end));
-        *done = end;
-        if end == bytes.len()
-            && let Some(space) = place.take()
-        {
-            *body = OwnedBody::Shared(space);
+        match place {
+            Place::Missing(begun) => {
+                if let Some(space) = link.endpoint.reserve_in_pieces(message.len(), begun)? {
+                    *place = Place::Found(space, 0);
+                }
+            }
+            Place::Found(space, done) => {
+                let bytes = message.bytes();
+                let end = bytes.len().min(*done + COPIED_IN_A_TURN);
+                space.write(*done, bytes.slice(*done..end));
+                *done = end;
+                if end == bytes.len()
+                    && let OwnedBody::Copying(_, Place::Found(space, _)) = std::mem::take(body)
+                {
+                    *body = OwnedBody::Shared(space);
+                }
+            }
         }
         Ok(())
     }
