@@ -36,18 +36,23 @@ struct Waiting {
     body: OwnedBody,
     /// When it is no longer wanted.
     until: Deadline,
-    /// Whether it waits for memory: for no longer than is allowed.
-    lacks_memory: bool,
+    /// When it has waited for memory for as long as is allowed, while it lacks some.
+    memory_until: Option<Deadline>,
 }
 
 impl Waiting {
+    /// When it has waited for too long.
+    fn until(&self) -> Deadline {
+        self.memory_until.map_or(self.until, |until| until.min(self.until))
+    }
+
     /// A failed call needs a slot and no memory.
     fn fail(&mut self, code: ErrorCode, reason: &str) {
         let end = reason.floor_char_boundary(INLINE_MAX);
         self.head.flags = Flags::FIN.with(Flags::ERROR);
         self.head.tag = code.number();
         self.body = OwnedBody::Private(reason.as_bytes()[..end].to_vec());
-        (self.until, self.lacks_memory) = (Deadline::NEVER, false);
+        (self.until, self.memory_until) = (Deadline::NEVER, None);
     }
 }
 
@@ -99,22 +104,15 @@ impl Outbox {
     }
 
     /// Keeps an entry that nobody wants after `until`.
-    pub(super) fn push(
-        &mut self,
-        head: Head,
-        body: OwnedBody,
-        lacks_slots: bool,
-        mut until: Deadline,
-    ) {
+    pub(super) fn push(&mut self, head: Head, body: OwnedBody, lacks_slots: bool, until: Deadline) {
         self.lacks_slots |= lacks_slots;
         self.bytes += body.len();
         self.is_copying |= body.is_copying();
         let lacks_memory = !lacks_slots && !body.is_copying();
-        if lacks_memory {
-            until = until.min(Deadline::after(self.patience));
-        }
-        self.until = self.until.min(until);
-        self.replies.push_back(Waiting { head, body, until, lacks_memory });
+        let memory_until = lacks_memory.then(|| Deadline::after(self.patience));
+        let waiting = Waiting { head, body, until, memory_until };
+        self.until = self.until.min(waiting.until());
+        self.replies.push_back(waiting);
     }
 
     /// Sends what there is room for, and fails what has waited for too long; true if anything was
@@ -136,6 +134,9 @@ impl Outbox {
                 while waiting.body.is_copying() && !(in_turns && has_copied) {
                     link.copy_piece(&mut waiting.body)?;
                     (sent, has_copied) = (true, true);
+                    if !waiting.body.lacks_place() {
+                        waiting.memory_until = None;
+                    }
                 }
                 if waiting.body.is_copying() {
                     return Ok(false);
@@ -143,6 +144,11 @@ impl Outbox {
                 link.send_owned(waiting.head, &mut waiting.body).map(|()| true)
             };
             match send() {
+                // Its turns are for others.
+                Ok(false) if waiting.until.has_passed() => {
+                    waiting.fail(ErrorCode::DeadlinePassed, "the reply was not copied in time");
+                    self.bytes = self.bytes - len + waiting.body.len();
+                }
                 Ok(false) => {
                     self.is_copying = true;
                     index += 1;
@@ -158,10 +164,9 @@ impl Outbox {
                 }
                 // Of the peer's or of the kernel: another reply may need less.
                 Err(error @ (SendError::NoMemory { .. } | SendError::Segment(_))) => {
-                    if !std::mem::replace(&mut waiting.lacks_memory, true) {
-                        waiting.until = waiting.until.min(Deadline::after(self.patience));
-                    }
-                    if waiting.until.has_passed() {
+                    let patience = self.patience;
+                    waiting.memory_until.get_or_insert_with(|| Deadline::after(patience));
+                    if waiting.until().has_passed() {
                         waiting.fail(ErrorCode::NoMemory, &error.to_string());
                         self.bytes = self.bytes - len + waiting.body.len();
                     } else {
@@ -178,9 +183,9 @@ impl Outbox {
     /// Those from `first` on found no slot.
     fn fail_late_ones(&mut self, first: usize) {
         for waiting in self.replies.range_mut(first..) {
-            if waiting.until.has_passed() {
+            if waiting.until().has_passed() {
                 let len = waiting.body.len();
-                let (code, reason) = match waiting.lacks_memory {
+                let (code, reason) = match waiting.memory_until.is_some() {
                     true => (ErrorCode::NoMemory, "the reply found no payload memory in time"),
                     false => (ErrorCode::DeadlinePassed, "the reply found no room in time"),
                 };
@@ -188,8 +193,7 @@ impl Outbox {
                 self.bytes = self.bytes - len + waiting.body.len();
             }
         }
-        self.until =
-            self.replies.iter().map(|waiting| waiting.until).min().unwrap_or(Deadline::NEVER);
+        self.until = self.replies.iter().map(Waiting::until).min().unwrap_or(Deadline::NEVER);
     }
 }
 

@@ -50,6 +50,10 @@ fn serve(server: &ServerChannel) -> usize {
     std::iter::from_fn(|| accept(server).map(|call| call.reply(&[7; PART]))).count()
 }
 
+fn head() -> Head {
+    Head { kind: Kind::Message, flags: Flags::FIN, stream: 1, tag: 0, time: 0 }
+}
+
 fn owed(server: &ServerChannel) -> usize {
     server.handle.shared.with(|state| state.outbox.bytes())
 }
@@ -147,15 +151,60 @@ fn a_reply_that_finds_no_room_waits_no_longer_than_its_caller() {
 fn a_late_reply_says_what_it_has_waited_for() {
     let mut outbox = Outbox::default();
     let body = || OwnedBody::Private(vec![7; 200]);
-    let head = Head { kind: Kind::Message, flags: Flags::FIN, stream: 1, tag: 0, time: 0 };
     outbox.set_patience(Duration::ZERO);
-    outbox.push(head, body(), false, Deadline::NEVER);
-    outbox.push(head, body(), true, Deadline::after(Duration::ZERO));
+    outbox.push(head(), body(), false, Deadline::NEVER);
+    outbox.push(head(), body(), true, Deadline::after(Duration::ZERO));
     // As where the ring has no slot.
     outbox.fail_late_ones(0);
     let codes: Vec<_> = outbox.replies.iter().map(|waiting| waiting.head.tag).collect();
     assert_eq!(codes, [ErrorCode::NoMemory.number(), ErrorCode::DeadlinePassed.number()]);
     assert_eq!(outbox.bytes(), outbox.replies.iter().map(|waiting| waiting.body.len()).sum());
+}
+
+/// A client that has received a message which is copied in pieces.
+fn with_large_message() -> (Channel, ServerChannel, Message) {
+    let (channel, server) = pair(Carrier::Shm, &SessionOptions::new().cap(64 << 20));
+    let mut call = start(&channel, b"x");
+    accept(&server).unwrap().reply(&[7; 5 << 20]);
+    let began = Instant::now();
+    // The segment is mapped in several turns.
+    let message = loop {
+        if let Some(reply) = poll(&channel, &mut call) {
+            break reply.unwrap();
+        }
+        assert!(began.elapsed() < PATIENCE, "no reply");
+        thread::yield_now();
+    };
+    (channel, server, message)
+}
+
+#[test]
+fn late_reply_is_not_copied_to_its_end() {
+    let (channel, _server, mut message) = with_large_message();
+    channel.handle.shared.with(|state| {
+        let body = state.link.in_pieces(&mut message).unwrap();
+        let mut outbox = Outbox::default();
+        outbox.push(head(), body, false, Deadline::after(Duration::ZERO));
+        assert!(outbox.send(&mut state.link, true).unwrap());
+        assert_eq!((outbox.len(), outbox.bytes()), (0, 0), "it goes on");
+    });
+}
+
+#[test]
+fn copy_that_found_memory_waits_for_none() {
+    let (channel, _server, mut message) = with_large_message();
+    channel.handle.shared.with(|state| {
+        let body = state.link.in_pieces(&mut message).unwrap();
+        let mut outbox = Outbox::default();
+        outbox.push(head(), body, false, Deadline::NEVER);
+        // As after a shortage.
+        outbox.replies[0].memory_until = Some(Deadline::after(LONG));
+        while outbox.replies[0].body.lacks_place() {
+            assert!(outbox.replies[0].memory_until.is_some());
+            outbox.send(&mut state.link, true).unwrap();
+        }
+        assert_eq!((outbox.replies[0].memory_until, outbox.until()), (None, Deadline::NEVER));
+    });
 }
 
 #[test]
