@@ -23,7 +23,7 @@ const CROWD: usize = 4_500;
 /// Descriptors of this process beside those of a crowd.
 const BESIDE_CROWD: usize = 200;
 /// Sessions that echo the largest messages at the same time.
-pub(super) const LARGE_SESSIONS: usize = 4;
+const LARGE_SESSIONS: usize = 4;
 /// Sessions of which each sends its own end, before it is checked that none stays.
 const OWN_ENDS: u32 = 20;
 /// How long such sessions may stay, also on a busy machine.
@@ -99,7 +99,7 @@ pub(super) fn doorbells(target: Target<'_>, course: &Course) -> Result<(), Failu
 }
 
 /// Sends requests of which each connection writes the header, and then a byte of the body at a
-/// time. None of it is against the rules.
+/// time. None of it is against the rules. A step is a byte that the socket has taken.
 pub(super) fn slow_frames(target: Target<'_>, course: &Course) -> Result<(), Failure> {
     const ANNOUNCED: usize = 32 << 20;
     let open = || -> Result<Connection, Failure> {
@@ -115,9 +115,11 @@ pub(super) fn slow_frames(target: Target<'_>, course: &Course) -> Result<(), Fai
             match socket::send(connection, &[7], &[]) {
                 // The server has not come to what was sent before.
                 Err(Errno::AGAIN) => {}
-                sent => _ = sent?,
+                sent => {
+                    sent?;
+                    course.step();
+                }
             }
-            course.step();
         }
         // A sender that is slow, and a server that has been through what came.
         thread::sleep(Duration::from_millis(1));

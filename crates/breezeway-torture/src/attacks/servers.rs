@@ -1,13 +1,14 @@
 //! Hostile servers, and the honest clients of each engine that call them.
 
 use std::os::unix::net::UnixListener;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use breezeway::{Channel, Session, SessionOptions};
 use breezeway_adversary::Connection;
 
+use super::standstill::STANDSTILL;
 use super::target::{Course, Via};
 use crate::engine::Engine;
 use crate::sequences::{self, Filling};
@@ -78,11 +79,22 @@ fn by_go(address: &str, calls: u32) -> Result<(), Failure> {
     let program = process::go_server().ok_or("the Go module's client needs BREEZEWAY_BWGO")?;
     let mut command = Command::new(program);
     command.args(["bench", "--addr", address, "--size", "40", "--count", &calls.to_string()]);
-    let output = command.output()?;
+    let mut client = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+    let began = Instant::now();
+    // Its calls wait for ever.
+    while client.try_wait()?.is_none() && began.elapsed() < STANDSTILL {
+        thread::sleep(Duration::from_millis(1));
+    }
+    let is_done = client.try_wait()?.is_some();
+    if !is_done {
+        client.kill()?;
+    }
+    let output = client.wait_with_output()?;
     if output.status.success() {
         return Ok(());
     }
-    Err(String::from_utf8_lossy(&output.stderr).into())
+    let said = String::from_utf8_lossy(&output.stderr);
+    if is_done { Err(said.into()) } else { Err(format!("Go's client stands still: {said}").into()) }
 }
 
 /// Lets each kind of client make calls to a server by hand, which serves one connection.
@@ -119,8 +131,14 @@ pub(super) fn own_ends(engine: Engine, via: Via, course: &Course) -> Result<(), 
             Via::Shm => sequences::own_end_of_server(socket, before),
             Via::Unix | Via::Tcp => sequences::own_end_with_reply(socket, before),
         };
-        // Go's client asks first whether there may be one more, and whether it has seals at all.
-        let reasons = ["not sealed", "no memfd", "file descriptors"];
+        // Each is told of what the server has sent, so it has accepted. Go's client asks first
+        // whether there may be one more, and whether it has seals at all.
+        let reasons = [
+            "the segment is not sealed against shrinking and writing by others",
+            "the descriptor is no memfd",
+            "unexpected file descriptors on the session socket",
+            "file descriptors where messages travel on the socket",
+        ];
         with_each_client(engine, via, 3, serve, |outcome| match outcome {
             Err(error) if reasons.iter().any(|reason| error.to_string().contains(reason)) => Ok(()),
             outcome => Err(format!("behind {before}: {outcome:?}").into()),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::process::Process;
 
 /// No call of an honest client takes so long, on however busy a machine.
-const STANDSTILL: Duration = Duration::from_secs(60);
+pub(super) const STANDSTILL: Duration = Duration::from_secs(60);
 
 /// Notices an honest client or an attack that makes no progress.
 pub(super) struct Standstill {
