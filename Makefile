@@ -39,7 +39,7 @@ QUIET = measuring
 SUITES = $(LONG:%=suite-%) suite-lib suite-rest suite-doc
 
 .PHONY: help demo charts check test ship full measuring $(SUITES) format columns links arrows unsafe lint unit model release budgets peers bench-iceoryx2 bench-grpc study-grpc bench-rpc bench-thrift bench-compile bench-tokio bench-threads bench-against bench-calls bench-idle bench-fairness bench-cold bench-streams bench-tls bench-go clean go go-race fuzz-go \
-	golden carriers carriers-tls needs relaxed arm64 etcd soak soak-go slow restarts failover polling shmipc-peers bench-shmipc features docs tutorial fuzz-check peers-check random-idls packages msrv asan tsan hostile attacks faults torture fuzz
+	golden carriers carriers-tls needs relaxed arm64 etcd soak soak-go slow restarts failover polling shmipc-peers bench-shmipc features docs tutorial fuzz-check peers-check random-idls packages msrv asan tsan properties hostile attacks faults torture fuzz
 .DEFAULT_GOAL := help
 
 ## This list.
@@ -78,7 +78,7 @@ ship:
 	$(MAKE) --jobs 2 --output-sync=target $(BUILDS)
 
 ## What CI does not run: sanitizers, faults, kills, hostile sessions, restarts, soaks (three hours).
-full: carriers-tls go-race asan tsan soak slow soak-go restarts failover random-idls faults attacks torture hostile
+full: carriers-tls go-race asan tsan properties soak slow soak-go restarts failover random-idls faults attacks torture hostile
 
 # ---- parts of `make test` ----
 
@@ -218,6 +218,11 @@ asan:
 ## ThreadSanitizer over pools, channels and hand-offs: some six minutes (needs a nightly and perl).
 tsan:
 	.ci/tsan
+
+CASES ?= 20000
+## Random conversations against a model of calls and of streams (CASES=20000; `make test` has 256).
+properties:
+	PROPTEST_CASES=$(CASES) $(CARGO) test --release --locked -p breezeway-proto connection::tests
 
 # ---- parts of `make ship` ----
 

@@ -488,8 +488,6 @@ impl Game {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
-
     /// Requests are taken up in the order in which they were made, each once; each call gets the
     /// reply that was made to it, and who has given it up none.
     #[test]

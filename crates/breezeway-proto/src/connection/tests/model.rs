@@ -231,8 +231,6 @@ impl Game {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
-
     #[test]
     fn every_reader_sees_what_was_sent(
         steps in prop::collection::vec((0..2usize, step()), 0..200),
