@@ -1,5 +1,5 @@
-//! Pending segments that this process has mapped, counted for each peer process and user, whose
-//! sessions may be many: the kernel bounds the mappings of a process (`vm.max_map_count`, 65,530).
+//! Pending segments that this process has mapped, counted for each peer process, whose sessions may
+//! be many: the kernel bounds the mappings of a process (`vm.max_map_count`, 65,530).
 
 use std::collections::HashMap;
 use std::os::fd::AsFd;
@@ -11,7 +11,7 @@ use breezeway_os::{MemoryLimit, Origin, Peer};
 /// Pending segments of one session that are not counted: a sender that announces what it sends has
 /// no more at a time.
 const UNCOUNTED: usize = 4;
-/// The most counted segments of one peer process, and of all processes of one user.
+/// The most counted segments of one peer process, and of all unknown processes of one user.
 const MOST_OF_PROCESS: usize = 1024;
 const MOST_OF_USER: usize = 4096;
 
@@ -34,13 +34,13 @@ fn counts() -> MutexGuard<'static, Option<HashMap<Holder, usize>>> {
 pub(crate) struct PendingCount {
     origin: Origin,
     /// Known once something is counted.
-    holders: Option<Vec<Holder>>,
+    holder: Option<Holder>,
     counted: usize,
 }
 
 impl PendingCount {
     pub(crate) fn new() -> Self {
-        Self { origin: Origin::here(), holders: None, counted: 0 }
+        Self { origin: Origin::here(), holder: None, counted: 0 }
     }
 
     /// Counts the next segment of a session that has `pending` others.
@@ -57,23 +57,18 @@ impl PendingCount {
         if pending < UNCOUNTED {
             return Ok(());
         }
-        let holders = self.holders.get_or_insert_with(|| holders_of(socket));
+        let holder = *self.holder.get_or_insert_with(|| holder_of(socket));
+        let (user, limit) = match holder {
+            Holder::Process(_) => (None, MOST_OF_PROCESS),
+            Holder::User(user) => (user, MOST_OF_USER),
+        };
         let mut counts = counts();
-        let counts = counts.get_or_insert_default();
-        for holder in &*holders {
-            let count = counts.get(holder).copied().unwrap_or(0);
-            let (user, limit) = match holder {
-                Holder::Process(_) => (None, MOST_OF_PROCESS),
-                Holder::User(user) => (*user, MOST_OF_USER),
-            };
-            if count >= limit {
-                let limit = MemoryLimit::Pending { user, count, limit };
-                return Err(SegmentError::Limit { size, limit });
-            }
+        let count = counts.get_or_insert_default().entry(holder).or_default();
+        if *count >= limit {
+            let limit = MemoryLimit::Pending { user, count: *count, limit };
+            return Err(SegmentError::Limit { size, limit });
         }
-        for &holder in &*holders {
-            *counts.entry(holder).or_default() += 1;
-        }
+        *count += 1;
         self.counted += 1;
         Ok(())
     }
@@ -86,24 +81,23 @@ impl PendingCount {
     }
 
     fn subtract(&mut self, segments: usize) {
-        let (Some(holders), true) = (&self.holders, segments > 0) else { return };
+        let (Some(holder), true) = (self.holder, segments > 0) else { return };
         self.counted -= segments;
         let mut counts = counts();
         let counts = counts.get_or_insert_default();
-        for holder in holders {
-            let count = counts.get_mut(holder).expect("what is subtracted was added");
-            *count -= segments;
-            if *count == 0 {
-                counts.remove(holder);
-            }
+        let count = counts.get_mut(&holder).expect("what is subtracted was added");
+        *count -= segments;
+        if *count == 0 {
+            counts.remove(&holder);
         }
     }
 }
 
-fn holders_of(socket: impl AsFd) -> Vec<Holder> {
-    // What the kernel does not name is one user.
+/// Returns the process, or its user where the kernel does not name it. (A process must not end the
+/// sessions of another one of its user.)
+fn holder_of(socket: impl AsFd) -> Holder {
     let (pid, uid) = Peer::of(socket).map_or((None, None), |peer| (peer.pid, peer.uid));
-    pid.map(Holder::Process).into_iter().chain([Holder::User(uid)]).collect()
+    pid.map_or(Holder::User(uid), Holder::Process)
 }
 
 impl Drop for PendingCount {

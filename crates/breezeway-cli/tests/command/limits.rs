@@ -10,7 +10,9 @@ use crate::support::{Folder, PATIENCE, Running, Serve, breezeway, is_one_line_of
 fn limited(limit: &str, address: &str) -> Command {
     let serve = breezeway(&["serve", "--cap", "512MiB", "--addr", address]);
     let mut limited = Command::new("sh");
+    // More arenas are a matter of luck, and can be done without.
     limited
+        .env("MALLOC_ARENA_MAX", "1")
         .args(["-c", &format!("ulimit {limit}; exec \"$@\""), "sh"])
         .arg(serve.get_program())
         .args(serve.get_args())
@@ -85,7 +87,6 @@ fn swept() -> [Limit; 4] {
 fn address_space() -> Vec<u64> {
     let folder = Folder::new();
     let mut command = breezeway(&["serve", "--cap", "512MiB", "--addr"]);
-    // More arenas are a matter of luck, and can be done without.
     command.arg(folder.address().to_string()).env("MALLOC_ARENA_MAX", "1");
     let running = Running::start(command);
     running.line();
@@ -93,7 +94,7 @@ fn address_space() -> Vec<u64> {
     let peak = status.lines().find_map(|line| line.strip_prefix("VmPeak:")).unwrap();
     let peak: u64 = peak.split_whitespace().next().unwrap().parse().unwrap();
     // With much less, the program itself may fail before it takes what a server does.
-    let around = (0..=16).map(|mebibytes| peak - 12 * 1024 + mebibytes * 1024);
+    let around = (0..=14).map(|mebibytes| peak - 10 * 1024 + mebibytes * 1024);
     [peak / 4].into_iter().chain(around).chain([4 * peak]).collect()
 }
 
