@@ -53,7 +53,7 @@ pub enum MemoryLimit {
         /// The limit.
         limit: u64,
     },
-    /// A peer's process or user has sent as many segments that no entry has announced as it may.
+    /// A peer's process, or its unknown processes, sent as many unannounced segments as allowed.
     #[error(
         "{count} segments of {} are not announced, of at most {limit}",
         user.map_or("the peer's process".to_owned(), |user| format!("processes of user {user}"))

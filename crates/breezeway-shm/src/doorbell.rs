@@ -104,7 +104,7 @@ pub(crate) struct Doorbell {
     pending: VecDeque<Mapping>,
     /// Sum of their sizes: of a sender at most twice the cap.
     pending_bytes: u64,
-    /// Those that count against the peer's process and user.
+    /// Those that count against the peer's process.
     counted: PendingCount,
     /// The cap.
     max_segment: u64,

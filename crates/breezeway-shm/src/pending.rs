@@ -47,7 +47,7 @@ impl PendingCount {
     ///
     /// # Errors
     ///
-    /// The peer's process or user has as many as it may.
+    /// The peer's process, or its user if the process is unknown, has as many as it may.
     pub(crate) fn add(
         &mut self,
         pending: usize,
