@@ -71,6 +71,14 @@ struct Threads {
     counted: Vec<CountedThread>,
 }
 
+impl Threads {
+    /// Counts a thread no longer.
+    fn end_one(&mut self) {
+        self.all -= 1;
+        self.counted.pop();
+    }
+}
+
 /// The reading side.
 struct Reading {
     receiver: Receiver,
@@ -87,12 +95,10 @@ impl Connection {
             self.serve(request);
             drop(place);
             if !self.becomes_idle() {
-                break;
+                return;
             }
         }
-        let mut threads = self.threads();
-        threads.all -= 1;
-        threads.counted.pop();
+        self.threads().end_one();
     }
 
     /// Waits for the turn to read, then for the next request; nothing once the connection is over.
@@ -174,12 +180,17 @@ impl Connection {
         }
     }
 
-    /// Returns false if other threads are idle already, and this one ends.
+    /// Returns false if other threads are idle already: this one counts no more, and ends. (It must
+    /// not count until it takes the lock again: a request meanwhile might find no thread that reads
+    /// behind it.)
     fn becomes_idle(&self) -> bool {
         let mut threads = self.threads();
-        let stays = threads.idle < MAX_IDLE;
-        threads.idle += usize::from(stays);
-        stays
+        if threads.idle >= MAX_IDLE {
+            threads.end_one();
+            return false;
+        }
+        threads.idle += 1;
+        true
     }
 
     fn threads(&self) -> MutexGuard<'_, Threads> {
