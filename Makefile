@@ -329,7 +329,7 @@ fuzz:
 fuzz-go:
 	@if command -v go >/dev/null; then \
 		set -e; cd go; for target in FuzzHello FuzzEntry FuzzFrame; do \
-			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(SECONDS)s ./internal/abi; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(SECONDS)s ./internal/proto; \
 		done; \
 	else echo "SKIPPED: the Go module needs go"; fi
 

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 	"github.com/breezeway-ipc/breezeway/go/internal/shm"
 )
 
@@ -55,7 +55,7 @@ func TestWhatIsOwedBehindABacklogOverTCPIsSentAlthoughNothingElseIs(t *testing.T
 	serving.mu.Lock() // It reads nothing meanwhile.
 	client.mu.Lock()
 	for err == nil {
-		err = client.transmit(abi.Head{Kind: abi.KindMessage, Stream: first.number},
+		err = client.transmit(proto.Head{Kind: proto.KindMessage, Stream: first.number},
 			&outgoing{bytes: make([]byte, 64<<10)})
 		client.flush()
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 	"github.com/breezeway-ipc/breezeway/go/internal/shm"
 )
 
@@ -31,7 +31,7 @@ func (c *Call) Method() uint32 { return c.head.Tag }
 func (c *Call) Request() *Message { return &c.message }
 
 // IsOneWay says whether the client wants no reply. Replying is allowed, and sends nothing.
-func (c *Call) IsOneWay() bool { return c.head.Flags.Has(abi.FlagNoReply) }
+func (c *Call) IsOneWay() bool { return c.head.Flags.Has(proto.FlagNoReply) }
 
 // Peer is the client.
 func (c *Call) Peer() Peer { return c.session.peer }
@@ -98,7 +98,7 @@ func (c *Call) Fail(code Code, reason string) error {
 	if len(reason) > maxReason {
 		reason = reason[:maxReason]
 	}
-	return c.send(abi.FlagError, uint32(code), &outgoing{bytes: []byte(reason)})
+	return c.send(proto.FlagError, uint32(code), &outgoing{bytes: []byte(reason)})
 }
 
 func (c *Call) replyLimit() limit {
@@ -130,7 +130,7 @@ func (c *Call) notReplied(err error) error {
 	return err
 }
 
-func (c *Call) send(flags abi.Flags, tag uint32, out *outgoing) error {
+func (c *Call) send(flags proto.Flags, tag uint32, out *outgoing) error {
 	if c.replied {
 		return ErrSent
 	}
@@ -148,7 +148,7 @@ func (c *Call) send(flags abi.Flags, tag uint32, out *outgoing) error {
 	if s.err != nil {
 		return s.err
 	}
-	head := abi.Head{Kind: abi.KindMessage, Flags: abi.FlagFin | flags, Stream: c.head.Stream,
+	head := proto.Head{Kind: proto.KindMessage, Flags: proto.FlagFin | flags, Stream: c.head.Stream,
 		Tag: tag}
 	out.releases = &c.message
 	err := s.transmit(head, out)
@@ -163,7 +163,7 @@ func (c *Call) send(flags abi.Flags, tag uint32, out *outgoing) error {
 	return nil
 }
 
-func (s *session) waitAndSend(head abi.Head, out *outgoing, lim limit, err error) error {
+func (s *session) waitAndSend(head proto.Head, out *outgoing, lim limit, err error) error {
 	if err := s.waitForRoom(err, lim); err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
 // pending is a call in flight.
@@ -130,7 +130,7 @@ func (l *limit) timeLeft() uint16 {
 	if deadline.IsZero() {
 		return 0
 	}
-	return abi.EncodeTime(time.Until(deadline))
+	return proto.EncodeTime(time.Until(deadline))
 }
 
 // call sends a request and waits for its reply.
@@ -170,7 +170,7 @@ func (s *session) ask(method uint32, out *outgoing, lim *limit) (*pending, *wait
 	p.number, p.inUse, p.waiter = number, true, w
 	s.calls.inFlight++
 	s.letYield(w)
-	head := abi.Head{Kind: abi.KindMessage, Flags: abi.FlagOpen | abi.FlagFin, Stream: number,
+	head := proto.Head{Kind: proto.KindMessage, Flags: proto.RequestFlags, Stream: number,
 		Tag: method, Time: lim.timeLeft()}
 	if w.yields > 0 && s.transmitUnfenced(head, out) {
 		p.sent = true
@@ -203,7 +203,7 @@ func (s *session) giveUp(p *pending) {
 	p.abandoned, p.waiter = true, nil
 	s.calls.abandoned++
 	// If there is no room for it, the other side does not learn it: it binds nobody.
-	_ = s.transmit(abi.Head{Kind: abi.KindCancel, Stream: p.number}, &outgoing{})
+	_ = s.transmit(proto.Head{Kind: proto.KindCancel, Stream: p.number}, &outgoing{})
 	s.flush() // Also the request, which may have been published unfenced.
 	s.ended()
 }
@@ -241,7 +241,7 @@ func (s *session) postOne(method uint32, message []byte, lim limit) error {
 			return err
 		}
 	}
-	head := abi.Head{Kind: abi.KindMessage, Flags: abi.FlagOpen | abi.FlagFin | abi.FlagNoReply,
+	head := proto.Head{Kind: proto.KindMessage, Flags: proto.OneWayFlags,
 		Stream: s.freeNumber(), Tag: method}
 	s.useNumber()
 	if head.Stream%postsPerLook == 1 && !s.isDriven() {
@@ -270,9 +270,9 @@ func (s *session) postOne(method uint32, message []byte, lim limit) error {
 const postsPerLook = 128
 
 // answer takes in a reply.
-func (s *session) answer(head abi.Head, m *Message) error {
-	const may = abi.FlagLent | abi.FlagError | abi.FlagMetadata
-	if head.Flags&^may != abi.FlagFin {
+func (s *session) answer(head proto.Head, m *Message) error {
+	const may = proto.FlagLent | proto.FlagError | proto.FlagMetadata
+	if head.Flags&^may != proto.FlagFin {
 		return violated("a message with flags %#02x is no reply", head.Flags)
 	}
 	p := s.calls.at(head.Stream)
@@ -287,7 +287,7 @@ func (s *session) answer(head abi.Head, m *Message) error {
 	}
 	w := p.waiter
 	w.answered = true
-	if head.Flags.Has(abi.FlagError) {
+	if head.Flags.Has(proto.FlagError) {
 		w.err = &CallError{Code(head.Tag), reason(m)}
 		m.Release()
 	} else {

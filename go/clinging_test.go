@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 	"github.com/breezeway-ipc/breezeway/go/internal/segment"
 	"github.com/breezeway-ipc/breezeway/go/internal/shm"
 )
@@ -182,7 +182,7 @@ func TestWhatComesWithAHelloAndIsSlowToCloseHoldsUpNobody(t *testing.T) {
 			sent(t, conn, liarHello.Encode(), many(clinging(t))...)
 			close(may)
 			_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
-			if _, err := io.ReadFull(conn, make([]byte, abi.HelloLen)); err != nil {
+			if _, err := io.ReadFull(conn, make([]byte, proto.HelloLen)); err != nil {
 				t.Errorf("no answer: %v", err)
 			}
 			returns(t, "Shutdown", func() { _ = server.Shutdown(contextOf(t)) })
@@ -234,7 +234,7 @@ func TestAClientTooManyThatIsSlowToCloseDoesNotHoldUpTheServersEnd(t *testing.T)
 	sent(t, conn, []byte{0}, clinging(t))
 	server.mu.Unlock()
 	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
-	if _, err := io.ReadFull(conn, make([]byte, abi.HelloLen)); err != nil {
+	if _, err := io.ReadFull(conn, make([]byte, proto.HelloLen)); err != nil {
 		t.Errorf("no answer: %v", err)
 	}
 	_ = first.Close()
@@ -281,7 +281,7 @@ func TestClientsTooManyThatAreSlowToCloseDoNotKeepOthersOpen(t *testing.T) {
 		send(conn)
 		server.mu.Unlock()
 		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
-		if _, err := io.ReadFull(conn, make([]byte, abi.HelloLen)); err != nil {
+		if _, err := io.ReadFull(conn, make([]byte, proto.HelloLen)); err != nil {
 			t.Fatalf("no answer: %v", err)
 		}
 		return conn

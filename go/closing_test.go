@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 	"github.com/breezeway-ipc/breezeway/go/internal/segment"
 )
 
@@ -49,7 +49,7 @@ func lyingServer(t *testing.T, serve func(l *liar)) string {
 			return
 		}
 		l := &liar{t: t, conn: conn, peer: hello}
-		if l.control, err = segment.Map(fds[0], abi.ControlSize(hello.RingCapacity)); err != nil {
+		if l.control, err = segment.Map(fds[0], proto.ControlSize(hello.RingCapacity)); err != nil {
 			t.Error(err)
 			return
 		}
@@ -304,7 +304,7 @@ func sendsAway(listener net.Listener, leaving int, next *Server) {
 		}
 		own := defaults()
 		hello := own.hello(false)
-		_, _ = conn.Write(abi.AppendFrame(hello.Encode(), abi.Head{Kind: abi.KindGoAway}, 0))
+		_, _ = conn.Write(proto.AppendFrame(hello.Encode(), proto.Head{Kind: proto.KindGoAway}, 0))
 	}
 }
 
@@ -398,11 +398,11 @@ func TestAHelloWithManyDescriptorsIsRefusedAtOnce(t *testing.T) {
 		l.sendFDs(b, 0)
 	}
 	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
-	hello := make([]byte, abi.HelloLen)
+	hello := make([]byte, proto.HelloLen)
 	if _, err := io.ReadFull(conn, hello); err != nil {
 		t.Fatalf("no answer: %v", err)
 	}
-	if status := binary.LittleEndian.Uint32(hello[40:]); status != abi.RefusedViolation {
+	if status := binary.LittleEndian.Uint32(hello[40:]); status != proto.RefusedViolation {
 		t.Fatalf("status %d", status)
 	}
 }
@@ -414,7 +414,7 @@ func TestAnUrgentByteOfAHelloIsReadWithItsDescriptorsLikeAnyOther(t *testing.T) 
 	l.sendUrgently(liarHello.Encode()[0], 0, 0)
 	_, fds, err := receiveHello(ours)
 	closeAll(fds)
-	if refusalOf(err) != abi.RefusedViolation {
+	if refusalOf(err) != proto.RefusedViolation {
 		t.Fatalf("the hello gave %v", err)
 	}
 }
@@ -423,17 +423,18 @@ func TestABacklogThatIsNeverEmptyDoesNotGrow(t *testing.T) {
 	link := &socketLink{limit: 1 << 20, writing: true}
 	sent := bytes.Repeat([]byte{7}, 4096)
 	for i := 0; i < 10_000; i++ {
-		if err := link.send(abi.Head{Kind: abi.KindMessage}, &outgoing{bytes: sent}); err != nil {
+		head := proto.Head{Kind: proto.KindMessage}
+		if err := link.send(head, &outgoing{bytes: sent}); err != nil {
 			t.Fatal(err)
 		}
 		if i > 0 {
-			link.sent += 4096 + abi.FrameLen // What a reader that is one message behind takes.
+			link.sent += 4096 + proto.FrameLen // What a reader that is one message behind takes.
 		}
 	}
 	if cap(link.out) > 4*backlogMax {
 		t.Fatalf("%d bytes are kept for %d that wait", cap(link.out), len(link.out)-link.sent)
 	}
-	if !bytes.Equal(link.out[link.sent+abi.FrameLen:], sent) {
+	if !bytes.Equal(link.out[link.sent+proto.FrameLen:], sent) {
 		t.Fatal("the message that waits has changed")
 	}
 }
@@ -441,7 +442,7 @@ func TestABacklogThatIsNeverEmptyDoesNotGrow(t *testing.T) {
 func TestArrivalsThatNeverRunOutDoNotGrow(t *testing.T) {
 	s := &session{ledger: new(ledger)}
 	for i := uint32(0); i < 10_000; i++ {
-		s.arrive(&abi.Head{Stream: i}, &Message{}, nil)
+		s.arrive(&proto.Head{Stream: i}, &Message{}, nil)
 		if i > 0 {
 			var a arrival
 			if s.nextArrival(&a); a.head.Stream != i-1 {
@@ -465,13 +466,13 @@ func TestAskingWhetherAConnectionIsActiveEndsHoweverMuchTheOtherSideSends(t *tes
 	const sent = 3 * catchUpTurns * entriesPerTurn
 	s.mu.Lock()
 	for range sent {
-		s.socket.in = abi.AppendFrame(s.socket.in, crossedReset, 0)
+		s.socket.in = proto.AppendFrame(s.socket.in, crossedReset, 0)
 	}
 	s.mu.Unlock()
 	for asked := 1; ; asked++ {
 		s.catchUp()
 		s.mu.Lock()
-		left := (len(s.socket.in) - s.socket.from) / abi.FrameLen
+		left := (len(s.socket.in) - s.socket.from) / proto.FrameLen
 		s.mu.Unlock()
 		if left == 0 && asked > 1 {
 			return
@@ -487,7 +488,7 @@ func TestASecondReplyBreaksARule(t *testing.T) {
 	s.calls.init(4)
 	w := &waiter{ch: make(chan bool, 1)}
 	*s.calls.at(1) = pending{number: 1, inUse: true, sent: true, waiter: w}
-	head := abi.Head{Kind: abi.KindMessage, Flags: abi.FlagFin, Stream: 1}
+	head := proto.Head{Kind: proto.KindMessage, Flags: proto.FlagFin, Stream: 1}
 	if err := s.message(&head, &Message{}); err != nil {
 		t.Fatal(err)
 	}
@@ -502,10 +503,11 @@ func TestAReplyToARequestThatWaitsForRoomBreaksARule(t *testing.T) {
 	answered := make(chan struct{})
 	address := lyingServer(t, func(l *liar) {
 		// It reads nothing of its ring, and replies to the call that does not fit into it.
-		for l.control.Load(abi.SpaceWakeAt) == abi.Idle {
+		for l.control.Load(proto.SpaceWakeAt) == proto.Idle {
 			time.Sleep(time.Millisecond)
 		}
-		l.publish(abi.Head{Kind: abi.KindMessage, Flags: abi.FlagFin, Stream: 2*ring + 1}, 0, nil)
+		head := proto.Head{Kind: proto.KindMessage, Flags: proto.FlagFin, Stream: 2*ring + 1}
+		l.publish(head, 0, nil)
 		<-answered
 		l.close()
 	})
@@ -570,15 +572,15 @@ func TestAWindowThatFoundNoSlotIsGivenBackOnceThereIsOne(t *testing.T) {
 	given := make(chan struct{})
 	address := lyingServer(t, func(l *liar) {
 		for range window {
-			l.publish(abi.Head{Kind: abi.KindMessage, Stream: 1}, 0, []byte("message"))
+			l.publish(proto.Head{Kind: proto.KindMessage, Stream: 1}, 0, []byte("message"))
 		}
 		// Whoever sleeps says at which position it wants to be woken.
-		for l.control.Load(abi.SpaceWakeAt) == abi.Idle {
+		for l.control.Load(proto.SpaceWakeAt) == proto.Idle {
 			time.Sleep(time.Millisecond)
 		}
-		l.own.Store(abi.ConsumedAt, ring)
+		l.own.Store(proto.ConsumedAt, ring)
 		l.ring()
-		for l.control.Load(abi.RingAt) != ring+1 {
+		for l.control.Load(proto.RingAt) != ring+1 {
 			time.Sleep(time.Millisecond)
 		}
 		close(given)

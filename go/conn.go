@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
 // A Conn is a client's session. Any number of goroutines share it: calls are multiplexed, and
@@ -286,7 +286,7 @@ func (s *session) takeUp(a *arrival) error {
 
 // deadlineOf is until when a caller waits, as its entry says.
 func deadlineOf(coded uint16) time.Time {
-	left, said := abi.DecodeTime(coded)
+	left, said := proto.DecodeTime(coded)
 	if !said {
 		return time.Time{}
 	}

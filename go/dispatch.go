@@ -5,26 +5,26 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
 // dispatch judges the entry in s.in, and gives it to whom it concerns.
 func (s *session) dispatch() error {
 	head, m := &s.in.entry.Head, &s.in.message
 	switch head.Kind {
-	case abi.KindReset, abi.KindCancel, abi.KindGoAway, abi.KindShutdown:
+	case proto.KindReset, proto.KindCancel, proto.KindGoAway, proto.KindShutdown:
 		if m.length != 0 {
 			return violated("an entry of kind %d with a body of %d bytes", head.Kind, m.length)
 		}
 	}
 	switch head.Kind {
-	case abi.KindMessage:
+	case proto.KindMessage:
 		if err := s.message(head, m); err != nil {
 			m.Release()
 			return err
 		}
 		return nil
-	case abi.KindWindow:
+	case proto.KindWindow:
 		var body [8]byte
 		if m.length != len(body) {
 			return violated("a window of %d bytes", m.length)
@@ -33,16 +33,16 @@ func (s *session) dispatch() error {
 			return err
 		}
 		return s.receiveWindow(*head, body)
-	case abi.KindReset:
+	case proto.KindReset:
 		return s.receiveReset(*head)
-	case abi.KindCancel:
+	case proto.KindCancel:
 		if s.isClient {
 			return violated("a cancel from a server")
 		}
 		if call := s.serving[head.Stream]; call != nil {
 			call.cancel(&CallError{Code: CodeCancelled})
 		}
-	case abi.KindGoAway:
+	case proto.KindGoAway:
 		if !s.isClient {
 			return violated("a go-away from a client")
 		}
@@ -50,7 +50,7 @@ func (s *session) dispatch() error {
 			return violated("a second go-away")
 		}
 		s.goaway = true
-	case abi.KindShutdown:
+	case proto.KindShutdown:
 		return ErrPeerClosed
 	default:
 		return violated("an unexpected entry of kind %d", head.Kind)
@@ -58,27 +58,27 @@ func (s *session) dispatch() error {
 	return nil
 }
 
-func (s *session) message(head *abi.Head, m *Message) error {
+func (s *session) message(head *proto.Head, m *Message) error {
 	flags := head.Flags
-	if flags.Has(abi.FlagEmpty|abi.FlagLent) && !flags.Has(abi.FlagMetadata) {
+	if flags.Has(proto.FlagEmpty|proto.FlagLent) && !flags.Has(proto.FlagMetadata) {
 		return violated("flags %#02x lend nothing", flags)
 	}
-	if flags.Has(abi.FlagOpen) && s.streams.uses(head.Stream) {
+	if flags.Has(proto.FlagOpen) && s.streams.uses(head.Stream) {
 		return inUse(head.Stream)
 	}
-	if flags.Has(abi.FlagMetadata) {
+	if flags.Has(proto.FlagMetadata) {
 		if err := m.splitMetadata(int(s.ownHello.MaxMetadata)); err != nil {
 			return err
 		}
 	}
-	isOpening := flags.Has(abi.FlagOpen)
-	if isOpening && !flags.Has(abi.FlagStream) && !s.isClient {
+	isOpening := flags.Has(proto.FlagOpen)
+	if isOpening && !flags.Has(proto.FlagStream) && !s.isClient {
 		return s.request(head, m)
 	}
 	if !isOpening && s.isClient && s.calls.uses(head.Stream) {
 		return s.answer(*head, m)
 	}
-	if flags&(abi.FlagError|abi.FlagNoReply) != 0 || flags.Has(abi.FlagStream) != isOpening {
+	if flags&(proto.FlagError|proto.FlagNoReply) != 0 || flags.Has(proto.FlagStream) != isOpening {
 		return violated("flags %#02x do not belong together here", flags)
 	}
 	return s.streamMessage(*head, m)
@@ -89,15 +89,15 @@ func inUse(number uint32) error {
 }
 
 // request takes in a call, or a one-way message.
-func (s *session) request(head *abi.Head, m *Message) error {
-	const may = abi.FlagLent | abi.FlagNoReply | abi.FlagMetadata
-	if head.Flags&^may != abi.FlagOpen|abi.FlagFin {
+func (s *session) request(head *proto.Head, m *Message) error {
+	const may = proto.FlagLent | proto.FlagNoReply | proto.FlagMetadata
+	if head.Flags&^may != proto.RequestFlags {
 		return violated("a message with flags %#02x is no request", head.Flags)
 	}
 	if head.Stream%2 == 0 {
 		return violated("a request on stream %d; clients use odd numbers", head.Stream)
 	}
-	if head.Flags.Has(abi.FlagNoReply) {
+	if head.Flags.Has(proto.FlagNoReply) {
 		if err := s.oneWays.received(m.length); err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func (s *session) request(head *abi.Head, m *Message) error {
 }
 
 // arrive keeps what has come: a message, or a stream.
-func (s *session) arrive(head *abi.Head, m *Message, stream *Stream) {
+func (s *session) arrive(head *proto.Head, m *Message, stream *Stream) {
 	if s.arrivalFirst == len(s.arrivals) {
 		s.arrivals, s.arrivalFirst = s.arrivals[:0], 0
 	}
@@ -174,7 +174,7 @@ func (s *session) nextArrival(a *arrival) {
 	switch {
 	case a.stream != nil:
 		s.streamsArrived--
-	case a.head.Flags.Has(abi.FlagNoReply):
+	case a.head.Flags.Has(proto.FlagNoReply):
 		s.oneWay--
 		s.oneWayBytes -= a.message.length
 		s.takenUp(a.message.length)

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
 // stoppedServer greets, and reads nothing.
@@ -352,7 +352,7 @@ func TestAHelloWhoseDescriptorFindsNoNumberIsAShortageOfThisProcess(t *testing.T
 		if !errors.As(err, new(*ShortageError)) {
 			t.Errorf("the hello gave %v", err)
 		}
-		if refusalOf(err) != abi.RefusedNoMemory {
+		if refusalOf(err) != proto.RefusedNoMemory {
 			t.Errorf("the client is told %d", refusalOf(err))
 		}
 	})

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 	"github.com/breezeway-ipc/breezeway/go/internal/segment"
 	"github.com/breezeway-ipc/breezeway/go/internal/shm"
 )
@@ -53,7 +53,7 @@ func violated(format string, args ...any) error {
 
 // A RefusedError is that of a server which does not want this session. Its Status is one of
 // docs/abi.md, section 2.
-type RefusedError = abi.Refusal
+type RefusedError = proto.Refusal
 
 // A TooLargeError is that of a message which is larger than the session's cap.
 type TooLargeError = shm.TooLargeError

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
 // watchable is a connection whose other side's process the kernel tells of.
@@ -51,7 +51,7 @@ func TestAClientThatCannotBeWatchedForAShortageIsRefused(t *testing.T) {
 		_ = conn.Close()
 	}
 	var refused *RefusedError
-	if !errors.As(err, &refused) || refused.Status != abi.RefusedNoMemory {
+	if !errors.As(err, &refused) || refused.Status != proto.RefusedNoMemory {
 		t.Errorf("Dial gave %v", err)
 	}
 }

@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
 // backlog leaves more to a session's socket than that takes, and less than what makes others wait.
 // Close waits for that as long as it is told.
-func (s *session) backlog(t *testing.T, head abi.Head, body []byte, linger time.Duration) {
+func (s *session) backlog(t *testing.T, head proto.Head, body []byte, linger time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.linger = linger
@@ -20,7 +20,7 @@ func (s *session) backlog(t *testing.T, head abi.Head, body []byte, linger time.
 		if s.socket.flush(); s.hasBacklog() {
 			return
 		}
-		for sent := 0; sent < 64<<10; sent += abi.FrameLen + len(body) {
+		for sent := 0; sent < 64<<10; sent += proto.FrameLen + len(body) {
 			_ = s.transmit(head, &outgoing{bytes: body})
 		}
 	}
@@ -39,7 +39,7 @@ func closing(t *testing.T, linger time.Duration) (conn *Conn, stream *Stream, cl
 		t.Fatal(err)
 	}
 	s := conn.session
-	s.backlog(t, abi.Head{Kind: abi.KindMessage, Stream: stream.number}, make([]byte, 64<<10),
+	s.backlog(t, proto.Head{Kind: proto.KindMessage, Stream: stream.number}, make([]byte, 64<<10),
 		linger)
 	closed = make(chan error, 1)
 	go func() { closed <- conn.Close() }()

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
 // byHand is a client of a unix socket that keeps to the frames, and to nothing else.
@@ -19,7 +19,7 @@ type byHand struct {
 	conn net.Conn
 }
 
-func dialByHand(t *testing.T, address string, hello abi.Hello) *byHand {
+func dialByHand(t *testing.T, address string, hello proto.Hello) *byHand {
 	t.Helper()
 	where, err := ParseAddress(address)
 	if err != nil {
@@ -40,14 +40,14 @@ func dialByHand(t *testing.T, address string, hello abi.Hello) *byHand {
 	return &byHand{t, conn}
 }
 
-func aFrame(kind abi.Kind, flags abi.Flags, stream uint32, body []byte) []byte {
-	head := abi.Head{Kind: kind, Flags: flags, Stream: stream}
-	return append(abi.AppendFrame(nil, head, len(body)), body...)
+func aFrame(kind proto.Kind, flags proto.Flags, stream uint32, body []byte) []byte {
+	head := proto.Head{Kind: kind, Flags: flags, Stream: stream}
+	return append(proto.AppendFrame(nil, head, len(body)), body...)
 }
 
 // ask sends a call.
 func (c *byHand) ask(number int, body []byte) error {
-	_, err := c.conn.Write(aFrame(abi.KindMessage, abi.FlagOpen|abi.FlagFin, uint32(2*number+1),
+	_, err := c.conn.Write(aFrame(proto.KindMessage, proto.RequestFlags, uint32(2*number+1),
 		body))
 	return err
 }
@@ -55,7 +55,7 @@ func (c *byHand) ask(number int, body []byte) error {
 // takeReplies takes so many replies of no bytes.
 func (c *byHand) takeReplies(count int) {
 	c.t.Helper()
-	if n, err := io.ReadFull(c.conn, make([]byte, count*abi.FrameLen)); err != nil {
+	if n, err := io.ReadFull(c.conn, make([]byte, count*proto.FrameLen)); err != nil {
 		c.t.Fatalf("%d bytes of %d replies came: %v", n, count, err)
 	}
 }
@@ -72,8 +72,8 @@ func sessionOf(t *testing.T, server *Server) *session {
 	return nil
 }
 
-func smallHello() abi.Hello {
-	return abi.Hello{RingCapacity: 8, LendCount: 64, PayloadCap: 64 << 20, StreamMessages: 4,
+func smallHello() proto.Hello {
+	return proto.Hello{RingCapacity: 8, LendCount: 64, PayloadCap: 64 << 20, StreamMessages: 4,
 		StreamBytes: 4096, MaxStreams: 8}
 }
 
@@ -161,9 +161,9 @@ func TestWhoOpensAndResetsStreamsAndReadsNothingKeepsABoundedBacklog(t *testing.
 	for number := uint32(1); number < 2*rounds; {
 		var frames []byte
 		for range 1000 {
-			frames = append(frames, aFrame(abi.KindMessage,
-				abi.FlagOpen|abi.FlagStream|abi.FlagEmpty, number, nil)...)
-			frames = append(frames, aFrame(abi.KindReset, 0, number, nil)...)
+			frames = append(frames, aFrame(proto.KindMessage,
+				proto.FlagOpen|proto.FlagStream|proto.FlagEmpty, number, nil)...)
+			frames = append(frames, aFrame(proto.KindReset, 0, number, nil)...)
 			number += 2
 		}
 		if _, err := client.conn.Write(frames); err != nil {

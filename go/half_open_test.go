@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 	"github.com/breezeway-ipc/breezeway/go/internal/segment"
 )
 
@@ -133,7 +133,7 @@ func TestHellosThatCompleteTogetherGetNoMoreThanMaxSessions(t *testing.T) {
 		switch {
 		case err == nil:
 			served++
-		case !errors.As(err, &refused) || refused.Status != abi.RefusedBusy:
+		case !errors.As(err, &refused) || refused.Status != proto.RefusedBusy:
 			t.Errorf("a client got %v", err)
 		}
 	}

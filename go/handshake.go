@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 	"github.com/breezeway-ipc/breezeway/go/internal/segment"
 	"github.com/breezeway-ipc/breezeway/go/internal/shm"
 )
@@ -23,7 +23,7 @@ const maxMirroredRing = 1024
 // agreement is what both hellos said. The control segments are nil without shared memory.
 type agreement struct {
 	carrier                 Carrier
-	own, peer               *abi.Hello
+	own, peer               *proto.Hello
 	ownControl, peerControl *segment.Mapping
 	// within is set over tls:.
 	within *secured
@@ -116,7 +116,7 @@ func connect(g *greeting, opts *options) (*agreement, error) {
 	return agreed, conn.SetDeadline(time.Time{})
 }
 
-func controlSegment(hello *abi.Hello, account segment.Account) (*segment.Mapping, int, error) {
+func controlSegment(hello *proto.Hello, account segment.Account) (*segment.Mapping, int, error) {
 	if err := segment.Probe(); err != nil {
 		return nil, -1, err
 	}
@@ -145,7 +145,7 @@ func (a *agreement) receive(g *greeting, opts *options) error {
 	}
 	a.peer = hello
 	if hello.Memory != a.own.Memory {
-		return &abi.HelloError{Answer: abi.RefusedCarrier,
+		return &proto.HelloError{Answer: proto.RefusedCarrier,
 			Text: fmt.Sprintf("this side speaks %v: here and "+
 				"the other side does not; use the same scheme on both sides", a.carrier)}
 	}
@@ -160,7 +160,7 @@ func (a *agreement) receive(g *greeting, opts *options) error {
 	if !hello.Memory {
 		return nil
 	}
-	a.peerControl, err = segment.Map(fds[0], abi.ControlSize(hello.RingCapacity))
+	a.peerControl, err = segment.Map(fds[0], proto.ControlSize(hello.RingCapacity))
 	var shortage *segment.ShortageError
 	if err != nil && !errors.As(err, &shortage) {
 		return helloViolation("%v", err)
@@ -171,7 +171,7 @@ func (a *agreement) receive(g *greeting, opts *options) error {
 }
 
 func helloViolation(format string, args ...any) error {
-	return &abi.HelloError{Answer: abi.RefusedViolation, Text: fmt.Sprintf(format, args...)}
+	return &proto.HelloError{Answer: proto.RefusedViolation, Text: fmt.Sprintf(format, args...)}
 }
 
 func closeAll(fds []int) {
@@ -190,12 +190,12 @@ func sendHello(conn net.Conn, bytes []byte, fd int) error {
 }
 
 // receiveHello reads a hello, and no byte behind it, with the descriptors that come with it.
-func receiveHello(conn net.Conn) (*abi.Hello, []int, error) {
+func receiveHello(conn net.Conn) (*proto.Hello, []int, error) {
 	readUrgentInLine(conn)
 	var bytes []byte
 	var fds []int
 	for {
-		wanted, err := abi.HelloWanted(bytes)
+		wanted, err := proto.HelloWanted(bytes)
 		if err != nil && refusalOf(err) == 0 {
 			err = &foreignError{err, bytes}
 		}
@@ -203,7 +203,7 @@ func receiveHello(conn net.Conn) (*abi.Hello, []int, error) {
 			return nil, fds, err
 		}
 		if wanted == 0 {
-			hello, err := abi.DecodeHello(bytes)
+			hello, err := proto.DecodeHello(bytes)
 			return hello, fds, err
 		}
 		piece := make([]byte, wanted)
@@ -314,21 +314,21 @@ func (a *agreement) sayHello(g *greeting) error {
 
 // refusalOf is what a client is told of an error; 0 is nothing.
 func refusalOf(err error) uint32 {
-	var hello *abi.HelloError
+	var hello *proto.HelloError
 	var shortage *segment.ShortageError
-	var refusal *abi.Refusal
+	var refusal *proto.Refusal
 	switch {
 	case errors.As(err, &hello):
 		return hello.Answer
 	case errors.As(err, &shortage):
-		return abi.RefusedNoMemory
+		return proto.RefusedNoMemory
 	case errors.As(err, &refusal):
-		return abi.RefusedViolation // A client that refuses.
+		return proto.RefusedViolation // A client that refuses.
 	}
 	return 0
 }
 
 // refuse tells a client why it is not served. Best effort: it may be gone, or not be one.
 func refuse(conn net.Conn, status uint32, reason string) {
-	_ = sendHello(conn, abi.EncodeRefusal(status, reason), -1)
+	_ = sendHello(conn, proto.EncodeRefusal(status, reason), -1)
 }

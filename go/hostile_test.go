@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 	"github.com/breezeway-ipc/breezeway/go/internal/segment"
 	"github.com/breezeway-ipc/breezeway/go/internal/shm"
 )
@@ -26,14 +26,14 @@ type liar struct {
 	t     testing.TB
 	conn  *net.UnixConn
 	own   *segment.Mapping
-	peer  *abi.Hello
-	words abi.Words
+	peer  *proto.Hello
+	words proto.Words
 	tail  uint64
 	// control is the other side's control segment, if it was mapped.
 	control *segment.Mapping
 }
 
-var liarHello = abi.Hello{RingCapacity: 64, LendCount: 64, PayloadCap: 1 << 20, Memory: true,
+var liarHello = proto.Hello{RingCapacity: 64, LendCount: 64, PayloadCap: 1 << 20, Memory: true,
 	StreamMessages: 4, StreamBytes: 4096, MaxStreams: 8}
 
 // newLiar connects to a server, and says a hello as it should be.
@@ -74,11 +74,11 @@ func (l *liar) close() {
 }
 
 func (l *liar) slot() int {
-	return abi.RingAt + int(l.tail%uint64(liarHello.RingCapacity))*abi.EntrySize
+	return proto.RingAt + int(l.tail%uint64(liarHello.RingCapacity))*proto.EntrySize
 }
 
 // publish publishes an entry, and rings.
-func (l *liar) publish(head abi.Head, released uint16, body []byte) {
+func (l *liar) publish(head proto.Head, released uint16, body []byte) {
 	l.words.Pack(&head, released, body)
 	l.publishWords()
 }
@@ -118,18 +118,18 @@ func (l *liar) segment(number uint32, size, announced int) {
 	defer mapping.Drop()
 	l.sendFDs(1, fd)
 	unix.Close(fd)
-	l.publish(abi.Head{Kind: abi.KindSegmentAdd, Tag: number}, 0,
+	l.publish(proto.Head{Kind: proto.KindSegmentAdd, Tag: number}, 0,
 		binary.LittleEndian.AppendUint64(nil, uint64(announced)))
 }
 
 func (l *liar) lend(segment, lend uint32, offset, length uint64) {
-	d := abi.Descriptor{Segment: segment, Lend: lend, Offset: offset, Length: length}.Encode()
-	l.publish(abi.Head{Kind: abi.KindMessage, Flags: abi.FlagOpen | abi.FlagFin | abi.FlagLent,
+	d := proto.Descriptor{Segment: segment, Lend: lend, Offset: offset, Length: length}.Encode()
+	l.publish(proto.Head{Kind: proto.KindMessage, Flags: proto.RequestFlags | proto.FlagLent,
 		Stream: 1}, 0, d[:])
 }
 
 // crossedReset breaks no rule: it is of a stream that the other side has forgotten.
-var crossedReset = abi.Head{Kind: abi.KindReset, Stream: 99, Tag: 5}
+var crossedReset = proto.Head{Kind: proto.KindReset, Stream: 99, Tag: 5}
 
 // withLie gives the lies, and one that only one side tells.
 func withLie(name string, lie func(l *liar)) map[string]func(l *liar) {
@@ -138,24 +138,26 @@ func withLie(name string, lie func(l *liar)) map[string]func(l *liar) {
 	return all
 }
 
-func goAway(l *liar) { l.publish(abi.Head{Kind: abi.KindGoAway}, 0, nil) }
+func goAway(l *liar) { l.publish(proto.Head{Kind: proto.KindGoAway}, 0, nil) }
 
 // lies are what breaks a rule of shared memory, whoever tells it.
 var lies = map[string]func(l *liar){
 	"a sequence from the future": func(l *liar) { l.own.Store(l.slot(), 1000); l.ring() },
 	"a length past the entry": func(l *liar) {
-		l.words.Pack(&abi.Head{Kind: abi.KindMessage, Flags: 3, Stream: 1}, 0, nil)
+		l.words.Pack(&proto.Head{Kind: proto.KindMessage, Flags: 3, Stream: 1}, 0, nil)
 		l.words[1] |= 105 << 16
 		l.publishWords()
 	},
-	"kind 0":               func(l *liar) { l.publish(abi.Head{}, 0, nil) },
-	"a reserved kind":      func(l *liar) { l.publish(abi.Head{Kind: abi.KindDeadline}, 0, nil) },
-	"an unknown kind":      func(l *liar) { l.publish(abi.Head{Kind: 77}, 0, nil) },
+	"kind 0": func(l *liar) { l.publish(proto.Head{}, 0, nil) },
+	"a reserved kind": func(l *liar) {
+		l.publish(proto.Head{Kind: proto.KindDeadline}, 0, nil)
+	},
+	"an unknown kind":      func(l *liar) { l.publish(proto.Head{Kind: 77}, 0, nil) },
 	"a release of nothing": func(l *liar) { l.publish(crossedReset, 5, nil) },
 	"a release past all":   func(l *liar) { l.publish(crossedReset, 65535, nil) },
 	"an unknown segment":   func(l *liar) { l.lend(0, 0, 0, 100) },
 	"a segment without fd": func(l *liar) {
-		l.publish(abi.Head{Kind: abi.KindSegmentAdd}, 0, make([]byte, 8))
+		l.publish(proto.Head{Kind: proto.KindSegmentAdd}, 0, make([]byte, 8))
 	},
 	"a segment out of order": func(l *liar) { l.segment(1, 4096, 4096) },
 	"a segment of no size":   func(l *liar) { l.segment(0, 4096, 0) },
@@ -163,7 +165,7 @@ var lies = map[string]func(l *liar){
 	"a segment past the cap": func(l *liar) { l.segment(0, 2<<20, 2<<20) },
 	"a size that overflows":  func(l *liar) { l.segment(0, 4096, -1) },
 	"retiring what is not": func(l *liar) {
-		l.publish(abi.Head{Kind: abi.KindSegmentRetire, Tag: 3}, 0, nil)
+		l.publish(proto.Head{Kind: proto.KindSegmentRetire, Tag: 3}, 0, nil)
 	},
 	"a payload behind the end": func(l *liar) {
 		l.segment(0, 4096, 4096)
@@ -187,20 +189,20 @@ var lies = map[string]func(l *liar){
 	"a segment byte alone": func(l *liar) { _, _ = l.conn.Write([]byte{1}) },
 	"two descriptors":      func(l *liar) { l.sendFDs(1, int(os.Stdin.Fd()), int(os.Stdin.Fd())) },
 	"a message on a stream that is not open": func(l *liar) {
-		l.publish(abi.Head{Kind: abi.KindMessage, Stream: 9}, 0, nil)
+		l.publish(proto.Head{Kind: proto.KindMessage, Stream: 9}, 0, nil)
 	},
 	"a call on the number of a stream": func(l *liar) {
-		l.publish(abi.Head{Kind: abi.KindMessage,
-			Flags:  abi.FlagOpen | abi.FlagStream | abi.FlagEmpty,
+		l.publish(proto.Head{Kind: proto.KindMessage,
+			Flags:  proto.FlagOpen | proto.FlagStream | proto.FlagEmpty,
 			Stream: 1}, 0, nil)
-		l.publish(abi.Head{Kind: abi.KindMessage, Flags: abi.FlagOpen | abi.FlagFin, Stream: 1}, 0,
+		l.publish(proto.Head{Kind: proto.KindMessage, Flags: proto.RequestFlags, Stream: 1}, 0,
 			nil)
 	},
 	"a window of a few bytes": func(l *liar) {
-		l.publish(abi.Head{Kind: abi.KindWindow, Stream: 1}, 0, []byte("few"))
+		l.publish(proto.Head{Kind: proto.KindWindow, Stream: 1}, 0, []byte("few"))
 	},
 	"metadata behind the end": func(l *liar) {
-		l.publish(abi.Head{Kind: abi.KindMessage, Flags: 3 | abi.FlagMetadata, Stream: 1},
+		l.publish(proto.Head{Kind: proto.KindMessage, Flags: 3 | proto.FlagMetadata, Stream: 1},
 			0, []byte{9, 0, 1})
 	},
 }
@@ -309,8 +311,8 @@ func TestRandomLiesHarmNobody(t *testing.T) {
 		sessions = 60
 	}
 	random := rand.New(rand.NewSource(1))
-	offsets := []int{abi.ConsumedAt, abi.DataWakeAt, abi.SpaceWakeAt, abi.ReleaseWakeAt,
-		abi.ReleasedAt}
+	offsets := []int{proto.ConsumedAt, proto.DataWakeAt, proto.SpaceWakeAt, proto.ReleaseWakeAt,
+		proto.ReleasedAt}
 	for range sessions {
 		l := newLiar(t, path)
 		for range 1 + random.Intn(40) {
@@ -324,8 +326,8 @@ func TestRandomLiesHarmNobody(t *testing.T) {
 				l.lend(0, uint32(random.Intn(66)), uint64(random.Intn(5000)),
 					uint64(random.Intn(300)))
 			default:
-				head := abi.Head{Kind: abi.Kind(random.Intn(11)),
-					Flags:  abi.Flags(random.Intn(256)),
+				head := proto.Head{Kind: proto.Kind(random.Intn(11)),
+					Flags:  proto.Flags(random.Intn(256)),
 					Stream: uint32(random.Intn(6)), Tag: random.Uint32() % 70,
 					Time: uint16(random.Uint32())}
 				l.publish(head, uint16(random.Intn(3)*random.Intn(2)),

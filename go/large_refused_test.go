@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 	"github.com/breezeway-ipc/breezeway/go/internal/segment"
 )
 
@@ -57,7 +57,7 @@ func TestEchoesRefusedForMemoryDelayNoOtherSession(t *testing.T) {
 	for range sessions {
 		c := newCaller(t, path)
 		c.sendFDs(1, fd)
-		c.publish(abi.Head{Kind: abi.KindSegmentAdd}, 0,
+		c.publish(proto.Head{Kind: proto.KindSegmentAdd}, 0,
 			binary.LittleEndian.AppendUint64(nil, size))
 		asking.Add(1)
 		go func() {
@@ -96,10 +96,10 @@ func TestEchoesRefusedForMemoryDelayNoOtherSession(t *testing.T) {
 
 // asks asks for an echo, and releases the last answer; false if none comes.
 func (c *caller) asks(number uint32, size uint64) bool {
-	d := abi.Descriptor{Lend: number % 64, Length: size}.Encode()
+	d := proto.Descriptor{Lend: number % 64, Length: size}.Encode()
 	released := c.lent
-	c.publish(abi.Head{Kind: abi.KindMessage, Stream: 2*number + 1,
-		Flags: abi.FlagOpen | abi.FlagFin | abi.FlagLent}, released, d[:])
+	c.publish(proto.Head{Kind: proto.KindMessage, Stream: 2*number + 1,
+		Flags: proto.RequestFlags | proto.FlagLent}, released, d[:])
 	for {
 		stream, came := c.next()
 		switch {

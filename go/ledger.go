@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
 // A ledger is what Statistics knows of a session, and all that is needed to end one that the
@@ -118,7 +118,7 @@ func waitAMoment(closed <-chan struct{}) {
 // farewell says that this side closes, as far as there is room for it: without it the end of file
 // says so, less politely.
 func (l *ledger) farewell() {
-	head := abi.Head{Kind: abi.KindShutdown}
+	head := proto.Head{Kind: proto.KindShutdown}
 	switch link := l.link.(type) {
 	case *memoryLink:
 		_ = link.send(&head, &outgoing{}, 0)

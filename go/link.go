@@ -1,7 +1,7 @@
 package breezeway
 
 import (
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
 // A link carries messages: shared memory, or a socket. Its session keeps a lock around all but
@@ -31,7 +31,7 @@ type link interface {
 // incoming is what a link has taken: an entry, whose body is the message's inline bytes.
 type incoming struct {
 	message Message
-	entry   abi.Entry
+	entry   proto.Entry
 }
 
 // outgoing is what a message is made of: a metadata block, and bytes, of one slice or of several,
@@ -79,13 +79,13 @@ func (o *outgoing) prefixLen() int {
 	return 2 + len(o.metadata)
 }
 
-func (o *outgoing) flags() abi.Flags {
-	var flags abi.Flags
+func (o *outgoing) flags() proto.Flags {
+	var flags proto.Flags
 	if o.hasMetadata {
-		flags |= abi.FlagMetadata
+		flags |= proto.FlagMetadata
 	}
 	if o.empty {
-		flags |= abi.FlagEmpty
+		flags |= proto.FlagEmpty
 	}
 	return flags
 }

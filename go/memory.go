@@ -3,7 +3,7 @@ package breezeway
 import (
 	"errors"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 	"github.com/breezeway-ipc/breezeway/go/internal/segment"
 	"github.com/breezeway-ipc/breezeway/go/internal/shm"
 )
@@ -47,7 +47,7 @@ func (l *memoryLink) take(in *incoming) (taken, progress bool, err error) {
 		// An entry about segments was taken, if there was one.
 		return false, entry.Kind != 0, violation(err)
 	}
-	if entry.Kind == abi.KindMessage && entry.Flags.Has(abi.FlagLent) {
+	if entry.Kind == proto.KindMessage && entry.Flags.Has(proto.FlagLent) {
 		lease, err := l.end.Borrow(entry)
 		if err != nil {
 			return false, false, violation(err)
@@ -62,12 +62,12 @@ func (l *memoryLink) take(in *incoming) (taken, progress bool, err error) {
 }
 
 // send publishes a message whose body has so many bytes.
-func (l *memoryLink) send(head *abi.Head, out *outgoing, total int) error {
+func (l *memoryLink) send(head *proto.Head, out *outgoing, total int) error {
 	if out.reserved != nil {
 		return l.sendReserved(head, out)
 	}
 	head.Flags |= out.flags()
-	if total > abi.InlineMax {
+	if total > proto.InlineMax {
 		return l.lend(head, out, total)
 	}
 	if out.isPlain() {
@@ -76,14 +76,14 @@ func (l *memoryLink) send(head *abi.Head, out *outgoing, total int) error {
 	if m := out.message; m != nil && !out.hasMetadata && m.lent == nil && m.private == nil {
 		return l.end.Publish(head, m.inline[m.start:][:m.length])
 	}
-	var body [abi.InlineMax]byte
+	var body [proto.InlineMax]byte
 	if err := out.writeTo(body[:total]); err != nil {
 		return err
 	}
 	return l.end.Publish(head, body[:total])
 }
 
-func (l *memoryLink) lend(head *abi.Head, out *outgoing, total int) error {
+func (l *memoryLink) lend(head *proto.Head, out *outgoing, total int) error {
 	loan, err := l.end.Reserve(total)
 	if err != nil {
 		return err
@@ -142,7 +142,7 @@ func (l *lent) copyTo(generation uint64, loan *shm.Loan, at, from, length int) e
 }
 
 func (l *memoryLink) reserve(n int) (*Reservation, error) {
-	if n <= abi.InlineMax {
+	if n <= proto.InlineMax {
 		return &Reservation{length: n, private: make([]byte, n)}, nil
 	}
 	loan, err := l.end.Reserve(n)
@@ -153,16 +153,16 @@ func (l *memoryLink) reserve(n int) (*Reservation, error) {
 	return &Reservation{length: n, loan: loan, isLoan: true}, nil
 }
 
-func (l *memoryLink) sendReserved(head *abi.Head, out *outgoing) error {
+func (l *memoryLink) sendReserved(head *proto.Head, out *outgoing) error {
 	r := out.reserved
 	switch {
 	case !r.isLoan:
 		return l.end.Publish(head, r.private)
-	case r.loan.Len() > abi.InlineMax:
+	case r.loan.Len() > proto.InlineMax:
 		return l.end.Lend(head, r.loan)
 	}
 	// It was cut to what fits into an entry.
-	var body [abi.InlineMax]byte
+	var body [proto.InlineMax]byte
 	r.loan.CopyOut(body[:r.loan.Len()])
 	err := l.end.Publish(head, body[:r.loan.Len()])
 	if err == nil {

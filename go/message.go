@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 	"github.com/breezeway-ipc/breezeway/go/internal/shm"
 )
 
@@ -26,7 +26,7 @@ type Message struct {
 	private     []byte
 	lent        *lent
 	generation  uint64
-	inline      [abi.InlineMax]byte
+	inline      [proto.InlineMax]byte
 }
 
 // A Reply is the message that answers a call.

@@ -19,7 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
 // expand is HKDF-Expand-Label of RFC 8446, section 7.1, for at most one hash.
@@ -130,7 +130,7 @@ func TestWhoAsksForNewKeysAndReadsNothingEndsItsSession(t *testing.T) {
 		for count := range 50_000 {
 			var asked []byte
 			if count%8 == 0 { // crypto/tls gives up who sends nothing else.
-				asked = s.record(applicationData, abi.AppendFrame(nil, crossedReset, 0)...)
+				asked = s.record(applicationData, proto.AppendFrame(nil, crossedReset, 0)...)
 			}
 			const keyUpdate, requested = 24, 1
 			asked = append(asked, s.record(handshake, keyUpdate, 0, 0, 1, requested)...)

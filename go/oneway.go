@@ -3,7 +3,7 @@ package breezeway
 import (
 	"encoding/binary"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
 // oneWayWindow is the window of one-way messages between sides that both take streams (docs/abi.md,
@@ -16,7 +16,7 @@ type oneWayWindow struct {
 	waiters []*waiter
 }
 
-func (w *oneWayWindow) init(own, peer *abi.Hello) {
+func (w *oneWayWindow) init(own, peer *proto.Hello) {
 	w.exists = own.MaxStreams > 0 && peer.MaxStreams > 0
 	w.credit = newCredit(maxOneWay, min(own.PayloadCap, peer.PayloadCap))
 	w.granted = granted{credit: w.credit}
@@ -71,7 +71,7 @@ func (s *session) waitForOneWayWindow(lim limit) error {
 
 // receiveWindow takes in what the other side has taken up, of a stream or, on stream 0, of one-way
 // messages.
-func (s *session) receiveWindow(head abi.Head, body [8]byte) error {
+func (s *session) receiveWindow(head proto.Head, body [8]byte) error {
 	if head.Stream != 0 || !s.isClient || !s.oneWays.exists {
 		return s.streams.receiveWindow(head, body)
 	}
@@ -83,10 +83,10 @@ func (s *session) receiveWindow(head abi.Head, body [8]byte) error {
 // nextControl is the next entry that is owed.
 func (s *session) nextControl() (control, bool) {
 	if s.goAwayDue {
-		return control{head: abi.Head{Kind: abi.KindGoAway}}, true
+		return control{head: proto.Head{Kind: proto.KindGoAway}}, true
 	}
 	if w := &s.oneWays; w.isDue() {
-		head := abi.Head{Kind: abi.KindWindow, Tag: w.granted.consumedMessages}
+		head := proto.Head{Kind: proto.KindWindow, Tag: w.granted.consumedMessages}
 		return control{head: head, bytes: w.granted.consumedBytes}, true
 	}
 	return s.streams.nextControl()
@@ -95,7 +95,7 @@ func (s *session) nextControl() (control, bool) {
 // controlSent notes that it was published.
 func (s *session) controlSent(sent control) {
 	switch {
-	case sent.head.Kind == abi.KindGoAway:
+	case sent.head.Kind == proto.KindGoAway:
 		s.goAwayDue, s.told = false, true
 		return
 	case sent.stream == nil:

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
 // A WaitPolicy says what a goroutine that owns a session does until something comes.
@@ -284,8 +284,8 @@ func (o *options) validate() error {
 		text    string
 	}{
 		{o.wait >= Adaptive && o.wait <= Park, "Wait", o.wait, "Adaptive, Busy or Park"},
-		{o.ringCapacity&(o.ringCapacity-1) == 0 && o.ringCapacity >= abi.MinRing &&
-			o.ringCapacity <= abi.MaxRing,
+		{o.ringCapacity&(o.ringCapacity-1) == 0 && o.ringCapacity >= proto.MinRing &&
+			o.ringCapacity <= proto.MaxRing,
 			"RingCapacity", o.ringCapacity, "a power of two in 8..=65536"},
 		{o.cap >= 1 && o.cap <= largest, "Cap", o.cap, "within 1 byte to 1 TiB"},
 		{o.firstSegment >= 1 && o.firstSegment <= largest, "FirstSegment", o.firstSegment,
@@ -333,9 +333,9 @@ func (o *options) validate() error {
 
 func within(value, least, most time.Duration) bool { return value >= least && value <= most }
 
-func (o *options) hello(memory bool) *abi.Hello {
-	return &abi.Hello{
-		RingCapacity: o.ringCapacity, LendCount: lendCount, PayloadCap: abi.RoundUp(o.cap),
+func (o *options) hello(memory bool) *proto.Hello {
+	return &proto.Hello{
+		RingCapacity: o.ringCapacity, LendCount: lendCount, PayloadCap: proto.RoundUp(o.cap),
 		Memory:         memory,
 		StreamMessages: o.streamMessages, StreamBytes: o.streamBytes,
 		MaxStreams:  uint16(o.maxStreams),

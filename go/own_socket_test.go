@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 	"github.com/breezeway-ipc/breezeway/go/internal/segment"
 )
 
@@ -48,11 +48,11 @@ func sendOwnEnd(t testing.TB, over *net.UnixConn, b byte, own *net.UnixConn) {
 // open, whose end would otherwise never come.
 func TestServersOwnEndSentToAClientEndsItsSession(t *testing.T) {
 	for name, policy := range policies {
-		for _, pending := range []int{0, 8, abi.MaxPendingSegments} {
+		for _, pending := range []int{0, 8, proto.MaxPendingSegments} {
 			for b := range byte(2) {
 				t.Run(fmt.Sprint(name, " ", pending, " ", b), func(t *testing.T) {
 					address := lyingServer(t, func(l *liar) {
-						for l.control.Load(abi.RingAt) != 1 { // Until it has called.
+						for l.control.Load(proto.RingAt) != 1 { // Until it has called.
 						}
 						l.sendPending(pending)
 						sendOwnEnd(t, l.conn, b, l.conn)
@@ -79,7 +79,7 @@ func TestServersOwnEndSentToAClientEndsItsSession(t *testing.T) {
 
 func TestClientsOwnEndSentToAServerEndsItsSession(t *testing.T) {
 	for name, policy := range policies {
-		for _, pending := range []int{0, 8, abi.MaxPendingSegments} {
+		for _, pending := range []int{0, 8, proto.MaxPendingSegments} {
 			for b := range byte(2) {
 				t.Run(fmt.Sprint(name, " ", pending, " ", b), func(t *testing.T) {
 					path := filepath.Join(t.TempDir(), "s")
@@ -179,7 +179,7 @@ func TestOwnEndSentWhileAHandlerRunsEndsTheSessionBehindIt(t *testing.T) {
 	})
 	before := openFiles(t)
 	l := newLiar(t, path)
-	l.publish(abi.Head{Kind: abi.KindMessage, Flags: abi.FlagOpen | abi.FlagFin, Stream: 1}, 0, nil)
+	l.publish(proto.Head{Kind: proto.KindMessage, Flags: proto.RequestFlags, Stream: 1}, 0, nil)
 	soon(t, "the call", began)
 	sendOwnEnd(t, l.conn, 1, l.conn)
 	l.close()

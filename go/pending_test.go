@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 	"github.com/breezeway-ipc/breezeway/go/internal/segment"
 )
 
@@ -36,7 +36,7 @@ func newCaller(t *testing.T, path string) *caller {
 	}
 	defer closeAll(fds)
 	l.peer = hello
-	if l.control, err = segment.Map(fds[0], abi.ControlSize(hello.RingCapacity)); err != nil {
+	if l.control, err = segment.Map(fds[0], proto.ControlSize(hello.RingCapacity)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -48,7 +48,7 @@ func newCaller(t *testing.T, path string) *caller {
 
 // next waits for the other side's next entry, and gives its stream; false if none comes.
 func (c *caller) next() (stream uint32, came bool) {
-	at := abi.RingAt + int(c.head%uint64(c.peer.RingCapacity))*abi.EntrySize
+	at := proto.RingAt + int(c.head%uint64(c.peer.RingCapacity))*proto.EntrySize
 	for end := time.Now().Add(10 * time.Second); c.control.Load(at) != c.head+1; {
 		if time.Now().After(end) {
 			return 0, false
@@ -57,16 +57,16 @@ func (c *caller) next() (stream uint32, came bool) {
 	}
 	word := c.control.Load(at + 8)
 	stream, c.lent = uint32(word>>32), 0
-	if abi.Kind(word) == abi.KindMessage && abi.Flags(word>>8).Has(abi.FlagLent) {
+	if proto.Kind(word) == proto.KindMessage && proto.Flags(word>>8).Has(proto.FlagLent) {
 		c.lent = uint16(c.control.Load(at+24)>>32) + 1
 	}
 	c.head++
-	c.own.Store(abi.ConsumedAt, c.head)
+	c.own.Store(proto.ConsumedAt, c.head)
 	return stream, true
 }
 
 // publishUnrung publishes an entry, and leaves ringing to its caller.
-func (c *caller) publishUnrung(head abi.Head) {
+func (c *caller) publishUnrung(head proto.Head) {
 	c.words.Pack(&head, 0, nil)
 	for i, word := range c.words[1:] {
 		c.own.Set(c.slot()+8*(i+1), word)
@@ -91,7 +91,7 @@ func (c *caller) ringTimes(count int) {
 
 // doorbells are how many doorbells and pending segments a peer sends: at each entry, and before.
 var doorbells = []struct{ pending, rings int }{
-	{20, 1}, {0, 1}, {abi.MaxPendingSegments, 2}, {abi.MaxPendingSegments, 1000},
+	{20, 1}, {0, 1}, {proto.MaxPendingSegments, 2}, {proto.MaxPendingSegments, 1000},
 }
 
 func TestClientWithPendingSegmentsAndDoorbellsIsServed(t *testing.T) {
@@ -104,8 +104,8 @@ func TestClientWithPendingSegmentsAndDoorbellsIsServed(t *testing.T) {
 				c.sendPending(many.pending)
 				for call := range uint32(max(1000/many.rings, 50)) {
 					stream := 2*call + 1
-					c.publishUnrung(abi.Head{Kind: abi.KindMessage,
-						Flags: abi.FlagOpen | abi.FlagFin, Stream: stream})
+					c.publishUnrung(proto.Head{Kind: proto.KindMessage,
+						Flags: proto.RequestFlags, Stream: stream})
 					c.ringTimes(many.rings)
 					if got, came := c.next(); !came || got != stream {
 						t.Fatalf("call %d: a reply on stream %d, %v", call, got, came)
@@ -132,7 +132,7 @@ func TestServerWithPendingSegmentsAndDoorbellsIsHeard(t *testing.T) {
 							t.Error("no call comes")
 							break
 						}
-						c.publishUnrung(abi.Head{Kind: abi.KindMessage, Flags: abi.FlagFin,
+						c.publishUnrung(proto.Head{Kind: proto.KindMessage, Flags: proto.FlagFin,
 							Stream: stream})
 						c.ringTimes(many.rings)
 					}

@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 	"github.com/breezeway-ipc/breezeway/go/internal/segment"
 )
 
@@ -20,7 +20,7 @@ const (
 // for those that are slow to close, where there are as many as may be.
 func (s *Server) refuseBusy(conn net.Conn, carrier Carrier, reason error) {
 	if carrier != TLS {
-		refuse(conn, abi.RefusedBusy, reason.Error())
+		refuse(conn, proto.RefusedBusy, reason.Error())
 		s.letGo(conn)
 		return
 	}
@@ -37,7 +37,7 @@ func (s *Server) refuseBusy(conn net.Conn, carrier Carrier, reason error) {
 		defer func() { <-s.refusing }()
 		defer conn.Close()
 		if g, err := meet(conn, TLS, s.opts, s.tls, false); err == nil {
-			refuse(g.speaks(), abi.RefusedBusy, reason.Error())
+			refuse(g.speaks(), proto.RefusedBusy, reason.Error())
 		}
 	}()
 }

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 	"github.com/breezeway-ipc/breezeway/go/internal/segment"
 )
 
@@ -345,14 +345,14 @@ func (s *Server) greet(conn net.Conn, carrier Carrier) (*session, greeting, erro
 		return nil, greeting{}, err
 	}
 	if err := s.opts.authorize(g.peer); err != nil {
-		refuse(g.speaks(), abi.RefusedDenied, err.Error())
+		refuse(g.speaks(), proto.RefusedDenied, err.Error())
 		return nil, *g, err
 	}
 	s.mu.Lock()
 	err = s.objection(g)
 	s.mu.Unlock()
 	if err != nil {
-		refuse(g.speaks(), abi.RefusedBusy, err.Error())
+		refuse(g.speaks(), proto.RefusedBusy, err.Error())
 		return nil, *g, err
 	}
 	agreed, err := hear(g, s.opts)
@@ -364,7 +364,7 @@ func (s *Server) greet(conn net.Conn, carrier Carrier) (*session, greeting, erro
 	}
 	if err := s.admit(g); err != nil {
 		agreed.drop()
-		refuse(g.speaks(), abi.RefusedBusy, err.Error())
+		refuse(g.speaks(), proto.RefusedBusy, err.Error())
 		return nil, *g, err
 	}
 	session, err := s.begun(g, agreed)
@@ -381,7 +381,7 @@ func (s *Server) begun(g *greeting, agreed *agreement) (session *session, err er
 	if g.carrier == Shm || g.carrier == Unix {
 		if exit, err = everyExit.watch(g.raw); err != nil {
 			agreed.drop()
-			refuse(g.speaks(), abi.RefusedNoMemory, err.Error())
+			refuse(g.speaks(), proto.RefusedNoMemory, err.Error())
 			return nil, err
 		}
 		defer func() {
@@ -710,10 +710,10 @@ func (s *session) refuseRest() {
 		var a arrival
 		s.nextArrival(&a)
 		a.message.Release()
-		if a.stream == nil && !a.head.Flags.Has(abi.FlagNoReply) {
+		if a.stream == nil && !a.head.Flags.Has(proto.FlagNoReply) {
 			s.callsArrived--
 			s.callsTaken--
-			head := abi.Head{Kind: abi.KindMessage, Flags: abi.FlagFin | abi.FlagError,
+			head := proto.Head{Kind: proto.KindMessage, Flags: proto.FlagFin | proto.FlagError,
 				Stream: a.head.Stream, Tag: uint32(CodeRefused)}
 			_ = s.transmit(head, &outgoing{bytes: []byte("the server goes away")})
 		}

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 	"github.com/breezeway-ipc/breezeway/go/internal/shm"
 )
 
@@ -45,8 +45,8 @@ type session struct {
 
 	isClient    bool
 	maxInFlight int
-	peerHello   *abi.Hello
-	ownHello    *abi.Hello
+	peerHello   *proto.Hello
+	ownHello    *proto.Hello
 
 	err    error
 	ending error // why the other side is gone, while what it asked for before is served
@@ -115,7 +115,7 @@ type session struct {
 
 // arrival is what came from the other side and nobody has taken up.
 type arrival struct {
-	head    abi.Head
+	head    proto.Head
 	message Message
 	stream  *Stream
 }
@@ -126,7 +126,7 @@ func newSession(agreed *agreement, conn net.Conn, raw syscall.RawConn, peer Peer
 		ledger: &ledger{role: role(isClient), conn: conn, raw: raw, gone: make(chan struct{})},
 		peer:   peer, opts: opts, isClient: isClient,
 		ownHello: agreed.own, peerHello: agreed.peer, done: make(chan struct{}),
-		maxInFlight: abi.MaxInFlight(agreed.own.RingCapacity, agreed.peer.RingCapacity),
+		maxInFlight: proto.MaxInFlight(agreed.own.RingCapacity, agreed.peer.RingCapacity),
 		nextNumber:  2, budget: opts.spinBound, processors: runtime.GOMAXPROCS(0), linger: linger,
 	}
 	if isClient {
@@ -236,7 +236,7 @@ func (s *session) close() {
 		return
 	}
 	// A full ring or a dead peer: the end of file says the same, less politely.
-	_ = s.transmit(abi.Head{Kind: abi.KindShutdown}, &outgoing{})
+	_ = s.transmit(proto.Head{Kind: proto.KindShutdown}, &outgoing{})
 	s.saidBye = true
 	if s.socket != nil {
 		s.socket.bye()
@@ -368,8 +368,8 @@ func (s *session) sendOwed() (bool, error) {
 			break
 		}
 		var body [8]byte
-		out := outgoing{empty: owed.head.Kind == abi.KindMessage}
-		if owed.head.Kind == abi.KindWindow {
+		out := outgoing{empty: owed.head.Kind == proto.KindMessage}
+		if owed.head.Kind == proto.KindWindow {
 			binary.LittleEndian.PutUint64(body[:], owed.bytes)
 			out.bytes = body[:]
 		}
@@ -438,7 +438,7 @@ func (s *session) settleLater() {
 // ---- sending ----
 
 // transmit publishes a message: all of it or, with an error, nothing.
-func (s *session) transmit(head abi.Head, out *outgoing) error {
+func (s *session) transmit(head proto.Head, out *outgoing) error {
 	var err error
 	total := out.prefixLen() + out.length()
 	if s.memory != nil {
@@ -478,7 +478,7 @@ func (s *session) take() (taken, progress bool, err error) {
 }
 
 // send publishes a message, waiting for room, and wakes the other side. The lock is held.
-func (s *session) send(head abi.Head, out *outgoing, lim *limit) error {
+func (s *session) send(head proto.Head, out *outgoing, lim *limit) error {
 	for {
 		if s.err != nil {
 			return s.err

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
 // resends is how often something is begun again that never ran, as in Rust: the server that took a
@@ -199,7 +199,7 @@ func mayPass(err error) bool {
 		}
 	}
 	var refused *RefusedError
-	return errors.As(err, &refused) && refused.Status == abi.RefusedBusy
+	return errors.As(err, &refused) && refused.Status == proto.RefusedBusy
 }
 
 // forget has the next one dial. A session that goes on is left to what is under way on it.

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 	"github.com/breezeway-ipc/breezeway/go/internal/segment"
 	"github.com/breezeway-ipc/breezeway/go/internal/shm"
 )
@@ -32,7 +32,7 @@ type socketLink struct {
 	// came.
 	in       []byte
 	from     int
-	head     abi.Head
+	head     proto.Head
 	body     []byte
 	got      int
 	inBody   bool
@@ -58,7 +58,7 @@ type socketLink struct {
 
 func newSocketLink(kind Carrier, conn net.Conn, raw syscall.RawConn, limit uint64,
 	within *secured) *socketLink {
-	l := &socketLink{kind: kind, conn: conn, raw: raw, limit: int(min(limit, abi.MaxFrameBody))}
+	l := &socketLink{kind: kind, conn: conn, raw: raw, limit: int(min(limit, proto.MaxFrameBody))}
 	if kind == Unix { // One that is not received is closed by who reads.
 		l.receiver = segment.NewReceiver(segment.MaxRights)
 	}
@@ -92,14 +92,14 @@ func (l *socketLink) unwritten() int { return len(l.plain) + len(l.out) - l.sent
 
 func (l *socketLink) take(in *incoming) (taken, progress bool, err error) {
 	if !l.inBody {
-		if len(l.in)-l.from < abi.FrameLen {
+		if len(l.in)-l.from < proto.FrameLen {
 			return false, false, nil
 		}
-		head, length, err := abi.DecodeFrame(l.in[l.from:], uint64(l.limit))
+		head, length, err := proto.DecodeFrame(l.in[l.from:], uint64(l.limit))
 		if err != nil {
 			return false, false, violation(err)
 		}
-		l.from += abi.FrameLen
+		l.from += proto.FrameLen
 		l.head, l.bodyLen, l.inBody, l.got = head, length, true, 0
 	}
 	if rest := l.in[l.from:]; l.got == 0 && len(rest) >= l.bodyLen {
@@ -228,7 +228,7 @@ func (l *socketLink) awake() error { return l.fill() }
 
 // ---- sending ----
 
-func (l *socketLink) send(head abi.Head, out *outgoing) error {
+func (l *socketLink) send(head proto.Head, out *outgoing) error {
 	head.Flags |= out.flags()
 	total := out.prefixLen() + out.length()
 	if total > l.limit {
@@ -245,7 +245,7 @@ func (l *socketLink) send(head abi.Head, out *outgoing) error {
 	if l.tls != nil {
 		to = &l.plain
 	}
-	frames := abi.AppendFrame(*to, head, total)
+	frames := proto.AppendFrame(*to, head, total)
 	switch at := len(frames); {
 	case out.reserved != nil:
 		frames = append(frames, out.reserved.private...)
@@ -263,8 +263,8 @@ func (l *socketLink) send(head abi.Head, out *outgoing) error {
 
 // mayWait says whether an entry waits for room, as in a ring. One that is owed does, as the other
 // side can make this one owe any number of them; of the others each session has few.
-func mayWait(kind abi.Kind) bool {
-	return kind == abi.KindMessage || kind == abi.KindReset || kind == abi.KindWindow
+func mayWait(kind proto.Kind) bool {
+	return kind == proto.KindMessage || kind == proto.KindReset || kind == proto.KindWindow
 }
 
 func (l *socketLink) reserve(n int) (*Reservation, error) {

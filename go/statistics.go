@@ -5,7 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
 // A Statistic is a sum over this process's sessions of one role, or the number of clients that got
@@ -38,22 +38,22 @@ var classNames = [classCount]string{"calls", "posts", "streams", "messages", "en
 // classOfMessage is what messages with these flags are counted as.
 var classOfMessage = func() (classes [256]class) {
 	for flags := range classes {
-		classes[flags] = messageClass(abi.Flags(flags))
+		classes[flags] = messageClass(proto.Flags(flags))
 	}
 	return classes
 }()
 
-func messageClass(flags abi.Flags) class {
+func messageClass(flags proto.Flags) class {
 	switch {
-	case flags.Has(abi.FlagOpen | abi.FlagStream):
+	case flags.Has(proto.FlagOpen | proto.FlagStream):
 		return aStream
-	case flags.Has(abi.FlagOpen | abi.FlagNoReply):
+	case flags.Has(proto.FlagOpen | proto.FlagNoReply):
 		return aPost
-	case flags.Has(abi.FlagOpen):
+	case flags.Has(proto.FlagOpen):
 		return aCall
-	case flags.Has(abi.FlagError):
+	case flags.Has(proto.FlagError):
 		return anError
-	case flags.Has(abi.FlagFin):
+	case flags.Has(proto.FlagFin):
 		return anEnd
 	}
 	return aMessage
@@ -65,11 +65,11 @@ type traffic struct {
 	bytes   uint64
 }
 
-func (t *traffic) count(kind abi.Kind, flags abi.Flags, length int) {
+func (t *traffic) count(kind proto.Kind, flags proto.Flags, length int) {
 	switch kind {
-	case abi.KindMessage:
+	case proto.KindMessage:
 		t.entries[classOfMessage[flags]]++
-	case abi.KindReset:
+	case proto.KindReset:
 		t.entries[anError]++
 	default:
 		t.entries[aControl]++

@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
 // A Stream carries any number of messages each way, in order. Each direction ends once. Its methods
@@ -121,7 +121,7 @@ func (s *session) openStream(ctx context.Context, method uint32, out *outgoing) 
 	}
 	stream := t.add(s, s.freeNumber(), method)
 	s.useNumber()
-	head := abi.Head{Kind: abi.KindMessage, Flags: abi.FlagOpen | abi.FlagStream,
+	head := proto.Head{Kind: proto.KindMessage, Flags: proto.FlagOpen | proto.FlagStream,
 		Stream: stream.number, Tag: method, Time: lim.timeLeft()}
 	if err := s.send(head, out, &lim); err != nil {
 		stream.outgoing, stream.incoming = reset, reset
@@ -181,9 +181,9 @@ func (t *Stream) sendWithin(lim limit, out *outgoing, last bool) error {
 		if err := t.waitToSend(lim, out); err != nil {
 			return err
 		}
-		head := abi.Head{Kind: abi.KindMessage, Stream: t.number}
+		head := proto.Head{Kind: proto.KindMessage, Stream: t.number}
 		if last {
-			head.Flags |= abi.FlagFin
+			head.Flags |= proto.FlagFin
 		}
 		err := s.transmit(head, out)
 		if err == nil {

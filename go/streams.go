@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
 // direction is how far one direction of a stream has got.
@@ -55,7 +55,7 @@ func (q *queue) take() Message {
 // streams are those of a session that are not over (section 4.3), by number.
 type streams struct {
 	isClient     bool
-	own, peer    *abi.Hello
+	own, peer    *proto.Hello
 	byNumber     map[uint32]*Stream
 	count        *int // of byNumber, for those who do not see it
 	openedHere   int
@@ -68,11 +68,11 @@ type streams struct {
 // control is an entry that a stream owes.
 type control struct {
 	stream *Stream
-	head   abi.Head
+	head   proto.Head
 	bytes  uint64
 }
 
-func (t *streams) init(isClient bool, own, peer *abi.Hello, count *int) {
+func (t *streams) init(isClient bool, own, peer *proto.Hello, count *int) {
 	*t = streams{isClient: isClient, own: own, peer: peer, byNumber: map[uint32]*Stream{},
 		count: count}
 }
@@ -139,17 +139,17 @@ func (t *streams) finish(err error) {
 func (t *streams) nextControl() (control, bool) {
 	for len(t.owing) > 0 {
 		stream := t.owing[0]
-		head := abi.Head{Stream: stream.number}
+		head := proto.Head{Stream: stream.number}
 		if stream.resetDue {
-			head.Kind, head.Tag = abi.KindReset, uint32(stream.code)
+			head.Kind, head.Tag = proto.KindReset, uint32(stream.code)
 			return control{stream: stream, head: head}, true
 		}
 		if stream.finDue {
-			head.Kind, head.Flags = abi.KindMessage, abi.FlagFin
+			head.Kind, head.Flags = proto.KindMessage, proto.FlagFin
 			return control{stream: stream, head: head}, true
 		}
 		if stream.granted.isDue() && !stream.incoming.isOver() {
-			head.Kind, head.Tag = abi.KindWindow, stream.granted.consumedMessages
+			head.Kind, head.Tag = proto.KindWindow, stream.granted.consumedMessages
 			return control{stream, head, stream.granted.consumedBytes}, true
 		}
 		stream.owing = false
@@ -160,11 +160,11 @@ func (t *streams) nextControl() (control, bool) {
 
 // controlSent notes that it was published.
 func (t *streams) controlSent(sent control) {
-	if sent.head.Kind == abi.KindWindow {
+	if sent.head.Kind == proto.KindWindow {
 		sent.stream.granted.giveBack()
 		return
 	}
-	if sent.head.Kind == abi.KindMessage {
+	if sent.head.Kind == proto.KindMessage {
 		sent.stream.outgoing = finished
 	} else {
 		sent.stream.outgoing = reset
@@ -182,10 +182,10 @@ func (s *session) owe(stream *Stream) {
 }
 
 // streamMessage judges a message on a stream that is open, or that it opens.
-func (s *session) streamMessage(head abi.Head, m *Message) error {
+func (s *session) streamMessage(head proto.Head, m *Message) error {
 	t := &s.streams
 	stream := t.byNumber[head.Stream]
-	isOpening := head.Flags.Has(abi.FlagOpen)
+	isOpening := head.Flags.Has(proto.FlagOpen)
 	switch {
 	case isOpening && (stream != nil || head.Stream == 0 || t.isOurs(head.Stream)):
 		return violated("stream %d cannot be opened by the other side now", head.Stream)
@@ -215,8 +215,8 @@ func (s *session) streamMessage(head abi.Head, m *Message) error {
 }
 
 // receive takes in what came on a stream.
-func (t *Stream) receive(flags abi.Flags, m *Message) error {
-	isLast, isEmpty := flags.Has(abi.FlagFin), flags.Has(abi.FlagEmpty)
+func (t *Stream) receive(flags proto.Flags, m *Message) error {
+	isLast, isEmpty := flags.Has(proto.FlagFin), flags.Has(proto.FlagEmpty)
 	if t.incoming.isOver() {
 		return violated("an entry behind the last one of stream %d", t.number)
 	}
@@ -256,7 +256,7 @@ func (t *Stream) receive(flags abi.Flags, m *Message) error {
 	return nil
 }
 
-func (s *session) receiveReset(head abi.Head) error {
+func (s *session) receiveReset(head proto.Head) error {
 	stream := s.streams.byNumber[head.Stream]
 	if stream == nil {
 		return crossed(head.Stream)
@@ -299,7 +299,7 @@ func crossed(number uint32) error {
 	return nil
 }
 
-func (t *streams) receiveWindow(head abi.Head, body [8]byte) error {
+func (t *streams) receiveWindow(head proto.Head, body [8]byte) error {
 	stream := t.byNumber[head.Stream]
 	if stream == nil {
 		return crossed(head.Stream)

@@ -4,7 +4,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
 const (
@@ -66,8 +66,8 @@ func (s *session) letYield(w *waiter) {
 
 // transmitUnfenced publishes a request for which somebody flushes: its caller, unless it is
 // answered before. False if it has to be sent otherwise.
-func (s *session) transmitUnfenced(head abi.Head, out *outgoing) bool {
-	if !out.isPlain() || out.reserved != nil || len(out.bytes) > abi.InlineMax ||
+func (s *session) transmitUnfenced(head proto.Head, out *outgoing) bool {
+	if !out.isPlain() || out.reserved != nil || len(out.bytes) > proto.InlineMax ||
 		s.memory.end.PublishUnfenced(&head, out.bytes) != nil {
 		return false
 	}

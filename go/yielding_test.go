@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
 func TestYieldingIsGivenUpWhereItMissesAndTakenUpWhereItPays(t *testing.T) {
@@ -67,8 +67,8 @@ func TestWhoFindsRoomForACallAsTheSessionEndsIsToldSo(t *testing.T) {
 		t.Fatalf("%d calls are in flight, not %d", inFlight, conn.MaxInFlight())
 	}
 	serving.mu.Lock()
-	for _, head := range []abi.Head{{Kind: abi.KindMessage, Flags: abi.FlagFin, Stream: 1},
-		{Kind: abi.KindGoAway}, {Kind: abi.KindGoAway}} {
+	for _, head := range []proto.Head{{Kind: proto.KindMessage, Flags: proto.FlagFin, Stream: 1},
+		{Kind: proto.KindGoAway}, {Kind: proto.KindGoAway}} {
 		if err := serving.transmit(head, &outgoing{}); err != nil {
 			t.Error(err)
 		}
@@ -170,8 +170,8 @@ func TestAnUnfencedEntryWakesWhoSleepsForIt(t *testing.T) {
 		return serving.link.counters().Sleeps > 0
 	})
 	s.mu.Lock()
-	head := abi.Head{Kind: abi.KindMessage, Stream: s.freeNumber(),
-		Flags: abi.FlagOpen | abi.FlagFin | abi.FlagNoReply}
+	head := proto.Head{Kind: proto.KindMessage, Stream: s.freeNumber(),
+		Flags: proto.OneWayFlags}
 	s.useNumber()
 	sent := s.transmitUnfenced(head, &outgoing{bytes: []byte("wake up")})
 	s.mu.Unlock()
@@ -221,9 +221,9 @@ func TestWhoFindsNoReplyAsksWhetherTheOtherSideSleeps(t *testing.T) {
 		p := s.calls.at(number)
 		p.number, p.inUse, p.sent, p.waiter = number, true, true, w
 		s.calls.inFlight++
-		sent := s.transmitUnfenced(abi.Head{Kind: abi.KindMessage, Stream: number,
-			Flags: abi.FlagOpen | abi.FlagFin}, &outgoing{bytes: []byte("wake up")})
-		l.own.Store(abi.DataWakeAt, 0) // The position of the request.
+		sent := s.transmitUnfenced(proto.Head{Kind: proto.KindMessage, Stream: number,
+			Flags: proto.RequestFlags}, &outgoing{bytes: []byte("wake up")})
+		l.own.Store(proto.DataWakeAt, 0) // The position of the request.
 		if givesUp {
 			s.giveUp(p)
 		} else {

@@ -43,7 +43,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
 // A Mapping is a mapped segment. It begins with one holder.
@@ -133,25 +133,25 @@ func (m *Mapping) mustWrite() {
 	}
 }
 
-func (m *Mapping) slot(at int) *abi.Words {
-	m.check(at, abi.EntrySize)
-	return (*abi.Words)(unsafe.Pointer(m.word(at)))
+func (m *Mapping) slot(at int) *proto.Words {
+	m.check(at, proto.EntrySize)
+	return (*proto.Words)(unsafe.Pointer(m.word(at)))
 }
 
 // Publish writes an entry, and then its sequence, sequentially consistent.
-func (m *Mapping) Publish(at int, head *abi.Head, body []byte, sequence uint64) {
+func (m *Mapping) Publish(at int, head *proto.Head, body []byte, sequence uint64) {
 	slot := m.pack(at, head, body)
 	atomic.StoreUint64(&slot[0], sequence)
 }
 
 // PublishUnfenced is Publish, but that the sequence is no more than released: what this process
 // loads afterwards may have been loaded before.
-func (m *Mapping) PublishUnfenced(at int, head *abi.Head, body []byte, sequence uint64) {
+func (m *Mapping) PublishUnfenced(at int, head *proto.Head, body []byte, sequence uint64) {
 	slot := m.pack(at, head, body)
 	storeReleased(&slot[0], sequence)
 }
 
-func (m *Mapping) pack(at int, head *abi.Head, body []byte) *abi.Words {
+func (m *Mapping) pack(at int, head *proto.Head, body []byte) *proto.Words {
 	m.mustWrite()
 	slot := m.slot(at)
 	// Plain stores: nobody in this process reads the slot, and the peer reads it after the
@@ -161,7 +161,7 @@ func (m *Mapping) pack(at int, head *abi.Head, body []byte) *abi.Words {
 }
 
 // Take copies an entry that is there, each word by one atomic load.
-func (m *Mapping) Take(at int, entry *abi.Entry) error {
+func (m *Mapping) Take(at int, entry *proto.Entry) error {
 	slot := m.slot(at)
 	err := entry.Unpack(atomic.LoadUint64(&slot[1]), atomic.LoadUint64(&slot[2]))
 	if err != nil {
@@ -173,7 +173,7 @@ func (m *Mapping) Take(at int, entry *abi.Entry) error {
 	binary.LittleEndian.PutUint64(body[16:], atomic.LoadUint64(&slot[5]))
 	binary.LittleEndian.PutUint64(body[24:], atomic.LoadUint64(&slot[6]))
 	binary.LittleEndian.PutUint64(body[32:], atomic.LoadUint64(&slot[7]))
-	if entry.Len > abi.FirstLine {
+	if entry.Len > proto.FirstLine {
 		binary.LittleEndian.PutUint64(body[40:], atomic.LoadUint64(&slot[8]))
 		binary.LittleEndian.PutUint64(body[48:], atomic.LoadUint64(&slot[9]))
 		binary.LittleEndian.PutUint64(body[56:], atomic.LoadUint64(&slot[10]))

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 	"github.com/breezeway-ipc/breezeway/go/internal/segment"
 )
 
@@ -32,8 +32,8 @@ func (b *borrower) checkAdd(number uint32, size uint64) error {
 	switch {
 	case number != b.nextNumber:
 		return fmt.Errorf("segment entry names number %d, expected %d", number, b.nextNumber)
-	case len(b.segments) == abi.MaxSegments:
-		return fmt.Errorf("more than %d payload segments at one time", abi.MaxSegments)
+	case len(b.segments) == proto.MaxSegments:
+		return fmt.Errorf("more than %d payload segments at one time", proto.MaxSegments)
 	case size > b.cap-b.total:
 		return fmt.Errorf("a segment of %d bytes takes the sum over the agreed cap of %d bytes",
 			size,
@@ -67,8 +67,8 @@ func (b *borrower) retire(number uint32) error {
 }
 
 // borrow judges the descriptor of an entry, and takes a lease of what it names.
-func (b *borrower) borrow(entry *abi.Entry, releaser *Releaser) (Lease, error) {
-	descriptor, err := abi.DecodeDescriptor(entry.Bytes())
+func (b *borrower) borrow(entry *proto.Entry, releaser *Releaser) (Lease, error) {
+	descriptor, err := proto.DecodeDescriptor(entry.Bytes())
 	if err != nil {
 		return Lease{}, err
 	}
@@ -149,9 +149,9 @@ func (r *Releaser) release(lend uint16) {
 	if r.closed {
 		return
 	}
-	r.own.Flip(abi.ReleasedAt+8*int(lend/64), 1<<(lend%64))
+	r.own.Flip(proto.ReleasedAt+8*int(lend/64), 1<<(lend%64))
 	// The flip is sequentially consistent, so this is loaded after it.
-	if wait := r.peer.Load(abi.ReleaseWakeAt); wait != 0 && r.rung.Swap(wait) != wait {
+	if wait := r.peer.Load(proto.ReleaseWakeAt); wait != 0 && r.rung.Swap(wait) != wait {
 		r.ring()
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 	"github.com/breezeway-ipc/breezeway/go/internal/segment"
 )
 
@@ -196,7 +196,7 @@ func (d *doorbell) judge(bytes []byte, descriptors []int, isCut bool) error {
 			}
 		}
 		if isCut || len(descriptors) != wanted ||
-			len(d.pending)+wanted > abi.MaxPendingSegments {
+			len(d.pending)+wanted > proto.MaxPendingSegments {
 			return errors.New("unexpected file descriptors on the session socket")
 		}
 		if wanted == 1 {

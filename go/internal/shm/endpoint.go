@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 	"github.com/breezeway-ipc/breezeway/go/internal/segment"
 )
 
@@ -61,23 +61,23 @@ type Endpoint struct {
 }
 
 // Control makes this side's control segment, and gives its descriptor, which the caller closes.
-func Control(hello *abi.Hello, account segment.Account) (*segment.Mapping, int, error) {
-	mapping, fd, err := account.Create(int(abi.ControlSize(hello.RingCapacity)))
+func Control(hello *proto.Hello, account segment.Account) (*segment.Mapping, int, error) {
+	mapping, fd, err := account.Create(int(proto.ControlSize(hello.RingCapacity)))
 	if err != nil {
 		return nil, -1, err
 	}
-	mapping.Store(abi.ControlMagicAt, abi.ControlMagic)
-	mapping.Store(abi.ControlVersionAt, abi.Version)
-	mapping.Store(abi.ControlRingAt, uint64(hello.RingCapacity))
-	mapping.Store(abi.ControlLendsAt, uint64(hello.LendCount))
-	mapping.Store(abi.DataWakeAt, abi.Idle)
-	mapping.Store(abi.SpaceWakeAt, abi.Idle)
+	mapping.Store(proto.ControlMagicAt, proto.ControlMagic)
+	mapping.Store(proto.ControlVersionAt, proto.Version)
+	mapping.Store(proto.ControlRingAt, uint64(hello.RingCapacity))
+	mapping.Store(proto.ControlLendsAt, uint64(hello.LendCount))
+	mapping.Store(proto.DataWakeAt, proto.Idle)
+	mapping.Store(proto.SpaceWakeAt, proto.Idle)
 	return mapping, fd, nil
 }
 
 // New puts together what the hellos have exchanged. It owns both control segments, also if it
 // fails.
-func New(raw syscall.RawConn, own, peer *segment.Mapping, ownHello, peerHello *abi.Hello,
+func New(raw syscall.RawConn, own, peer *segment.Mapping, ownHello, peerHello *proto.Hello,
 	limits Limits) (*Endpoint, error) {
 	bell, err := newDoorbell(raw)
 	if err != nil {
@@ -111,9 +111,9 @@ func (e *Endpoint) Refused() []int {
 // Cap is the largest message.
 func (e *Endpoint) Cap() int { return e.lender.cap }
 
-func (e *Endpoint) count(counter abi.Counter, more uint64) {
+func (e *Endpoint) count(counter proto.Counter, more uint64) {
 	e.counters[counter] += more
-	e.own.Set(abi.CountersAt+8*int(counter), e.counters[counter])
+	e.own.Set(proto.CountersAt+8*int(counter), e.counters[counter])
 }
 
 // Counters are what this side has counted.
@@ -136,7 +136,7 @@ func (e *Endpoint) IsReady() bool { return e.consumer.isReady() }
 
 // Take consumes the next entry. False if there is none, or if it was about segments. A shortage
 // leaves the entry where it is.
-func (e *Endpoint) Take(entry *abi.Entry) (bool, error) {
+func (e *Endpoint) Take(entry *proto.Entry) (bool, error) {
 	if ready, err := e.consumer.ready(); err != nil || !ready {
 		return false, err
 	}
@@ -145,11 +145,11 @@ func (e *Endpoint) Take(entry *abi.Entry) (bool, error) {
 	}
 	taken := false
 	switch entry.Kind {
-	case abi.KindSegmentAdd:
+	case proto.KindSegmentAdd:
 		if err := e.addForeign(entry); err != nil {
 			return false, err
 		}
-	case abi.KindSegmentRetire:
+	case proto.KindSegmentRetire:
 		if entry.Len != 0 {
 			return false, fmt.Errorf("segment retire with a body of %d bytes", entry.Len)
 		}
@@ -173,7 +173,7 @@ func (e *Endpoint) Take(entry *abi.Entry) (bool, error) {
 	return taken, nil
 }
 
-func (e *Endpoint) addForeign(entry *abi.Entry) error {
+func (e *Endpoint) addForeign(entry *proto.Entry) error {
 	if entry.Len != 8 {
 		return fmt.Errorf("segment add with a body of %d bytes; it has 8", entry.Len)
 	}
@@ -195,7 +195,7 @@ func (e *Endpoint) addForeign(entry *abi.Entry) error {
 }
 
 // Borrow takes a lease of what a message with FlagLent names.
-func (e *Endpoint) Borrow(entry *abi.Entry) (Lease, error) {
+func (e *Endpoint) Borrow(entry *proto.Entry) (Lease, error) {
 	return e.borrower.borrow(entry, e.releaser)
 }
 
@@ -203,7 +203,7 @@ func (e *Endpoint) Borrow(entry *abi.Entry) (Lease, error) {
 
 // Publish publishes an entry with an inline body, which a spinning peer may see at once; Flush
 // wakes a sleeping one.
-func (e *Endpoint) Publish(head *abi.Head, body []byte) error {
+func (e *Endpoint) Publish(head *proto.Head, body []byte) error {
 	if e.producer.knownSpace() == 0 {
 		if err := e.needSlots(1); err != nil {
 			return err
@@ -216,7 +216,7 @@ func (e *Endpoint) Publish(head *abi.Head, body []byte) error {
 
 // PublishUnfenced is Publish before a Flush that somebody is sure to ask for. A peer that is known
 // to sleep is woken at once.
-func (e *Endpoint) PublishUnfenced(head *abi.Head, body []byte) error {
+func (e *Endpoint) PublishUnfenced(head *proto.Head, body []byte) error {
 	if e.producer.knownSpace() == 0 {
 		if err := e.needSlots(1); err != nil {
 			return err
@@ -235,7 +235,7 @@ func (e *Endpoint) NeedSlot() error { return e.needSlots(1) }
 func (e *Endpoint) needSlots(count uint64) error {
 	enough, err := e.producer.hasSpace(count)
 	if err == nil && !enough {
-		e.count(abi.RingFull, 1)
+		e.count(proto.RingFull, 1)
 		err = ErrFull
 	}
 	return err
@@ -274,7 +274,7 @@ func (e *Endpoint) UnderWay() int { return e.lender.taken }
 func (e *Endpoint) Collect() { e.lender.collect() }
 
 func (e *Endpoint) noMemory() error {
-	e.count(abi.NoMemory, 1)
+	e.count(proto.NoMemory, 1)
 	return ErrNoMemory
 }
 
@@ -296,17 +296,17 @@ func (l *Loan) CopyFrom(at int, lease *Lease, from, length int) {
 }
 
 // Lend publishes a message whose body is a filled loan. If it fails, the loan stays reserved.
-func (e *Endpoint) Lend(head *abi.Head, loan Loan) error {
+func (e *Endpoint) Lend(head *proto.Head, loan Loan) error {
 	if err := e.needSlots(1); err != nil {
 		return err
 	}
 	lent := *head
-	lent.Flags |= abi.FlagLent
+	lent.Flags |= proto.FlagLent
 	descriptor := loan.descriptor().Encode()
 	e.lender.lend(loan)
 	e.consumer.shareProgress()
 	e.producer.publish(&lent, descriptor[:])
-	e.count(abi.PayloadBytesLent, uint64(loan.length))
+	e.count(proto.PayloadBytesLent, uint64(loan.length))
 	return nil
 }
 
@@ -339,7 +339,7 @@ func (e *Endpoint) grow(n int) error {
 // Prefault makes so much payload memory, or as much as the cap, before a message needs it. What
 // keeps it from that the first message says, if it still does.
 func (e *Endpoint) Prefault(bytes uint64) {
-	_ = e.addOwn(int(min(abi.RoundUp(bytes), uint64(e.lender.cap))))
+	_ = e.addOwn(int(min(proto.RoundUp(bytes), uint64(e.lender.cap))))
 }
 
 func (e *Endpoint) retireSpare() (bool, error) {
@@ -356,7 +356,7 @@ func (e *Endpoint) retireSpare() (bool, error) {
 }
 
 func (e *Endpoint) retire(s *ownSegment) {
-	e.producer.publish(&abi.Head{Kind: abi.KindSegmentRetire, Tag: s.number}, nil)
+	e.producer.publish(&proto.Head{Kind: proto.KindSegmentRetire, Tag: s.number}, nil)
 	e.lender.retire(s, e.producer.tail)
 	e.noteSegments()
 }
@@ -365,7 +365,7 @@ func (e *Endpoint) addOwn(size int) error {
 	for len(e.adds) > 0 && e.adds[0] < e.producer.consumed {
 		e.adds = e.adds[1:]
 	}
-	if len(e.adds) >= abi.MaxPendingSegments {
+	if len(e.adds) >= proto.MaxPendingSegments {
 		return ErrFull // Progress of the peer brings room for one more.
 	}
 	mapping, fd, err := e.account.Create(size)
@@ -381,16 +381,16 @@ func (e *Endpoint) addOwn(size int) error {
 	var body [8]byte
 	binary.LittleEndian.PutUint64(body[:], uint64(size))
 	e.adds = append(e.adds, e.producer.tail)
-	e.producer.publish(&abi.Head{Kind: abi.KindSegmentAdd, Tag: e.lender.nextNumber}, body[:])
+	e.producer.publish(&proto.Head{Kind: proto.KindSegmentAdd, Tag: e.lender.nextNumber}, body[:])
 	e.lender.add(mapping)
-	e.count(abi.SegmentsAdded, 1)
+	e.count(proto.SegmentsAdded, 1)
 	e.noteSegments()
 	return nil
 }
 
 func (e *Endpoint) noteSegments() {
-	e.counters[abi.PayloadSegmentBytes] = uint64(e.lender.total)
-	e.count(abi.PayloadSegmentBytes, 0)
+	e.counters[proto.PayloadSegmentBytes] = uint64(e.lender.total)
+	e.count(proto.PayloadSegmentBytes, 0)
 }
 
 // Flush lets the peer see what was consumed, and wakes it if it sleeps for that or for anything
@@ -402,12 +402,12 @@ func (e *Endpoint) Flush() {
 		return
 	}
 	e.consumer.publishProgress()
-	e.counters[abi.EntriesPublished] = e.producer.tail
+	e.counters[proto.EntriesPublished] = e.producer.tail
 	if e.producer.unfenced {
 		e.producer.unfenced = false
-		e.own.Store(abi.CountersAt, e.producer.tail) // The fence.
+		e.own.Store(proto.CountersAt, e.producer.tail) // The fence.
 	} else {
-		e.own.Set(abi.CountersAt, e.producer.tail)
+		e.own.Set(proto.CountersAt, e.producer.tail)
 	}
 	// Both are asked: each remembers how far it has compared.
 	data, space := e.producer.doorbellDue(), e.consumer.doorbellDue()
@@ -431,7 +431,7 @@ func (e *Endpoint) tidy() {
 }
 
 func (e *Endpoint) ring() {
-	e.count(abi.DoorbellsRung, 1)
+	e.count(proto.DoorbellsRung, 1)
 	e.doorbell.ring()
 }
 
@@ -441,14 +441,14 @@ func (e *Endpoint) ring() {
 // lets the peer see everything. False if the entry is there already.
 func (e *Endpoint) Arm() (bool, error) {
 	e.announced++
-	e.own.Store(abi.DataWakeAt, e.consumer.head)
+	e.own.Store(proto.DataWakeAt, e.consumer.head)
 	e.Flush()
 	ready, err := e.consumer.ready()
 	return err == nil && !ready, err
 }
 
 // Disarm takes that back, as somebody polls for it.
-func (e *Endpoint) Disarm() { e.own.Store(abi.DataWakeAt, abi.Idle) }
+func (e *Endpoint) Disarm() { e.own.Store(proto.DataWakeAt, proto.Idle) }
 
 // PrepareSleep announces that this side is about to sleep for the next entry, and lets the peer see
 // everything. False if the entry, or the peer's end, is there already.
@@ -456,7 +456,7 @@ func (e *Endpoint) Disarm() { e.own.Store(abi.DataWakeAt, abi.Idle) }
 // It also reads the socket, as the poller has just forgotten what it noticed before. What was rung
 // for by then is looked for afterwards: a doorbell that was read wakes nobody any more.
 func (e *Endpoint) PrepareSleep() (bool, error) {
-	e.own.Store(abi.DataWakeAt, e.consumer.head)
+	e.own.Store(proto.DataWakeAt, e.consumer.head)
 	e.Flush()
 	e.announced = 0
 	if err := e.doorbell.drain(); err != nil {
@@ -465,7 +465,7 @@ func (e *Endpoint) PrepareSleep() (bool, error) {
 	ready, err := e.consumer.ready()
 	asleep := err == nil && !ready && !e.doorbell.closed
 	if asleep {
-		e.count(abi.Sleeps, 1)
+		e.count(proto.Sleeps, 1)
 	}
 	return asleep, err
 }
@@ -478,7 +478,7 @@ func (e *Endpoint) ArmRoom(memory bool) Room {
 	room := Room{e.producer.consumed + max(unconsumed/4, 1), e.lender.back, memory}
 	if unconsumed > 0 {
 		e.announced++
-		e.own.Store(abi.SpaceWakeAt, room.consumed-1)
+		e.own.Store(proto.SpaceWakeAt, room.consumed-1)
 	}
 	if memory {
 		e.announced++

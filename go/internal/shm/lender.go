@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 	"github.com/breezeway-ipc/breezeway/go/internal/segment"
 )
 
@@ -50,8 +50,8 @@ func (l *Loan) CopyOut(to []byte) {
 	l.segment.mapping.CopyOut(to[:min(len(to), l.length)], l.offset)
 }
 
-func (l *Loan) descriptor() abi.Descriptor {
-	return abi.Descriptor{Segment: l.segment.number, Lend: uint32(l.lend),
+func (l *Loan) descriptor() proto.Descriptor {
+	return proto.Descriptor{Segment: l.segment.number, Lend: uint32(l.lend),
 		Offset: uint64(l.offset), Length: uint64(l.length)}
 }
 
@@ -83,7 +83,7 @@ type lender struct {
 
 func newLender(own, peer *segment.Mapping, lends uint32, limits Limits) *lender {
 	l := &lender{own: own, peer: peer, cap: limits.Cap, window: limits.ShrinkAfter}
-	l.first = min(int(abi.RoundUp(uint64(limits.FirstSegment))), l.cap)
+	l.first = min(int(proto.RoundUp(uint64(limits.FirstSegment))), l.cap)
 	l.loans = make([]Loan, lends)
 	l.lent, l.seen = make([]uint64, lends/64), make([]uint64, lends/64)
 	for number := int(lends) - 1; number >= 0; number-- {
@@ -143,7 +143,7 @@ func (l *lender) flipped(word int) uint64 {
 	if l.lent[word] == 0 {
 		return 0
 	}
-	return (l.peer.Load(abi.ReleasedAt+8*word) ^ l.seen[word]) & l.lent[word]
+	return (l.peer.Load(proto.ReleasedAt+8*word) ^ l.seen[word]) & l.lent[word]
 }
 
 // collect takes back every number whose bit the peer has flipped.
@@ -170,7 +170,7 @@ func (l *lender) hasRelease() bool {
 // arm announces that this side sleeps until something is released; the caller checks once more.
 func (l *lender) arm() {
 	l.wait++
-	l.own.Store(abi.ReleaseWakeAt, l.wait)
+	l.own.Store(proto.ReleaseWakeAt, l.wait)
 	l.announced = true
 }
 
@@ -178,7 +178,7 @@ func (l *lender) arm() {
 func (l *lender) disarm() {
 	if l.announced {
 		l.announced = false
-		l.own.Store(abi.ReleaseWakeAt, 0)
+		l.own.Store(proto.ReleaseWakeAt, 0)
 	}
 }
 
@@ -196,12 +196,12 @@ func (l *lender) canMakeRoom(n int) bool {
 // growth is how large a new segment should be so that n bytes fit, with room to spare where the cap
 // allows; 0 if it leaves no room.
 func (l *lender) growth(n int) int {
-	needed := int(abi.RoundUp(uint64(rounded(n))))
+	needed := int(proto.RoundUp(uint64(rounded(n))))
 	left := l.cap - l.total
-	if needed > left || len(l.segments) == abi.MaxSegments {
+	if needed > left || len(l.segments) == proto.MaxSegments {
 		return 0
 	}
-	return min(max(l.first, 2*(int(abi.RoundUp(uint64(l.taken)))+needed)), left)
+	return min(max(l.first, 2*(int(proto.RoundUp(uint64(l.taken)))+needed)), left)
 }
 
 func (l *lender) add(mapping *segment.Mapping) {

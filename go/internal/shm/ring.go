@@ -3,7 +3,7 @@ package shm
 import (
 	"fmt"
 
-	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 	"github.com/breezeway-ipc/breezeway/go/internal/segment"
 )
 
@@ -19,14 +19,14 @@ type producer struct {
 }
 
 func slot(position, mask uint64) int {
-	return abi.RingAt + int(position&mask)*abi.EntrySize
+	return proto.RingAt + int(position&mask)*proto.EntrySize
 }
 
 func (p *producer) knownSpace() uint64 { return p.mask + 1 - (p.tail - p.consumed) }
 
 // refresh reads the peer's progress and judges it by its distance.
 func (p *producer) refresh() error {
-	found := p.peer.Load(abi.ConsumedAt)
+	found := p.peer.Load(proto.ConsumedAt)
 	if found-p.consumed > p.tail-p.consumed {
 		return fmt.Errorf("the peer says it consumed up to %d, but %d..=%d is possible",
 			found, p.consumed, p.tail)
@@ -45,7 +45,7 @@ func (p *producer) hasSpace(count uint64) (bool, error) {
 }
 
 // publish publishes an entry. There is a slot for it.
-func (p *producer) publish(head *abi.Head, body []byte) {
+func (p *producer) publish(head *proto.Head, body []byte) {
 	p.own.Publish(slot(p.tail, p.mask), head, body, p.tail+1)
 	p.tail++
 	p.unfenced = false
@@ -53,11 +53,11 @@ func (p *producer) publish(head *abi.Head, body []byte) {
 
 // publishUnfenced is publish, before a fence and doorbellDue. It says whether the peer is already
 // known to sleep for it.
-func (p *producer) publishUnfenced(head *abi.Head, body []byte) bool {
+func (p *producer) publishUnfenced(head *proto.Head, body []byte) bool {
 	p.own.PublishUnfenced(slot(p.tail, p.mask), head, body, p.tail+1)
 	p.tail++
 	p.unfenced = true
-	return abi.Crossed(p.peer.Load(abi.DataWakeAt), p.announced, p.tail)
+	return proto.Crossed(p.peer.Load(proto.DataWakeAt), p.announced, p.tail)
 }
 
 // isCompared says whether nothing was published since doorbellDue was asked.
@@ -65,7 +65,7 @@ func (p *producer) isCompared() bool { return p.announced == p.tail }
 
 // doorbellDue says whether the peer announced to sleep on something published since the last call.
 func (p *producer) doorbellDue() bool {
-	due := abi.Crossed(p.peer.Load(abi.DataWakeAt), p.announced, p.tail)
+	due := proto.Crossed(p.peer.Load(proto.DataWakeAt), p.announced, p.tail)
 	p.announced = p.tail
 	return due
 }
@@ -107,7 +107,7 @@ func (c *consumer) judge(sequence uint64) error {
 }
 
 // peek copies the next entry, which is ready, into private memory.
-func (c *consumer) peek(entry *abi.Entry) error {
+func (c *consumer) peek(entry *proto.Entry) error {
 	return c.peer.Take(slot(c.head, c.mask), entry)
 }
 
@@ -115,7 +115,7 @@ func (c *consumer) peek(entry *abi.Entry) error {
 func (c *consumer) advance() bool {
 	c.head++
 	return c.head-c.published >= (c.mask+1)/4 ||
-		abi.Crossed(c.peer.Load(abi.SpaceWakeAt), c.published, c.head)
+		proto.Crossed(c.peer.Load(proto.SpaceWakeAt), c.published, c.head)
 }
 
 // shareProgress is publishProgress for who publishes an entry next: the store of its sequence comes
@@ -123,14 +123,14 @@ func (c *consumer) advance() bool {
 // before a Flush: by the caller of the very reply for which the peer has no room.
 func (c *consumer) shareProgress() {
 	if c.published != c.head {
-		c.own.Set(abi.ConsumedAt, c.head)
+		c.own.Set(proto.ConsumedAt, c.head)
 		c.published = c.head
 	}
 }
 
 func (c *consumer) publishProgress() {
 	if c.published != c.head {
-		c.own.Store(abi.ConsumedAt, c.head)
+		c.own.Store(proto.ConsumedAt, c.head)
 		c.published = c.head
 	}
 }
@@ -140,7 +140,7 @@ func (c *consumer) isCompared() bool { return c.announced == c.head }
 
 // doorbellDue says whether the peer announced to sleep on progress published since the last call.
 func (c *consumer) doorbellDue() bool {
-	due := abi.Crossed(c.peer.Load(abi.SpaceWakeAt), c.announced, c.published)
+	due := proto.Crossed(c.peer.Load(proto.SpaceWakeAt), c.announced, c.published)
 	c.announced = c.published
 	return due
 }

@@ -1,4 +1,4 @@
-package abi_test
+package proto_test
 
 import (
 	"os"

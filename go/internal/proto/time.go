@@ -1,4 +1,4 @@
-package abi
+package proto
 
 import (
 	"math/bits"

@@ -1,6 +1,7 @@
-// Package abi holds what docs/abi.md fixes: offsets, limits and the forms of hellos, entries and
-// frames. Bytes in, values out; no memory that another process writes, and no sockets.
-package abi
+// Package proto is the protocol of docs/abi.md without IO: the forms of hellos, entries and frames,
+// and the rules that they keep to. Bytes, lengths and times in, values and decisions out; no memory
+// that another process writes, no socket, clock, lock or goroutine.
+package proto
 
 // Version is the version of the ABI that this module speaks.
 const Version = 2

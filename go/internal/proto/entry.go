@@ -1,4 +1,4 @@
-package abi
+package proto
 
 import (
 	"encoding/binary"
@@ -45,6 +45,12 @@ const (
 	FlagMetadata Flags = 0x20
 	FlagEmpty    Flags = 0x40
 	FlagStream   Flags = 0x80
+)
+
+// The flags that each request bears: one that wants a reply, and one that does not.
+const (
+	RequestFlags = FlagOpen | FlagFin
+	OneWayFlags  = RequestFlags | FlagNoReply
 )
 
 // Has says whether all bits of other are set.
