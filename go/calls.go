@@ -9,74 +9,33 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
-// pending is a call in flight.
-type pending struct {
-	number    uint32
-	inUse     bool
-	sent      bool // its request has left
-	abandoned bool
-	waiter    *waiter
-}
+type callInFlight = proto.Call[*waiter]
 
-// calls are those of a client in flight, by their stream number modulo a power of two: numbers
-// whose place is taken are left out.
-type calls struct {
-	slots    []pending
-	inFlight int
-	// abandoned are those in flight for whose reply nobody waits any more.
-	abandoned int
-	limit     int
-	// Who waits for one to end.
-	waiters []*waiter
-}
-
-func (c *calls) init(limit int) {
-	c.limit = limit
-	size := 16
-	for size < 2*limit {
-		size *= 2
+// wakeCallers wakes all that wait for a reply, or to call.
+func (s *session) wakeCallers() {
+	for _, w := range s.calls.Callers() {
+		w.wake()
 	}
-	c.slots = make([]pending, size)
+	wake(&s.callWaiters, true)
 }
 
-func (c *calls) at(number uint32) *pending {
-	return &c.slots[int(number>>1)&(len(c.slots)-1)]
+// callEnded has one begin that waits for a call to end.
+func (s *session) callEnded() {
+	s.wakeNextCaller()
+	s.ended()
 }
 
-func (c *calls) uses(number uint32) bool {
-	p := c.at(number)
-	return p.inUse && p.number == number
-}
-
-func (c *calls) wakeAll() {
-	for i := range c.slots {
-		if p := &c.slots[i]; p.waiter != nil {
-			p.waiter.wake()
-		}
-	}
-	wake(&c.waiters, true)
-}
-
-func (c *calls) end(p *pending) {
-	if p.abandoned {
-		c.abandoned--
-	}
-	p.inUse, p.sent, p.abandoned, p.waiter = false, false, false, nil
-	c.inFlight--
-	c.wakeNext()
-}
-
-// wakeNext wakes one who waits for a call to end, for each that ends.
-func (c *calls) wakeNext() {
-	if len(c.waiters) > 0 {
-		c.waiters[0].wake()
-		c.waiters = slices.Delete(c.waiters, 0, 1)
+// wakeNextCaller wakes one that waits for a call to end, for each that ends.
+func (s *session) wakeNextCaller() {
+	if len(s.callWaiters) > 0 {
+		s.callWaiters[0].wake()
+		s.callWaiters = slices.Delete(s.callWaiters, 0, 1)
 	}
 }
 
 // freeNumber is a number of this side's that nothing under way uses.
 func (s *session) freeNumber() uint32 {
-	for s.calls.at(s.nextNumber).inUse || s.streams.uses(s.nextNumber) {
+	for !s.calls.IsFree(s.nextNumber) || s.streams.uses(s.nextNumber) {
 		s.useNumber()
 	}
 	return s.nextNumber
@@ -103,15 +62,15 @@ func (s *session) mayBegin(out *outgoing) error {
 }
 
 func (s *session) waitForCallRoom(lim limit) error {
-	for s.calls.inFlight >= s.calls.limit {
+	for !s.calls.HasRoom() {
 		w := s.newWaiter()
-		s.calls.waiters = append(s.calls.waiters, w)
-		err := s.wait(w, lim, func() bool { return s.calls.inFlight < s.calls.limit })
-		remove(&s.calls.waiters, w)
+		s.callWaiters = append(s.callWaiters, w)
+		err := s.wait(w, lim, s.calls.HasRoom)
+		remove(&s.callWaiters, w)
 		s.freeWaiter(w)
 		if err != nil {
-			if s.calls.inFlight < s.calls.limit {
-				s.calls.wakeNext() // It may have been woken in vain.
+			if s.calls.HasRoom() {
+				s.wakeNextCaller() // It may have been woken in vain.
 			}
 			return err
 		}
@@ -151,14 +110,14 @@ func (s *session) call(
 }
 
 // ask sends a request, and gives who waits for its reply.
-func (s *session) ask(method uint32, out *outgoing, lim *limit) (*pending, *waiter, error) {
+func (s *session) ask(method uint32, out *outgoing, lim *limit) (*callInFlight, *waiter, error) {
 	if err := s.mayBegin(out); err != nil {
 		return nil, nil, err
 	}
 	if err := lim.err(); err != nil {
 		return nil, nil, err
 	}
-	if s.calls.inFlight >= s.calls.limit {
+	if !s.calls.HasRoom() {
 		if err := s.waitForCallRoom(*lim); err != nil {
 			return nil, nil, err
 		}
@@ -166,23 +125,21 @@ func (s *session) ask(method uint32, out *outgoing, lim *limit) (*pending, *wait
 	number := s.freeNumber()
 	s.useNumber()
 	w := s.newWaiter()
-	p := s.calls.at(number)
-	p.number, p.inUse, p.waiter = number, true, w
-	s.calls.inFlight++
+	p := s.calls.Begin(number, w)
 	s.letYield(w)
 	head := proto.Head{Kind: proto.KindMessage, Flags: proto.RequestFlags, Stream: number,
 		Tag: method, Time: lim.timeLeft()}
 	if w.yields > 0 && s.transmitUnfenced(head, out) {
-		p.sent = true
+		p.Sent()
 		return p, w, nil
 	}
 	if err := s.send(head, out, lim); err != nil {
-		s.calls.end(p)
-		s.ended()
+		s.calls.End(p)
+		s.callEnded()
 		s.freeWaiter(w)
 		return nil, nil, err
 	}
-	p.sent = true
+	p.Sent()
 	return p, w, nil
 }
 
@@ -195,15 +152,15 @@ func timedOut(err error) error {
 }
 
 // giveUp says that nobody waits for a reply any more. Its number is taken until the reply has come.
-func (s *session) giveUp(p *pending) {
+func (s *session) giveUp(p *callInFlight) {
 	if s.err != nil {
-		s.calls.end(p)
+		s.calls.End(p)
+		s.wakeNextCaller()
 		return
 	}
-	p.abandoned, p.waiter = true, nil
-	s.calls.abandoned++
+	cancel := s.calls.GiveUp(p)
 	// If there is no room for it, the other side does not learn it: it binds nobody.
-	_ = s.transmit(proto.Head{Kind: proto.KindCancel, Stream: p.number}, &outgoing{})
+	_ = s.transmit(cancel, &outgoing{})
 	s.flush() // Also the request, which may have been published unfenced.
 	s.ended()
 }
@@ -236,7 +193,7 @@ func (s *session) postOne(method uint32, message []byte, lim limit) error {
 	if err := s.waitForOneWayWindow(lim); err != nil {
 		return err
 	}
-	if len(message) >= pacedFrom && s.memory != nil && s.calls.inFlight == 0 {
+	if len(message) >= pacedFrom && s.memory != nil && s.calls.InFlight() == 0 {
 		if err := s.holdBack(len(message), lim); err != nil {
 			return err
 		}
@@ -270,22 +227,16 @@ func (s *session) postOne(method uint32, message []byte, lim limit) error {
 const postsPerLook = 128
 
 // answer takes in a reply.
-func (s *session) answer(head proto.Head, m *Message) error {
-	const may = proto.FlagLent | proto.FlagError | proto.FlagMetadata
-	if head.Flags&^may != proto.FlagFin {
-		return violated("a message with flags %#02x is no reply", head.Flags)
+func (s *session) answer(head *proto.Head, m *Message) error {
+	w, wanted, err := s.calls.Answer(head)
+	if err != nil {
+		return violation(err)
 	}
-	p := s.calls.at(head.Stream)
-	if !p.sent {
-		return violated("a reply to call %d before its request", head.Stream)
-	}
-	if p.abandoned {
+	s.callEnded()
+	if !wanted {
 		m.Release()
-		s.calls.end(p)
-		s.ended()
 		return nil
 	}
-	w := p.waiter
 	w.answered = true
 	if head.Flags.Has(proto.FlagError) {
 		w.err = &CallError{Code(head.Tag), reason(m)}
@@ -293,8 +244,6 @@ func (s *session) answer(head proto.Head, m *Message) error {
 	} else {
 		w.reply = *m
 	}
-	s.calls.end(p)
-	s.ended()
 	s.resumed = s.resumed || w.asleep || w.yielding
 	s.rested(w)
 	w.rouse(true)

@@ -146,7 +146,7 @@ func (c *Conn) isGoingAway() bool {
 // catchUpIfIdle is catchUp of a session on which no call is under way, whose callers would read.
 func (s *session) catchUpIfIdle() {
 	s.mu.Lock()
-	idle := s.calls.inFlight == 0
+	idle := s.calls.InFlight() == 0
 	s.mu.Unlock()
 	if idle {
 		s.catchUp()

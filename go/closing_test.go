@@ -132,7 +132,7 @@ func TestAHandlerLearnsThatItsClientIsGone(t *testing.T) {
 		go func() { _, _ = conn.Call(context.Background(), 0, nil) }()
 	}
 	until(t, conn.session, "all calls are in flight",
-		func() bool { return conn.session.calls.inFlight == cap(cancelled) })
+		func() bool { return conn.session.calls.InFlight() == cap(cancelled) })
 	_ = conn.Close()
 	for range cap(cancelled) {
 		err := soon(t, "the end of a call's context", cancelled)
@@ -485,9 +485,8 @@ func TestAskingWhetherAConnectionIsActiveEndsHoweverMuchTheOtherSideSends(t *tes
 
 func TestASecondReplyBreaksARule(t *testing.T) {
 	s := &session{isClient: true}
-	s.calls.init(4)
-	w := &waiter{ch: make(chan bool, 1)}
-	*s.calls.at(1) = pending{number: 1, inUse: true, sent: true, waiter: w}
+	s.calls = proto.NewCalls[*waiter](4)
+	s.calls.Begin(1, &waiter{ch: make(chan bool, 1)}).Sent()
 	head := proto.Head{Kind: proto.KindMessage, Flags: proto.FlagFin, Stream: 1}
 	if err := s.message(&head, &Message{}); err != nil {
 		t.Fatal(err)

@@ -75,8 +75,8 @@ func (s *session) message(head *proto.Head, m *Message) error {
 	if isOpening && !flags.Has(proto.FlagStream) && !s.isClient {
 		return s.request(head, m)
 	}
-	if !isOpening && s.isClient && s.calls.uses(head.Stream) {
-		return s.answer(*head, m)
+	if !isOpening && s.isClient && s.calls.Awaits(head.Stream) {
+		return s.answer(head, m)
 	}
 	if flags&(proto.FlagError|proto.FlagNoReply) != 0 || flags.Has(proto.FlagStream) != isOpening {
 		return violated("flags %#02x do not belong together here", flags)

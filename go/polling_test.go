@@ -104,13 +104,11 @@ func TestPollingIsGivenUpWhereItIsInVainAndTakenUpWhereItPays(t *testing.T) {
 }
 
 func TestCallsThatEndTogetherLetAsManyBegin(t *testing.T) {
-	var c calls
-	c.init(4)
+	var s session
 	waiters := []*waiter{newWaiter(), newWaiter(), newWaiter()}
-	c.waiters = append(c.waiters, waiters...)
-	c.inFlight = 4
-	for i := range 2 {
-		c.end(c.at(uint32(2*i + 1)))
+	s.callWaiters = append(s.callWaiters, waiters...)
+	for range 2 {
+		s.callEnded()
 	}
 	for i, w := range waiters {
 		if w.woken != (i < 2) {

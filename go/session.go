@@ -90,12 +90,13 @@ type session struct {
 	owes        bool
 	settling    bool // settleLater runs
 
-	calls    calls
-	yielding yielding
-	streams  streams
-	oneWays  oneWayWindow
-	pace     pace
-	serving  map[uint32]*Call
+	calls       proto.Calls[*waiter]
+	callWaiters []*waiter // that wait for a call to end
+	yielding    yielding
+	streams     streams
+	oneWays     oneWayWindow
+	pace        pace
+	serving     map[uint32]*Call
 	// servedStreams counts handlers of streams that run.
 	servedStreams atomic.Int64
 
@@ -132,7 +133,7 @@ func newSession(agreed *agreement, conn net.Conn, raw syscall.RawConn, peer Peer
 	if isClient {
 		s.nextNumber = 1
 	}
-	s.calls.init(s.maxInFlight)
+	s.calls = proto.NewCalls[*waiter](s.maxInFlight)
 	s.streams.init(isClient, agreed.own, agreed.peer, &s.openStreams)
 	s.oneWays.init(agreed.own, agreed.peer)
 	s.parkFn = s.parkOnce
@@ -173,7 +174,7 @@ func (s *session) finish(err error) {
 	s.retire()
 	s.hangUp()
 	s.followers.wakeAll()
-	s.calls.wakeAll()
+	s.wakeCallers()
 	s.cancelServing(err)
 	s.streams.finish(err)
 	if !s.leading {

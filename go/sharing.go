@@ -262,7 +262,7 @@ func (s *session) closeOnceIdle() {
 	w := s.newWaiter()
 	for {
 		_ = s.wait(w, limit{}, func() bool {
-			return s.calls.inFlight == s.calls.abandoned && s.callsArrived == 0 &&
+			return s.calls.IsIdle() && s.callsArrived == 0 &&
 				(s.openStreams == 0 && !s.hasArrival() || s.isLeftAlone())
 		})
 		if s.err != nil || s.openStreams == 0 {

@@ -217,7 +217,7 @@ func (s *session) wait(w *waiter, lim limit, ready func() bool) error {
 
 // waitForReply is wait for the reply of a call, but that neither the lock nor the waiter is the
 // caller's afterwards.
-func (s *session) waitForReply(w *waiter, p *pending, lim *limit, reply *Reply) error {
+func (s *session) waitForReply(w *waiter, p *callInFlight, lim *limit, reply *Reply) error {
 	var err error
 	for !w.answered {
 		if err = s.err; err != nil {
@@ -514,7 +514,7 @@ var pollers atomic.Int64
 // isAlone says whether nobody but who drives is known to want the lock: then it first polls with it
 // held, for half a microsecond, as letting go of it and taking it again cost as much as many polls.
 func (s *session) isAlone() bool {
-	return s.calls.inFlight <= 1 && s.callsTaken == 0 && s.openStreams == 0
+	return s.calls.InFlight() <= 1 && s.callsTaken == 0 && s.openStreams == 0
 }
 
 // spin polls for the next entry; false if it is time to park. The lock is held before and after,

@@ -63,7 +63,7 @@ func TestWhoFindsRoomForACallAsTheSessionEndsIsToldSo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if inFlight := conn.session.calls.inFlight; inFlight != conn.MaxInFlight() {
+	if inFlight := conn.session.calls.InFlight(); inFlight != conn.MaxInFlight() {
 		t.Fatalf("%d calls are in flight, not %d", inFlight, conn.MaxInFlight())
 	}
 	serving.mu.Lock()
@@ -108,7 +108,7 @@ func manyWait(t *testing.T) (conn *Conn, release func(), ended chan error,
 		}()
 	}
 	until(t, conn.session, "all calls are in flight",
-		func() bool { return conn.session.calls.inFlight == waitAtOnce })
+		func() bool { return conn.session.calls.InFlight() == waitAtOnce })
 	return conn, release, ended, cancel
 }
 
@@ -218,9 +218,8 @@ func TestWhoFindsNoReplyAsksWhetherTheOtherSideSleeps(t *testing.T) {
 		w, number := s.newWaiter(), s.freeNumber()
 		s.useNumber()
 		w.yields = mostYields
-		p := s.calls.at(number)
-		p.number, p.inUse, p.sent, p.waiter = number, true, true, w
-		s.calls.inFlight++
+		p := s.calls.Begin(number, w)
+		p.Sent()
 		sent := s.transmitUnfenced(proto.Head{Kind: proto.KindMessage, Stream: number,
 			Flags: proto.RequestFlags}, &outgoing{bytes: []byte("wake up")})
 		l.own.Store(proto.DataWakeAt, 0) // The position of the request.

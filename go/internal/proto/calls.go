@@ -1,0 +1,112 @@
+package proto
+
+import "fmt"
+
+// A Call is a call of this side in flight. Caller is the owner's handle of the goroutine that waits
+// for the reply.
+type Call[C any] struct {
+	number uint32
+	inUse  bool
+	sent   bool // its request has left
+	given  bool // its caller has given it up
+	Caller C
+}
+
+// Number returns the call's stream number.
+func (p *Call[C]) Number() uint32 { return p.number }
+
+// Sent notes that the request was published. A reply before that is a violation.
+func (p *Call[C]) Sent() { p.sent = true }
+
+// Calls holds the calls of a client in flight, by their stream number modulo a power of two. A
+// number whose place is taken is passed over.
+type Calls[C any] struct {
+	slots    []Call[C]
+	inFlight int
+	givenUp  int
+	limit    int
+}
+
+// NewCalls returns an empty set of at most limit calls.
+func NewCalls[C any](limit int) Calls[C] {
+	size := 16
+	for size < 2*limit {
+		size *= 2
+	}
+	return Calls[C]{slots: make([]Call[C], size), limit: limit}
+}
+
+// InFlight returns the number of calls whose reply has not come.
+func (c *Calls[C]) InFlight() int { return c.inFlight }
+
+// HasRoom returns true if one more call may begin. A call that was given up counts until its reply
+// has come.
+func (c *Calls[C]) HasRoom() bool { return c.inFlight < c.limit }
+
+// IsIdle returns true if no caller waits for a reply.
+func (c *Calls[C]) IsIdle() bool { return c.inFlight == c.givenUp }
+
+// Begin counts a call on a number that is free, before its request is published.
+func (c *Calls[C]) Begin(number uint32, caller C) *Call[C] {
+	p := c.at(number)
+	p.number, p.inUse, p.Caller = number, true, caller
+	c.inFlight++
+	return p
+}
+
+// End frees the number of a call: its reply has come, or its request did not leave.
+func (c *Calls[C]) End(p *Call[C]) {
+	if p.given {
+		c.givenUp--
+	}
+	*p = Call[C]{}
+	c.inFlight--
+}
+
+// GiveUp notes that no caller waits for the reply any more, and returns the entry that says so to
+// the server. The number is in use until the reply has come.
+func (c *Calls[C]) GiveUp(p *Call[C]) Head {
+	var nobody C
+	p.given, p.Caller = true, nobody
+	c.givenUp++
+	return Head{Kind: KindCancel, Stream: p.number}
+}
+
+// Callers returns the owner's handles of all calls for whose reply a caller waits.
+func (c *Calls[C]) Callers() (callers []C) {
+	for i := range c.slots {
+		if p := &c.slots[i]; p.inUse && !p.given {
+			callers = append(callers, p.Caller)
+		}
+	}
+	return callers
+}
+
+// IsFree returns true if a call may begin on a number.
+func (c *Calls[C]) IsFree(number uint32) bool { return !c.at(number).inUse }
+
+// Awaits returns true if a call in flight has the number.
+func (c *Calls[C]) Awaits(number uint32) bool {
+	p := c.at(number)
+	return p.inUse && p.number == number
+}
+
+// Answer validates a message as the reply to a call in flight, and ends the call. It returns false
+// if the call was given up.
+func (c *Calls[C]) Answer(head *Head) (caller C, wanted bool, err error) {
+	const may = FlagLent | FlagError | FlagMetadata
+	if head.Flags&^may != FlagFin {
+		return caller, false, fmt.Errorf("a message with flags %#02x is no reply", head.Flags)
+	}
+	p := c.at(head.Stream)
+	if !p.sent {
+		return caller, false, fmt.Errorf("a reply to call %d before its request", head.Stream)
+	}
+	caller, wanted = p.Caller, !p.given
+	c.End(p)
+	return caller, wanted, nil
+}
+
+func (c *Calls[C]) at(number uint32) *Call[C] {
+	return &c.slots[int(number>>1)&(len(c.slots)-1)]
+}
