@@ -55,7 +55,7 @@ func TestWhatIsOwedBehindABacklogOverTCPIsSentAlthoughNothingElseIs(t *testing.T
 	serving.mu.Lock() // It reads nothing meanwhile.
 	client.mu.Lock()
 	for err == nil {
-		err = client.transmit(proto.Head{Kind: proto.KindMessage, Stream: first.number},
+		err = client.transmit(proto.Head{Kind: proto.KindMessage, Stream: first.state.Number()},
 			&outgoing{bytes: make([]byte, 64<<10)})
 		client.flush()
 	}

@@ -95,8 +95,8 @@ func (c *Call) ReplyReserved(r *Reservation) error {
 
 // Fail fails the call. A long reason is cut.
 func (c *Call) Fail(code Code, reason string) error {
-	if len(reason) > maxReason {
-		reason = reason[:maxReason]
+	if len(reason) > proto.MaxErrorReason {
+		reason = reason[:proto.MaxErrorReason]
 	}
 	return c.send(proto.FlagError, uint32(code), &outgoing{bytes: []byte(reason)})
 }

@@ -35,7 +35,7 @@ func (s *session) wakeNextCaller() {
 
 // freeNumber is a number of this side's that nothing under way uses.
 func (s *session) freeNumber() uint32 {
-	for !s.calls.IsFree(s.nextNumber) || s.streams.uses(s.nextNumber) {
+	for !s.calls.IsFree(s.nextNumber) || s.streams.Uses(s.nextNumber) {
 		s.useNumber()
 	}
 	return s.nextNumber
@@ -215,7 +215,7 @@ func (s *session) postOne(method uint32, message []byte, lim limit) error {
 		}
 		err := s.transmit(head, &out)
 		if err == nil {
-			s.oneWays.sent(len(message))
+			s.streams.Posted(len(message))
 			return nil
 		}
 		if err := s.waitForRoom(err, lim); err != nil {
@@ -252,7 +252,7 @@ func (s *session) answer(head *proto.Head, m *Message) error {
 
 // reason is why a call failed, as its reply says.
 func reason(m *Message) string {
-	bytes := make([]byte, min(m.length, maxReason))
+	bytes := make([]byte, min(m.length, proto.MaxErrorReason))
 	if m.copyOut(bytes, 0) != nil {
 		return ""
 	}

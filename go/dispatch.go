@@ -32,9 +32,9 @@ func (s *session) dispatch() error {
 		if err := m.copyOut(body[:], 0); err != nil {
 			return err
 		}
-		return s.receiveWindow(*head, body)
+		return s.receiveWindow(head, body)
 	case proto.KindReset:
-		return s.receiveReset(*head)
+		return s.receiveReset(head)
 	case proto.KindCancel:
 		if s.isClient {
 			return violated("a cancel from a server")
@@ -63,7 +63,7 @@ func (s *session) message(head *proto.Head, m *Message) error {
 	if flags.Has(proto.FlagEmpty|proto.FlagLent) && !flags.Has(proto.FlagMetadata) {
 		return violated("flags %#02x lend nothing", flags)
 	}
-	if flags.Has(proto.FlagOpen) && s.streams.uses(head.Stream) {
+	if flags.Has(proto.FlagOpen) && s.streams.Uses(head.Stream) {
 		return inUse(head.Stream)
 	}
 	if flags.Has(proto.FlagMetadata) {
@@ -81,7 +81,7 @@ func (s *session) message(head *proto.Head, m *Message) error {
 	if flags&(proto.FlagError|proto.FlagNoReply) != 0 || flags.Has(proto.FlagStream) != isOpening {
 		return violated("flags %#02x do not belong together here", flags)
 	}
-	return s.streamMessage(*head, m)
+	return s.streamMessage(head, m)
 }
 
 func inUse(number uint32) error {
@@ -98,8 +98,8 @@ func (s *session) request(head *proto.Head, m *Message) error {
 		return violated("a request on stream %d; clients use odd numbers", head.Stream)
 	}
 	if head.Flags.Has(proto.FlagNoReply) {
-		if err := s.oneWays.received(m.length); err != nil {
-			return err
+		if err := s.streams.Posting(m.length); err != nil {
+			return violation(err)
 		}
 		s.oneWay++
 		s.oneWayBytes += m.length
@@ -150,12 +150,13 @@ func (s *session) dropAStreamThatIsOver() {
 	}
 	waiting := s.arrivals[s.arrivalFirst:]
 	at := slices.IndexFunc(waiting, func(a arrival) bool {
-		return a.stream != nil && a.stream.outgoing.isOver() && a.stream.incoming.isOver()
+		return a.stream != nil && a.stream.state.IsOver()
 	})
 	if at < 0 {
 		return
 	}
 	waiting[at].stream.drop()
+	s.streams.Forget(waiting[at].stream.state)
 	at += s.arrivalFirst
 	s.arrivals = slices.Delete(s.arrivals, at, at+1)
 	s.waiting--

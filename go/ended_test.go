@@ -423,7 +423,7 @@ func TestAPostLeavesTheDoorbellToWhoSleepsForIt(t *testing.T) {
 	if rung <= 0 {
 		t.Error("the post has read what was to wake who sleeps")
 	}
-	until(t, s, "the stream's arrival", func() bool { return s.streams.openedByPeer > 0 })
+	until(t, s, "the stream's arrival", func() bool { return s.streams.OpenedByPeer() > 0 })
 }
 
 func TestAServerIsClosedAsASessionBegins(t *testing.T) {

@@ -3,6 +3,7 @@ package breezeway
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 
 	"github.com/breezeway-ipc/breezeway/go/internal/proto"
@@ -74,25 +75,23 @@ type Code uint32
 
 // The codes of docs/abi.md, section 4.1.
 const (
-	CodeFailed         Code = 1
-	CodePanicked       Code = 2
-	CodeNoMemory       Code = 3
-	CodeNoSuchMethod   Code = 4
-	CodeCancelled      Code = 5
-	CodeDeadlinePassed Code = 6
-	CodeRefused        Code = 7
-	CodeOverloaded     Code = 8
+	CodeFailed         = Code(proto.CodeFailed)
+	CodePanicked       = Code(proto.CodePanicked)
+	CodeNoMemory       = Code(proto.CodeNoMemory)
+	CodeNoSuchMethod   = Code(proto.CodeNoSuchMethod)
+	CodeCancelled      = Code(proto.CodeCancelled)
+	CodeDeadlinePassed = Code(proto.CodeDeadlinePassed)
+	CodeRefused        = Code(proto.CodeRefused)
+	CodeOverloaded     = Code(proto.CodeOverloaded)
 )
 
-const applicationCodes = 0x10000
-
 // ApplicationCode is one of the application's own codes.
-func ApplicationCode(number uint16) Code { return applicationCodes + Code(number) }
+func ApplicationCode(number uint16) Code { return Code(proto.FirstApplicationCode) + Code(number) }
 
 // Application gives the number of an application's code; false if it is none.
 func (c Code) Application() (uint16, bool) {
-	number := c - applicationCodes
-	return uint16(number), c >= applicationCodes && number <= 0xffff
+	const first = Code(proto.FirstApplicationCode)
+	return uint16(c - first), c >= first && c-first <= math.MaxUint16
 }
 
 var codeNames = map[Code]string{

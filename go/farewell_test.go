@@ -39,7 +39,8 @@ func closing(t *testing.T, linger time.Duration) (conn *Conn, stream *Stream, cl
 		t.Fatal(err)
 	}
 	s := conn.session
-	s.backlog(t, proto.Head{Kind: proto.KindMessage, Stream: stream.number}, make([]byte, 64<<10),
+	head := proto.Head{Kind: proto.KindMessage, Stream: stream.state.Number()}
+	s.backlog(t, head, make([]byte, 64<<10),
 		linger)
 	closed = make(chan error, 1)
 	go func() { closed <- conn.Close() }()

@@ -273,8 +273,7 @@ func (c *streamConn) IsActive() bool {
 	s.catchUp()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.err == nil && !s.goaway && !t.wasReset && !t.outgoing.isOver() && !t.finDue &&
-		!t.incoming.isOver()
+	return s.err == nil && !s.goaway && t.state.IsActive()
 }
 
 func (c *streamConn) LocalAddr() net.Addr  { return c.local }

@@ -786,6 +786,6 @@ func (s *session) goAway() {
 	if s.err != nil || s.told || s.goAwayDue || !s.peerHello.TakesGoAway() {
 		return
 	}
-	s.goAwayDue, s.owes = true, true
+	s.goAwayDue = true
 	s.settle()
 }

@@ -18,11 +18,6 @@ import (
 const (
 	// entriesPerTurn bounds what a turn takes, so that others get the lock.
 	entriesPerTurn = 256
-	// maxOneWay bounds the one-way messages that wait to be served. (Calls are bounded by those in
-	// flight, and streams by MaxStreams.)
-	maxOneWay = 1024
-	// maxReason is the longest reason of a failed call.
-	maxReason = 1024
 	// linger is how long Close waits for a socket to take what was sent.
 	linger = time.Second
 )
@@ -87,14 +82,14 @@ type session struct {
 	roomWaiters []*waiter
 	memoryWaits int
 	short       bool
-	owes        bool
 	settling    bool // settleLater runs
 
 	calls       proto.Calls[*waiter]
 	callWaiters []*waiter // that wait for a call to end
 	yielding    yielding
-	streams     streams
-	oneWays     oneWayWindow
+	streams     proto.Streams[*Stream]
+	openers     []*waiter // that wait for a stream to end
+	posters     []*waiter // that wait for the window of one-way messages
 	pace        pace
 	serving     map[uint32]*Call
 	// servedStreams counts handlers of streams that run.
@@ -134,8 +129,7 @@ func newSession(agreed *agreement, conn net.Conn, raw syscall.RawConn, peer Peer
 		s.nextNumber = 1
 	}
 	s.calls = proto.NewCalls[*waiter](s.maxInFlight)
-	s.streams.init(isClient, agreed.own, agreed.peer, &s.openStreams)
-	s.oneWays.init(agreed.own, agreed.peer)
+	s.streams = proto.NewStreams[*Stream](isClient, agreed.own, agreed.peer)
 	s.parkFn = s.parkOnce
 	limit := min(agreed.own.PayloadCap, agreed.peer.PayloadCap)
 	if agreed.ownControl == nil {
@@ -176,7 +170,7 @@ func (s *session) finish(err error) {
 	s.followers.wakeAll()
 	s.wakeCallers()
 	s.cancelServing(err)
-	s.streams.finish(err)
+	s.endStreams()
 	if !s.leading {
 		s.free()
 	}
@@ -328,7 +322,7 @@ func (s *session) tryTurn() (bool, error) {
 			break
 		}
 	}
-	if s.owes && !s.saidBye {
+	if s.owes() && !s.saidBye {
 		sent, err := s.sendOwed()
 		worked = worked || sent
 		if err != nil {
@@ -353,7 +347,7 @@ func (s *session) isFlooded() bool {
 }
 
 func (s *session) floods() bool {
-	return s.ending != nil || s.oneWay > maxOneWay || s.oneWayBytes > s.maxMessage ||
+	return s.ending != nil || s.oneWay > proto.MaxOneWay || s.oneWayBytes > s.maxMessage ||
 		s.memory == nil && s.callBytes > s.maxMessage
 }
 
@@ -363,18 +357,17 @@ func (s *session) wakeRoom() { wake(&s.roomWaiters, true) }
 func (s *session) sendOwed() (bool, error) {
 	sent := false
 	for {
-		owed, found := s.nextControl()
+		due, found := s.nextTransmit()
 		if !found {
-			s.owes = false
 			break
 		}
 		var body [8]byte
-		out := outgoing{empty: owed.head.Kind == proto.KindMessage}
-		if owed.head.Kind == proto.KindWindow {
-			binary.LittleEndian.PutUint64(body[:], owed.bytes)
+		out := outgoing{}
+		if due.Head.Kind == proto.KindWindow {
+			binary.LittleEndian.PutUint64(body[:], due.Bytes)
 			out.bytes = body[:]
 		}
-		if err := s.transmit(owed.head, &out); errors.Is(err, shm.ErrFull) {
+		if err := s.transmit(due.Head, &out); errors.Is(err, shm.ErrFull) {
 			if s.socket != nil && s.makeRoom() {
 				continue
 			}
@@ -382,7 +375,7 @@ func (s *session) sendOwed() (bool, error) {
 		} else if err != nil {
 			return sent, err
 		}
-		s.controlSent(owed)
+		s.transmitted(due)
 		sent = true
 	}
 	if sent {
@@ -402,17 +395,17 @@ func (s *session) makeRoom() bool {
 // settle is what every operation on streams ends with: what it owes is sent, or later if there is
 // no room.
 func (s *session) settle() {
-	if s.err != nil || !s.owes || s.saidBye {
+	if s.err != nil || !s.owes() || s.saidBye {
 		return
 	}
 	if _, err := s.sendOwed(); err != nil {
 		s.finish(err)
 		return
 	}
-	if s.owes && s.isDriven() {
+	if s.owes() && s.isDriven() {
 		s.interrupt() // Who is parked does not wait for room yet.
 	}
-	if s.owes {
+	if s.owes() {
 		s.oweLater() // Who drives may wait for nothing any more, and nobody need drive.
 	}
 }
@@ -431,7 +424,7 @@ func (s *session) settleLater() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := s.newWaiter()
-	_ = s.wait(w, limit{}, func() bool { return !s.owes })
+	_ = s.wait(w, limit{}, func() bool { return !s.owes() })
 	s.freeWaiter(w)
 	s.settling = false
 }

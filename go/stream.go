@@ -16,25 +16,15 @@ import (
 // a slow reader holds up this stream and no other.
 type Stream struct {
 	session  *session
-	number   uint32
+	state    *streamState
 	method   uint32
 	deadline time.Time
 
-	outgoing, incoming direction
-	credit             credit
-	granted            granted
-	queue              queue
-	readers, writers   []*waiter
-	wasReset           bool
-	refuses            bool // The reset came behind the other side's last message, which is kept.
-	code               Code
-	resetDue           bool
-	finDue             bool // Its last message waits for room.
-	discarding         bool
-	owing              bool
-	openMetadata       []byte
-	hasOpenMetadata    bool
-	lastMetadata       []byte
+	queue            queue
+	readers, writers []*waiter
+	openMetadata     []byte
+	hasOpenMetadata  bool
+	lastMetadata     []byte
 
 	ctx    context.Context // nil until it is asked for
 	cancel context.CancelFunc
@@ -101,34 +91,34 @@ func (s *session) openStream(ctx context.Context, method uint32, out *outgoing) 
 	if err := lim.err(); err != nil {
 		return nil, timedOut(err)
 	}
-	t := &s.streams
-	if t.peer.MaxStreams == 0 {
+	if !s.streams.AreTaken() {
 		return nil, &CallError{CodeRefused,
 			"the other side takes no streams (its option MaxStreams)"}
 	}
-	for t.openedHere >= int(t.peer.MaxStreams) {
+	for !s.streams.HasRoom() {
 		w := s.newWaiter()
-		t.waiters = append(t.waiters, w)
-		err := s.wait(w, lim, func() bool { return t.openedHere < int(t.peer.MaxStreams) })
-		remove(&t.waiters, w)
+		s.openers = append(s.openers, w)
+		err := s.wait(w, lim, s.streams.HasRoom)
+		remove(&s.openers, w)
 		s.freeWaiter(w)
 		if err != nil {
-			if t.openedHere < int(t.peer.MaxStreams) {
-				t.wakeNext() // It may have been woken in vain.
+			if s.streams.HasRoom() {
+				s.wakeNextOpener() // It may have been woken in vain.
 			}
 			return nil, timedOut(err)
 		}
 	}
-	stream := t.add(s, s.freeNumber(), method)
+	stream := s.newStream(method)
+	stream.state = s.streams.Open(s.freeNumber(), stream)
 	s.useNumber()
 	head := proto.Head{Kind: proto.KindMessage, Flags: proto.FlagOpen | proto.FlagStream,
-		Stream: stream.number, Tag: method, Time: lim.timeLeft()}
+		Stream: stream.state.Number(), Tag: method, Time: lim.timeLeft()}
 	if err := s.send(head, out, &lim); err != nil {
-		stream.outgoing, stream.incoming = reset, reset
-		t.settle(stream)
+		s.streams.NotOpened(stream.state)
+		s.streamOver(stream)
 		return nil, timedOut(err)
 	}
-	stream.outgoing = open
+	s.streams.Opened(stream.state)
 	return stream, nil
 }
 
@@ -181,7 +171,7 @@ func (t *Stream) sendWithin(lim limit, out *outgoing, last bool) error {
 		if err := t.waitToSend(lim, out); err != nil {
 			return err
 		}
-		head := proto.Head{Kind: proto.KindMessage, Stream: t.number}
+		head := proto.Head{Kind: proto.KindMessage, Stream: t.state.Number()}
 		if last {
 			head.Flags |= proto.FlagFin
 		}
@@ -193,13 +183,12 @@ func (t *Stream) sendWithin(lim limit, out *outgoing, last bool) error {
 			return err
 		}
 	}
-	if !out.empty {
-		t.credit.spend(out.length())
-	}
+	isOver := s.streams.Sent(t.state, out.length(), out.empty, last)
 	if last {
-		t.outgoing = finished
 		t.wakeAll()
-		s.streams.settle(t)
+	}
+	if isOver {
+		s.streamOver(t)
 	}
 	s.flush()
 	return nil
@@ -209,20 +198,21 @@ func (t *Stream) sendWithin(lim limit, out *outgoing, last bool) error {
 func (t *Stream) waitToSend(lim limit, out *outgoing) error {
 	s := t.session
 	for {
-		switch {
-		case s.err != nil:
+		if s.err != nil {
 			return s.err
-		case t.wasReset || t.resetDue:
-			return &ResetError{t.code}
-		case t.outgoing.isOver() || t.finDue:
+		}
+		switch t.state.SendState(out.empty) {
+		case proto.SendReset:
+			return t.resetError()
+		case proto.SendEnded:
 			return io.ErrClosedPipe
-		case out.empty || t.credit.allows():
+		case proto.SendNow:
 			return lim.err()
 		}
 		w := s.newWaiter()
 		t.writers = append(t.writers, w)
 		err := s.wait(w, lim, func() bool {
-			return t.credit.allows() || t.wasReset || t.outgoing.isOver() || t.finDue
+			return t.state.SendState(false) != proto.SendLater
 		})
 		remove(&t.writers, w)
 		s.freeWaiter(w)
@@ -240,9 +230,8 @@ func (t *Stream) finish() error {
 	if err := t.waitToSend(limit{}, &outgoing{empty: true}); err != nil {
 		return err
 	}
-	t.finDue = true
+	s.streams.Finish(t.state)
 	t.wakeAll()
-	s.owe(t)
 	s.settle()
 	return nil
 }
@@ -267,27 +256,22 @@ func (t *Stream) receiveWithin(lim limit) (Message, error) {
 	if err != nil {
 		return Message{}, err
 	}
-	if t.wasReset && !t.refuses {
-		return Message{}, &ResetError{t.code}
-	}
-	if t.queue.len() == 0 {
+	switch t.state.RecvState() {
+	case proto.RecvReset:
+		return Message{}, t.resetError()
+	case proto.RecvEnd:
 		return Message{}, io.EOF
 	}
 	next := t.queue.take()
-	t.granted.consume(next.length)
-	isDue := t.granted.isDue() && !t.incoming.isOver()
-	if isDue {
-		s.owe(t)
-	}
-	if isDue || s.answerReset(t) {
+	if s.streams.Take(t.state, next.length) {
 		s.settle()
 	}
 	return next, nil
 }
 
-func (t *Stream) hasNews() bool {
-	return t.queue.len() > 0 || t.wasReset || t.incoming.isOver()
-}
+func (t *Stream) hasNews() bool { return t.state.RecvState() != proto.RecvNothing }
+
+func (t *Stream) resetError() error { return &ResetError{Code(t.state.Code())} }
 
 // Metadata is the block that came with the first entry of the other side.
 func (t *Stream) Metadata() ([]byte, bool) {
@@ -309,21 +293,11 @@ func (t *Stream) Reset(code Code) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t.drop()
-	t.refuses = false
-	if t.wasReset {
-		if s.answerReset(t) {
-			s.settle()
-		}
-		return
-	}
-	t.wasReset, t.code = true, code
+	isDue := s.streams.Reset(t.state, proto.ErrorCode(code))
 	t.wakeAll()
-	if s.err != nil || t.outgoing.isOver() && t.incoming.isOver() {
-		return
+	if isDue {
+		s.settle()
 	}
-	t.resetDue = true
-	s.owe(t)
-	s.settle()
 }
 
 // discard drops what came and was not taken. What still comes resets the stream.
@@ -332,8 +306,7 @@ func (t *Stream) discard() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t.drop()
-	t.discarding = true
-	if s.answerReset(t) {
+	if s.streams.Discard(t.state) {
 		s.settle()
 	}
 }
@@ -342,7 +315,7 @@ func (t *Stream) discard() {
 // the other side still takes what was sent; what it sends from now on resets the stream.
 func (t *Stream) Close() error {
 	t.session.mu.Lock()
-	isFinished := t.outgoing == finished || t.finDue
+	isFinished := t.state.HasFinished()
 	t.session.mu.Unlock()
 	if isFinished {
 		t.discard()

@@ -7,17 +7,11 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
-// direction is how far one direction of a stream has got.
-type direction int
-
-const (
-	fresh direction = iota
-	open
-	finished
-	reset
+type (
+	streamState = proto.Stream[*Stream]
+	streamEvent = proto.StreamEvent[*Stream]
+	transmit    = proto.Transmit[*Stream]
 )
-
-func (d direction) isOver() bool { return d >= finished }
 
 // queue is what came on a stream and was not taken. One that was emptied keeps the room for a few.
 type queue struct {
@@ -52,200 +46,76 @@ func (q *queue) take() Message {
 	return m
 }
 
-// streams are those of a session that are not over (section 4.3), by number.
-type streams struct {
-	isClient     bool
-	own, peer    *proto.Hello
-	byNumber     map[uint32]*Stream
-	count        *int // of byNumber, for those who do not see it
-	openedHere   int
-	openedByPeer int
-	// Streams that owe an entry, and who waits to open one.
-	owing   []*Stream
-	waiters []*waiter
+// newStream begins to hold a stream, which is not over.
+func (s *session) newStream(method uint32) *Stream {
+	s.openStreams++
+	return &Stream{session: s, method: method}
 }
 
-// control is an entry that a stream owes.
-type control struct {
-	stream *Stream
-	head   proto.Head
-	bytes  uint64
-}
-
-func (t *streams) init(isClient bool, own, peer *proto.Hello, count *int) {
-	*t = streams{isClient: isClient, own: own, peer: peer, byNumber: map[uint32]*Stream{},
-		count: count}
-}
-
-func (t *streams) uses(number uint32) bool {
-	return len(t.byNumber) > 0 && t.byNumber[number] != nil
-}
-
-func (t *streams) isOurs(number uint32) bool { return number%2 == 1 == t.isClient }
-
-func (t *streams) add(s *session, number, method uint32) *Stream {
-	stream := &Stream{
-		session: s, number: number, method: method,
-		credit:  newCredit(t.peer.StreamMessages, t.peer.StreamBytes),
-		granted: granted{credit: newCredit(t.own.StreamMessages, t.own.StreamBytes)},
-	}
-	t.byNumber[number] = stream
-	*t.count++
-	if t.isOurs(number) {
-		t.openedHere++
-	} else {
-		t.openedByPeer++
-	}
-	return stream
-}
-
-// settle frees the number of a stream that is over.
-func (t *streams) settle(stream *Stream) {
-	if !stream.outgoing.isOver() || !stream.incoming.isOver() ||
-		t.byNumber[stream.number] != stream {
-		return
-	}
-	// The other side may use the number again from now on.
-	stream.resetDue = false
-	delete(t.byNumber, stream.number)
+// streamOver lets go of a stream that is over: its number may be used again.
+func (s *session) streamOver(stream *Stream) {
 	stream.over()
-	*t.count--
-	stream.session.ended()
-	if !t.isOurs(stream.number) {
-		t.openedByPeer--
-		return
-	}
-	t.openedHere--
-	t.wakeNext()
-}
-
-// wakeNext wakes one who waits to open a stream, for each that ends.
-func (t *streams) wakeNext() {
-	if len(t.waiters) > 0 {
-		t.waiters[0].wake()
-		t.waiters = slices.Delete(t.waiters, 0, 1)
+	s.openStreams--
+	s.ended()
+	if s.streams.IsOurs(stream.state.Number()) {
+		s.wakeNextOpener()
 	}
 }
 
-func (t *streams) finish(err error) {
-	for _, stream := range t.byNumber {
+// wakeNextOpener wakes one that waits to open a stream, for each that ends.
+func (s *session) wakeNextOpener() {
+	if len(s.openers) > 0 {
+		s.openers[0].wake()
+		s.openers = slices.Delete(s.openers, 0, 1)
+	}
+}
+
+// endStreams wakes all that wait for a stream, as the session is over.
+func (s *session) endStreams() {
+	s.streams.Each(func(stream *Stream) {
 		stream.wakeAll()
 		stream.over()
-	}
-	wake(&t.waiters, true)
+	})
+	wake(&s.openers, true)
 }
 
-// nextControl is the next entry that is owed.
-func (t *streams) nextControl() (control, bool) {
-	for len(t.owing) > 0 {
-		stream := t.owing[0]
-		head := proto.Head{Stream: stream.number}
-		if stream.resetDue {
-			head.Kind, head.Tag = proto.KindReset, uint32(stream.code)
-			return control{stream: stream, head: head}, true
-		}
-		if stream.finDue {
-			head.Kind, head.Flags = proto.KindMessage, proto.FlagFin
-			return control{stream: stream, head: head}, true
-		}
-		if stream.granted.isDue() && !stream.incoming.isOver() {
-			head.Kind, head.Tag = proto.KindWindow, stream.granted.consumedMessages
-			return control{stream, head, stream.granted.consumedBytes}, true
-		}
-		stream.owing = false
-		t.owing = slices.Delete(t.owing, 0, 1)
+// streamMessage takes in a message on a stream that is open, or that it opens.
+func (s *session) streamMessage(head *proto.Head, m *Message) error {
+	event, err := s.streams.Message(head, m.length, m.hasMetadata)
+	if err != nil {
+		return violation(err)
 	}
-	return control{}, false
-}
-
-// controlSent notes that it was published.
-func (t *streams) controlSent(sent control) {
-	if sent.head.Kind == proto.KindWindow {
-		sent.stream.granted.giveBack()
-		return
-	}
-	if sent.head.Kind == proto.KindMessage {
-		sent.stream.outgoing = finished
-	} else {
-		sent.stream.outgoing = reset
-	}
-	sent.stream.resetDue, sent.stream.finDue = false, false
-	t.settle(sent.stream)
-}
-
-func (s *session) owe(stream *Stream) {
-	s.owes = true
-	if !stream.owing {
-		stream.owing = true
-		s.streams.owing = append(s.streams.owing, stream)
-	}
-}
-
-// streamMessage judges a message on a stream that is open, or that it opens.
-func (s *session) streamMessage(head proto.Head, m *Message) error {
-	t := &s.streams
-	stream := t.byNumber[head.Stream]
-	isOpening := head.Flags.Has(proto.FlagOpen)
-	switch {
-	case isOpening && (stream != nil || head.Stream == 0 || t.isOurs(head.Stream)):
-		return violated("stream %d cannot be opened by the other side now", head.Stream)
-	case isOpening && t.openedByPeer == int(t.own.MaxStreams):
-		return violated("more streams than the %d that this side takes", t.own.MaxStreams)
-	case isOpening:
-		stream = t.add(s, head.Stream, head.Tag)
+	stream := event.Stream.Owner
+	if event.Change == proto.Opened {
+		stream = s.newStream(head.Tag)
+		stream.state, event.Stream.Owner = event.Stream, stream
 		stream.deadline = deadlineOf(head.Time)
-	case stream == nil:
-		return violated("a message on stream %d, which is not open", head.Stream)
 	}
-	if err := stream.receive(head.Flags, m); err != nil {
-		return err
+	stream.receive(&event, head.Flags, m)
+	if event.Over {
+		s.streamOver(stream)
 	}
-	if stream.discarding {
-		stream.drop()
-		if !stream.incoming.isOver() && !stream.resetDue && stream.outgoing != reset {
-			stream.wasReset, stream.code, stream.resetDue = true, CodeCancelled, true
-			s.owe(stream)
-		}
-	}
-	t.settle(stream)
-	if isOpening {
-		s.arrive(&head, nil, stream)
+	if event.Change == proto.Opened {
+		s.arrive(head, nil, stream)
 	}
 	return nil
 }
 
-// receive takes in what came on a stream.
-func (t *Stream) receive(flags proto.Flags, m *Message) error {
-	isLast, isEmpty := flags.Has(proto.FlagFin), flags.Has(proto.FlagEmpty)
-	if t.incoming.isOver() {
-		return violated("an entry behind the last one of stream %d", t.number)
-	}
-	if atAnEnd := t.incoming == fresh || isLast; !atAnEnd && (m.hasMetadata || isEmpty) {
-		return violated("flags %#02x in the middle of a stream", flags)
-	}
-	if !isEmpty {
-		if err := t.granted.take(m.length); err != nil {
-			return err
-		}
-	}
-	if m.hasMetadata && t.incoming == fresh {
+// receive keeps what came, and wakes its readers.
+func (t *Stream) receive(event *streamEvent, flags proto.Flags, m *Message) {
+	if m.hasMetadata && event.First {
 		t.openMetadata, t.hasOpenMetadata = m.metadata, true
 	}
-	if m.hasMetadata && isLast {
+	if m.hasMetadata && flags.Has(proto.FlagFin) {
 		t.lastMetadata = m.metadata
 	}
-	t.incoming = open
-	if isLast {
-		t.incoming = finished
-	}
-	if t.resetDue || t.outgoing == reset {
-		m.Release() // It was under way when this side reset the stream.
-		return nil
-	}
-	if isEmpty {
+	if event.Change == proto.Ignored || event.Drops || flags.Has(proto.FlagEmpty) {
 		m.Release()
 	} else {
 		t.queue.add(m)
+	}
+	if event.Change == proto.Ignored {
+		return
 	}
 	s := t.session
 	s.streamMessages++
@@ -253,60 +123,80 @@ func (t *Stream) receive(flags proto.Flags, m *Message) error {
 		s.resumed = s.resumed || w.asleep
 		w.wake()
 	}
-	return nil
 }
 
-func (s *session) receiveReset(head proto.Head) error {
-	stream := s.streams.byNumber[head.Stream]
-	if stream == nil {
-		return crossed(head.Stream)
+func (s *session) receiveReset(head *proto.Head) error {
+	event, err := s.streams.PeerReset(head.Stream, proto.ErrorCode(head.Tag))
+	if err != nil {
+		return violation(err)
 	}
-	if stream.incoming == reset {
-		return violated("an entry behind the last one of stream %d", stream.number)
+	if event.Change == proto.Ignored {
+		return nil
 	}
-	if !stream.wasReset {
-		stream.wasReset, stream.code = true, Code(head.Tag)
-		stream.refuses = stream.incoming == finished
-	}
-	stream.incoming = reset
-	if !stream.refuses {
+	stream := event.Stream.Owner
+	if event.Drops {
 		stream.drop()
 	}
-	s.answerReset(stream)
 	stream.wakeAll()
-	s.streams.settle(stream)
-	return nil
-}
-
-// answerReset owes the answer to the other side's reset, but not while messages from before it wait
-// to be taken: the answer frees the stream's number, and MaxStreams is to bound what is kept. It
-// says whether it is now to be sent.
-func (s *session) answerReset(stream *Stream) bool {
-	if stream.incoming != reset || stream.queue.len() > 0 || stream.outgoing.isOver() ||
-		stream.resetDue {
-		return false
-	}
-	stream.resetDue = true
-	s.owe(stream)
-	return true
-}
-
-// crossed judges an entry for a stream that is over here: it has crossed this side's last one.
-func crossed(number uint32) error {
-	if number == 0 {
-		return violated("an entry about stream 0, which is none")
+	if event.Over {
+		s.streamOver(stream)
 	}
 	return nil
 }
 
-func (t *streams) receiveWindow(head proto.Head, body [8]byte) error {
-	stream := t.byNumber[head.Stream]
-	if stream == nil {
-		return crossed(head.Stream)
+// receiveWindow takes in what the other side has taken up, of a stream or of one-way messages.
+func (s *session) receiveWindow(head *proto.Head, body [8]byte) error {
+	event, err := s.streams.Window(head.Stream, head.Tag, binary.LittleEndian.Uint64(body[:]))
+	switch {
+	case err != nil:
+		return violation(err)
+	case event.Change == proto.StreamRoom:
+		wake(&event.Stream.Owner.writers, false)
+	case event.Change == proto.OneWayRoom:
+		wake(&s.posters, false)
 	}
-	if err := stream.credit.add(head.Tag, binary.LittleEndian.Uint64(body[:])); err != nil {
-		return err
-	}
-	wake(&stream.writers, false)
 	return nil
+}
+
+// takenUp notes that a one-way message is being served.
+func (s *session) takenUp(length int) {
+	if s.streams.TakePost(length) {
+		s.settle()
+	}
+}
+
+// waitForOneWayWindow waits until a one-way message may start.
+func (s *session) waitForOneWayWindow(lim limit) error {
+	for !s.streams.MayPost() {
+		s.flush() // What was posted before is what the other side is to take up.
+		w := s.newWaiter()
+		s.posters = append(s.posters, w)
+		err := s.wait(w, lim, s.streams.MayPost)
+		remove(&s.posters, w)
+		s.freeWaiter(w)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// owes says whether an entry may be due.
+func (s *session) owes() bool { return s.goAwayDue || s.streams.IsDue() }
+
+// nextTransmit is the next entry that is due.
+func (s *session) nextTransmit() (transmit, bool) {
+	if s.goAwayDue {
+		return transmit{Head: proto.Head{Kind: proto.KindGoAway}}, true
+	}
+	return s.streams.NextTransmit()
+}
+
+// transmitted notes that it was published.
+func (s *session) transmitted(sent transmit) {
+	if sent.Head.Kind == proto.KindGoAway {
+		s.goAwayDue, s.told = false, true
+	} else if over := s.streams.Transmitted(sent); over != nil {
+		s.streamOver(over.Owner)
+	}
 }

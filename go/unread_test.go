@@ -127,7 +127,7 @@ func TestAClientThatOpensMoreStreamsThanAreReadIsEnded(t *testing.T) {
 				count.Add(1)
 				<-goOn
 			})
-			conn.session.streams.peer.MaxStreams = 1000 // It keeps to no bound.
+			conn.session.peerHello.MaxStreams = 1000 // It keeps to no bound.
 			ctx := briefly(t, 20*time.Second)
 			var err error
 			for tries := 0; err == nil && tries < 10*fewStreams; tries++ {

@@ -277,7 +277,7 @@ func (s *session) promote() {
 	}
 	if s.heir = s.followers.first(); s.heir != nil {
 		s.heir.wake()
-	} else if s.owes {
+	} else if s.owes() {
 		s.oweLater()
 	}
 }
@@ -783,7 +783,7 @@ func (s *session) maySleep(announced bool) bool {
 	if !announced || len(s.roomWaiters) > 0 && s.mayHaveRoom() {
 		return false
 	}
-	if s.owes && !s.saidBye {
+	if s.owes() && !s.saidBye {
 		s.link.armRoom(s.memoryWaits > 0)
 		return !s.mayHaveRoom()
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
 // eventually polls for something that other goroutines of this process bring about.
@@ -58,8 +60,8 @@ func TestWhoIsAsleepForTheOtherSideIsWokenByThisOne(t *testing.T) {
 	}()
 	s := conn.session
 	until(t, s, "the sleep of who opens a stream too many", func() bool {
-		waiters := s.streams.waiters
-		return first.incoming == finished && len(waiters) == 1 && waiters[0].parkedOn == s
+		return first.state.RecvState() == proto.RecvEnd && len(s.openers) == 1 &&
+			s.openers[0].parkedOn == s
 	})
 	// The number is free by this, and the other side has nothing to say to it.
 	if err := first.CloseSend(); err != nil {
@@ -73,13 +75,14 @@ func TestWhoIsAsleepForTheOtherSideIsWokenByThisOne(t *testing.T) {
 func TestStreamsThatEndTogetherLetAsManyBegin(t *testing.T) {
 	s, options := &session{ledger: new(ledger)}, defaults()
 	hello := options.hello(true)
-	s.streams.init(true, hello, hello, &s.openStreams)
-	streams := []*Stream{s.streams.add(s, 1, 0), s.streams.add(s, 3, 0)}
+	s.streams = proto.NewStreams[*Stream](true, hello, hello)
 	waiting := []*waiter{newWaiter(), newWaiter()}
-	s.streams.waiters = append(s.streams.waiters, waiting...)
-	for _, stream := range streams {
-		stream.outgoing, stream.incoming = finished, finished
-		s.streams.settle(stream)
+	s.openers = append(s.openers, waiting...)
+	for _, number := range []uint32{1, 3} {
+		stream := s.newStream(0)
+		stream.state = s.streams.Open(number, stream)
+		s.streams.NotOpened(stream.state)
+		s.streamOver(stream)
 	}
 	for i, w := range waiting {
 		if !w.isWoken() {

@@ -1,6 +1,9 @@
-package breezeway
+package proto
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // credit is what is left of a window: messages and bytes that may still be sent. A message may
 // start while there is some of both, and may overdraw the bytes once (docs/abi.md, section 4.3).
@@ -25,7 +28,7 @@ func (c *credit) spend(length int) {
 func (c *credit) add(messages uint32, bytes uint64) error {
 	spent := uint64(c.wholeBytes) - uint64(c.bytes)
 	if messages > c.wholeMessages-c.messages || bytes > spent {
-		return violated("a window gives back %d messages and %d bytes, more than was sent",
+		return fmt.Errorf("a window gives back %d messages and %d bytes, more than was sent",
 			messages, bytes)
 	}
 	c.messages += messages
@@ -44,7 +47,7 @@ type granted struct {
 // take judges a message that came.
 func (g *granted) take(length int) error {
 	if !g.allows() {
-		return violated("a message past the stream's window")
+		return fmt.Errorf("a message past the stream's window")
 	}
 	g.spend(length)
 	return nil

@@ -1,0 +1,138 @@
+package proto
+
+import "fmt"
+
+// direction is the progress of one direction of a stream.
+type direction int
+
+const (
+	fresh direction = iota
+	open
+	finished
+	reset
+)
+
+func (d direction) isOver() bool { return d >= finished }
+
+// A Stream is one stream as one side sees it (section 4.3). Owner is the owner's handle. The owner
+// keeps the messages that have come and were not taken, of which the stream knows the number.
+type Stream[S any] struct {
+	Owner  S
+	number uint32
+
+	outgoing, incoming direction
+	credit             credit
+	granted            granted
+	queued             int
+	code               ErrorCode
+	wasReset           bool
+	refuses            bool // The reset came behind the peer's last message, which is kept.
+	resetDue           bool
+	finDue             bool // The last message waits for room.
+	discards           bool
+	listed             bool // among the streams for which an entry is due
+}
+
+// Number returns the stream's number.
+func (t *Stream[S]) Number() uint32 { return t.number }
+
+// Code returns the code with which one of both sides has reset the stream.
+func (t *Stream[S]) Code() ErrorCode { return t.code }
+
+// IsOver returns true if both directions have ended, so that the number is free.
+func (t *Stream[S]) IsOver() bool { return t.outgoing.isOver() && t.incoming.isOver() }
+
+// HasFinished returns true if the last message was sent, or waits for room.
+func (t *Stream[S]) HasFinished() bool { return t.outgoing == finished || t.finDue }
+
+// IsActive returns true if both directions go on.
+func (t *Stream[S]) IsActive() bool {
+	return !t.wasReset && !t.outgoing.isOver() && !t.finDue && !t.incoming.isOver()
+}
+
+// A SendState is what a stream has for its senders.
+type SendState int
+
+const (
+	// SendNow is the state in which a message may be sent.
+	SendNow SendState = iota
+	// SendLater is the state in which the peer has to consume first.
+	SendLater
+	// SendReset is the state after a reset by one of both sides.
+	SendReset
+	// SendEnded is the state after the last message of this side.
+	SendEnded
+)
+
+// SendState returns whether a message may be sent, or an entry without one.
+func (t *Stream[S]) SendState(empty bool) SendState {
+	switch {
+	case t.wasReset || t.resetDue:
+		return SendReset
+	case t.outgoing.isOver() || t.finDue:
+		return SendEnded
+	case empty || t.credit.allows():
+		return SendNow
+	}
+	return SendLater
+}
+
+// A RecvState is what a stream has for its readers.
+type RecvState int
+
+const (
+	// RecvNothing is the state in which a message may come.
+	RecvNothing RecvState = iota
+	// RecvMessage is the state in which a message can be taken.
+	RecvMessage
+	// RecvEnd is the state in which all messages were taken, and no more come.
+	RecvEnd
+	// RecvReset is the state after a reset by one of both sides.
+	RecvReset
+)
+
+// RecvState returns what a reader finds.
+func (t *Stream[S]) RecvState() RecvState {
+	switch {
+	case t.wasReset && !t.refuses:
+		return RecvReset
+	case t.queued > 0:
+		return RecvMessage
+	case t.wasReset || t.incoming.isOver():
+		return RecvEnd
+	}
+	return RecvNothing
+}
+
+// receive validates a message that came. It returns false for one that was under way when this side
+// reset the stream.
+func (t *Stream[S]) receive(flags Flags, length int, hasMetadata bool) (wanted bool, err error) {
+	isLast, isEmpty := flags.Has(FlagFin), flags.Has(FlagEmpty)
+	if t.incoming.isOver() {
+		return false, fmt.Errorf("an entry behind the last one of stream %d", t.number)
+	}
+	if atAnEnd := t.incoming == fresh || isLast; !atAnEnd && (hasMetadata || isEmpty) {
+		return false, fmt.Errorf("flags %#02x in the middle of a stream", flags)
+	}
+	if !isEmpty {
+		if err := t.granted.take(length); err != nil {
+			return false, err
+		}
+	}
+	t.incoming = open
+	if isLast {
+		t.incoming = finished
+	}
+	return !t.resetDue && t.outgoing != reset, nil
+}
+
+// answerReset makes the answer to the peer's reset due, but not while messages from before it wait
+// to be taken: the answer frees the stream's number, and MaxStreams is to bound what is kept. It
+// returns true if it is now due.
+func (t *Stream[S]) answerReset() bool {
+	if t.incoming != reset || t.queued > 0 || t.outgoing.isOver() || t.resetDue {
+		return false
+	}
+	t.resetDue = true
+	return true
+}

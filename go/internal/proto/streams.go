@@ -1,0 +1,371 @@
+package proto
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Streams holds the streams of a session that are not over (section 4.3), by number, and the window
+// of one-way messages.
+type Streams[S any] struct {
+	isClient     bool
+	own, peer    *Hello
+	byNumber     map[uint32]*Stream[S]
+	openedHere   int
+	openedByPeer int
+	oneWay       OneWay
+	// isDue is set while an entry may be due; due are the streams that one is due for.
+	isDue bool
+	due   []*Stream[S]
+}
+
+// NewStreams returns the empty set between sides with these hellos.
+func NewStreams[S any](isClient bool, own, peer *Hello) Streams[S] {
+	return Streams[S]{isClient: isClient, own: own, peer: peer,
+		byNumber: map[uint32]*Stream[S]{}, oneWay: NewOneWay(own, peer)}
+}
+
+// A Change is what an entry changes for the owner.
+type Change int
+
+const (
+	// Ignored is an entry that changes nothing. A message is dropped.
+	Ignored Change = iota
+	// Opened is the first message of a stream, whose Owner is to be set.
+	Opened
+	// Received is a message of a stream, or the end of the peer's direction.
+	Received
+	// WasReset is a reset of a stream by the peer.
+	WasReset
+	// StreamRoom is a window that was given back to a stream.
+	StreamRoom
+	// OneWayRoom is a window that was given back to one-way messages.
+	OneWayRoom
+)
+
+// A StreamEvent is what an entry changes on a stream.
+type StreamEvent[S any] struct {
+	Change Change
+	Stream *Stream[S]
+	// First is set of the peer's first message on the stream.
+	First bool
+	// Drops is set if the owner drops the messages of the stream that were not taken, and the one
+	// that came.
+	Drops bool
+	// Over is set if both directions have ended with the entry.
+	Over bool
+}
+
+// Uses returns true if a stream has the number.
+func (t *Streams[S]) Uses(number uint32) bool {
+	return len(t.byNumber) > 0 && t.byNumber[number] != nil
+}
+
+// Each calls visit with the owner's handle of each stream.
+func (t *Streams[S]) Each(visit func(owner S)) {
+	for _, stream := range t.byNumber {
+		visit(stream.Owner)
+	}
+}
+
+// IsOurs returns true if this side gives the number.
+func (t *Streams[S]) IsOurs(number uint32) bool { return number%2 == 1 == t.isClient }
+
+// OpenedByPeer returns the number of streams that the peer has opened and that are not over.
+func (t *Streams[S]) OpenedByPeer() int { return t.openedByPeer }
+
+func (t *Streams[S]) add(number uint32) *Stream[S] {
+	stream := &Stream[S]{
+		number:  number,
+		credit:  newCredit(t.peer.StreamMessages, t.peer.StreamBytes),
+		granted: granted{credit: newCredit(t.own.StreamMessages, t.own.StreamBytes)},
+	}
+	t.byNumber[number] = stream
+	if t.IsOurs(number) {
+		t.openedHere++
+	} else {
+		t.openedByPeer++
+	}
+	return stream
+}
+
+// settle frees the number of a stream that is over. It returns true if it does.
+func (t *Streams[S]) settle(stream *Stream[S]) bool {
+	if !stream.IsOver() || t.byNumber[stream.number] != stream {
+		return false
+	}
+	// The peer may use the number again from now on.
+	stream.resetDue = false
+	delete(t.byNumber, stream.number)
+	if t.IsOurs(stream.number) {
+		t.openedHere--
+	} else {
+		t.openedByPeer--
+	}
+	return true
+}
+
+// ---- opening and sending ----
+
+// AreTaken returns true if the peer takes streams.
+func (t *Streams[S]) AreTaken() bool { return t.peer.MaxStreams > 0 }
+
+// HasRoom returns true if this side may open one more.
+func (t *Streams[S]) HasRoom() bool { return t.openedHere < int(t.peer.MaxStreams) }
+
+// Open counts a stream on a number that is free, before its first message is published.
+func (t *Streams[S]) Open(number uint32, owner S) *Stream[S] {
+	stream := t.add(number)
+	stream.Owner = owner
+	return stream
+}
+
+// Opened notes that the first message was published.
+func (t *Streams[S]) Opened(stream *Stream[S]) { stream.outgoing = open }
+
+// NotOpened notes that the first message was not published. The stream is over.
+func (t *Streams[S]) NotOpened(stream *Stream[S]) {
+	stream.outgoing, stream.incoming = reset, reset
+	t.settle(stream)
+}
+
+// Sent notes that a message that SendState has allowed was published. It returns true if the stream
+// is now over.
+func (t *Streams[S]) Sent(stream *Stream[S], length int, empty, last bool) bool {
+	if !empty {
+		stream.credit.spend(length)
+	}
+	if last {
+		stream.outgoing = finished
+	}
+	return last && t.settle(stream)
+}
+
+// Finish makes the last message of this side due, one without bytes.
+func (t *Streams[S]) Finish(stream *Stream[S]) {
+	stream.finDue = true
+	t.list(stream)
+}
+
+// MayPost returns true if a one-way message may be sent.
+func (t *Streams[S]) MayPost() bool { return t.oneWay.Allows() }
+
+// Posted notes that a one-way message was published.
+func (t *Streams[S]) Posted(length int) { t.oneWay.Sent(length) }
+
+// ---- receiving ----
+
+// Message validates a message on a stream that is open, or that it opens. The length is that of the
+// message without its metadata.
+func (t *Streams[S]) Message(head *Head, length int, hasMetadata bool) (StreamEvent[S], error) {
+	event := StreamEvent[S]{Change: Received, Stream: t.byNumber[head.Stream]}
+	switch isOpening := head.Flags.Has(FlagOpen); {
+	case isOpening && (event.Stream != nil || head.Stream == 0 || t.IsOurs(head.Stream)):
+		return event, fmt.Errorf("stream %d cannot be opened by the other side now", head.Stream)
+	case isOpening && t.openedByPeer == int(t.own.MaxStreams):
+		return event, fmt.Errorf("more streams than the %d that this side takes", t.own.MaxStreams)
+	case isOpening:
+		event.Change, event.Stream = Opened, t.add(head.Stream)
+	case event.Stream == nil:
+		return event, fmt.Errorf("a message on stream %d, which is not open", head.Stream)
+	}
+	stream := event.Stream
+	event.First = stream.incoming == fresh
+	wanted, err := stream.receive(head.Flags, length, hasMetadata)
+	switch {
+	case err != nil && event.Change == Opened:
+		t.NotOpened(stream) // It has no owner.
+		return event, err
+	case err != nil:
+		return event, err
+	case !wanted:
+		event.Change = Ignored
+	case stream.discards:
+		event.Drops = true
+		if !stream.incoming.isOver() {
+			t.resetNow(stream, CodeCancelled)
+		}
+	case !head.Flags.Has(FlagEmpty):
+		stream.queued++
+	}
+	event.Over = t.settle(stream)
+	return event, nil
+}
+
+// PeerReset takes in a reset.
+func (t *Streams[S]) PeerReset(number uint32, code ErrorCode) (StreamEvent[S], error) {
+	stream := t.byNumber[number]
+	if stream == nil {
+		return StreamEvent[S]{}, crossed(number)
+	}
+	if stream.incoming == reset {
+		return StreamEvent[S]{}, fmt.Errorf("an entry behind the last one of stream %d", number)
+	}
+	if !stream.wasReset {
+		stream.wasReset, stream.code = true, code
+		stream.refuses = stream.incoming == finished
+	}
+	stream.incoming = reset
+	event := StreamEvent[S]{Change: WasReset, Stream: stream, Drops: !stream.refuses}
+	if event.Drops {
+		stream.queued = 0
+	}
+	t.answer(stream)
+	event.Over = t.settle(stream)
+	return event, nil
+}
+
+// Window takes in the messages and bytes that the peer has taken up, of a stream or, on number 0,
+// of one-way messages.
+func (t *Streams[S]) Window(number, messages uint32, bytes uint64) (StreamEvent[S], error) {
+	if number == 0 && t.isClient && t.oneWay.exists {
+		event := StreamEvent[S]{Change: OneWayRoom}
+		return event, t.oneWay.credit.add(messages, bytes)
+	}
+	stream := t.byNumber[number]
+	if stream == nil {
+		return StreamEvent[S]{}, crossed(number)
+	}
+	event := StreamEvent[S]{Change: StreamRoom, Stream: stream}
+	return event, stream.credit.add(messages, bytes)
+}
+
+// Posting validates a one-way message that came.
+func (t *Streams[S]) Posting(length int) error { return t.oneWay.Receive(length) }
+
+// crossed validates an entry for a stream that is over here: it has crossed this side's last one.
+func crossed(number uint32) error {
+	if number == 0 {
+		return fmt.Errorf("an entry about stream 0, which is none")
+	}
+	return nil
+}
+
+// ---- taking, and letting go ----
+
+// Take notes that the oldest message was taken. It returns true if an entry is now due.
+func (t *Streams[S]) Take(stream *Stream[S], length int) bool {
+	stream.queued--
+	stream.granted.consume(length)
+	if stream.granted.isDue() && !stream.incoming.isOver() {
+		t.list(stream)
+		return true
+	}
+	return t.answer(stream)
+}
+
+// TakePost notes that a one-way message was taken up. It returns true if an entry is now due.
+func (t *Streams[S]) TakePost(length int) bool {
+	isDue := t.oneWay.Consume(length)
+	t.isDue = t.isDue || isDue
+	return isDue
+}
+
+// Reset ends both directions. The owner drops the messages that were not taken. It returns true if
+// an entry is now due.
+func (t *Streams[S]) Reset(stream *Stream[S], code ErrorCode) bool {
+	stream.queued, stream.refuses = 0, false
+	if stream.wasReset {
+		return t.answer(stream)
+	}
+	if stream.IsOver() {
+		stream.wasReset, stream.code = true, code
+		return false
+	}
+	t.resetNow(stream, code)
+	return true
+}
+
+func (t *Streams[S]) resetNow(stream *Stream[S], code ErrorCode) {
+	stream.wasReset, stream.code, stream.resetDue = true, code, true
+	t.list(stream)
+}
+
+// Discard makes messages that still come reset the stream. The owner drops those that were not
+// taken. It returns true if an entry is now due.
+func (t *Streams[S]) Discard(stream *Stream[S]) bool {
+	stream.queued, stream.discards = 0, true
+	return t.answer(stream)
+}
+
+// Forget notes that the owner drops the messages that were not taken, of a stream that is over.
+func (t *Streams[S]) Forget(stream *Stream[S]) { stream.queued = 0 }
+
+// answer makes the answer to a reset due, once it may be sent.
+func (t *Streams[S]) answer(stream *Stream[S]) bool {
+	isDue := stream.answerReset()
+	if isDue {
+		t.list(stream)
+	}
+	return isDue
+}
+
+// ---- entries that are due ----
+
+// A Transmit is an entry that is due. Bytes is the body of a window.
+type Transmit[S any] struct {
+	Head   Head
+	Bytes  uint64
+	stream *Stream[S]
+}
+
+// IsDue returns true if an entry may be due.
+func (t *Streams[S]) IsDue() bool { return t.isDue }
+
+func (t *Streams[S]) list(stream *Stream[S]) {
+	t.isDue = true
+	if !stream.listed {
+		stream.listed = true
+		t.due = append(t.due, stream)
+	}
+}
+
+// NextTransmit returns the next entry that is due; false if none is. It is due until Transmitted.
+func (t *Streams[S]) NextTransmit() (Transmit[S], bool) {
+	if w := &t.oneWay; w.exists && w.granted.isDue() {
+		head := Head{Kind: KindWindow, Tag: w.granted.consumedMessages}
+		return Transmit[S]{Head: head, Bytes: w.granted.consumedBytes}, true
+	}
+	for len(t.due) > 0 {
+		stream := t.due[0]
+		head := Head{Stream: stream.number}
+		if stream.resetDue {
+			head.Kind, head.Tag = KindReset, uint32(stream.code)
+			return Transmit[S]{Head: head, stream: stream}, true
+		}
+		if stream.finDue {
+			head.Kind, head.Flags = KindMessage, FlagFin|FlagEmpty
+			return Transmit[S]{Head: head, stream: stream}, true
+		}
+		if stream.granted.isDue() && !stream.incoming.isOver() {
+			head.Kind, head.Tag = KindWindow, stream.granted.consumedMessages
+			return Transmit[S]{head, stream.granted.consumedBytes, stream}, true
+		}
+		stream.listed = false
+		t.due = slices.Delete(t.due, 0, 1)
+	}
+	t.isDue = false
+	return Transmit[S]{}, false
+}
+
+// Transmitted notes that it was published. It returns the stream that is over with it, or nil.
+func (t *Streams[S]) Transmitted(sent Transmit[S]) *Stream[S] {
+	stream := sent.stream
+	switch {
+	case stream == nil:
+		t.oneWay.granted.giveBack()
+		return nil
+	case sent.Head.Kind == KindWindow:
+		stream.granted.giveBack()
+		return nil
+	case sent.Head.Kind == KindMessage:
+		stream.outgoing = finished
+	default:
+		stream.outgoing = reset
+	}
+	stream.resetDue, stream.finDue = false, false
+	if !t.settle(stream) {
+		return nil
+	}
+	return stream
+}

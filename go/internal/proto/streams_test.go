@@ -1,0 +1,84 @@
+package proto
+
+import "testing"
+
+// streamsOf returns the streams of a server that takes two, with windows of 4 messages.
+func streamsOf() *Streams[int] {
+	hello := &Hello{PayloadCap: 4096, MaxStreams: 2, StreamMessages: 4, StreamBytes: 100}
+	streams := NewStreams[int](false, hello, hello)
+	return &streams
+}
+
+func received(t *testing.T, streams *Streams[int], flags Flags, number uint32,
+) StreamEvent[int] {
+	t.Helper()
+	event, err := streams.Message(&Head{Kind: KindMessage, Flags: flags, Stream: number}, 1, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return event
+}
+
+func TestStreamAnswersAResetOnceKeptMessagesAreTaken(t *testing.T) {
+	streams := streamsOf()
+	stream := received(t, streams, FlagOpen|FlagStream|FlagFin, 1).Stream
+	event, err := streams.PeerReset(1, CodeCancelled)
+	if err != nil || event.Drops || event.Over || streams.IsDue() {
+		t.Fatalf("a reset behind the last message: %+v, %v", event, err)
+	}
+	if state := stream.RecvState(); state != RecvMessage {
+		t.Errorf("the reader finds state %d", state)
+	}
+	if !streams.Take(stream, 1) {
+		t.Error("the answer is not due")
+	}
+	due, _ := streams.NextTransmit()
+	want := Head{Kind: KindReset, Stream: 1, Tag: uint32(CodeCancelled)}
+	if due.Head != want || streams.Transmitted(due) != stream || streams.Uses(1) {
+		t.Errorf("due was %+v, and the stream is %+v", due.Head, stream)
+	}
+}
+
+func TestStreamDropsWhatComesBehindItsOwnReset(t *testing.T) {
+	streams := streamsOf()
+	stream := received(t, streams, FlagOpen|FlagStream, 1).Stream
+	if !streams.Reset(stream, CodeFailed) || stream.RecvState() != RecvReset {
+		t.Fatalf("after a reset, the stream is %+v", stream)
+	}
+	if event := received(t, streams, 0, 1); event.Change != Ignored {
+		t.Errorf("a message under way changes %+v", event)
+	}
+	due, _ := streams.NextTransmit()
+	if over := streams.Transmitted(due); over != nil {
+		t.Error("it is over before the other side has answered")
+	}
+	if event, err := streams.PeerReset(1, CodeFailed); err != nil || !event.Over {
+		t.Errorf("the answer changes %+v, %v", event, err)
+	}
+}
+
+func TestStreamThatDiscardsResetsAtTheNextMessage(t *testing.T) {
+	streams := streamsOf()
+	stream := received(t, streams, FlagOpen|FlagStream, 1).Stream
+	if streams.Discard(stream) {
+		t.Error("an entry is due before a message comes")
+	}
+	event := received(t, streams, 0, 1)
+	due, found := streams.NextTransmit()
+	if !event.Drops || !found || due.Head.Kind != KindReset {
+		t.Errorf("a message changes %+v, and due is %+v", event, due.Head)
+	}
+}
+
+func TestStreamThatWasNotOpenedIsKeptNowhere(t *testing.T) {
+	hello := &Hello{MaxStreams: 1} // Its window takes no message.
+	streams := NewStreams[int](false, hello, hello)
+	head := Head{Kind: KindMessage, Flags: FlagOpen | FlagStream, Stream: 1}
+	if _, err := streams.Message(&head, 1, false); err == nil || streams.OpenedByPeer() > 0 {
+		t.Errorf("%v, and the streams are %+v", err, streams)
+	}
+	stream := streams.Open(2, 7)
+	if streams.NotOpened(stream); streams.Uses(2) || !streams.HasRoom() {
+		t.Errorf("a stream whose opening did not leave is %+v", stream)
+	}
+}
