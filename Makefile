@@ -38,7 +38,7 @@ LONG = sessions command services hostile interop endpoints
 QUIET = measuring
 SUITES = $(LONG:%=suite-%) suite-lib suite-rest suite-doc
 
-.PHONY: help demo charts check test ship full measuring $(SUITES) format columns links arrows unsafe lint unit model release budgets peers bench-iceoryx2 bench-grpc study-grpc bench-rpc bench-thrift bench-compile bench-tokio bench-threads bench-against bench-calls bench-idle bench-fairness bench-cold bench-streams bench-tls bench-go clean go go-race fuzz-go \
+.PHONY: help demo charts check test ship full measuring $(SUITES) format columns links arrows unsafe lint unit model release upstream budgets peers bench-iceoryx2 bench-grpc study-grpc bench-rpc bench-thrift bench-compile bench-tokio bench-threads bench-against bench-calls bench-idle bench-fairness bench-cold bench-streams bench-tls bench-go clean go go-race fuzz-go \
 	golden carriers carriers-tls needs relaxed arm64 etcd soak soak-go slow restarts failover polling shmipc-peers bench-shmipc features docs tutorial fuzz-check peers-check random-idls packages msrv asan tsan properties hostile attacks faults torture fuzz
 .DEFAULT_GOAL := help
 
@@ -74,7 +74,7 @@ test: format columns arrows unsafe relaxed links unit
 BUILDS = peers-check features packages model etcd msrv docs fuzz-check tutorial
 ## Before a release: what `make test` leaves out, each feature, docs, peers, packages (budget: 40 minutes).
 ship:
-	$(MAKE) --jobs 1 lint carriers needs go measuring
+	$(MAKE) --jobs 1 lint carriers needs upstream go measuring
 	$(MAKE) --jobs 2 --output-sync=target $(BUILDS)
 
 ## What CI does not run: sanitizers, faults, kills, hostile sessions, restarts, soaks (three hours).
@@ -142,13 +142,17 @@ carriers-tls:
 		on_every_carrier:: --skip on_shm:: --skip by_file:: --skip strangers:: --skip foreign::
 
 ## The tests that need something which not every machine has, as far as this one has it (2 minutes).
-needs: # shmipc's tests with other systems say themselves what they lack: they are in `unit`.
+needs:
 	$(if $(HAS),$(TEST) --tests -- --ignored $(HAS:%=%::))
 	$(if $(filter needs_root,$(HAS)),BREEZEWAY_TEST_CARRIER=unix $(TEST) --test sessions -- \
 		--ignored needs_root::)
 	$(if $(filter needs_root,$(HAS)),BREEZEWAY_TEST_CARRIER=tcp $(TEST) --test sessions -- \
 		--ignored needs_root:: --skip by_file::)
 	@echo "Ignored, because this machine lacks what they need: $(or $(LACKS),none)"
+
+## shmipc against upstream's programs, which are built for it: those in Go where there is Go (2 minutes).
+upstream:
+	BREEZEWAY_TEST_UPSTREAM=1 $(TEST) --quiet --test interop
 
 ## Discovery by etcd, a crate of its own: built where there is protoc, tested where there is etcd too.
 etcd:

@@ -1,10 +1,11 @@
 //! Breezeway, shmipc-go and the crate shmipc against each other: every client with every server, as
 //! real processes.
 //!
-//! The peers are built from `peers/` with the toolchains of this machine, once per run. A test has
-//! a harness of its own here, so that those with shmipc-go are ignored, and counted as such, where
-//! there is no Go. A cell is named `client_to_server_version_memory`; what it must show stands
-//! once, in `scenario.rs`.
+//! The peers are built from `peers/` with the toolchains of this machine, once per run, if
+//! `BREEZEWAY_TEST_UPSTREAM` is set (`make upstream`). A test has a harness of its own here, so
+//! that those with peers are ignored, and counted as such, without it, and those with shmipc-go
+//! where there is no Go. A cell is named `client_to_server_version_memory`; what it must show
+//! stands once, in `scenario.rs`.
 
 mod build;
 mod cells;
