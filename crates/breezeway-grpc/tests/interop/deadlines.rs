@@ -108,7 +108,7 @@ fn endless_response_ends_at_the_deadline() {
             let (sender, mut dropped) = mpsc::unbounded_channel();
             let endless = move |response: Response<Body>| response.map(|_| Endless(sender.clone()));
             let server = Server::builder()
-                .timeout(Duration::from_millis(200))
+                .timeout(Duration::from_millis(100))
                 .layer(layer_fn(move |inner| MapResponse::new(inner, endless.clone())))
                 .add_service(server());
             let bound = server.bind(&address).unwrap();

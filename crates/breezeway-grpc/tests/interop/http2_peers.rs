@@ -125,7 +125,7 @@ fn resets_in_one_write_end_no_other_call() {
 
 #[test]
 fn calls_dropped_at_their_time_fail_no_other() {
-    const DROPPED: usize = 6_000;
+    const DROPPED: usize = 3_000;
     run(async {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().display();

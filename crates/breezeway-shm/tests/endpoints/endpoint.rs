@@ -539,7 +539,7 @@ fn memory_follows_releases(capacity: u32, steps: &[(Receiving, u8)]) {
 }
 
 proptest! {
-    #![proptest_config(cases(400))]
+    #![proptest_config(cases(200))]
 
     #[test]
     fn memory_comes_back_once_it_is_released_at_latest_when_the_receiver_waits(

@@ -317,7 +317,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
     fn spaces_never_overlap_and_all_memory_comes_back(
         steps in prop::collection::vec(step(), 1..80),

@@ -101,7 +101,9 @@ fn every_vector_with_every_byte_changed_is_refused_or_read() {
         let accepting: Vec<Reader> = accepting.copied().collect();
         for index in 0..bytes.len() {
             let original = bytes[index];
-            for byte in 0..=255 {
+            // Each type and small length, each bit, and the ends of signed and unsigned.
+            let bits = (0..8).map(|bit| original ^ 1 << bit);
+            for byte in (0..=16).chain(bits).chain([0x7f, 0x80, 0xff]) {
                 bytes[index] = byte;
                 for reader in &accepting {
                     reader(&bytes[body..]);

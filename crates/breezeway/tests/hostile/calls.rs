@@ -374,7 +374,8 @@ fn replies_that_are_never_released_are_the_problem_of_who_keeps_them() {
             Peer::connect(stage.path(), Terms { payload_cap: 1 << 20, ..Terms::default() });
         let from = journal::length();
         let mut failures = 0;
-        for call in 0..40u32 {
+        // Each reply without room fails after a second.
+        for call in 0..12u32 {
             peer.publish(&Entry::request(
                 2 * call + 1,
                 super::service::REPLY_OF,
@@ -386,7 +387,7 @@ fn replies_that_are_never_released_are_the_problem_of_who_keeps_them() {
                 failures += 1;
             }
         }
-        assert!(failures >= 30, "a cap of 1 MiB holds ten replies of 100,000 bytes");
+        assert!(failures >= 2, "a cap of 1 MiB holds ten replies of 100,000 bytes");
         // One of them is released by its bit: there is room for one more.
         peer.release(4);
         assert_eq!(

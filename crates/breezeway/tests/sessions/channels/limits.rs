@@ -473,7 +473,7 @@ fn one_way_messages_that_wait_for_a_thread_or_a_reply_are_bounded() {
 
 #[test]
 fn a_stream_that_floods_a_small_ring_unread_stops_no_stream_and_no_call() {
-    const MESSAGES: u32 = 2_000;
+    const MESSAGES: u32 = 500;
     every_policy(|options| {
         // Nothing of the ring is kept for the others: whoever drives takes what comes out of it.
         let options = options.clone().ring_capacity(8).stream_window(MESSAGES, 1 << 40);

@@ -585,7 +585,7 @@ fn step() -> impl Strategy<Value = Step> {
 const STREAMS: usize = 3;
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
     fn streams_carry_what_spaces_held_and_all_memory_comes_back(
         steps in prop::collection::vec(step(), 1..120),

@@ -270,15 +270,13 @@ fn call_without_end(settings: &Settings) {
 
 #[test]
 fn clients_killed_at_random_moments_by_the_hundred_leave_nothing_behind() {
-    const TIME: Duration = Duration::from_secs(5);
     let server = Server::start(Settings::new().with("cap", MEBIBYTE));
     let mut other = server.connect(&SessionOptions::new().wait(WaitPolicy::Park));
     assert_serves(&mut other);
     let before = server.at_rest();
     let mut random = Random::new(11);
-    let start = Instant::now();
     let mut killed = 0;
-    while start.elapsed() < TIME {
+    while killed < 200 {
         let settings =
             || Settings::new().with("address", server.address()).with("seed", killed + 1);
         let mut victims = [(); 3].map(|()| Process::start("traveller", &settings()));
@@ -293,8 +291,6 @@ fn clients_killed_at_random_moments_by_the_hundred_leave_nothing_behind() {
         }
         assert_serves(&mut other);
     }
-    assert!(killed >= 50, "only {killed} clients were killed");
-    println!("{killed} clients killed");
     server.returns_to(before);
     assert_takes_clients(&server.address());
     drop(other);

@@ -46,7 +46,7 @@ fn eight_threads_share_three_sessions() {
                 let client = Arc::clone(&client);
                 std::thread::spawn(move || {
                     let mut random = Random::new(thread);
-                    for number in 0..150 {
+                    for number in 0..50 {
                         let request = message(thread * 1000 + number, random.len(30_000));
                         let reply = client.call(ECHO, request).unwrap();
                         assert!(reply.to_vec() == request, "thread {thread}, call {number}");

@@ -40,8 +40,7 @@ fn count_of_messages_keeps_content_and_order(count: u64) {
 
 #[test]
 fn very_many_messages_keep_their_content_and_order() {
-    // A round trip on a socket takes as long as twenty in shared memory.
-    count_of_messages_keeps_content_and_order(if on_socket() { 20_000 } else { 200_000 });
+    count_of_messages_keeps_content_and_order(20_000);
 }
 
 #[test]
@@ -165,7 +164,7 @@ fn memory_stays_within_the_caps_over_very_many_messages_of_mixed_sizes() {
         .with("cap", MEBIBYTE)
         .with("seed", 42)
         .with("rounds", ROUNDS)
-        .with("messages", if on_socket() { 20_000 } else { 100_000 });
+        .with("messages", 20_000);
     let mut client = Process::start("wanderer", &settings);
     client.expect("connected");
     let control = observe::segments(client.pid());

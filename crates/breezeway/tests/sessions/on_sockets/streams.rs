@@ -81,7 +81,7 @@ fn a_client_that_floods_and_never_reads_is_held_back_and_costs_no_memory_and_no_
         let mut other = server.connect(&SessionOptions::new().wait(WaitPolicy::Park));
         assert_serves(&mut other);
         let before = observe::private_memory(server.pid());
-        for body in [0, 8, 5000] {
+        for body in [0, 5000] {
             let mut peer = raw_client(&server);
             let body = vec![1; body];
             let sent =
@@ -258,7 +258,7 @@ fn calls_whose_replies_exceed_what_a_session_holds_are_answered_or_refused_and_n
 
 #[test]
 fn a_reply_larger_than_the_buffers_comes_while_the_client_is_still_writing() {
-    const LEN: usize = 32 << 20;
+    const LEN: usize = 16 << 20;
     for carrier in SOCKETS {
         for policy in [WaitPolicy::Adaptive, WaitPolicy::Park] {
             let server = Server::on(carrier, Settings::new().with("wait", policy_name(policy)));

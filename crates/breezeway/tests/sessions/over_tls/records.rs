@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use breezeway::{Address, CallError, Carrier, ForeignConnection, ServerOptions, Session, Tls};
 use breezeway_adversary::certificates::Valid;
@@ -24,8 +24,7 @@ use super::{
 };
 use crate::parent_and_child::in_forked_child;
 use crate::support::{
-    EVERY_POLICY, PATIENCE, PROMPT, Process, Role, Settings, eventually, patient, say, wait_for,
-    within,
+    EVERY_POLICY, PATIENCE, Process, Role, Settings, eventually, patient, say, wait_for, within,
 };
 
 /// What other processes of these tests do.
@@ -299,13 +298,14 @@ fn deadlines_pass_while_records_without_plaintext_come() {
         for len in [5, 16 << 20] {
             let (address, told, begun, acting) =
                 with_tickets_without_end(config.clone(), echo.port());
-            let options = session(all.client()).wait(policy).call_timeout(Some(PROMPT));
+            let options = session(all.client()).wait(policy);
             let mut session = Session::connect_with(&address, &options).unwrap();
             assert_eq!(session.call(0, b"hello").unwrap().to_vec(), b"hello");
             told.store(true, Ordering::Relaxed);
             wait_for(&begun, PATIENCE).unwrap();
             within(PATIENCE, "the deadline", move || {
-                let error = session.call(0, &vec![7; len]).err();
+                let deadline = Instant::now() + Duration::from_millis(200);
+                let error = session.call_until(0, &vec![7; len], deadline).err();
                 assert!(matches!(error, Some(CallError::DeadlinePassed)), "{policy:?}: {error:?}");
             });
             acting.join().unwrap();
