@@ -24,6 +24,7 @@ const (
 	vectorHold  = 9
 	vectorReset = 10
 	vectorCode  = 7
+	vectorDrop  = 11
 )
 
 // Nothing comes for so long where no answer is expected.
@@ -155,6 +156,18 @@ func vectorStream(t *breezeway.Stream, done <-chan struct{}) {
 			m.Release()
 		}
 		t.Reset(breezeway.ApplicationCode(vectorCode))
+	case vectorDrop:
+		for {
+			m, err := t.Recv(ctx)
+			if err != nil {
+				break
+			}
+			isEmpty := m.Len() == 0
+			m.Release()
+			if isEmpty {
+				break
+			}
+		}
 	default:
 		for {
 			m, err := t.Recv(ctx)

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// Conversations with a server that echoes method 0.
 const ECHO: &str = include_str!("../../../docs/vectors/conversations.txt");
-/// Conversations with a server of [`HOLD`] and [`RESET`] as well.
+/// Conversations with a server of [`HOLD`], [`RESET`] and [`DROP`] as well.
 const SERVICE: &str = include_str!("../../../docs/vectors/service.txt");
 /// Engines, conversations that they do not hold yet, and their own answers.
 const PENDING: &str = include_str!("../../../docs/vectors/pending.txt");
@@ -19,6 +19,8 @@ pub const HOLD: u32 = 9;
 pub const RESET: u32 = 10;
 /// The application's error code in that reset.
 pub const RESET_CODE: u16 = 7;
+/// The method of streams that the server drops behind a message of 0 bytes, or the end.
+pub const DROP: u32 = 11;
 /// Streams that a client may have open.
 pub const MAX_STREAMS: u16 = 2;
 /// Messages and bytes of a stream's window.

@@ -135,7 +135,9 @@ impl Service {
 
 async fn bounce(stream: &mut Stream) -> Result<(), StreamError> {
     while let Some(message) = stream.receive().await? {
-        stream.send(&message.to_vec()).await?;
+        if message.is_message() {
+            stream.send(&message.to_vec()).await?;
+        }
     }
     stream.finish().await
 }

@@ -91,7 +91,7 @@ pub enum Event<W> {
     Cancelled(Option<W>),
     /// The peer wants nothing new to be begun.
     GoingAway,
-    /// The peer has ended the session in order.
+    /// The peer has ended the session in order: see [`Connection::has_peer_closed`].
     Shutdown,
 }
 
@@ -110,6 +110,7 @@ pub struct Connection<M, W> {
     /// Bytes of one-way messages that may wait without a window.
     most_one_way_bytes: usize,
     going_away: bool,
+    peer_has_closed: bool,
 }
 
 impl<M: Payload, W> Connection<M, W> {
@@ -129,6 +130,7 @@ impl<M: Payload, W> Connection<M, W> {
             next_number: if is_client { 1 } else { 2 },
             most_one_way_bytes,
             going_away: false,
+            peer_has_closed: false,
         }
     }
 
@@ -140,6 +142,12 @@ impl<M: Payload, W> Connection<M, W> {
     /// Whether the peer wants nothing new to be begun.
     pub fn is_going_away(&self) -> bool {
         self.going_away
+    }
+
+    /// Returns true behind the peer's shutdown. No further entry of the peer's is read and nothing
+    /// new is begun; streams have ended. Calls that came before are served and replied to.
+    pub fn has_peer_closed(&self) -> bool {
+        self.peer_has_closed
     }
 
     // ---- numbers ----
@@ -209,7 +217,11 @@ impl<M: Payload, W> Connection<M, W> {
                 self.going_away = true;
                 Event::GoingAway
             }
-            Subject::Shutdown => Event::Shutdown,
+            Subject::Shutdown => {
+                self.peer_has_closed = true;
+                self.streams.end();
+                Event::Shutdown
+            }
         };
         Ok(event)
     }

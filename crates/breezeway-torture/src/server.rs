@@ -110,7 +110,9 @@ fn awaited(serving: impl Future<Output = Result<(), Failure>>) -> Result<(), Fai
 fn native(address: &Address, options: ServerOptions) -> Result<(), Failure> {
     let server = breezeway::Server::bind_with(address, options)?.on_stream(|_, mut stream| {
         while let Some(message) = stream.receive()? {
-            stream.send(&message.to_vec())?;
+            if message.is_message() {
+                stream.send(&message.to_vec())?;
+            }
         }
         Ok(stream.finish()?)
     });
@@ -206,7 +208,7 @@ async fn tokio(address: Address, options: ServerOptions) -> Result<(), Failure> 
     };
     let echo_stream = |_, mut stream: Stream| async move {
         while let Ok(Some(message)) = stream.receive().await {
-            if stream.send(&message.to_vec()).await.is_err() {
+            if message.is_message() && stream.send(&message.to_vec()).await.is_err() {
                 return;
             }
         }

@@ -6,6 +6,7 @@ mod closing;
 mod draining;
 mod driver;
 mod incoming;
+mod last_replies;
 mod leadership;
 mod outbox;
 mod outgoing;
@@ -118,7 +119,7 @@ struct Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        self.shared.with(State::close);
+        self.shared.with(State::leave);
     }
 }
 

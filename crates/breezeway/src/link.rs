@@ -243,6 +243,14 @@ impl Link {
         }
     }
 
+    /// Bytes that are left to be written, as far as they lie here.
+    pub(crate) fn unwritten(&self) -> usize {
+        match self {
+            Memory(_) => 0,
+            Socket(link) => link.unwritten(),
+        }
+    }
+
     /// Whether so much is unwritten that nothing should be added, and so no further request served.
     /// (In shared memory, calls in flight are limited so that replies always fit.)
     #[inline(always)]
@@ -549,6 +557,14 @@ impl Link {
         match self {
             Memory(link) => link.endpoint.is_closed(),
             Socket(link) => link.is_closed(),
+        }
+    }
+
+    /// Whether nobody is known to be left at the peer's end of the socket, whatever is unread.
+    pub(crate) fn is_peer_gone(&self) -> bool {
+        match self {
+            Memory(link) => link.endpoint.is_closed(),
+            Socket(link) => link.is_peer_gone(),
         }
     }
 

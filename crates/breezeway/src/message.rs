@@ -133,7 +133,8 @@ impl Message {
         let len = split(bytes.len(), has_prefix.then_some(prefix), max_metadata)?;
         let end = METADATA_PREFIX + len;
         let metadata = Some(bytes.slice(METADATA_PREFIX..end).to_vec().into_boxed_slice());
-        body.skip(end);
+        // What lies behind the block without a message is not read.
+        body.skip(if is_message { end } else { bytes.len() });
         Ok(Self::whole(body, metadata, is_message))
     }
 

@@ -60,6 +60,11 @@ impl Peer {
     /// some, and that lets so many messages be under way to it on each.
     pub fn connect_with_streams(path: &Path, terms: Terms, window: u32) -> Self {
         let socket = UnixStream::connect(path).expect("connect").into();
+        Self::client_with_streams(socket, terms, window)
+    }
+
+    /// As [`Self::connect_with_streams`], on a connected socket.
+    pub fn client_with_streams(socket: OwnedFd, terms: Terms, window: u32) -> Self {
         let hello = Hello::new(&terms)
             .with(layout::hello::MAX_STREAMS_AT, &8u16.to_le_bytes())
             .with(layout::hello::STREAM_MESSAGES_AT, &window.to_le_bytes())

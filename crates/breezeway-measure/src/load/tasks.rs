@@ -64,6 +64,9 @@ impl Echo {
 async fn echo_stream(_method: u32, mut stream: Stream) {
     let mut bytes = Vec::new();
     while let Ok(Some(message)) = stream.receive().await {
+        if !message.is_message() {
+            continue;
+        }
         bytes.clear();
         message.bytes().append_to(&mut bytes);
         drop(message);

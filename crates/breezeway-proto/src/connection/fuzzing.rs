@@ -233,7 +233,7 @@ impl Application {
 
     fn receive(&mut self, head: RawHead, body: Body) -> Result<(), Violation> {
         // As drivers do, which leave the rest in the ring.
-        if self.connection.is_flooded() {
+        if self.connection.is_flooded() || self.connection.has_peer_closed() {
             return Ok(());
         }
         let stream = self.connection.streams.find(head.stream);

@@ -80,6 +80,10 @@ pub(super) struct Stream<M> {
     abandoned: bool,
     /// Whether it is in the list of streams with entries to be sent.
     pub(super) is_listed: bool,
+    /// True once the reader was given the end.
+    is_read: bool,
+    /// True while an entry with FIN and no message is still to be sent.
+    pub(super) fin_due: bool,
     pub(super) number: u32,
     pub(super) outgoing: Direction,
     pub(super) incoming: Direction,
@@ -107,6 +111,8 @@ impl<M> Stream<M> {
         Self {
             abandoned: false,
             is_listed: false,
+            is_read: false,
+            fin_due: false,
             number,
             outgoing: Direction::New,
             incoming: Direction::New,
@@ -228,7 +234,11 @@ impl<M> Stream<M> {
     /// answer to a reset, is now due with it.
     #[inline]
     pub(super) fn take<R>(&mut self, read: impl FnOnce(&mut M) -> R) -> Option<(R, bool)> {
-        let (content, len) = (read(self.first.as_mut()?), self.first_len);
+        let Some(first) = &mut self.first else {
+            self.is_read = self.incoming == Direction::Finished;
+            return None;
+        };
+        let (content, len) = (read(first), self.first_len);
         self.first = None;
         if let Some(next) = self.behind.as_mut().and_then(|behind| behind.pop_front()) {
             (self.first, self.first_len) = (Some(next.content), next.len);
@@ -277,11 +287,14 @@ impl<M> Stream<M> {
         true
     }
 
-    /// The application lets go of the stream. Gives whether a reset is now to be sent: it has not
-    /// sent its last message, or the peer has not.
-    pub(super) fn abandon(&mut self) -> bool {
+    /// The application lets go of the stream. Returns true if an entry is now to be sent: a reset
+    /// if it has not sent its last message, or the peer has not; but FIN if it was `asked` for the
+    /// stream, and has read it to its end.
+    pub(super) fn abandon(&mut self, asked: bool) -> bool {
         self.abandoned = true;
-        self.reset(ErrorCode::Cancelled)
+        self.fin_due =
+            asked && self.is_read && !self.outgoing.is_over() && self.reset_due.is_none();
+        self.fin_due || self.reset(ErrorCode::Cancelled)
     }
 
     /// Whether both sides have sent their last entry, so that its number may be used again.

@@ -109,6 +109,11 @@ pub enum Transmit {
         /// Why.
         code: ErrorCode,
     },
+    /// This side sends no more on the stream: a message with FIN and EMPTY.
+    Finish {
+        /// The stream's number.
+        number: u32,
+    },
 }
 
 /// Why a stream cannot be opened now.
@@ -149,6 +154,8 @@ pub struct Streams<M> {
     listed: VecDeque<u32>,
     /// The window of one-way messages, if they have one.
     one_way: Option<OneWay>,
+    /// True behind the peer's shutdown, with which all streams end.
+    have_ended: bool,
 }
 
 impl<M> Streams<M> {
@@ -167,6 +174,7 @@ impl<M> Streams<M> {
             opened_by_peer: 0,
             listed: VecDeque::new(),
             one_way: None,
+            have_ended: false,
         }
     }
 
@@ -175,8 +183,16 @@ impl<M> Streams<M> {
         self.one_way = Some(OneWay::new(window));
     }
 
+    /// The peer has sent its shutdown: nothing more is sent on any stream.
+    pub(super) fn end(&mut self) {
+        self.have_ended = true;
+    }
+
     /// Streams that are not over, nor reset by this side.
     pub fn live_count(&self) -> usize {
+        if self.have_ended {
+            return 0;
+        }
         let streams =
             self.by_number.values().filter_map(|&index| self.slots[index as usize].as_ref());
         streams.filter(|stream| !stream.is_reset_here()).count()
@@ -325,9 +341,13 @@ impl<M> Streams<M> {
         }
     }
 
-    /// The application lets go of a stream. If it is not over, it is reset.
+    /// The application lets go of a stream. If it is not over, it is reset, but ended in order if
+    /// the peer has opened it and the application has read it to its end.
     pub fn abandon(&mut self, key: StreamKey) {
-        if self.get_mut(key).abandon() {
+        let opens_odd = self.opens_odd;
+        let stream = self.get_mut(key);
+        let is_odd = !stream.number.is_multiple_of(2);
+        if stream.abandon(is_odd != opens_odd) {
             self.list(key.place());
         }
         self.settle(key.place());
@@ -335,6 +355,9 @@ impl<M> Streams<M> {
 
     /// The next entry that this side owes. It is owed until [`Self::transmitted`].
     pub fn next_transmit(&mut self) -> Option<Transmit> {
+        if self.have_ended {
+            return None;
+        }
         if let Some(consumed) = self.one_way.as_ref().and_then(OneWay::window_due) {
             return Some(Transmit::Window { number: 0, consumed });
         }
@@ -343,6 +366,9 @@ impl<M> Streams<M> {
                 let number = stream.number;
                 if let Some(code) = stream.reset_due {
                     return Some(Transmit::Reset { number, code });
+                }
+                if stream.fin_due {
+                    return Some(Transmit::Finish { number });
                 }
                 if let Some(consumed) = stream.window_due() {
                     return Some(Transmit::Window { number, consumed });
@@ -365,6 +391,7 @@ impl<M> Streams<M> {
         let Some(stream) = &mut self.slots[index as usize] else { return };
         match stream.reset_due.take() {
             Some(code) => stream.outgoing = Direction::Reset(code),
+            None if stream.fin_due => stream.outgoing = Direction::Finished,
             None => stream.window_sent(),
         }
         self.settle(index);

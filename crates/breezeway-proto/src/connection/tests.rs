@@ -245,6 +245,7 @@ impl End {
             Transmit::Reset { number, code } => {
                 self.publish_bare(Kind::Reset, number, code.number());
             }
+            Transmit::Finish { number } => self.publish_message(number, Flags::NONE, FIN, 0),
         }
         self.streams().transmitted();
         true

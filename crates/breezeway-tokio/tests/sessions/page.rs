@@ -65,8 +65,6 @@ fn replies_behind_a_shutdown(mut peer: Peer, method: u32, closes: bool) -> u32 {
 }
 
 #[test]
-#[ignore = "finding of row 7: a shutdown drops the replies to calls that are being served; passes \
-            with the protocol core"]
 fn calls_before_a_shutdown_get_their_replies() {
     on_both_runtimes(|| async {
         for (method, closes) in [(0, false), (0, true), (1, false), (1, true)] {
@@ -131,8 +129,6 @@ async fn answers<F: Future<Output = ()> + Send + 'static>(
 const OPENS: u8 = flag::OPEN | flag::STREAM;
 
 #[test]
-#[ignore = "finding of row 8: an opening without a message is received as a message of 0 bytes; \
-            passes with the protocol core"]
 fn stream_opened_without_a_message_echoes_none() {
     on_both_runtimes(|| async {
         let entries: &[(u8, &[u8])] = &[
@@ -155,8 +151,6 @@ const ENDED: [&[(u8, &[u8])]; 3] = [
 ];
 
 #[test]
-#[ignore = "finding of row 8: a stream that the client has ended is reset when its handler drops \
-            it; passes with the protocol core"]
 fn stream_that_the_client_ended_gets_fin() {
     on_both_runtimes(|| async {
         for entries in ENDED {

@@ -54,7 +54,7 @@ pub(crate) async fn poll_and_drop<T>(future: impl Future<Output = T>, polls: usi
 /// Sends back what comes on a stream, until its end.
 pub(crate) async fn echo_stream(_: u32, mut stream: Stream) {
     while let Ok(Some(message)) = stream.receive().await {
-        if stream.send(&message.to_vec()).await.is_err() {
+        if message.is_message() && stream.send(&message.to_vec()).await.is_err() {
             return;
         }
     }

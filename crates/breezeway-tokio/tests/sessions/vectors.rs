@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 
 use breezeway_adversary::vectors::{
-    HOLD, MAX_METADATA, MAX_STREAMS, RESET, RESET_CODE, WINDOW, conversations,
+    DROP, HOLD, MAX_METADATA, MAX_STREAMS, RESET, RESET_CODE, WINDOW, conversations,
 };
 use breezeway_tokio::{
     Address, ErrorCode, IncomingCall, Server, ServerOptions, SessionOptions, Stream, StreamError,
@@ -25,6 +25,11 @@ async fn on_stream(method: u32, mut stream: Stream) {
             // That it came is enough.
             let _ = stream.receive().await;
             stream.reset(ErrorCode::Application(RESET_CODE));
+        }
+        DROP => {
+            while let Ok(Some(message)) = stream.receive().await
+                && !message.is_empty()
+            {}
         }
         // The client may reset the stream.
         _ => drop(echo(stream).await),

@@ -8,6 +8,7 @@ use breezeway_shm::SendError;
 
 use super::draining::Draining;
 use super::state::{State, Turn};
+use crate::deferred::RETRY;
 use crate::error::CallError;
 use crate::link::Body;
 
@@ -54,8 +55,22 @@ impl State {
     /// The driver goes, and nobody takes turns from here on.
     pub(super) fn lose_driver(&mut self) {
         self.has_driver = false;
+        if self.last_replies.is_some() {
+            return self.linger_for_last_replies();
+        }
         self.finish(CallError::ClosedHere);
         self.linger();
+    }
+
+    /// Waits until the replies that wait behind the client's shutdown are sent, or have waited for
+    /// too long.
+    pub(super) fn linger_for_last_replies(&mut self) {
+        while self.last_replies.is_some() && (!self.outbox.is_empty() || self.link.has_unwritten())
+        {
+            // The turn finds out what has come of it.
+            self.wait_to_say_more(Deadline::after(RETRY));
+            self.turn();
+        }
     }
 
     /// Waits until a session that closes is over.
@@ -122,7 +137,8 @@ impl State {
     /// Publishes it, if that was not done; whether there is to be room for it in the socket first.
     fn send_shutdown(&mut self) -> bool {
         let Some(closing) = &mut self.closing else { return false };
-        if closing.has_said_so {
+        // The client's is not answered by another.
+        if closing.has_said_so || self.connection.has_peer_closed() {
             return false;
         }
         let sent = self.link.send(Head::of_session(Kind::Shutdown, 0), Body::Bytes(&[]));

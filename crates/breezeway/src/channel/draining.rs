@@ -35,7 +35,7 @@ impl State {
     /// The client is to open nothing new; whether nothing is left to be sent for that now. A client
     /// that does not know the entry sees the end instead.
     pub(super) fn say_go_away(&mut self) -> bool {
-        if self.may_say_go_away && !self.is_ended() {
+        if self.may_say_go_away && self.end.is_none() {
             let outgoing = &mut Outgoing::message(&[]);
             // A dead peer: the next turn learns of it.
             self.may_say_go_away =
@@ -46,7 +46,7 @@ impl State {
 
     /// As [`Self::say_go_away`], at the latest when there is room for it.
     pub(super) fn say_or_keep_go_away(&mut self) {
-        if !self.say_go_away() && !self.is_ended() {
+        if !self.say_go_away() && self.end.is_none() {
             self.may_say_go_away = false;
             // An error has ended the session, as everybody else learns.
             let head = Head::of_session(Kind::GoAway, 0);

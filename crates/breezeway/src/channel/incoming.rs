@@ -153,7 +153,8 @@ impl ServerChannel {
     }
 
     /// Waits for what the client asks for next; `None` once it or [this side](Self::close) has
-    /// closed the session, or that has [drained](Self::drain).
+    /// closed the session, or that has [drained](Self::drain). Calls that were accepted before the
+    /// client closed are replied to as ever, also when this channel is dropped.
     pub fn accept(&self) -> Result<Option<Incoming>, SessionError> {
         self.accept_by(Deadline::NEVER)
     }

@@ -156,7 +156,7 @@ impl State {
             }
             Event::Cancelled(waiter) => self.due.extend(waiter),
             Event::GoingAway => self.wake_openers(),
-            Event::Shutdown => return Err(CallError::Closed),
+            Event::Shutdown => self.peer_has_closed()?,
         }
         // What nobody wants was not taken.
         Ok(self.link.finish()?)
@@ -240,7 +240,9 @@ impl State {
         if let Some(arrival) = self.arrival() {
             return Poll::Ready(Ok(arrival));
         }
-        self.check()?;
+        if !self.awaits_last_arrivals() {
+            self.check()?;
+        }
         self.arrival_waiters.remember(cx, &mut self.due);
         Poll::Pending
     }

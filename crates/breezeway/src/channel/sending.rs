@@ -74,7 +74,9 @@ impl State {
         mut outgoing: Outgoing<'_>,
         until: Deadline,
     ) -> Result<(), CallError> {
-        self.check()?;
+        if self.is_ended() {
+            return self.send_behind_the_end(head, outgoing);
+        }
         let outcome = match self.begin_copy(head, &mut outgoing, until) {
             Ok(false) => self.send_behind_replies(head, &mut outgoing),
             begun => begun.map(|_| ()),

@@ -18,6 +18,7 @@ use rustix::net::{Shutdown, shutdown};
 
 use super::closing::Closing;
 use super::draining::Draining;
+use super::last_replies::LastReplies;
 use super::leadership::Leadership;
 use super::outbox::Outbox;
 use super::receiving::QueuedMessage;
@@ -79,6 +80,8 @@ pub(crate) struct State {
     /// What this process was too short of in the last turn that says so.
     pub(super) shortage: Option<SegmentError>,
     pub(super) end: Option<Arc<CallError>>,
+    /// Set behind the client's shutdown, until the calls before it are replied to.
+    pub(super) last_replies: Option<LastReplies>,
     /// Set behind the end that this side wanted, until what was sent before is out.
     pub(super) closing: Option<Closing>,
     /// Whether a [`Driver`](super::Driver) takes the turns.
@@ -143,6 +146,7 @@ impl State {
             unserved: Unserved::default(),
             shortage: None,
             end: None,
+            last_replies: None,
             closing: None,
             has_driver: false,
             driver_is_awake: false,
@@ -169,27 +173,34 @@ impl State {
         }
     }
 
+    /// Returns true if nothing more is sent either, not even a reply.
     pub(super) fn is_ended(&self) -> bool {
-        self.end.is_some()
+        self.end.is_some() && self.last_replies.is_none()
     }
 
     /// Notes why the session is over, and wakes everybody. A violation shuts the socket down at
     /// once, also while a handler holds a call.
     pub(super) fn finish(&mut self, error: CallError) {
-        if self.end.is_some() {
+        if self.is_ended() {
             return;
         }
-        if matches!(error, CallError::Violation(_)) {
+        let is_violation = matches!(error, CallError::Violation(_));
+        if is_violation {
             // A socket that is closed already has nothing to end.
             let _ = shutdown(self.link.socket(), Shutdown::Both);
         }
-        self.end = Some(Arc::new(error));
-        self.due.extend(self.connection.calls.waiters());
+        self.last_replies = None;
+        if self.end.is_none() || is_violation {
+            self.end = Some(Arc::new(error));
+        }
         self.due.extend(self.connection.served.waiters());
-        self.due.append(&mut self.call_waiters);
-        self.due.append(&mut self.room_waiters);
-        self.due.append(&mut self.one_way_waiters);
-        self.due.append(&mut self.open_waiters);
+        self.wake_users();
+    }
+
+    /// Wakes everybody but who waits for a call that is served to be cancelled.
+    pub(super) fn wake_users(&mut self) {
+        self.due.extend(self.connection.calls.waiters());
+        self.wake_openers();
         self.due.append(&mut self.arrival_waiters);
         self.waiters.wake_all(&mut self.due);
         let waiter = self.take_waiter();
@@ -252,7 +263,7 @@ impl State {
         let mut taken = 0;
         let (mut mapped, mut until) = (false, None);
         let mut shortage = None;
-        while taken < ENTRIES_PER_TURN && !self.is_flooded() {
+        while taken < ENTRIES_PER_TURN && !self.is_flooded() && !self.connection.has_peer_closed() {
             match self.link.take_to_keep() {
                 Ok(true) => self.dispatch()?,
                 Ok(false) if !self.link.ready()? => break,
@@ -275,7 +286,12 @@ impl State {
                 mapped = false;
             }
         }
-        if taken == 0 && shortage.is_none() && self.link.is_closed() && !self.is_flooded() {
+        if taken == 0
+            && shortage.is_none()
+            && self.link.is_closed()
+            && !self.is_flooded()
+            && !self.connection.has_peer_closed()
+        {
             return Err(CallError::PeerDied);
         }
         if taken == 0 && self.link.is_unread() {
@@ -287,6 +303,7 @@ impl State {
         // What was owed may be written by now.
         self.end_drain();
         self.note_state();
+        self.end_last_replies(sent)?;
         match shortage {
             Some(error) => Err(CallError::Shortage(error)),
             None => Ok(taken > 0 || sent),
@@ -324,19 +341,25 @@ impl State {
         Ok(sent)
     }
 
-    /// Sends the window and reset entries that this side owes.
+    /// Sends the window and reset entries that this side owes, and last ones of streams.
     fn send_controls(&mut self) -> Result<bool, CallError> {
         let mut sent = false;
         while let Some(control) = self.connection.streams.next_transmit() {
             let bytes;
-            let (kind, number, tag, body) = match control {
+            let (kind, flags) = match control {
+                Transmit::Window { .. } => (Kind::Window, Flags::NONE),
+                Transmit::Reset { .. } => (Kind::Reset, Flags::NONE),
+                Transmit::Finish { .. } => (Kind::Message, Flags::FIN.with(Flags::EMPTY)),
+            };
+            let (stream, tag, body) = match control {
                 Transmit::Window { number, consumed } => {
                     bytes = consumed.bytes.to_le_bytes();
-                    (Kind::Window, number, consumed.messages, &bytes[..])
+                    (number, consumed.messages, &bytes[..])
                 }
-                Transmit::Reset { number, code } => (Kind::Reset, number, code.number(), &[][..]),
+                Transmit::Reset { number, code } => (number, code.number(), &[][..]),
+                Transmit::Finish { number } => (number, 0, &[][..]),
             };
-            let head = Head { kind, flags: Flags::NONE, stream: number, tag, time: 0 };
+            let head = Head { kind, flags, stream, tag, time: 0 };
             match self.link.send(head, Body::Bytes(body)) {
                 Ok(()) => self.connection.streams.transmitted(),
                 Err(SendError::Full { .. }) => break,
@@ -398,7 +421,7 @@ impl State {
         self.note_state();
         let outcome = self.send_controls().and_then(|_| self.flush());
         self.end_drain();
-        match outcome {
+        match outcome.and_then(|()| self.end_last_replies(false)) {
             Ok(()) if !self.sleeps_for_room() && self.awaits_room() => {
                 self.due.extend(self.driver.clone());
             }
@@ -432,9 +455,10 @@ impl State {
         }
         // What others did since the last turn has to be there to be seen for as long as the sleep.
         self.note_state();
-        if self.is_flooded() {
-            // Whoever takes one up wakes the driver; till then the socket has nothing for it. Room
-            // cannot be announced, as it would be seen that more has come, so it is looked for.
+        if self.is_flooded() || self.connection.has_peer_closed() {
+            // Whoever takes one up, or replies, wakes the driver; till then the socket has nothing
+            // for it. Room cannot be announced, as it would be seen that more has come, so it is
+            // looked for.
             self.driver_is_awake = false;
             self.room_is_awaited = false;
             let soon = || Deadline::after(RETRY);

@@ -13,6 +13,7 @@ use thiserror::Error;
 
 use super::Handle;
 use super::back_channel::BackChannel;
+use super::draining::Draining;
 use super::outgoing::Outgoing;
 use super::receiving::QueuedMessage;
 use super::shared::{Shared, TimedOut};
@@ -61,7 +62,8 @@ fn lacking(shortage: Option<Shortage>) -> String {
 /// Each side may end its direction and go on receiving. A stream that is dropped before both
 /// directions have ended is reset: the other side learns that nobody reads or writes it, by
 /// [`ErrorCode::Cancelled`], or by [`ErrorCode::Panicked`] if a panic has dropped it. What was sent
-/// before this side [finished](SendHalf::finish) is still received.
+/// before this side [finished](SendHalf::finish) is still received. A stream that the other side
+/// has opened, and that was [received](ReceiveHalf::receive) to its end, is finished by its drop.
 ///
 /// How much may be under way to a side that does not read is bounded by that side's
 /// [`stream_window`](crate::SessionOptions::stream_window); then sending waits.
@@ -93,6 +95,9 @@ impl Drop for Inner {
             state.due.extend(waiters);
             if std::thread::panicking() {
                 state.connection.streams.reset(self.key, ErrorCode::Panicked);
+            } else if matches!(state.draining, Draining::Over) {
+                // Its handler may have been cut.
+                state.connection.streams.reset(self.key, ErrorCode::Cancelled);
             }
             state.connection.streams.abandon(self.key);
         });
@@ -353,8 +358,9 @@ impl SendHalf {
     /// process is gone.
     pub fn is_reset(&self) -> bool {
         let Inner { shared, key, .. } = &*self.inner;
-        shared
-            .glance(|state| state.is_ended() || state.connection.streams.reset_code(*key).is_some())
+        shared.glance(|state| {
+            state.check().is_err() || state.connection.streams.reset_code(*key).is_some()
+        })
     }
 
     /// Waits until [`Self::is_reset`] returns true, at most until `deadline`; returns that.
@@ -563,7 +569,7 @@ impl State {
         key: StreamKey,
         message: &[u8],
     ) -> Option<Result<bool, Box<SendError>>> {
-        if message.len() > INLINE_MAX || self.is_ended() || self.outbox.lacks_slots() {
+        if message.len() > INLINE_MAX || self.end.is_some() || self.outbox.lacks_slots() {
             return None;
         }
         let Self { connection, link, .. } = self;

@@ -239,6 +239,11 @@ impl SocketLink {
         self.write_closed
     }
 
+    /// Bytes that are still to be written, without those within TLS.
+    pub(super) fn unwritten(&self) -> usize {
+        self.unsent.len()
+    }
+
     /// Whether something is still to be written.
     pub(super) fn has_unwritten(&self) -> bool {
         self.unsent.len() > 0 || self.socket.has_unwritten()
@@ -485,6 +490,11 @@ impl SocketLink {
     /// Whether the peer's end of file was seen. What it sent before can still be taken.
     pub(super) fn is_closed(&self) -> bool {
         self.closed
+    }
+
+    /// Whether an end of file, a hang-up or a failed write was seen.
+    pub(super) fn is_peer_gone(&self) -> bool {
+        self.closed || self.gone || self.write_closed
     }
 
     /// Takes note of what was noticed of the socket.

@@ -12,7 +12,7 @@ use breezeway::{
     Stream,
 };
 use breezeway_adversary::vectors::{
-    Conversation, HOLD, MAX_METADATA, MAX_STREAMS, RESET, RESET_CODE, WINDOW, conversations,
+    Conversation, DROP, HOLD, MAX_METADATA, MAX_STREAMS, RESET, RESET_CODE, WINDOW, conversations,
 };
 
 struct Unpark(Thread);
@@ -39,6 +39,7 @@ fn on_stream(method: u32, mut stream: Stream) -> Result<(), HandlerError> {
             stream.receive()?;
             stream.reset(ErrorCode::Application(RESET_CODE));
         }
+        DROP => while stream.receive()?.is_some_and(|message| !message.is_empty()) {},
         _ => {
             while let Some(message) = stream.receive()? {
                 if message.is_message() {

@@ -63,6 +63,8 @@ struct Game {
     /// By number and sender.
     directions: HashMap<(u32, usize), Direction>,
     resets: Vec<u32>,
+    /// Streams by number that a side has read to the end.
+    read: Vec<(u32, usize)>,
     content: u32,
 }
 
@@ -70,7 +72,8 @@ impl Game {
     fn new() -> Self {
         let directions = HashMap::new();
         let handles = Default::default();
-        Self { pair: Pair::new(), handles, directions, resets: Vec::new(), content: 0 }
+        let (resets, read) = Default::default();
+        Self { pair: Pair::new(), handles, directions, resets, read, content: 0 }
     }
 
     fn end(&mut self, side: usize) -> &mut End {
@@ -100,6 +103,17 @@ impl Game {
         let own = self.direction(number, side);
         own.dropped |= !own.finished;
         self.direction(number, 1 - side).dropped = true;
+    }
+
+    /// A side that was asked for a stream and has read it to its end finishes it so.
+    fn note_abandoned(&mut self, number: u32, side: usize) {
+        let opener = usize::from(number.is_multiple_of(2));
+        let is_read = side != opener && self.read.contains(&(number, side));
+        if is_read && !self.resets.contains(&number) {
+            self.direction(number, side).finished = true;
+        } else {
+            self.note_reset(number, side);
+        }
     }
 
     fn play(&mut self, side: usize, step: Step) {
@@ -137,7 +151,7 @@ impl Game {
                 if count > 0 {
                     let (number, key) = self.handles[side].swap_remove(which % count);
                     self.end(side).streams().abandon(key);
-                    self.note_reset(number, side);
+                    self.note_abandoned(number, side);
                 }
             }
             Step::Settle => {
@@ -164,6 +178,7 @@ impl Game {
             RecvState::End => {
                 assert!(direction.finished);
                 assert_eq!(direction.taken, direction.sent.len(), "nothing is lost");
+                self.read.push((number, side));
             }
         }
         false

@@ -326,6 +326,81 @@ fn metadata_goes_with_the_first_and_the_last_entry() {
     assert_eq!(pair.client.take(here), RecvState::Content(5));
 }
 
+#[test]
+fn stream_read_to_its_end_is_finished_by_its_drop() {
+    let mut pair = Pair::new();
+    let (here, there) = pair.open();
+    pair.client.send(here, last(1), 1).unwrap();
+    pair.server_receives();
+    assert_eq!(pair.server.take(there), RecvState::Content(1));
+    assert_eq!(pair.server.take(there), RecvState::End);
+    pair.server.streams().abandon(there);
+    pair.server.settle();
+    assert_eq!(pair.client_receives(), [Event::Stream(StreamEvent::Received(here))]);
+    assert_eq!(pair.client.take(here), RecvState::End);
+    assert_eq!((pair.server.streams().kept(), pair.client.streams().open_count()), (0, 0));
+}
+
+#[test]
+fn stream_not_read_to_its_end_is_reset_by_its_drop() {
+    for ended in [false, true] {
+        let mut pair = Pair::new();
+        let (here, there) = pair.open();
+        pair.client.send(here, Carried { last: ended, ..message(1) }, 1).unwrap();
+        pair.server_receives();
+        assert_eq!(pair.server.take(there), RecvState::Content(1));
+        pair.server.streams().abandon(there);
+        pair.server.settle();
+        assert_eq!(pair.client_receives(), [Event::Stream(StreamEvent::Reset(here))]);
+        assert_eq!(pair.client.take(here), RecvState::Reset(ErrorCode::Cancelled));
+    }
+}
+
+#[test]
+fn stream_read_by_its_opener_is_reset_by_its_drop() {
+    let mut pair = Pair::new();
+    let (here, there) = pair.open();
+    pair.server.send(there, FIN, 0).unwrap();
+    pair.client_receives();
+    assert_eq!(pair.client.take(here), RecvState::End);
+    pair.client.streams().abandon(here);
+    pair.client.settle();
+    pair.server_receives();
+    assert_eq!(pair.server.take(there), RecvState::Reset(ErrorCode::Cancelled));
+}
+
+#[test]
+fn reset_behind_a_drop_takes_the_place_of_fin() {
+    let mut pair = Pair::new();
+    let (here, there) = pair.open();
+    pair.client.send(here, FIN, 0).unwrap();
+    pair.server_receives();
+    assert_eq!(pair.server.take(there), RecvState::End);
+    pair.server.streams().abandon(there);
+    pair.client.streams().reset(here, ErrorCode::Application(1));
+    pair.client.settle();
+    pair.server_receives();
+    pair.server.settle();
+    let head = pair.server.sent.front().unwrap().head;
+    assert_eq!((head.kind, head.tag), (Kind::Reset as u8, ErrorCode::Application(1).number()));
+    pair.client_receives();
+    assert_eq!((pair.server.streams().kept(), pair.client.streams().open_count()), (0, 0));
+}
+
+#[test]
+fn shutdown_ends_streams_and_keeps_served_calls() {
+    let mut pair = Pair::new();
+    let (_, there) = pair.open();
+    let number = pair.client.call(1).unwrap();
+    pair.client.publish_bare(Kind::Shutdown, 0, 0);
+    assert_eq!(pair.server_receives(), [Event::Arrived, Event::Shutdown]);
+    let connection = &mut pair.server.connection;
+    assert!(connection.has_peer_closed() && connection.served.has(number));
+    connection.streams.abandon(there);
+    assert_eq!((connection.streams.next_transmit(), connection.streams.live_count()), (None, 0));
+    assert!(pair.server.take_request().is_some());
+}
+
 // ---- violations ----
 
 fn violation(pair: &mut Pair, wire: Wire) -> StreamViolation {

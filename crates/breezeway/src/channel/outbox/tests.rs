@@ -234,7 +234,12 @@ fn what_a_client_has_asked_for_before_its_end_is_served_though_much_waits() {
     let begun = serve(&server);
     assert!(begun < CALLS, "all were begun");
     channel.handle.shared.with(State::close);
-    assert_eq!(serve(&server), CALLS - begun);
+    let (mut served, began) = (begun, Instant::now());
+    // Until the client has taken no reply for too long.
+    while served < CALLS {
+        served += serve(&server);
+        assert!(began.elapsed() < PATIENCE, "{served} of {CALLS} are served");
+    }
     drop(calls);
 }
 

@@ -4,6 +4,7 @@ mod calls;
 mod closing;
 mod drivers;
 mod large;
+mod last_replies;
 mod limits;
 mod resending;
 mod spaces;
