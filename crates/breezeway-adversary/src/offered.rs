@@ -33,7 +33,7 @@ impl<'a> Arbitrary<'a> for Entry {
         let (tag, released) = input.arbitrary()?;
         let pattern: [u8; 24] = input.arbitrary()?;
         let body = pattern.into_iter().cycle().take(BODY_MAX).collect();
-        Ok(Self { kind, flags, len, stream, tag, released, body })
+        Ok(Self { kind, flags, len, stream, tag, released, time: 0, body })
     }
 }
 

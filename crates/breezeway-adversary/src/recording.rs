@@ -221,7 +221,7 @@ fn with_odd_header(piece: &[u8], chance: &mut Chance) -> Vec<u8> {
         2 => header.flags ^= 1 << chance.below(8),
         3 => header.stream = chance.odd_number(header.stream.into()) as u32,
         4 => header.tag = chance.odd_number(header.tag.into()) as u32,
-        _ => header.reserved = chance.any() as u16,
+        _ => header.time = chance.any() as u16,
     }
     [&header.bytes()[..], body].concat()
 }

@@ -119,9 +119,9 @@ impl Peer {
     fn apply(&mut self, step: &Step) {
         match step {
             Step::Frame { header, body } => {
-                let &AnyHeader { ref len, kind, flags, time: reserved, stream, tag } = header;
+                let &AnyHeader { ref len, kind, flags, time, stream, tag } = header;
                 let len = if len.0 % 2 == 0 { body.len() as u32 } else { len.0 as u32 };
-                self.send_frame(Header { len, kind, flags, reserved, stream, tag }, body);
+                self.send_frame(Header { len, kind, flags, time, stream, tag }, body);
             }
             Step::Message { flags, stream, metadata, len, missing } => {
                 let usual = if self.is_client { flag::OPEN | flag::FIN } else { flag::FIN };

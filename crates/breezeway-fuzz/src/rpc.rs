@@ -130,12 +130,8 @@ fn send(socket: &mut UnixStream, stream: u32, request: &Request) {
     let header = Header::request(stream, request.method.tag(), body.len());
     let flags = if block.is_some() { flag::METADATA } else { 0 };
     let flags = flags | if request.one_way { flag::NO_REPLY } else { 0 };
-    let header = Header {
-        kind: kind::MESSAGE,
-        flags: header.flags | flags,
-        reserved: request.time,
-        ..header
-    };
+    let header =
+        Header { kind: kind::MESSAGE, flags: header.flags | flags, time: request.time, ..header };
     socket.write_all(&header.bytes()).unwrap();
     socket.write_all(&body).unwrap();
 }

@@ -126,6 +126,7 @@ impl Peer {
                     stream: u32::from(*stream),
                     tag: u32::from(*stream / 2),
                     released: u16::from(*released),
+                    time: 0,
                     body,
                 });
             }

@@ -18,6 +18,8 @@ pub struct Entry {
     pub tag: u32,
     /// 1 + the lend number that is released, or 0.
     pub released: u16,
+    /// How long the sender waits, as section 4.4 codes it.
+    pub time: u16,
     /// The body's bytes, at most 104; the rest is zero.
     pub body: Vec<u8>,
 }
@@ -25,7 +27,8 @@ pub struct Entry {
 impl Entry {
     fn message(flags: u8, stream: u32, tag: u32, body: &[u8]) -> Self {
         let len = body.len() as u16;
-        Self { kind: kind::MESSAGE, flags, len, stream, tag, released: 0, body: body.to_vec() }
+        let kind = kind::MESSAGE;
+        Self { kind, flags, len, stream, tag, released: 0, time: 0, body: body.to_vec() }
     }
 
     /// A request as a client makes it.
@@ -68,6 +71,7 @@ impl Entry {
         bytes[12..16].copy_from_slice(&self.stream.to_le_bytes());
         bytes[16..20].copy_from_slice(&self.tag.to_le_bytes());
         bytes[20..22].copy_from_slice(&self.released.to_le_bytes());
+        bytes[22..24].copy_from_slice(&self.time.to_le_bytes());
         bytes[entry::BODY_AT..][..self.body.len()].copy_from_slice(&self.body);
         std::array::from_fn(|word| {
             u64::from_le_bytes(bytes[8 * (word + 1)..][..8].try_into().expect("8 bytes"))
@@ -80,6 +84,10 @@ impl Entry {
 pub struct Seen(pub Vec<u8>);
 
 impl Seen {
+    fn u16_at(&self, at: usize) -> u16 {
+        u16::from_le_bytes([self.0[at], self.0[at + 1]])
+    }
+
     fn u32_at(&self, at: usize) -> u32 {
         u32::from_le_bytes(self.0[at..at + 4].try_into().expect("4 bytes"))
     }
@@ -104,9 +112,19 @@ impl Seen {
         self.u32_at(16)
     }
 
+    /// 1 + the lend number that is released, or 0.
+    pub fn released(&self) -> u16 {
+        self.u16_at(20)
+    }
+
+    /// How long the honest side waits, coded.
+    pub fn time(&self) -> u16 {
+        self.u16_at(22)
+    }
+
     /// Body bytes that are used.
     pub fn body(&self) -> &[u8] {
-        let len = usize::from(u16::from_le_bytes([self.0[10], self.0[11]]));
+        let len = usize::from(self.u16_at(10));
         assert!(len <= entry::BODY_MAX, "the honest side publishes {len} inline bytes");
         &self.0[entry::BODY_AT..][..len]
     }

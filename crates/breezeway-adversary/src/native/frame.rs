@@ -23,8 +23,8 @@ pub struct Header {
     pub kind: u8,
     /// Flag bits.
     pub flags: u8,
-    /// Zero, by the rules.
-    pub reserved: u16,
+    /// How long the sender waits, as section 4.4 codes it.
+    pub time: u16,
     /// Stream number.
     pub stream: u32,
     /// Method or error code.
@@ -35,17 +35,17 @@ impl Header {
     /// The header of a request.
     pub fn request(stream: u32, method: u32, len: usize) -> Self {
         let flags = flag::OPEN | flag::FIN;
-        Self { len: len as u32, kind: kind::MESSAGE, flags, reserved: 0, stream, tag: method }
+        Self { len: len as u32, kind: kind::MESSAGE, flags, time: 0, stream, tag: method }
     }
 
     /// The header of a reply.
     pub fn reply(stream: u32, len: usize) -> Self {
-        Self { len: len as u32, kind: kind::MESSAGE, flags: flag::FIN, reserved: 0, stream, tag: 0 }
+        Self { len: len as u32, kind: kind::MESSAGE, flags: flag::FIN, time: 0, stream, tag: 0 }
     }
 
     /// The last header of a side that ends in order.
     pub fn shutdown() -> Self {
-        Self { len: 0, kind: kind::SHUTDOWN, flags: 0, reserved: 0, stream: 0, tag: 0 }
+        Self { len: 0, kind: kind::SHUTDOWN, flags: 0, time: 0, stream: 0, tag: 0 }
     }
 
     /// As it travels.
@@ -54,7 +54,7 @@ impl Header {
         bytes[0..4].copy_from_slice(&self.len.to_le_bytes());
         bytes[4] = self.kind;
         bytes[5] = self.flags;
-        bytes[6..8].copy_from_slice(&self.reserved.to_le_bytes());
+        bytes[6..8].copy_from_slice(&self.time.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.stream.to_le_bytes());
         bytes[12..16].copy_from_slice(&self.tag.to_le_bytes());
         bytes
@@ -63,9 +63,9 @@ impl Header {
     /// Reads what the honest side sent.
     pub fn read(bytes: &[u8; HEADER_LEN]) -> Self {
         let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
-        let reserved = u16::from_le_bytes([bytes[6], bytes[7]]);
+        let time = u16::from_le_bytes([bytes[6], bytes[7]]);
         let (kind, flags) = (bytes[4], bytes[5]);
-        Self { len: word(0), kind, flags, reserved, stream: word(8), tag: word(12) }
+        Self { len: word(0), kind, flags, time, stream: word(8), tag: word(12) }
     }
 }
 

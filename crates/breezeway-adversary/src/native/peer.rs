@@ -217,7 +217,8 @@ impl Peer {
         }
     }
 
-    fn map_segment(&mut self) {
+    /// Maps the segment of the `segment add` entry that was read last.
+    pub fn map_segment(&mut self) {
         let fd = loop {
             match self.unannounced.pop_front() {
                 Some(fd) => break fd,

@@ -44,7 +44,7 @@ fn nearly(random: &mut Random, good: Header) -> Vec<u8> {
             2 => header.flags ^= 1 << random.below(8),
             3 => header.stream = odd_number(random, header.stream.into()) as u32,
             4 => header.tag = random.next() as u32,
-            _ => header.reserved = random.next() as u16,
+            _ => header.time = random.next() as u16,
         }
     }
     let mut bytes = [&header.bytes()[..], &body].concat();

@@ -159,14 +159,14 @@ fn what_is_reserved_or_belongs_to_nobody_is_not_read() {
             len: 0,
             kind: CANCEL,
             flags,
-            reserved: u16::MAX,
+            time: u16::MAX,
             stream,
             tag: u32::MAX,
         };
         for (stream, flags) in [(0, 0), (1, 0xff), (u32::MAX, LENT), (77, 0)] {
             said.extend(cancel(stream, flags).bytes());
         }
-        said.extend(header(|header| header.reserved = 0xbeef));
+        said.extend(header(|header| header.time = 0xbeef));
         // A number twice is the client's own affair.
         said.extend(header(|_| ()));
         peer.write_all(&said).unwrap();
