@@ -471,9 +471,10 @@ bench-tokio:
 	peers/target/release/tokio-peers closed
 	peers/target/release/tokio-peers paced
 
-## Writes what the IDL generator's golden files have to be: see what differs.
+## Writes what the IDL generator's golden files and the traces of sessions have to be: see what differs.
 golden:
 	UPDATE_GOLDEN=1 $(CARGO) test -p breezeway-idl --test generator golden
+	UPDATE_GOLDEN=1 $(CARGO) test -p breezeway --test sessions traces::
 
 ## Comparison programs; rivals are dependencies here only.
 peers:

@@ -17,6 +17,7 @@ mod abi_page_agrees_with_hello;
 mod channels;
 mod examples;
 mod options;
+mod traces;
 mod vectors;
 
 mod on_every_carrier {
