@@ -139,9 +139,9 @@ func (c *Call) send(flags proto.Flags, tag uint32, out *outgoing) error {
 		return nil
 	}
 	s := c.session
-	if most := int(s.peerHello.MaxMetadata); out.hasMetadata && len(out.metadata) > most {
+	if err := s.checkMetadata(out); err != nil {
 		c.replied = false
-		return &TooMuchMetadataError{len(out.metadata), most}
+		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -214,8 +214,7 @@ func (c *Call) unsent() {
 // isOver counts it no more. The session's lock is held.
 func (c *Call) isOver() {
 	s := c.session
-	s.callsArrived--
-	s.callsTaken--
+	s.rules.Served.CallEnded()
 	if s.serving != nil {
 		delete(s.serving, c.head.Stream)
 	}

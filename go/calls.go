@@ -13,7 +13,7 @@ type callInFlight = proto.Call[*waiter]
 
 // wakeCallers wakes all that wait for a reply, or to call.
 func (s *session) wakeCallers() {
-	for _, w := range s.calls.Callers() {
+	for _, w := range s.rules.Calls.Callers() {
 		w.wake()
 	}
 	wake(&s.callWaiters, true)
@@ -33,43 +33,33 @@ func (s *session) wakeNextCaller() {
 	}
 }
 
-// freeNumber is a number of this side's that nothing under way uses.
-func (s *session) freeNumber() uint32 {
-	for !s.calls.IsFree(s.nextNumber) || s.streams.Uses(s.nextNumber) {
-		s.useNumber()
-	}
-	return s.nextNumber
-}
-
-func (s *session) useNumber() {
-	if s.nextNumber += 2; s.nextNumber == 0 {
-		s.nextNumber = 2
-	}
-}
-
 // mayBegin says why no call or stream may be begun, if that is so.
 func (s *session) mayBegin(out *outgoing) error {
 	if s.err != nil {
 		return s.err
 	}
-	if s.goaway {
+	if s.rules.IsGoingAway() {
 		return ErrGoingAway
 	}
-	if most := int(s.peerHello.MaxMetadata); out.hasMetadata && len(out.metadata) > most {
+	return s.checkMetadata(out)
+}
+
+func (s *session) checkMetadata(out *outgoing) error {
+	if most := s.rules.MaxMetadata(); out.hasMetadata && len(out.metadata) > most {
 		return &TooMuchMetadataError{len(out.metadata), most}
 	}
 	return nil
 }
 
 func (s *session) waitForCallRoom(lim limit) error {
-	for !s.calls.HasRoom() {
+	for !s.rules.Calls.HasRoom() {
 		w := s.newWaiter()
 		s.callWaiters = append(s.callWaiters, w)
-		err := s.wait(w, lim, s.calls.HasRoom)
+		err := s.wait(w, lim, s.rules.Calls.HasRoom)
 		remove(&s.callWaiters, w)
 		s.freeWaiter(w)
 		if err != nil {
-			if s.calls.HasRoom() {
+			if s.rules.Calls.HasRoom() {
 				s.wakeNextCaller() // It may have been woken in vain.
 			}
 			return err
@@ -117,15 +107,14 @@ func (s *session) ask(method uint32, out *outgoing, lim *limit) (*callInFlight, 
 	if err := lim.err(); err != nil {
 		return nil, nil, err
 	}
-	if !s.calls.HasRoom() {
+	if !s.rules.Calls.HasRoom() {
 		if err := s.waitForCallRoom(*lim); err != nil {
 			return nil, nil, err
 		}
 	}
-	number := s.freeNumber()
-	s.useNumber()
+	number := s.rules.TakeNumber()
 	w := s.newWaiter()
-	p := s.calls.Begin(number, w)
+	p := s.rules.Calls.Begin(number, w)
 	s.letYield(w)
 	head := proto.Head{Kind: proto.KindMessage, Flags: proto.RequestFlags, Stream: number,
 		Tag: method, Time: lim.timeLeft()}
@@ -134,7 +123,7 @@ func (s *session) ask(method uint32, out *outgoing, lim *limit) (*callInFlight, 
 		return p, w, nil
 	}
 	if err := s.send(head, out, lim); err != nil {
-		s.calls.End(p)
+		s.rules.Calls.End(p)
 		s.callEnded()
 		s.freeWaiter(w)
 		return nil, nil, err
@@ -154,11 +143,11 @@ func timedOut(err error) error {
 // giveUp says that nobody waits for a reply any more. Its number is taken until the reply has come.
 func (s *session) giveUp(p *callInFlight) {
 	if s.err != nil {
-		s.calls.End(p)
+		s.rules.Calls.End(p)
 		s.wakeNextCaller()
 		return
 	}
-	cancel := s.calls.GiveUp(p)
+	cancel := s.rules.Calls.GiveUp(p)
 	// If there is no room for it, the other side does not learn it: it binds nobody.
 	_ = s.transmit(cancel, &outgoing{})
 	s.flush() // Also the request, which may have been published unfenced.
@@ -193,14 +182,13 @@ func (s *session) postOne(method uint32, message []byte, lim limit) error {
 	if err := s.waitForOneWayWindow(lim); err != nil {
 		return err
 	}
-	if len(message) >= pacedFrom && s.memory != nil && s.calls.InFlight() == 0 {
+	if len(message) >= pacedFrom && s.memory != nil && s.rules.Calls.InFlight() == 0 {
 		if err := s.holdBack(len(message), lim); err != nil {
 			return err
 		}
 	}
 	head := proto.Head{Kind: proto.KindMessage, Flags: proto.OneWayFlags,
-		Stream: s.freeNumber(), Tag: method}
-	s.useNumber()
+		Stream: s.rules.TakeNumber(), Tag: method}
 	if head.Stream%postsPerLook == 1 && !s.isDriven() {
 		// Nothing else would show that the other side is gone. Who drives reads it by itself, and
 		// would sleep on what is read here.
@@ -215,7 +203,7 @@ func (s *session) postOne(method uint32, message []byte, lim limit) error {
 		}
 		err := s.transmit(head, &out)
 		if err == nil {
-			s.streams.Posted(len(message))
+			s.rules.Streams.Posted(len(message))
 			return nil
 		}
 		if err := s.waitForRoom(err, lim); err != nil {
@@ -226,17 +214,9 @@ func (s *session) postOne(method uint32, message []byte, lim limit) error {
 
 const postsPerLook = 128
 
-// answer takes in a reply.
-func (s *session) answer(head *proto.Head, m *Message) error {
-	w, wanted, err := s.calls.Answer(head)
-	if err != nil {
-		return violation(err)
-	}
+// answer takes in the reply that a caller waits for.
+func (s *session) answer(w *waiter, head *proto.Head, m *Message) {
 	s.callEnded()
-	if !wanted {
-		m.Release()
-		return nil
-	}
 	w.answered = true
 	if head.Flags.Has(proto.FlagError) {
 		w.err = &CallError{Code(head.Tag), reason(m)}
@@ -247,7 +227,6 @@ func (s *session) answer(head *proto.Head, m *Message) error {
 	s.resumed = s.resumed || w.asleep || w.yielding
 	s.rested(w)
 	w.rouse(true)
-	return nil
 }
 
 // reason is why a call failed, as its reply says.

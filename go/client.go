@@ -140,13 +140,13 @@ func (c *Conn) mayBegin() error {
 func (c *Conn) isGoingAway() bool {
 	c.session.mu.Lock()
 	defer c.session.mu.Unlock()
-	return c.session.goaway
+	return c.session.rules.IsGoingAway()
 }
 
 // catchUpIfIdle is catchUp of a session on which no call is under way, whose callers would read.
 func (s *session) catchUpIfIdle() {
 	s.mu.Lock()
-	idle := s.calls.InFlight() == 0
+	idle := s.rules.Calls.InFlight() == 0
 	s.mu.Unlock()
 	if idle {
 		s.catchUp()

@@ -132,7 +132,7 @@ func TestAHandlerLearnsThatItsClientIsGone(t *testing.T) {
 		go func() { _, _ = conn.Call(context.Background(), 0, nil) }()
 	}
 	until(t, conn.session, "all calls are in flight",
-		func() bool { return conn.session.calls.InFlight() == cap(cancelled) })
+		func() bool { return conn.session.rules.Calls.InFlight() == cap(cancelled) })
 	_ = conn.Close()
 	for range cap(cancelled) {
 		err := soon(t, "the end of a call's context", cancelled)
@@ -484,15 +484,17 @@ func TestAskingWhetherAConnectionIsActiveEndsHoweverMuchTheOtherSideSends(t *tes
 }
 
 func TestASecondReplyBreaksARule(t *testing.T) {
-	s := &session{isClient: true}
-	s.calls = proto.NewCalls[*waiter](4)
-	s.calls.Begin(1, &waiter{ch: make(chan bool, 1)}).Sent()
+	options := defaults()
+	hello := options.hello(true)
+	s := &session{rules: proto.NewSession[*waiter, *Stream](true, hello, hello, false)}
+	s.rules.Calls.Begin(1, &waiter{ch: make(chan bool, 1)}).Sent()
 	head := proto.Head{Kind: proto.KindMessage, Flags: proto.FlagFin, Stream: 1}
-	if err := s.message(&head, &Message{}); err != nil {
+	s.in.entry.Head = head
+	if err := s.dispatch(); err != nil {
 		t.Fatal(err)
 	}
 	var broken *ViolationError
-	if err := s.message(&head, &Message{}); !errors.As(err, &broken) {
+	if err := s.dispatch(); !errors.As(err, &broken) {
 		t.Fatalf("a second reply before the first was taken: %v", err)
 	}
 }

@@ -238,7 +238,7 @@ func (c *Conn) Peer() Peer { return c.session.peer }
 func (c *Conn) Service() uint16 { return c.session.peerHello.Service }
 
 // MaxInFlight is the most calls in flight at one time; more of them wait.
-func (c *Conn) MaxInFlight() int { return c.session.maxInFlight }
+func (c *Conn) MaxInFlight() int { return c.session.rules.MaxInFlight() }
 
 // MaxMessage is the largest message.
 func (c *Conn) MaxMessage() int { return c.session.link.maxMessage() }
@@ -277,7 +277,7 @@ func (s *session) takeUp(a *arrival) error {
 	s.nextArrival(a)
 	if s.serving[a.head.Stream] != nil {
 		a.message.Release()
-		s.finish(inUse(a.head.Stream))
+		s.finish(violation(proto.InUse(a.head.Stream)))
 		return s.err
 	}
 	s.promote()

@@ -8,109 +8,40 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
-// dispatch judges the entry in s.in, and gives it to whom it concerns.
+// dispatch has the rules validate the entry in s.in, and gives it to whom it concerns.
 func (s *session) dispatch() error {
-	head, m := &s.in.entry.Head, &s.in.message
-	switch head.Kind {
-	case proto.KindReset, proto.KindCancel, proto.KindGoAway, proto.KindShutdown:
-		if m.length != 0 {
-			return violated("an entry of kind %d with a body of %d bytes", head.Kind, m.length)
-		}
+	head, m, event := &s.in.entry.Head, &s.in.message, &s.in.event
+	prefix, hasPrefix := uint64(0), head.HasPrefix()
+	if hasPrefix {
+		prefix = m.prefix()
 	}
-	switch head.Kind {
-	case proto.KindMessage:
-		if err := s.message(head, m); err != nil {
-			m.Release()
-			return err
-		}
-		return nil
-	case proto.KindWindow:
-		var body [8]byte
-		if m.length != len(body) {
-			return violated("a window of %d bytes", m.length)
-		}
-		if err := m.copyOut(body[:], 0); err != nil {
-			return err
-		}
-		return s.receiveWindow(head, body)
-	case proto.KindReset:
-		return s.receiveReset(head)
-	case proto.KindCancel:
-		if s.isClient {
-			return violated("a cancel from a server")
-		}
+	if err := s.rules.Receive(head, m.length, prefix, event); err != nil {
+		m.Release()
+		return violation(err)
+	}
+	if hasPrefix && head.Kind == proto.KindMessage {
+		m.splitMetadata(event.Metadata)
+	}
+	switch event.Change {
+	case proto.Ignored:
+	case proto.Requested:
+		s.arrive(head, m, nil)
+	case proto.Answered:
+		s.answer(event.Caller, head, m)
+	case proto.AnsweredLate:
+		m.Release()
+		s.callEnded()
+	case proto.Cancelled:
 		if call := s.serving[head.Stream]; call != nil {
 			call.cancel(&CallError{Code: CodeCancelled})
 		}
-	case proto.KindGoAway:
-		if !s.isClient {
-			return violated("a go-away from a client")
-		}
-		if s.goaway {
-			return violated("a second go-away")
-		}
-		s.goaway = true
-	case proto.KindShutdown:
+	case proto.Closed:
 		return ErrPeerClosed
+	case proto.OneWayRoom:
+		wake(&s.posters, false)
 	default:
-		return violated("an unexpected entry of kind %d", head.Kind)
+		s.streamChanged(&event.StreamEvent, head, m)
 	}
-	return nil
-}
-
-func (s *session) message(head *proto.Head, m *Message) error {
-	flags := head.Flags
-	if flags.Has(proto.FlagEmpty|proto.FlagLent) && !flags.Has(proto.FlagMetadata) {
-		return violated("flags %#02x lend nothing", flags)
-	}
-	if flags.Has(proto.FlagOpen) && s.streams.Uses(head.Stream) {
-		return inUse(head.Stream)
-	}
-	if flags.Has(proto.FlagMetadata) {
-		if err := m.splitMetadata(int(s.ownHello.MaxMetadata)); err != nil {
-			return err
-		}
-	}
-	isOpening := flags.Has(proto.FlagOpen)
-	if isOpening && !flags.Has(proto.FlagStream) && !s.isClient {
-		return s.request(head, m)
-	}
-	if !isOpening && s.isClient && s.calls.Awaits(head.Stream) {
-		return s.answer(head, m)
-	}
-	if flags&(proto.FlagError|proto.FlagNoReply) != 0 || flags.Has(proto.FlagStream) != isOpening {
-		return violated("flags %#02x do not belong together here", flags)
-	}
-	return s.streamMessage(head, m)
-}
-
-func inUse(number uint32) error {
-	return violated("a message opens number %d, which is in use", number)
-}
-
-// request takes in a call, or a one-way message.
-func (s *session) request(head *proto.Head, m *Message) error {
-	const may = proto.FlagLent | proto.FlagNoReply | proto.FlagMetadata
-	if head.Flags&^may != proto.RequestFlags {
-		return violated("a message with flags %#02x is no request", head.Flags)
-	}
-	if head.Stream%2 == 0 {
-		return violated("a request on stream %d; clients use odd numbers", head.Stream)
-	}
-	if head.Flags.Has(proto.FlagNoReply) {
-		if err := s.streams.Posting(m.length); err != nil {
-			return violation(err)
-		}
-		s.oneWay++
-		s.oneWayBytes += m.length
-	} else {
-		s.callsArrived++
-		s.callBytes += m.length
-		if s.callsArrived > s.maxInFlight {
-			return violated("more calls in flight than the agreed %d", s.maxInFlight)
-		}
-	}
-	s.arrive(head, m, nil)
 	return nil
 }
 
@@ -134,7 +65,6 @@ func (s *session) arrive(head *proto.Head, m *Message, stream *Stream) {
 	s.waiting++
 	s.streamMessages = 0
 	if stream != nil {
-		s.streamsArrived++
 		s.dropAStreamThatIsOver()
 	} else {
 		a.message = *m
@@ -145,7 +75,7 @@ func (s *session) arrive(head *proto.Head, m *Message, stream *Stream) {
 // dropAStreamThatIsOver drops one that waits to be accepted, of more streams than may be open at
 // one time: nobody is to keep them all for somebody who accepts none.
 func (s *session) dropAStreamThatIsOver() {
-	if s.streamsArrived <= int(s.ownHello.MaxStreams) {
+	if !s.rules.DropsStream() {
 		return
 	}
 	waiting := s.arrivals[s.arrivalFirst:]
@@ -156,11 +86,11 @@ func (s *session) dropAStreamThatIsOver() {
 		return
 	}
 	waiting[at].stream.drop()
-	s.streams.Forget(waiting[at].stream.state)
+	s.rules.Streams.Forget(waiting[at].stream.state)
 	at += s.arrivalFirst
 	s.arrivals = slices.Delete(s.arrivals, at, at+1)
 	s.waiting--
-	s.streamsArrived--
+	s.rules.TakeUpStream()
 }
 
 // nextArrival takes the next one; there is one.
@@ -172,16 +102,10 @@ func (s *session) nextArrival(a *arrival) {
 	kept.message.private, kept.message.metadata, kept.message.lent = nil, nil, nil
 	s.arrivalFirst++
 	s.waiting--
-	switch {
-	case a.stream != nil:
-		s.streamsArrived--
-	case a.head.Flags.Has(proto.FlagNoReply):
-		s.oneWay--
-		s.oneWayBytes -= a.message.length
-		s.takenUp(a.message.length)
-	default:
-		s.callBytes -= a.message.length
-		s.callsTaken++
+	if a.stream != nil {
+		s.rules.TakeUpStream()
+	} else if s.rules.TakeUp(&a.head, a.message.length) {
+		s.settle()
 	}
 	s.ended()
 }

@@ -103,7 +103,8 @@ func TestAReplyBehindTheFarewellEndsNoSession(t *testing.T) {
 	go func() { _ = server.Shutdown(past) }()
 	until(t, s, "Close waits", func() bool { return s.isDriven() && s.saidBye })
 	close(release)
-	until(t, s, "the handler's end", func() bool { return s.callsTaken == 0 || s.err != nil })
+	until(t, s, "the handler's end",
+		func() bool { return s.rules.Served.Running() == 0 || s.err != nil })
 	conn.session.mu.Unlock()
 	if err := soon(t, "the call's end", answered); !errors.Is(err, ErrPeerClosed) {
 		t.Errorf("the call ended with %v", err)

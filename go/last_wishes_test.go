@@ -33,7 +33,7 @@ func TestWhatAClientAskedForBeforeItsEndIsServedThoughRepliesFindNoRoom(t *testi
 			}()
 		}
 		until(t, conn.session, "both calls are in flight", func() bool {
-			return conn.session.calls.InFlight() == cap(ended)
+			return conn.session.rules.Calls.InFlight() == cap(ended)
 		})
 		if err := conn.Post(contextOf(t), 0, []byte("and this")); err != nil {
 			t.Fatal(err)

@@ -28,10 +28,12 @@ type link interface {
 	counters() Counters
 }
 
-// incoming is what a link has taken: an entry, whose body is the message's inline bytes.
+// incoming is what a link has taken: an entry, whose body is the message's inline bytes, and what
+// it changes.
 type incoming struct {
 	message Message
 	entry   proto.Entry
+	event   proto.Event[*waiter, *Stream]
 }
 
 // outgoing is what a message is made of: a metadata block, and bytes, of one slice or of several,
@@ -76,7 +78,7 @@ func (o *outgoing) prefixLen() int {
 	if !o.hasMetadata {
 		return 0
 	}
-	return 2 + len(o.metadata)
+	return proto.MetadataPrefix + len(o.metadata)
 }
 
 func (o *outgoing) flags() proto.Flags {

@@ -24,7 +24,7 @@ func manyCall(t *testing.T, client *Client) (ended chan error, cancel context.Ca
 		}()
 	}
 	until(t, conn.session, "all calls are in flight",
-		func() bool { return conn.session.calls.InFlight() == waitAtOnce })
+		func() bool { return conn.session.rules.Calls.InFlight() == waitAtOnce })
 	return ended, cancel
 }
 

@@ -1,6 +1,7 @@
 package breezeway
 
 import (
+	"encoding/binary"
 	"io"
 	"runtime"
 	"sync"
@@ -202,29 +203,17 @@ func (m *Message) WriteTo(w io.Writer) (int64, error) {
 	return int64(m.length), nil
 }
 
-// splitMetadata takes the block from the front of what came (section 4.3).
-func (m *Message) splitMetadata(limit int) error {
-	if limit == 0 {
-		return violated("metadata, of which this side takes none (option MaxMetadata)")
-	}
-	if m.length < 2 {
-		return violated("a body of %d bytes has no room for the length of its metadata", m.length)
-	}
-	var prefix [2]byte
-	if err := m.copyOut(prefix[:], 0); err != nil {
-		return err
-	}
-	length := int(prefix[0]) | int(prefix[1])<<8
-	if length > m.length-2 {
-		return violated("metadata of %d bytes in a body of %d", length, m.length)
-	}
-	if length > limit {
-		return violated("metadata of %d bytes; this side takes %d (option MaxMetadata)", length,
-			limit)
-	}
+// prefix is the first 8 bytes of what came, or as many as it has.
+func (m *Message) prefix() uint64 {
+	var bytes [8]byte
+	_ = m.copyOut(bytes[:min(m.length, len(bytes))], 0) // It was not released.
+	return binary.LittleEndian.Uint64(bytes[:])
+}
+
+// splitMetadata takes a block of so many bytes from the front of what came (section 4.3).
+func (m *Message) splitMetadata(length int) {
 	m.metadata, m.hasMetadata = make([]byte, length), true
-	err := m.copyOut(m.metadata, 2)
-	m.start += 2 + length
-	m.length -= 2 + length
-	return err
+	_ = m.copyOut(m.metadata, proto.MetadataPrefix) // It was not released.
+	m.start += proto.MetadataPrefix + length
+	m.length -= proto.MetadataPrefix + length
 }

@@ -80,7 +80,7 @@ func TestAnAnswerToAResetThatFindsNoRoomIsSentOnceThereIsSome(t *testing.T) {
 	stream := soon(t, "the stream", come)
 	serving := stream.session
 	serving.mu.Lock() // It takes nothing meanwhile.
-	serving.streams.Reset(stream.state, 0)
+	serving.rules.Streams.Reset(stream.state, 0)
 	if _, err := serving.sendOwed(); err != nil {
 		t.Error(err)
 	}

@@ -691,11 +691,11 @@ func (s *session) finishCalls(until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closing = true
-	if s.callsTaken == 0 {
+	if s.rules.Served.Running() == 0 {
 		return
 	}
 	w := s.newWaiter()
-	_ = s.wait(w, limit{deadline: until}, func() bool { return s.callsTaken == 0 })
+	_ = s.wait(w, limit{deadline: until}, func() bool { return s.rules.Served.Running() == 0 })
 	s.freeWaiter(w)
 }
 
@@ -703,16 +703,15 @@ func (s *session) finishCalls(until time.Time) {
 func (s *session) refuseRest() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.told && s.err == nil {
+	if s.rules.HasSentAway() && s.err == nil {
 		s.takeTurns(catchUpTurns, false)
 	}
-	for s.told && s.err == nil && s.hasArrival() {
+	for s.rules.HasSentAway() && s.err == nil && s.hasArrival() {
 		var a arrival
 		s.nextArrival(&a)
 		a.message.Release()
 		if a.stream == nil && !a.head.Flags.Has(proto.FlagNoReply) {
-			s.callsArrived--
-			s.callsTaken--
+			s.rules.Served.CallEnded()
 			head := proto.Head{Kind: proto.KindMessage, Flags: proto.FlagFin | proto.FlagError,
 				Stream: a.head.Stream, Tag: uint32(CodeRefused)}
 			_ = s.transmit(head, &outgoing{bytes: []byte("the server goes away")})
@@ -783,9 +782,8 @@ func (s *Server) closeOnceServed(ctx context.Context) error {
 func (s *session) goAway() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err != nil || s.told || s.goAwayDue || !s.peerHello.TakesGoAway() {
-		return
+	if s.err == nil {
+		s.rules.GoAway()
+		s.settle()
 	}
-	s.goAwayDue = true
-	s.settle()
 }

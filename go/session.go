@@ -2,7 +2,6 @@ package breezeway
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -38,17 +37,12 @@ type session struct {
 	peer   Peer
 	opts   *options
 
-	isClient    bool
-	maxInFlight int
-	peerHello   *proto.Hello
-	ownHello    *proto.Hello
+	isClient  bool
+	peerHello *proto.Hello
+	ownHello  *proto.Hello
 
 	err    error
 	ending error // why the other side is gone, while what it asked for before is served
-	goaway bool  // the server wants nothing new
-	told   bool  // the client was told so
-	// goAwayDue says that it is to be told so, once there is room.
-	goAwayDue bool
 	// saidBye says that this side's farewell is on its way, behind which nothing is sent.
 	saidBye bool
 	// leaving says that it is closed once nothing is under way on it; see closeOnceIdle. closing
@@ -84,10 +78,10 @@ type session struct {
 	short       bool
 	settling    bool // settleLater runs
 
-	calls       proto.Calls[*waiter]
+	// rules are those of the protocol.
+	rules       proto.Session[*waiter, *Stream]
 	callWaiters []*waiter // that wait for a call to end
 	yielding    yielding
-	streams     proto.Streams[*Stream]
 	openers     []*waiter // that wait for a stream to end
 	posters     []*waiter // that wait for the window of one-way messages
 	pace        pace
@@ -95,18 +89,10 @@ type session struct {
 	// servedStreams counts handlers of streams that run.
 	servedStreams atomic.Int64
 
-	arrivals     []arrival
-	arrivalFirst int
-	oneWay       int
-	oneWayBytes  int
-	callsArrived int
-	callBytes    int // of calls that wait to be taken up
-	callsTaken   int // and not replied to
-	// streamsArrived counts the streams among arrivals.
-	streamsArrived int
-	acceptWaiters  []*waiter
-	nextNumber     uint32
-	done           chan struct{}
+	arrivals      []arrival
+	arrivalFirst  int
+	acceptWaiters []*waiter
+	done          chan struct{}
 }
 
 // arrival is what came from the other side and nobody has taken up.
@@ -122,23 +108,18 @@ func newSession(agreed *agreement, conn net.Conn, raw syscall.RawConn, peer Peer
 		ledger: &ledger{role: role(isClient), conn: conn, raw: raw, gone: make(chan struct{})},
 		peer:   peer, opts: opts, isClient: isClient,
 		ownHello: agreed.own, peerHello: agreed.peer, done: make(chan struct{}),
-		maxInFlight: proto.MaxInFlight(agreed.own.RingCapacity, agreed.peer.RingCapacity),
-		nextNumber:  2, budget: opts.spinBound, processors: runtime.GOMAXPROCS(0), linger: linger,
+		budget: opts.spinBound, processors: runtime.GOMAXPROCS(0), linger: linger,
 	}
-	if isClient {
-		s.nextNumber = 1
-	}
-	s.calls = proto.NewCalls[*waiter](s.maxInFlight)
-	s.streams = proto.NewStreams[*Stream](isClient, agreed.own, agreed.peer)
-	s.parkFn = s.parkOnce
-	limit := min(agreed.own.PayloadCap, agreed.peer.PayloadCap)
-	if agreed.ownControl == nil {
-		s.socket = newSocketLink(agreed.carrier, conn, raw, limit, agreed.within)
-		s.link, s.maxMessage = s.socket, s.socket.limit
+	onSocket := agreed.ownControl == nil
+	s.rules = proto.NewSession[*waiter, *Stream](isClient, agreed.own, agreed.peer, onSocket)
+	s.parkFn, s.maxMessage = s.parkOnce, s.rules.MaxMessage()
+	if onSocket {
+		s.socket = newSocketLink(agreed.carrier, conn, raw, s.maxMessage, agreed.within)
+		s.link = s.socket
 		s.enroll()
 		return s, nil
 	}
-	limits := shm.Limits{Cap: int(limit), FirstSegment: int(opts.firstSegment),
+	limits := shm.Limits{Cap: s.maxMessage, FirstSegment: int(opts.firstSegment),
 		ShrinkAfter: opts.shrinkAfter, Account: agreed.account}
 	end, err := shm.New(raw, agreed.ownControl, agreed.peerControl, agreed.own, agreed.peer, limits)
 	if err != nil {
@@ -150,7 +131,7 @@ func newSession(agreed *agreement, conn net.Conn, raw syscall.RawConn, peer Peer
 	s.pace = newPace(opts.underWay)
 	s.memory = &memoryLink{end: end, trusted: opts.trusted}
 	s.in.entry.Body = &s.in.message.inline
-	s.link, s.maxMessage = s.memory, int(limit)
+	s.link = s.memory
 	s.enroll()
 	return s, nil
 }
@@ -195,7 +176,7 @@ func (s *session) cancelServing(err error) {
 	}
 }
 
-func (s *session) hasWork() bool { return s.callsArrived > 0 || s.hasArrival() }
+func (s *session) hasWork() bool { return s.rules.Served.Calls() > 0 || s.hasArrival() }
 
 // endIfServed ends a session whose other side is gone, and for which nothing is left to be served.
 func (s *session) endIfServed() {
@@ -322,7 +303,7 @@ func (s *session) tryTurn() (bool, error) {
 			break
 		}
 	}
-	if s.owes() && !s.saidBye {
+	if s.rules.IsDue() && !s.saidBye {
 		sent, err := s.sendOwed()
 		worked = worked || sent
 		if err != nil {
@@ -343,12 +324,7 @@ func (s *session) tryTurn() (bool, error) {
 
 // isFlooded says whether more waits to be served than is to be kept, or nothing more can come.
 func (s *session) isFlooded() bool {
-	return (s.waiting > 0 || s.callsArrived > 0 || s.ending != nil) && s.floods()
-}
-
-func (s *session) floods() bool {
-	return s.ending != nil || s.oneWay > proto.MaxOneWay || s.oneWayBytes > s.maxMessage ||
-		s.memory == nil && s.callBytes > s.maxMessage
+	return s.ending != nil || s.rules.Served.IsFlooded()
 }
 
 func (s *session) wakeRoom() { wake(&s.roomWaiters, true) }
@@ -357,16 +333,12 @@ func (s *session) wakeRoom() { wake(&s.roomWaiters, true) }
 func (s *session) sendOwed() (bool, error) {
 	sent := false
 	for {
-		due, found := s.nextTransmit()
+		due, found := s.rules.NextTransmit()
 		if !found {
 			break
 		}
-		var body [8]byte
-		out := outgoing{}
-		if due.Head.Kind == proto.KindWindow {
-			binary.LittleEndian.PutUint64(body[:], due.Bytes)
-			out.bytes = body[:]
-		}
+		var body [proto.WindowLen]byte
+		out := outgoing{bytes: due.AppendBody(body[:0])}
 		if err := s.transmit(due.Head, &out); errors.Is(err, shm.ErrFull) {
 			if s.socket != nil && s.makeRoom() {
 				continue
@@ -375,7 +347,9 @@ func (s *session) sendOwed() (bool, error) {
 		} else if err != nil {
 			return sent, err
 		}
-		s.transmitted(due)
+		if over := s.rules.Transmitted(due); over != nil {
+			s.streamOver(over.Owner)
+		}
 		sent = true
 	}
 	if sent {
@@ -395,17 +369,17 @@ func (s *session) makeRoom() bool {
 // settle is what every operation on streams ends with: what it owes is sent, or later if there is
 // no room.
 func (s *session) settle() {
-	if s.err != nil || !s.owes() || s.saidBye {
+	if s.err != nil || !s.rules.IsDue() || s.saidBye {
 		return
 	}
 	if _, err := s.sendOwed(); err != nil {
 		s.finish(err)
 		return
 	}
-	if s.owes() && s.isDriven() {
+	if s.rules.IsDue() && s.isDriven() {
 		s.interrupt() // Who is parked does not wait for room yet.
 	}
-	if s.owes() {
+	if s.rules.IsDue() {
 		s.oweLater() // Who drives may wait for nothing any more, and nobody need drive.
 	}
 }
@@ -424,7 +398,7 @@ func (s *session) settleLater() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := s.newWaiter()
-	_ = s.wait(w, limit{}, func() bool { return !s.owes() })
+	_ = s.wait(w, limit{}, func() bool { return !s.rules.IsDue() })
 	s.freeWaiter(w)
 	s.settling = false
 }

@@ -262,7 +262,7 @@ func (s *session) closeOnceIdle() {
 	w := s.newWaiter()
 	for {
 		_ = s.wait(w, limit{}, func() bool {
-			return s.calls.IsIdle() && s.callsArrived == 0 &&
+			return s.rules.Calls.IsIdle() && s.rules.Served.Calls() == 0 &&
 				(s.openStreams == 0 && !s.hasArrival() || s.isLeftAlone())
 		})
 		if s.err != nil || s.openStreams == 0 {

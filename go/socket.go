@@ -56,9 +56,9 @@ type socketLink struct {
 	frames uint64
 }
 
-func newSocketLink(kind Carrier, conn net.Conn, raw syscall.RawConn, limit uint64,
+func newSocketLink(kind Carrier, conn net.Conn, raw syscall.RawConn, limit int,
 	within *secured) *socketLink {
-	l := &socketLink{kind: kind, conn: conn, raw: raw, limit: int(min(limit, proto.MaxFrameBody))}
+	l := &socketLink{kind: kind, conn: conn, raw: raw, limit: limit}
 	if kind == Unix { // One that is not received is closed by who reads.
 		l.receiver = segment.NewReceiver(segment.MaxRights)
 	}

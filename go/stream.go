@@ -91,34 +91,33 @@ func (s *session) openStream(ctx context.Context, method uint32, out *outgoing) 
 	if err := lim.err(); err != nil {
 		return nil, timedOut(err)
 	}
-	if !s.streams.AreTaken() {
+	if !s.rules.Streams.AreTaken() {
 		return nil, &CallError{CodeRefused,
 			"the other side takes no streams (its option MaxStreams)"}
 	}
-	for !s.streams.HasRoom() {
+	for !s.rules.Streams.HasRoom() {
 		w := s.newWaiter()
 		s.openers = append(s.openers, w)
-		err := s.wait(w, lim, s.streams.HasRoom)
+		err := s.wait(w, lim, s.rules.Streams.HasRoom)
 		remove(&s.openers, w)
 		s.freeWaiter(w)
 		if err != nil {
-			if s.streams.HasRoom() {
+			if s.rules.Streams.HasRoom() {
 				s.wakeNextOpener() // It may have been woken in vain.
 			}
 			return nil, timedOut(err)
 		}
 	}
 	stream := s.newStream(method)
-	stream.state = s.streams.Open(s.freeNumber(), stream)
-	s.useNumber()
+	stream.state = s.rules.Streams.Open(s.rules.TakeNumber(), stream)
 	head := proto.Head{Kind: proto.KindMessage, Flags: proto.FlagOpen | proto.FlagStream,
 		Stream: stream.state.Number(), Tag: method, Time: lim.timeLeft()}
 	if err := s.send(head, out, &lim); err != nil {
-		s.streams.NotOpened(stream.state)
+		s.rules.Streams.NotOpened(stream.state)
 		s.streamOver(stream)
 		return nil, timedOut(err)
 	}
-	s.streams.Opened(stream.state)
+	s.rules.Streams.Opened(stream.state)
 	return stream, nil
 }
 
@@ -164,8 +163,8 @@ func (t *Stream) sendWithin(lim limit, out *outgoing, last bool) error {
 	s := t.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if most := int(s.peerHello.MaxMetadata); out.hasMetadata && len(out.metadata) > most {
-		return &TooMuchMetadataError{len(out.metadata), most}
+	if err := s.checkMetadata(out); err != nil {
+		return err
 	}
 	for {
 		if err := t.waitToSend(lim, out); err != nil {
@@ -183,7 +182,7 @@ func (t *Stream) sendWithin(lim limit, out *outgoing, last bool) error {
 			return err
 		}
 	}
-	isOver := s.streams.Sent(t.state, out.length(), out.empty, last)
+	isOver := s.rules.Streams.Sent(t.state, out.length(), out.empty, last)
 	if last {
 		t.wakeAll()
 	}
@@ -230,7 +229,7 @@ func (t *Stream) finish() error {
 	if err := t.waitToSend(limit{}, &outgoing{empty: true}); err != nil {
 		return err
 	}
-	s.streams.Finish(t.state)
+	s.rules.Streams.Finish(t.state)
 	t.wakeAll()
 	s.settle()
 	return nil
@@ -263,7 +262,7 @@ func (t *Stream) receiveWithin(lim limit) (Message, error) {
 		return Message{}, io.EOF
 	}
 	next := t.queue.take()
-	if s.streams.Take(t.state, next.length) {
+	if s.rules.Streams.Take(t.state, next.length) {
 		s.settle()
 	}
 	return next, nil
@@ -293,7 +292,7 @@ func (t *Stream) Reset(code Code) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t.drop()
-	isDue := s.streams.Reset(t.state, proto.ErrorCode(code))
+	isDue := s.rules.Streams.Reset(t.state, proto.ErrorCode(code))
 	t.wakeAll()
 	if isDue {
 		s.settle()
@@ -306,7 +305,7 @@ func (t *Stream) discard() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t.drop()
-	if s.streams.Discard(t.state) {
+	if s.rules.Streams.Discard(t.state) {
 		s.settle()
 	}
 }

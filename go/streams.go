@@ -1,7 +1,6 @@
 package breezeway
 
 import (
-	"encoding/binary"
 	"slices"
 
 	"github.com/breezeway-ipc/breezeway/go/internal/proto"
@@ -57,7 +56,7 @@ func (s *session) streamOver(stream *Stream) {
 	stream.over()
 	s.openStreams--
 	s.ended()
-	if s.streams.IsOurs(stream.state.Number()) {
+	if s.rules.Streams.IsOurs(stream.state.Number()) {
 		s.wakeNextOpener()
 	}
 }
@@ -72,33 +71,38 @@ func (s *session) wakeNextOpener() {
 
 // endStreams wakes all that wait for a stream, as the session is over.
 func (s *session) endStreams() {
-	s.streams.Each(func(stream *Stream) {
+	s.rules.Streams.Each(func(stream *Stream) {
 		stream.wakeAll()
 		stream.over()
 	})
 	wake(&s.openers, true)
 }
 
-// streamMessage takes in a message on a stream that is open, or that it opens.
-func (s *session) streamMessage(head *proto.Head, m *Message) error {
-	event, err := s.streams.Message(head, m.length, m.hasMetadata)
-	if err != nil {
-		return violation(err)
-	}
+// streamChanged takes in an entry that concerns a stream.
+func (s *session) streamChanged(event *streamEvent, head *proto.Head, m *Message) {
 	stream := event.Stream.Owner
-	if event.Change == proto.Opened {
+	switch event.Change {
+	case proto.StreamRoom:
+		wake(&stream.writers, false)
+	case proto.WasReset:
+		if event.Drops {
+			stream.drop()
+		}
+		stream.wakeAll()
+	case proto.Opened:
 		stream = s.newStream(head.Tag)
 		stream.state, event.Stream.Owner = event.Stream, stream
 		stream.deadline = deadlineOf(head.Time)
+		fallthrough
+	default:
+		stream.receive(event, head.Flags, m)
 	}
-	stream.receive(&event, head.Flags, m)
 	if event.Over {
 		s.streamOver(stream)
 	}
 	if event.Change == proto.Opened {
 		s.arrive(head, nil, stream)
 	}
-	return nil
 }
 
 // receive keeps what came, and wakes its readers.
@@ -109,12 +113,12 @@ func (t *Stream) receive(event *streamEvent, flags proto.Flags, m *Message) {
 	if m.hasMetadata && flags.Has(proto.FlagFin) {
 		t.lastMetadata = m.metadata
 	}
-	if event.Change == proto.Ignored || event.Drops || flags.Has(proto.FlagEmpty) {
+	if event.Change == proto.Dropped || event.Drops || flags.Has(proto.FlagEmpty) {
 		m.Release()
 	} else {
 		t.queue.add(m)
 	}
-	if event.Change == proto.Ignored {
+	if event.Change == proto.Dropped {
 		return
 	}
 	s := t.session
@@ -125,53 +129,13 @@ func (t *Stream) receive(event *streamEvent, flags proto.Flags, m *Message) {
 	}
 }
 
-func (s *session) receiveReset(head *proto.Head) error {
-	event, err := s.streams.PeerReset(head.Stream, proto.ErrorCode(head.Tag))
-	if err != nil {
-		return violation(err)
-	}
-	if event.Change == proto.Ignored {
-		return nil
-	}
-	stream := event.Stream.Owner
-	if event.Drops {
-		stream.drop()
-	}
-	stream.wakeAll()
-	if event.Over {
-		s.streamOver(stream)
-	}
-	return nil
-}
-
-// receiveWindow takes in what the other side has taken up, of a stream or of one-way messages.
-func (s *session) receiveWindow(head *proto.Head, body [8]byte) error {
-	event, err := s.streams.Window(head.Stream, head.Tag, binary.LittleEndian.Uint64(body[:]))
-	switch {
-	case err != nil:
-		return violation(err)
-	case event.Change == proto.StreamRoom:
-		wake(&event.Stream.Owner.writers, false)
-	case event.Change == proto.OneWayRoom:
-		wake(&s.posters, false)
-	}
-	return nil
-}
-
-// takenUp notes that a one-way message is being served.
-func (s *session) takenUp(length int) {
-	if s.streams.TakePost(length) {
-		s.settle()
-	}
-}
-
 // waitForOneWayWindow waits until a one-way message may start.
 func (s *session) waitForOneWayWindow(lim limit) error {
-	for !s.streams.MayPost() {
+	for !s.rules.Streams.MayPost() {
 		s.flush() // What was posted before is what the other side is to take up.
 		w := s.newWaiter()
 		s.posters = append(s.posters, w)
-		err := s.wait(w, lim, s.streams.MayPost)
+		err := s.wait(w, lim, s.rules.Streams.MayPost)
 		remove(&s.posters, w)
 		s.freeWaiter(w)
 		if err != nil {
@@ -179,24 +143,4 @@ func (s *session) waitForOneWayWindow(lim limit) error {
 		}
 	}
 	return nil
-}
-
-// owes says whether an entry may be due.
-func (s *session) owes() bool { return s.goAwayDue || s.streams.IsDue() }
-
-// nextTransmit is the next entry that is due.
-func (s *session) nextTransmit() (transmit, bool) {
-	if s.goAwayDue {
-		return transmit{Head: proto.Head{Kind: proto.KindGoAway}}, true
-	}
-	return s.streams.NextTransmit()
-}
-
-// transmitted notes that it was published.
-func (s *session) transmitted(sent transmit) {
-	if sent.Head.Kind == proto.KindGoAway {
-		s.goAwayDue, s.told = false, true
-	} else if over := s.streams.Transmitted(sent); over != nil {
-		s.streamOver(over.Owner)
-	}
 }

@@ -277,7 +277,7 @@ func (s *session) promote() {
 	}
 	if s.heir = s.followers.first(); s.heir != nil {
 		s.heir.wake()
-	} else if s.owes() {
+	} else if s.rules.IsDue() {
 		s.oweLater()
 	}
 }
@@ -514,7 +514,7 @@ var pollers atomic.Int64
 // isAlone says whether nobody but who drives is known to want the lock: then it first polls with it
 // held, for half a microsecond, as letting go of it and taking it again cost as much as many polls.
 func (s *session) isAlone() bool {
-	return s.calls.InFlight() <= 1 && s.callsTaken == 0 && s.openStreams == 0
+	return s.rules.Calls.InFlight() <= 1 && s.rules.Served.Running() == 0 && s.openStreams == 0
 }
 
 // spin polls for the next entry; false if it is time to park. The lock is held before and after,
@@ -783,7 +783,7 @@ func (s *session) maySleep(announced bool) bool {
 	if !announced || len(s.roomWaiters) > 0 && s.mayHaveRoom() {
 		return false
 	}
-	if s.owes() && !s.saidBye {
+	if s.rules.IsDue() && !s.saidBye {
 		s.link.armRoom(s.memoryWaits > 0)
 		return !s.mayHaveRoom()
 	}

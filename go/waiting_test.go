@@ -75,13 +75,13 @@ func TestWhoIsAsleepForTheOtherSideIsWokenByThisOne(t *testing.T) {
 func TestStreamsThatEndTogetherLetAsManyBegin(t *testing.T) {
 	s, options := &session{ledger: new(ledger)}, defaults()
 	hello := options.hello(true)
-	s.streams = proto.NewStreams[*Stream](true, hello, hello)
+	s.rules = proto.NewSession[*waiter, *Stream](true, hello, hello, false)
 	waiting := []*waiter{newWaiter(), newWaiter()}
 	s.openers = append(s.openers, waiting...)
 	for _, number := range []uint32{1, 3} {
 		stream := s.newStream(0)
-		stream.state = s.streams.Open(number, stream)
-		s.streams.NotOpened(stream.state)
+		stream.state = s.rules.Streams.Open(number, stream)
+		s.rules.Streams.NotOpened(stream.state)
 		s.streamOver(stream)
 	}
 	for i, w := range waiting {

@@ -54,8 +54,8 @@ func (y *yielding) stop() {
 // letYield has who calls let other goroutines run first, where that pays.
 func (s *session) letYield(w *waiter) {
 	// The session may have ended while it waited for its turn.
-	if s.err != nil || s.memory == nil || s.calls.InFlight() < yieldFrom || s.opts.wait == Park ||
-		s.isFlooded() {
+	if s.err != nil || s.memory == nil || s.rules.Calls.InFlight() < yieldFrom ||
+		s.opts.wait == Park || s.isFlooded() {
 		return
 	}
 	does, timed := s.yielding.pays()

@@ -63,7 +63,7 @@ func TestWhoFindsRoomForACallAsTheSessionEndsIsToldSo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if inFlight := conn.session.calls.InFlight(); inFlight != conn.MaxInFlight() {
+	if inFlight := conn.session.rules.Calls.InFlight(); inFlight != conn.MaxInFlight() {
 		t.Fatalf("%d calls are in flight, not %d", inFlight, conn.MaxInFlight())
 	}
 	serving.mu.Lock()
@@ -108,7 +108,7 @@ func manyWait(t *testing.T) (conn *Conn, release func(), ended chan error,
 		}()
 	}
 	until(t, conn.session, "all calls are in flight",
-		func() bool { return conn.session.calls.InFlight() == waitAtOnce })
+		func() bool { return conn.session.rules.Calls.InFlight() == waitAtOnce })
 	return conn, release, ended, cancel
 }
 
@@ -170,9 +170,8 @@ func TestAnUnfencedEntryWakesWhoSleepsForIt(t *testing.T) {
 		return serving.link.counters().Sleeps > 0
 	})
 	s.mu.Lock()
-	head := proto.Head{Kind: proto.KindMessage, Stream: s.freeNumber(),
+	head := proto.Head{Kind: proto.KindMessage, Stream: s.rules.TakeNumber(),
 		Flags: proto.OneWayFlags}
-	s.useNumber()
 	sent := s.transmitUnfenced(head, &outgoing{bytes: []byte("wake up")})
 	s.mu.Unlock()
 	if !sent {
@@ -215,10 +214,9 @@ func TestWhoFindsNoReplyAsksWhetherTheOtherSideSleeps(t *testing.T) {
 		}
 		l, s := <-come, conn.session
 		s.mu.Lock()
-		w, number := s.newWaiter(), s.freeNumber()
-		s.useNumber()
+		w, number := s.newWaiter(), s.rules.TakeNumber()
 		w.yields = mostYields
-		p := s.calls.Begin(number, w)
+		p := s.rules.Calls.Begin(number, w)
 		p.Sent()
 		sent := s.transmitUnfenced(proto.Head{Kind: proto.KindMessage, Stream: number,
 			Flags: proto.RequestFlags}, &outgoing{bytes: []byte("wake up")})

@@ -91,20 +91,22 @@ func (c *Calls[C]) Awaits(number uint32) bool {
 	return p.inUse && p.number == number
 }
 
-// Answer validates a message as the reply to a call in flight, and ends the call. It returns false
-// if the call was given up.
-func (c *Calls[C]) Answer(head *Head) (caller C, wanted bool, err error) {
+// answer validates a message as the reply to a call in flight, and ends the call.
+func (c *Calls[C]) answer(head *Head) (caller C, change Change, err error) {
 	const may = FlagLent | FlagError | FlagMetadata
 	if head.Flags&^may != FlagFin {
-		return caller, false, fmt.Errorf("a message with flags %#02x is no reply", head.Flags)
+		return caller, Ignored, fmt.Errorf("a message with flags %#02x is no reply", head.Flags)
 	}
 	p := c.at(head.Stream)
 	if !p.sent {
-		return caller, false, fmt.Errorf("a reply to call %d before its request", head.Stream)
+		return caller, Ignored, fmt.Errorf("a reply to call %d before its request", head.Stream)
 	}
-	caller, wanted = p.Caller, !p.given
+	caller, change = p.Caller, Answered
+	if p.given {
+		change = AnsweredLate
+	}
 	c.End(p)
-	return caller, wanted, nil
+	return caller, change, nil
 }
 
 func (c *Calls[C]) at(number uint32) *Call[C] {

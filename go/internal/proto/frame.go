@@ -13,6 +13,9 @@ const (
 	MaxFrameBody = math.MaxUint32 + 1 - Page
 )
 
+// WindowLen is the length of the body of an entry of kind window.
+const WindowLen = 8
+
 // AppendFrame appends the header of a frame with a body of so many bytes.
 func AppendFrame(to []byte, head Head, length int) []byte {
 	to = binary.LittleEndian.AppendUint32(to, uint32(length))
@@ -40,7 +43,7 @@ func DecodeFrame(bytes []byte, limit uint64) (Head, int, error) {
 		}
 		longest = min(limit, MaxFrameBody)
 	case KindWindow:
-		shortest, longest = 8, 8
+		shortest, longest = WindowLen, WindowLen
 	case KindReset, KindCancel, KindGoAway, KindShutdown:
 	default:
 		return head, 0, fmt.Errorf("a frame of kind %d", head.Kind)

@@ -106,12 +106,12 @@ func (t *Stream[S]) RecvState() RecvState {
 
 // receive validates a message that came. It returns false for one that was under way when this side
 // reset the stream.
-func (t *Stream[S]) receive(flags Flags, length int, hasMetadata bool) (wanted bool, err error) {
+func (t *Stream[S]) receive(flags Flags, length int) (wanted bool, err error) {
 	isLast, isEmpty := flags.Has(FlagFin), flags.Has(FlagEmpty)
 	if t.incoming.isOver() {
 		return false, fmt.Errorf("an entry behind the last one of stream %d", t.number)
 	}
-	if atAnEnd := t.incoming == fresh || isLast; !atAnEnd && (hasMetadata || isEmpty) {
+	if atAnEnd := t.incoming == fresh || isLast; !atAnEnd && flags&(FlagMetadata|FlagEmpty) != 0 {
 		return false, fmt.Errorf("flags %#02x in the middle of a stream", flags)
 	}
 	if !isEmpty {

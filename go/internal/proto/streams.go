@@ -29,8 +29,10 @@ func NewStreams[S any](isClient bool, own, peer *Hello) Streams[S] {
 type Change int
 
 const (
-	// Ignored is an entry that changes nothing. A message is dropped.
+	// Ignored is an entry that changes nothing.
 	Ignored Change = iota
+	// Dropped is a message that was under way when this side reset its stream.
+	Dropped
 	// Opened is the first message of a stream, whose Owner is to be set.
 	Opened
 	// Received is a message of a stream, or the end of the peer's direction.
@@ -41,6 +43,16 @@ const (
 	StreamRoom
 	// OneWayRoom is a window that was given back to one-way messages.
 	OneWayRoom
+	// Requested is a call or a one-way message, which is to be taken up.
+	Requested
+	// Answered is the reply to a call, which is over.
+	Answered
+	// AnsweredLate is the reply to a call that was given up, which is over.
+	AnsweredLate
+	// Cancelled is a call for whose reply the client does not wait any more.
+	Cancelled
+	// Closed is the end of the session by the peer, in order.
+	Closed
 )
 
 // A StreamEvent is what an entry changes on a stream.
@@ -157,77 +169,75 @@ func (t *Streams[S]) Posted(length int) { t.oneWay.Sent(length) }
 
 // Message validates a message on a stream that is open, or that it opens. The length is that of the
 // message without its metadata.
-func (t *Streams[S]) Message(head *Head, length int, hasMetadata bool) (StreamEvent[S], error) {
-	event := StreamEvent[S]{Change: Received, Stream: t.byNumber[head.Stream]}
+func (t *Streams[S]) Message(head *Head, length int, event *StreamEvent[S]) error {
+	stream, change := t.byNumber[head.Stream], Received
 	switch isOpening := head.Flags.Has(FlagOpen); {
-	case isOpening && (event.Stream != nil || head.Stream == 0 || t.IsOurs(head.Stream)):
-		return event, fmt.Errorf("stream %d cannot be opened by the other side now", head.Stream)
+	case isOpening && (stream != nil || head.Stream == 0 || t.IsOurs(head.Stream)):
+		return fmt.Errorf("stream %d cannot be opened by the other side now", head.Stream)
 	case isOpening && t.openedByPeer == int(t.own.MaxStreams):
-		return event, fmt.Errorf("more streams than the %d that this side takes", t.own.MaxStreams)
+		return fmt.Errorf("more streams than the %d that this side takes", t.own.MaxStreams)
 	case isOpening:
-		event.Change, event.Stream = Opened, t.add(head.Stream)
-	case event.Stream == nil:
-		return event, fmt.Errorf("a message on stream %d, which is not open", head.Stream)
+		stream, change = t.add(head.Stream), Opened
+	case stream == nil:
+		return fmt.Errorf("a message on stream %d, which is not open", head.Stream)
 	}
-	stream := event.Stream
-	event.First = stream.incoming == fresh
-	wanted, err := stream.receive(head.Flags, length, hasMetadata)
+	first, drops := stream.incoming == fresh, false
+	wanted, err := stream.receive(head.Flags, length)
 	switch {
-	case err != nil && event.Change == Opened:
+	case err != nil && change == Opened:
 		t.NotOpened(stream) // It has no owner.
-		return event, err
+		return err
 	case err != nil:
-		return event, err
+		return err
 	case !wanted:
-		event.Change = Ignored
+		change = Dropped
 	case stream.discards:
-		event.Drops = true
+		drops = true
 		if !stream.incoming.isOver() {
 			t.resetNow(stream, CodeCancelled)
 		}
 	case !head.Flags.Has(FlagEmpty):
 		stream.queued++
 	}
-	event.Over = t.settle(stream)
-	return event, nil
+	*event = StreamEvent[S]{change, stream, first, drops, t.settle(stream)}
+	return nil
 }
 
 // PeerReset takes in a reset.
-func (t *Streams[S]) PeerReset(number uint32, code ErrorCode) (StreamEvent[S], error) {
+func (t *Streams[S]) PeerReset(number uint32, code ErrorCode, event *StreamEvent[S]) error {
 	stream := t.byNumber[number]
 	if stream == nil {
-		return StreamEvent[S]{}, crossed(number)
+		return crossed(number)
 	}
 	if stream.incoming == reset {
-		return StreamEvent[S]{}, fmt.Errorf("an entry behind the last one of stream %d", number)
+		return fmt.Errorf("an entry behind the last one of stream %d", number)
 	}
 	if !stream.wasReset {
 		stream.wasReset, stream.code = true, code
 		stream.refuses = stream.incoming == finished
 	}
 	stream.incoming = reset
-	event := StreamEvent[S]{Change: WasReset, Stream: stream, Drops: !stream.refuses}
-	if event.Drops {
+	if !stream.refuses {
 		stream.queued = 0
 	}
 	t.answer(stream)
-	event.Over = t.settle(stream)
-	return event, nil
+	*event = StreamEvent[S]{WasReset, stream, false, !stream.refuses, t.settle(stream)}
+	return nil
 }
 
 // Window takes in the messages and bytes that the peer has taken up, of a stream or, on number 0,
 // of one-way messages.
-func (t *Streams[S]) Window(number, messages uint32, bytes uint64) (StreamEvent[S], error) {
+func (t *Streams[S]) Window(number, messages uint32, bytes uint64, event *StreamEvent[S]) error {
 	if number == 0 && t.isClient && t.oneWay.exists {
-		event := StreamEvent[S]{Change: OneWayRoom}
-		return event, t.oneWay.credit.add(messages, bytes)
+		event.Change = OneWayRoom
+		return t.oneWay.credit.add(messages, bytes)
 	}
 	stream := t.byNumber[number]
 	if stream == nil {
-		return StreamEvent[S]{}, crossed(number)
+		return crossed(number)
 	}
-	event := StreamEvent[S]{Change: StreamRoom, Stream: stream}
-	return event, stream.credit.add(messages, bytes)
+	*event = StreamEvent[S]{Change: StreamRoom, Stream: stream}
+	return stream.credit.add(messages, bytes)
 }
 
 // Posting validates a one-way message that came.
@@ -308,9 +318,6 @@ type Transmit[S any] struct {
 	Bytes  uint64
 	stream *Stream[S]
 }
-
-// IsDue returns true if an entry may be due.
-func (t *Streams[S]) IsDue() bool { return t.isDue }
 
 func (t *Streams[S]) list(stream *Stream[S]) {
 	t.isDue = true

@@ -12,8 +12,9 @@ func streamsOf() *Streams[int] {
 func received(t *testing.T, streams *Streams[int], flags Flags, number uint32,
 ) StreamEvent[int] {
 	t.Helper()
-	event, err := streams.Message(&Head{Kind: KindMessage, Flags: flags, Stream: number}, 1, false)
-	if err != nil {
+	var event StreamEvent[int]
+	head := Head{Kind: KindMessage, Flags: flags, Stream: number}
+	if err := streams.Message(&head, 1, &event); err != nil {
 		t.Fatal(err)
 	}
 	return event
@@ -22,8 +23,9 @@ func received(t *testing.T, streams *Streams[int], flags Flags, number uint32,
 func TestStreamAnswersAResetOnceKeptMessagesAreTaken(t *testing.T) {
 	streams := streamsOf()
 	stream := received(t, streams, FlagOpen|FlagStream|FlagFin, 1).Stream
-	event, err := streams.PeerReset(1, CodeCancelled)
-	if err != nil || event.Drops || event.Over || streams.IsDue() {
+	var event StreamEvent[int]
+	err := streams.PeerReset(1, CodeCancelled, &event)
+	if err != nil || event.Drops || event.Over || streams.isDue {
 		t.Fatalf("a reset behind the last message: %+v, %v", event, err)
 	}
 	if state := stream.RecvState(); state != RecvMessage {
@@ -45,14 +47,15 @@ func TestStreamDropsWhatComesBehindItsOwnReset(t *testing.T) {
 	if !streams.Reset(stream, CodeFailed) || stream.RecvState() != RecvReset {
 		t.Fatalf("after a reset, the stream is %+v", stream)
 	}
-	if event := received(t, streams, 0, 1); event.Change != Ignored {
+	if event := received(t, streams, 0, 1); event.Change != Dropped {
 		t.Errorf("a message under way changes %+v", event)
 	}
 	due, _ := streams.NextTransmit()
 	if over := streams.Transmitted(due); over != nil {
 		t.Error("it is over before the other side has answered")
 	}
-	if event, err := streams.PeerReset(1, CodeFailed); err != nil || !event.Over {
+	var event StreamEvent[int]
+	if err := streams.PeerReset(1, CodeFailed, &event); err != nil || !event.Over {
 		t.Errorf("the answer changes %+v, %v", event, err)
 	}
 }
@@ -74,7 +77,8 @@ func TestStreamThatWasNotOpenedIsKeptNowhere(t *testing.T) {
 	hello := &Hello{MaxStreams: 1} // Its window takes no message.
 	streams := NewStreams[int](false, hello, hello)
 	head := Head{Kind: KindMessage, Flags: FlagOpen | FlagStream, Stream: 1}
-	if _, err := streams.Message(&head, 1, false); err == nil || streams.OpenedByPeer() > 0 {
+	err := streams.Message(&head, 1, new(StreamEvent[int]))
+	if err == nil || streams.OpenedByPeer() > 0 {
 		t.Errorf("%v, and the streams are %+v", err, streams)
 	}
 	stream := streams.Open(2, 7)

@@ -1,0 +1,259 @@
+package proto
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// A Session holds the rules of one end of a session: entries and lengths in, events and entries
+// that are due out. Its owner keeps the messages, and handles of those that wait: C of a caller
+// that waits for a reply, S of a stream.
+type Session[C, S any] struct {
+	Calls   Calls[C]
+	Streams Streams[S]
+	Served  Served
+
+	isClient    bool
+	maxInFlight int
+	maxMetadata int // of what comes
+	peer        *Hello
+	nextNumber  uint32
+	goingAway   bool // The server wants nothing new.
+	// The client is to be asked for nothing new, or was.
+	goAwayDue, goAwaySent bool
+}
+
+// NewSession returns an end of a session between sides with these hellos, whose messages travel in
+// frames on a socket, or in rings.
+func NewSession[C, S any](isClient bool, own, peer *Hello, onSocket bool) Session[C, S] {
+	most := min(own.PayloadCap, peer.PayloadCap)
+	if onSocket {
+		most = min(most, MaxFrameBody)
+	}
+	s := Session[C, S]{
+		isClient: isClient, peer: peer, maxMetadata: int(own.MaxMetadata), nextNumber: 2,
+		maxInFlight: MaxInFlight(own.RingCapacity, peer.RingCapacity),
+		Streams:     NewStreams[S](isClient, own, peer),
+		Served:      Served{most: int(most), limitsCalls: onSocket},
+	}
+	if isClient {
+		s.nextNumber = 1
+	}
+	s.Calls = NewCalls[C](s.maxInFlight)
+	return s
+}
+
+// MaxInFlight returns the most calls in flight.
+func (s *Session[C, S]) MaxInFlight() int { return s.maxInFlight }
+
+// MaxMessage returns the length of the largest message, with its metadata block and the length in
+// front of that.
+func (s *Session[C, S]) MaxMessage() int { return s.Served.most }
+
+// IsGoingAway returns true once the server wants nothing new.
+func (s *Session[C, S]) IsGoingAway() bool { return s.goingAway }
+
+// MaxMetadata returns the length of the longest metadata block that the peer takes.
+func (s *Session[C, S]) MaxMetadata() int { return int(s.peer.MaxMetadata) }
+
+// TakeNumber returns a number of this side's that is free, and passes over it.
+func (s *Session[C, S]) TakeNumber() uint32 {
+	for {
+		number := s.nextNumber
+		if s.nextNumber += 2; s.nextNumber == 0 {
+			s.nextNumber = 2
+		}
+		if s.Calls.IsFree(number) && !s.Streams.Uses(number) {
+			return number
+		}
+	}
+}
+
+// An Event is what an entry changes for the owner. Fields that have no meaning for the change keep
+// their values.
+type Event[C, S any] struct {
+	StreamEvent[S]
+	// Caller waits for the reply that has come.
+	Caller C
+	// Metadata is the length of the metadata block of a message that has one.
+	Metadata int
+}
+
+// HasPrefix returns true if the first bytes of the body have a meaning for Receive: those of a
+// window, and of a message with a metadata block.
+func (h *Head) HasPrefix() bool {
+	if h.Kind == KindMessage {
+		return h.Flags.Has(FlagMetadata)
+	}
+	return h.Kind == KindWindow
+}
+
+// Receive validates an entry with a body of so many bytes, and takes it in. Prefix is the first 8
+// bytes of the body, little-endian, or as many as it has, if the head has a prefix.
+func (s *Session[C, S]) Receive(head *Head, length int, prefix uint64, event *Event[C, S]) error {
+	if head.Kind != KindMessage {
+		return s.control(head, length, prefix, event)
+	}
+	flags := head.Flags
+	isOpening := flags.Has(FlagOpen)
+	if isOpening && s.Streams.Uses(head.Stream) {
+		return InUse(head.Stream)
+	}
+	if flags&(FlagMetadata|FlagEmpty) != 0 {
+		var err error
+		if event.Metadata, length, err = s.checkBody(flags, length, prefix); err != nil {
+			return err
+		}
+	}
+	if isOpening && !s.isClient && !flags.Has(FlagStream) {
+		event.Change = Requested
+		return s.request(head, length)
+	}
+	var err error
+	if !isOpening && s.isClient && s.Calls.Awaits(head.Stream) {
+		event.Caller, event.Change, err = s.Calls.answer(head)
+		return err
+	}
+	if flags&(FlagError|FlagNoReply) != 0 || flags.Has(FlagStream) != isOpening {
+		return fmt.Errorf("flags %#02x do not belong together here", flags)
+	}
+	err = s.Streams.Message(head, length, &event.StreamEvent)
+	if err == nil && isOpening {
+		s.Served.streams++
+	}
+	return err
+}
+
+// checkBody validates the metadata block of a body, or that there is neither a block nor a message.
+// It returns the lengths of the block and of the message behind it.
+func (s *Session[C, S]) checkBody(flags Flags, length int, prefix uint64) (int, int, error) {
+	if flags.Has(FlagMetadata) {
+		block, err := metadataLen(length, uint16(prefix), s.maxMetadata)
+		return block, length - MetadataPrefix - block, err
+	}
+	if flags.Has(FlagLent) {
+		return 0, 0, fmt.Errorf("flags %#02x lend nothing", flags)
+	}
+	return 0, length, nil
+}
+
+// control takes in an entry that is not a message.
+func (s *Session[C, S]) control(head *Head, length int, prefix uint64, event *Event[C, S]) error {
+	event.Change = Ignored
+	switch head.Kind {
+	case KindWindow:
+		if length != WindowLen {
+			return fmt.Errorf("a window of %d bytes", length)
+		}
+		return s.Streams.Window(head.Stream, head.Tag, prefix, &event.StreamEvent)
+	case KindReset, KindCancel, KindGoAway, KindShutdown:
+		if length != 0 {
+			return fmt.Errorf("an entry of kind %d with a body of %d bytes", head.Kind, length)
+		}
+	}
+	switch {
+	case head.Kind == KindReset:
+		return s.Streams.PeerReset(head.Stream, ErrorCode(head.Tag), &event.StreamEvent)
+	case head.Kind == KindCancel && s.isClient:
+		return fmt.Errorf("a cancel from a server")
+	case head.Kind == KindCancel:
+		event.Change = Cancelled
+	case head.Kind == KindGoAway && !s.isClient:
+		return fmt.Errorf("a go-away from a client")
+	case head.Kind == KindGoAway && s.goingAway:
+		return fmt.Errorf("a second go-away")
+	case head.Kind == KindGoAway:
+		s.goingAway = true
+	case head.Kind == KindShutdown:
+		event.Change = Closed
+	default:
+		return fmt.Errorf("an unexpected entry of kind %d", head.Kind)
+	}
+	return nil
+}
+
+// InUse returns the violation of a message that opens a number which is in use.
+func InUse(number uint32) error {
+	return fmt.Errorf("a message opens number %d, which is in use", number)
+}
+
+// request validates a call, or a one-way message.
+func (s *Session[C, S]) request(head *Head, length int) error {
+	const may = FlagLent | FlagNoReply | FlagMetadata
+	if head.Flags&^may != RequestFlags {
+		return fmt.Errorf("a message with flags %#02x is no request", head.Flags)
+	}
+	if head.Stream%2 == 0 {
+		return fmt.Errorf("a request on stream %d; clients use odd numbers", head.Stream)
+	}
+	if !head.Flags.Has(FlagNoReply) {
+		return s.Served.addCall(length, s.maxInFlight)
+	}
+	err := s.Streams.Posting(length)
+	if err == nil {
+		s.Served.addPost(length)
+	}
+	return err
+}
+
+// ---- taking up ----
+
+// TakeUp notes that a request was taken up: a call, or a one-way message of so many bytes. It
+// returns true if an entry is now due.
+func (s *Session[C, S]) TakeUp(head *Head, length int) bool {
+	if !head.Flags.Has(FlagNoReply) {
+		s.Served.callBytes -= length
+		s.Served.taken++
+		return false
+	}
+	s.Served.posts--
+	s.Served.postBytes -= length
+	return s.Streams.TakePost(length)
+}
+
+// TakeUpStream notes that a stream of the peer was taken up, or dropped.
+func (s *Session[C, S]) TakeUpStream() { s.Served.streams-- }
+
+// DropsStream returns true if more streams wait to be taken up than may be open at one time: the
+// owner drops the oldest that is over.
+func (s *Session[C, S]) DropsStream() bool {
+	return s.Served.streams > int(s.Streams.own.MaxStreams)
+}
+
+// ---- entries that are due ----
+
+// GoAway makes an entry due that asks the client for nothing new, once, if the client takes it.
+func (s *Session[C, S]) GoAway() {
+	s.goAwayDue = s.goAwayDue || !s.goAwaySent && s.peer.TakesGoAway()
+}
+
+// HasSentAway returns true once the client was asked for nothing new.
+func (s *Session[C, S]) HasSentAway() bool { return s.goAwaySent }
+
+// IsDue returns true if an entry may be due.
+func (s *Session[C, S]) IsDue() bool { return s.goAwayDue || s.Streams.isDue }
+
+// NextTransmit returns the next entry that is due; false if none is. It is due until Transmitted.
+func (s *Session[C, S]) NextTransmit() (Transmit[S], bool) {
+	if s.goAwayDue {
+		return Transmit[S]{Head: Head{Kind: KindGoAway}}, true
+	}
+	return s.Streams.NextTransmit()
+}
+
+// Transmitted notes that it was published. It returns the stream that is over with it, or nil.
+func (s *Session[C, S]) Transmitted(sent Transmit[S]) *Stream[S] {
+	if sent.Head.Kind == KindGoAway {
+		s.goAwayDue, s.goAwaySent = false, true
+		return nil
+	}
+	return s.Streams.Transmitted(sent)
+}
+
+// AppendBody appends the entry's body.
+func (t *Transmit[S]) AppendBody(to []byte) []byte {
+	if t.Head.Kind != KindWindow {
+		return to
+	}
+	return binary.LittleEndian.AppendUint64(to, t.Bytes)
+}
