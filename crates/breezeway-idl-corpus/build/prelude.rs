@@ -56,6 +56,31 @@ const PRELUDE: [&str; 46] = [
     "Unpin",
 ];
 
+/// Those that neither generated nor derived code uses: alone, they cannot clash with anything.
+const UNUSED: [&str; 21] = [
+    "AlignOf",
+    "AlignOfVal",
+    "AsMut",
+    "AsRef",
+    "AsyncFn",
+    "AsyncFnMut",
+    "AsyncFnOnce",
+    "DoubleEndedIterator",
+    "Drop",
+    "Extend",
+    "Fn",
+    "FromIterator",
+    "IntoFuture",
+    "SizeOf",
+    "SizeOfVal",
+    "Sized",
+    "ToOwned",
+    "ToString",
+    "TryFrom",
+    "TryInto",
+    "Unpin",
+];
+
 /// Names of the standard library that derived and generated code uses.
 const OTHERS: [&str; 8] =
     ["BTreeMap", "Debug", "Display", "Error", "Formatter", "Hash", "Self", "Vec"];
@@ -69,7 +94,7 @@ pub(crate) fn files(out: &Path) -> Result<Vec<PathBuf>, Error> {
         files.push(path.clone());
         write(path, &format!("namespace rs {module}\n{text}{OTHER_TYPES}"))
     };
-    for name in &names {
+    for name in names.iter().filter(|name| !UNUSED.contains(name)) {
         // An enum's name is one of a type and of a value.
         file(format!("alone.{name}"), shaped("enum", name))?;
     }

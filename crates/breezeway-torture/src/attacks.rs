@@ -30,7 +30,7 @@ pub(crate) struct Options {
     /// How long the honest client measures without and with each, in seconds.
     #[arg(long, default_value_t = 3.0)]
     seconds: f64,
-    /// Goes on instead until it has made so many calls and the attack has taken ten steps.
+    /// Goes on instead until it has made so many calls and the attack has taken three steps.
     #[arg(long)]
     calls: Option<u64>,
     /// Dies with the process that started this one.
@@ -46,7 +46,7 @@ enum Enough {
 }
 
 /// Steps of an attack that is under way.
-const UNDER_WAY: u64 = 10;
+const UNDER_WAY: u64 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Attack {

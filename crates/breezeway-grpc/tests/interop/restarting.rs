@@ -168,7 +168,7 @@ async fn call(channel: AnyChannel, gear: Gear, over: Arc<AtomicBool>) -> u64 {
         assert!(messages.message().await.unwrap().is_none());
         calls += 1;
         // Leaves the CPU to the generation that starts.
-        tokio::time::sleep(Duration::from_millis(1)).await;
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
     calls
 }
