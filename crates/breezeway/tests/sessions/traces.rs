@@ -16,6 +16,7 @@ mod exclusive_server;
 mod script;
 mod shared_client;
 mod shared_server;
+mod shared_worker;
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -7,8 +7,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use breezeway::{
-    Call, Carrier, DeferredCall, ErrorCode, Handled, Server, ServerOptions, ServerSession,
-    SessionOptions, Stopper,
+    Call, Carrier, DeferredCall, ErrorCode, Handled, HandlerError, Server, ServerOptions,
+    ServerSession, SessionOptions, Stopper, Stream,
 };
 use breezeway_adversary::Connection;
 
@@ -16,34 +16,34 @@ use super::script::{Entry, Offer, Script, pattern};
 use super::{SHM, SOCKETS, Trace, compare};
 use crate::support::{Folder, PATIENCE, raw, wait_for};
 
-const ECHO: u32 = 0;
+pub(super) const ECHO: u32 = 0;
 /// The reply has as many bytes as the request says, a u32.
-const GIVE: u32 = 1;
-const FAIL: u32 = 2;
-const PANIC: u32 = 3;
+pub(super) const GIVE: u32 = 1;
+pub(super) const FAIL: u32 = 2;
+pub(super) const PANIC: u32 = 3;
 /// The script replies.
-const DEFER: u32 = 4;
-const REFUSE: u32 = 5;
+pub(super) const DEFER: u32 = 4;
+pub(super) const REFUSE: u32 = 5;
 /// The reply is cut to half of the space that is reserved for it.
-const CUT: u32 = 6;
+pub(super) const CUT: u32 = 6;
 /// Nothing is done with a one-way message.
-const SINK: u32 = 7;
-const UNKNOWN: u32 = 99;
+pub(super) const SINK: u32 = 7;
+pub(super) const UNKNOWN: u32 = 99;
 
 const KIBIBYTE: usize = 1 << 10;
 
 /// Options of both sides.
 #[derive(Clone, Copy)]
-struct Setting {
-    client: Offer,
-    ring: u32,
-    cap: u64,
-    reply_timeout: Duration,
-    drain_timeout: Duration,
-    only_shm: bool,
+pub(super) struct Setting {
+    pub(super) client: Offer,
+    pub(super) ring: u32,
+    pub(super) cap: u64,
+    pub(super) reply_timeout: Duration,
+    pub(super) drain_timeout: Duration,
+    pub(super) only_shm: bool,
 }
 
-const USUAL: Setting = Setting {
+pub(super) const USUAL: Setting = Setting {
     client: Offer::PLAIN,
     ring: 64,
     cap: 1 << 20,
@@ -59,6 +59,9 @@ impl Setting {
             .ring_capacity(self.ring)
             .cap(self.cap)
             .shrink_after(Duration::from_secs(3600))
+            .max_streams(2)
+            .stream_window(4, 1000)
+            .max_metadata(64)
     }
 
     fn server(&self) -> ServerOptions {
@@ -71,7 +74,7 @@ impl Setting {
 }
 
 /// What a script has of the server.
-struct Serving {
+pub(super) struct Serving {
     deferred: Receiver<DeferredCall>,
     stopper: Option<Stopper>,
 }
@@ -79,11 +82,11 @@ struct Serving {
 impl Serving {
     /// The next call that the handler has deferred.
     #[track_caller]
-    fn deferred(&self) -> DeferredCall {
+    pub(super) fn deferred(&self) -> DeferredCall {
         wait_for(&self.deferred, PATIENCE).expect("a deferred call")
     }
 
-    fn stops(&self) {
+    pub(super) fn stops(&self) {
         self.stopper.as_ref().expect("a server").stop();
     }
 }
@@ -116,26 +119,34 @@ fn handler(deferred: Sender<DeferredCall>) -> impl Fn(Call<'_>) -> Handled + Sen
     }
 }
 
-fn give(stream: u32, len: usize) -> Entry {
+fn echo(_: u32, mut stream: Stream) -> Result<(), HandlerError> {
+    while let Some(message) = stream.receive()? {
+        stream.send(&message.to_vec())?;
+    }
+    Ok(stream.finish()?)
+}
+
+pub(super) fn give(stream: u32, len: usize) -> Entry {
     Entry::request(stream, GIVE, &(len as u32).to_le_bytes())
 }
 
 /// A conversation: its name, its setting, and what the client and the script's part of the server
 /// do. At its end the client shuts down.
-type Conversation = (&'static str, Setting, fn(&Serving, &mut Script));
+pub(super) type Conversation = (&'static str, Setting, fn(&Serving, &mut Script));
 
 fn ends(peer: &mut Script) {
     peer.sends(Entry::shutdown());
     peer.reads_end();
 }
 
-/// Plays conversations with a server of one worker.
-fn record(conversations: &[Conversation], is_stopped: bool, carrier: Carrier) -> Trace {
+/// Plays conversations with a server of one worker, which echoes streams of clients that take some.
+pub(super) fn record(conversations: &[Conversation], is_stopped: bool, carrier: Carrier) -> Trace {
     let on_carrier = |setting: &Setting| carrier == Carrier::Shm || !setting.only_shm;
     let conversations = conversations.iter().filter(|(_, setting, _)| on_carrier(setting));
     let played = conversations.map(|(name, setting, play)| {
         let folder = Folder::on(carrier);
         let server = Server::bind_with(&folder.address(), setting.server()).unwrap();
+        let server = if setting.client.streams > 0 { server.on_stream(echo) } else { server };
         let stopper = server.stopper();
         let (sender, deferred) = channel();
         let serving = std::thread::spawn(move || server.serve(handler(sender)));
