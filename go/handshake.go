@@ -17,9 +17,6 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/shm"
 )
 
-// maxMirroredRing is the largest ring that a server makes because a client has one.
-const maxMirroredRing = 1024
-
 // agreement is what both hellos said. The control segments are nil without shared memory.
 type agreement struct {
 	carrier                 Carrier
@@ -144,17 +141,15 @@ func (a *agreement) receive(g *greeting, opts *options) error {
 		return err
 	}
 	a.peer = hello
-	if hello.Memory != a.own.Memory {
-		return &proto.HelloError{Answer: proto.RefusedCarrier,
-			Text: fmt.Sprintf("this side speaks %v: here and "+
-				"the other side does not; use the same scheme on both sides", a.carrier)}
+	if err := hello.CheckMemory(a.own, a.carrier.String()); err != nil {
+		return err
 	}
 	wanted := 0
 	if hello.Memory {
 		wanted = 1
 	}
 	if len(fds) != wanted {
-		return helloViolation("a hello comes with %d file descriptors; this one came with %d",
+		return proto.HelloViolation("a hello comes with %d file descriptors; this one came with %d",
 			wanted, len(fds))
 	}
 	if !hello.Memory {
@@ -163,15 +158,11 @@ func (a *agreement) receive(g *greeting, opts *options) error {
 	a.peerControl, err = segment.Map(fds[0], proto.ControlSize(hello.RingCapacity))
 	var shortage *segment.ShortageError
 	if err != nil && !errors.As(err, &shortage) {
-		return helloViolation("%v", err)
+		return proto.HelloViolation("%v", err)
 	}
 	closeAll(fds) // It is sealed memory.
 	g.refused = nil
 	return err
-}
-
-func helloViolation(format string, args ...any) error {
-	return &proto.HelloError{Answer: proto.RefusedViolation, Text: fmt.Sprintf(format, args...)}
 }
 
 func closeAll(fds []int) {
@@ -209,7 +200,7 @@ func receiveHello(conn net.Conn) (*proto.Hello, []int, error) {
 		piece := make([]byte, wanted)
 		n, more, err := readWithRights(conn, piece)
 		if fds = append(fds, more...); len(fds) > 1 {
-			return nil, fds, helloViolation("a hello with more than one file descriptor")
+			return nil, fds, proto.HelloViolation("a hello with more than one file descriptor")
 		}
 		if n == 0 || err != nil {
 			if errors.As(err, new(*ShortageError)) {
@@ -299,8 +290,7 @@ func (a *agreement) refuse(g *greeting, err error) error {
 }
 
 func (a *agreement) sayHello(g *greeting) error {
-	mirrored := min(a.peer.RingCapacity, maxMirroredRing)
-	a.own.RingCapacity = max(a.own.RingCapacity, mirrored)
+	a.own.Mirror(a.peer)
 	fd := -1
 	if a.own.Memory {
 		var err error
@@ -314,18 +304,11 @@ func (a *agreement) sayHello(g *greeting) error {
 
 // refusalOf is what a client is told of an error; 0 is nothing.
 func refusalOf(err error) uint32 {
-	var hello *proto.HelloError
 	var shortage *segment.ShortageError
-	var refusal *proto.Refusal
-	switch {
-	case errors.As(err, &hello):
-		return hello.Answer
-	case errors.As(err, &shortage):
+	if errors.As(err, &shortage) {
 		return proto.RefusedNoMemory
-	case errors.As(err, &refusal):
-		return proto.RefusedViolation // A client that refuses.
 	}
-	return 0
+	return proto.StatusOf(err)
 }
 
 // refuse tells a client why it is not served. Best effort: it may be gone, or not be one.

@@ -2,6 +2,7 @@ package proto
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode"
@@ -67,7 +68,22 @@ type HelloError struct {
 
 func (e *HelloError) Error() string { return e.Text }
 
-func violation(format string, args ...any) error {
+// StatusOf returns the status with which a server answers an error of a client's hello; 0 if it
+// answers nothing.
+func StatusOf(err error) uint32 {
+	var hello *HelloError
+	var refusal *Refusal
+	switch {
+	case errors.As(err, &hello):
+		return hello.Answer
+	case errors.As(err, &refusal):
+		return RefusedViolation // A client that refuses.
+	}
+	return 0
+}
+
+// HelloViolation returns the error of a hello that breaks a rule.
+func HelloViolation(format string, args ...any) error {
 	return &HelloError{RefusedViolation, fmt.Sprintf(format, args...)}
 }
 
@@ -127,7 +143,7 @@ func HelloWanted(bytes []byte) (int, error) {
 	}
 	length := int(binary.LittleEndian.Uint16(bytes[10:]))
 	if length < HelloLen || length > MaxHello {
-		return 0, violation("hello length %d is not in %d..=%d", length, HelloLen, MaxHello)
+		return 0, HelloViolation("hello length %d is not in %d..=%d", length, HelloLen, MaxHello)
 	}
 	return length - len(bytes), nil
 }
@@ -161,28 +177,46 @@ func DecodeHello(bytes []byte) (*Hello, error) {
 
 func (h *Hello) check(controlSize uint64) error {
 	if ring := h.RingCapacity; ring&(ring-1) != 0 || ring < MinRing || ring > MaxRing {
-		return violation("ring capacity %d is not a power of two in %d..=%d", ring, MinRing,
+		return HelloViolation("ring capacity %d is not a power of two in %d..=%d", ring, MinRing,
 			MaxRing)
 	}
 	if lends := h.LendCount; lends%64 != 0 || lends < MinLends || lends > MaxLends {
-		return violation("lend count %d is not a multiple of 64 in %d..=%d", lends, MinLends,
+		return HelloViolation("lend count %d is not a multiple of 64 in %d..=%d", lends, MinLends,
 			MaxLends)
 	}
 	if expected := h.controlSize(); controlSize != expected {
-		return violation("control size %d is not %d, as ring capacity %d requires",
+		return HelloViolation("control size %d is not %d, as ring capacity %d requires",
 			controlSize, expected, h.RingCapacity)
 	}
 	if h.PayloadCap == 0 || h.PayloadCap%Page != 0 {
-		return violation("payload cap %d is not a non-zero multiple of %d", h.PayloadCap, Page)
+		return HelloViolation("payload cap %d is not a non-zero multiple of %d", h.PayloadCap, Page)
 	}
 	if h.MaxStreams > 0 && (h.StreamMessages == 0 || h.StreamBytes == 0) {
-		return violation("%d streams with a window of %d messages and %d bytes", h.MaxStreams,
+		return HelloViolation("%d streams with a window of %d messages and %d bytes", h.MaxStreams,
 			h.StreamMessages, h.StreamBytes)
 	}
 	if h.MaxMetadata > maxMetadata {
-		return violation("metadata limit %d is past %d", h.MaxMetadata, maxMetadata)
+		return HelloViolation("metadata limit %d is past %d", h.MaxMetadata, maxMetadata)
 	}
 	return nil
+}
+
+// CheckMemory validates that both sides offer shared memory, or neither does, on a carrier.
+func (h *Hello) CheckMemory(own *Hello, carrier string) error {
+	if h.Memory == own.Memory {
+		return nil
+	}
+	return &HelloError{RefusedCarrier, fmt.Sprintf("this side speaks %s: here and the other side "+
+		"does not; use the same scheme on both sides", carrier)}
+}
+
+// maxMirroredRing is the largest ring that a server makes because a client has one.
+const maxMirroredRing = 1024
+
+// Mirror makes a server's ring as large as that of its client, so that it can have as many calls in
+// flight as it wants.
+func (h *Hello) Mirror(client *Hello) {
+	h.RingCapacity = max(h.RingCapacity, min(client.RingCapacity, maxMirroredRing))
 }
 
 // MaxInFlight is the most calls in flight between sides with these rings.
