@@ -214,7 +214,7 @@ func (c *Call) unsent() {
 // isOver counts it no more. The session's lock is held.
 func (c *Call) isOver() {
 	s := c.session
-	s.rules.Served.CallEnded()
+	s.rules.Served.CallEnded(c.head.Stream)
 	if s.serving != nil {
 		delete(s.serving, c.head.Stream)
 	}

@@ -256,7 +256,9 @@ func (s *session) nextArrived(lim limit, a *arrival) error {
 	defer s.mu.Unlock()
 	s.endIfServed()
 	if s.err == nil && s.mayTakeUp() {
-		return s.takeUp(a)
+		s.nextArrival(a)
+		s.promote()
+		return nil
 	}
 	w := s.newWaiter()
 	w.stands = true
@@ -268,18 +270,7 @@ func (s *session) nextArrived(lim limit, a *arrival) error {
 		s.ended()
 		return err
 	}
-	return s.takeUp(a)
-}
-
-// takeUp takes the next arrival; there is one. It is a violation if a call that handlers run
-// beside this goroutine has its number: they know calls by their numbers.
-func (s *session) takeUp(a *arrival) error {
 	s.nextArrival(a)
-	if s.serving[a.head.Stream] != nil {
-		a.message.Release()
-		s.finish(violation(proto.InUse(a.head.Stream)))
-		return s.err
-	}
 	s.promote()
 	return nil
 }

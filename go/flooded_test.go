@@ -105,6 +105,21 @@ func TestAClientWithMoreCallsThanAgreedLosesItsSession(t *testing.T) {
 	_ = client.conn.Close()
 }
 
+func TestANumberOfACallThatWaitsEndsTheSession(t *testing.T) {
+	ended := make(chan error, 1)
+	_, address := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"), (*Call).Echo,
+		OnSessionEnd(func(_ Peer, err error) { ended <- err }))
+	client := dialByHand(t, address, smallHello())
+	call := aFrame(proto.KindMessage, proto.RequestFlags, 1, nil)
+	if _, err := client.conn.Write(append(call, call...)); err != nil {
+		t.Fatal(err)
+	}
+	err := soon(t, "the session's end", ended)
+	if err == nil || !strings.Contains(err.Error(), "opens number 1, which is in use") {
+		t.Errorf("the session ends by %v", err)
+	}
+}
+
 func TestCallsThatAreReadAheadAreBoundedByTheirBytes(t *testing.T) {
 	const size, calls = 1 << 20, 40
 	release := make(chan struct{})

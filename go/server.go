@@ -711,7 +711,7 @@ func (s *session) refuseRest() {
 		s.nextArrival(&a)
 		a.message.Release()
 		if a.stream == nil && !a.head.Flags.Has(proto.FlagNoReply) {
-			s.rules.Served.CallEnded()
+			s.rules.Served.CallEnded(a.head.Stream)
 			head := proto.Head{Kind: proto.KindMessage, Flags: proto.FlagFin | proto.FlagError,
 				Stream: a.head.Stream, Tag: uint32(CodeRefused)}
 			_ = s.transmit(head, &outgoing{bytes: []byte("the server goes away")})

@@ -29,11 +29,7 @@ type Calls[C any] struct {
 
 // NewCalls returns an empty set of at most limit calls.
 func NewCalls[C any](limit int) Calls[C] {
-	size := 16
-	for size < 2*limit {
-		size *= 2
-	}
-	return Calls[C]{slots: make([]Call[C], size), limit: limit}
+	return Calls[C]{slots: make([]Call[C], places(limit)), limit: limit}
 }
 
 // InFlight returns the number of calls whose reply has not come.

@@ -2,15 +2,17 @@ package proto
 
 import "fmt"
 
-// Served counts the requests of the peer that were received: calls until they are replied to, and
+// Served holds the requests of the peer that were received: calls until they are replied to, and
 // one-way messages and streams until they are taken up.
 type Served struct {
+	numbers   numbers // of the calls
 	calls     int
 	taken     int // of the calls, those that were taken up
 	callBytes int // of the calls that were not taken up
 	posts     int
 	postBytes int
 	streams   int
+	maxCalls  int
 	// most is the most bytes of requests that are kept. Those of calls count on a socket only: in
 	// shared memory, the lends bound them.
 	most        int
@@ -32,7 +34,8 @@ func (s *Served) IsFlooded() bool {
 }
 
 // CallEnded notes that a call which was taken up was replied to, or never is.
-func (s *Served) CallEnded() {
+func (s *Served) CallEnded(number uint32) {
+	s.numbers.remove(number)
 	s.calls--
 	s.taken--
 }
@@ -42,11 +45,62 @@ func (s *Served) addPost(length int) {
 	s.postBytes += length
 }
 
-func (s *Served) addCall(length, maxInFlight int) error {
+func (s *Served) addCall(number uint32, length int) error {
 	s.calls++
 	s.callBytes += length
-	if s.calls > maxInFlight {
-		return fmt.Errorf("more calls in flight than the agreed %d", maxInFlight)
+	if s.calls > s.maxCalls {
+		return fmt.Errorf("more calls in flight than the agreed %d", s.maxCalls)
 	}
+	s.numbers.add(number)
 	return nil
+}
+
+// numbers is a set of stream numbers: by number modulo a power of two, and those whose place is
+// taken in a map. Numbers that ascend seldom collide.
+type numbers struct {
+	slots  []uint32 // 0 is a free one
+	others map[uint32]struct{}
+}
+
+func newNumbers(limit int) numbers { return numbers{slots: make([]uint32, places(limit))} }
+
+// has returns true if the number is in use. 0, which is the number of none, always is.
+func (n *numbers) has(number uint32) bool {
+	if *n.at(number) == number {
+		return true
+	}
+	_, is := n.others[number]
+	return is
+}
+
+func (n *numbers) add(number uint32) {
+	if slot := n.at(number); *slot == 0 {
+		*slot = number
+		return
+	}
+	if n.others == nil {
+		n.others = map[uint32]struct{}{}
+	}
+	n.others[number] = struct{}{}
+}
+
+func (n *numbers) remove(number uint32) {
+	if slot := n.at(number); *slot == number {
+		*slot = 0
+		return
+	}
+	delete(n.others, number)
+}
+
+func (n *numbers) at(number uint32) *uint32 {
+	return &n.slots[int(number>>1)&(len(n.slots)-1)]
+}
+
+// places returns the number of slots for at most limit numbers, a power of two.
+func places(limit int) int {
+	size := 16
+	for size < 2*limit {
+		size *= 2
+	}
+	return size
 }

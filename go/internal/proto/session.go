@@ -14,7 +14,6 @@ type Session[C, S any] struct {
 	Served  Served
 
 	isClient    bool
-	maxInFlight int
 	maxMetadata int // of what comes
 	peer        *Hello
 	nextNumber  uint32
@@ -30,21 +29,22 @@ func NewSession[C, S any](isClient bool, own, peer *Hello, onSocket bool) Sessio
 	if onSocket {
 		most = min(most, MaxFrameBody)
 	}
+	limit := MaxInFlight(own.RingCapacity, peer.RingCapacity)
 	s := Session[C, S]{
-		isClient: isClient, peer: peer, maxMetadata: int(own.MaxMetadata), nextNumber: 2,
-		maxInFlight: MaxInFlight(own.RingCapacity, peer.RingCapacity),
-		Streams:     NewStreams[S](isClient, own, peer),
-		Served:      Served{most: int(most), limitsCalls: onSocket},
+		isClient: isClient, peer: peer, maxMetadata: int(own.MaxMetadata),
+		Streams: NewStreams[S](isClient, own, peer),
+		Served:  Served{maxCalls: limit, most: int(most), limitsCalls: onSocket},
 	}
-	if isClient {
-		s.nextNumber = 1
+	ownCalls, peerCalls := limit, 0
+	if s.nextNumber = 1; !isClient {
+		s.nextNumber, ownCalls, peerCalls = 2, 0, limit
 	}
-	s.Calls = NewCalls[C](s.maxInFlight)
+	s.Calls, s.Served.numbers = NewCalls[C](ownCalls), newNumbers(peerCalls)
 	return s
 }
 
 // MaxInFlight returns the most calls in flight.
-func (s *Session[C, S]) MaxInFlight() int { return s.maxInFlight }
+func (s *Session[C, S]) MaxInFlight() int { return s.Served.maxCalls }
 
 // MaxMessage returns the length of the largest message, with its metadata block and the length in
 // front of that.
@@ -96,8 +96,8 @@ func (s *Session[C, S]) Receive(head *Head, length int, prefix uint64, event *Ev
 	}
 	flags := head.Flags
 	isOpening := flags.Has(FlagOpen)
-	if isOpening && s.Streams.Uses(head.Stream) {
-		return InUse(head.Stream)
+	if isOpening && (s.Served.numbers.has(head.Stream) || s.Streams.Uses(head.Stream)) {
+		return fmt.Errorf("a message opens number %d, which is in use", head.Stream)
 	}
 	if flags&(FlagMetadata|FlagEmpty) != 0 {
 		var err error
@@ -172,11 +172,6 @@ func (s *Session[C, S]) control(head *Head, length int, prefix uint64, event *Ev
 	return nil
 }
 
-// InUse returns the violation of a message that opens a number which is in use.
-func InUse(number uint32) error {
-	return fmt.Errorf("a message opens number %d, which is in use", number)
-}
-
 // request validates a call, or a one-way message.
 func (s *Session[C, S]) request(head *Head, length int) error {
 	const may = FlagLent | FlagNoReply | FlagMetadata
@@ -187,7 +182,7 @@ func (s *Session[C, S]) request(head *Head, length int) error {
 		return fmt.Errorf("a request on stream %d; clients use odd numbers", head.Stream)
 	}
 	if !head.Flags.Has(FlagNoReply) {
-		return s.Served.addCall(length, s.maxInFlight)
+		return s.Served.addCall(head.Stream, length)
 	}
 	err := s.Streams.Posting(length)
 	if err == nil {
