@@ -288,40 +288,36 @@ func (t *Stream) Trailer() []byte {
 
 // Reset ends both directions; what is under way is dropped.
 func (t *Stream) Reset(code Code) {
-	s := t.session
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	t.drop()
-	isDue := s.rules.Streams.Reset(t.state, proto.ErrorCode(code))
-	t.wakeAll()
-	if isDue {
-		s.settle()
-	}
+	t.dropAnd(func(streams *streams) bool {
+		return streams.Reset(t.state, proto.ErrorCode(code))
+	})
 }
 
 // discard drops what came and was not taken. What still comes resets the stream.
 func (t *Stream) discard() {
+	t.dropAnd(func(streams *streams) bool { return streams.Discard(t.state) })
+}
+
+// Close lets go of the stream. After CloseSend, the other side still takes what was sent; what it
+// sends from now on resets the stream. A stream of the other side that was read to its end is ended
+// as by CloseSend, and any other one is reset.
+func (t *Stream) Close() error {
+	t.dropAnd(func(streams *streams) bool { return streams.Close(t.state) })
+	return nil
+}
+
+// dropAnd drops what came and was not taken, and ends the stream, which says whether an entry is
+// due with that.
+func (t *Stream) dropAnd(end func(streams *streams) bool) {
 	s := t.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t.drop()
-	if s.rules.Streams.Discard(t.state) {
+	isDue := end(&s.rules.Streams)
+	t.wakeAll()
+	if isDue {
 		s.settle()
 	}
-}
-
-// Close lets go of the stream. One on which this side has not sent its last message is reset. Else
-// the other side still takes what was sent; what it sends from now on resets the stream.
-func (t *Stream) Close() error {
-	t.session.mu.Lock()
-	isFinished := t.state.HasFinished()
-	t.session.mu.Unlock()
-	if isFinished {
-		t.discard()
-	} else {
-		t.Reset(CodeCancelled)
-	}
-	return nil
 }
 
 // IsReset says whether an error is that of a stream which was reset, and the code.

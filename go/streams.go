@@ -8,8 +8,8 @@ import (
 
 type (
 	streamState = proto.Stream[*Stream]
+	streams     = proto.Streams[*Stream]
 	streamEvent = proto.StreamEvent[*Stream]
-	transmit    = proto.Transmit[*Stream]
 )
 
 // queue is what came on a stream and was not taken. One that was emptied keeps the room for a few.

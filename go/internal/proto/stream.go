@@ -42,9 +42,6 @@ func (t *Stream[S]) Code() ErrorCode { return t.code }
 // IsOver returns true if both directions have ended, so that the number is free.
 func (t *Stream[S]) IsOver() bool { return t.outgoing.isOver() && t.incoming.isOver() }
 
-// HasFinished returns true if the last message was sent, or waits for room.
-func (t *Stream[S]) HasFinished() bool { return t.outgoing == finished || t.finDue }
-
 // IsActive returns true if both directions go on.
 func (t *Stream[S]) IsActive() bool {
 	return !t.wasReset && !t.outgoing.isOver() && !t.finDue && !t.incoming.isOver()

@@ -298,6 +298,22 @@ func (t *Streams[S]) Discard(stream *Stream[S]) bool {
 	return t.answer(stream)
 }
 
+// Close lets go of a stream. If this side has sent its last message, each message of the peer from
+// now on resets the stream. Else a stream of the peer that was read to its end ends by a last
+// message, and any other one is reset. The owner drops the messages that were not taken. It returns
+// true if an entry is now due.
+func (t *Streams[S]) Close(stream *Stream[S]) bool {
+	if stream.outgoing == finished || stream.finDue {
+		return t.Discard(stream)
+	}
+	isRead := stream.RecvState() == RecvEnd && stream.SendState(true) == SendNow
+	if isRead && !t.IsOurs(stream.number) {
+		t.Finish(stream)
+		return true
+	}
+	return t.Reset(stream, CodeCancelled)
+}
+
 // Forget notes that the owner drops the messages that were not taken, of a stream that is over.
 func (t *Streams[S]) Forget(stream *Stream[S]) { stream.queued = 0 }
 
