@@ -182,7 +182,7 @@ func (s *session) postOne(method uint32, message []byte, lim limit) error {
 	if err := s.waitForOneWayWindow(lim); err != nil {
 		return err
 	}
-	if len(message) >= pacedFrom && s.memory != nil && s.rules.Calls.InFlight() == 0 {
+	if len(message) >= proto.ThrottledFrom && s.memory != nil && s.rules.Calls.InFlight() == 0 {
 		if err := s.holdBack(len(message), lim); err != nil {
 			return err
 		}

@@ -84,7 +84,7 @@ type session struct {
 	yielding    yielding
 	openers     []*waiter // that wait for a stream to end
 	posters     []*waiter // that wait for the window of one-way messages
-	pace        pace
+	throttle    proto.Throttle
 	serving     map[uint32]*Call
 	// servedStreams counts handlers of streams that run.
 	servedStreams atomic.Int64
@@ -128,7 +128,7 @@ func newSession(agreed *agreement, conn net.Conn, raw syscall.RawConn, peer Peer
 	if opts.prefault > 0 {
 		end.Prefault(max(opts.prefault, opts.firstSegment))
 	}
-	s.pace = newPace(opts.underWay)
+	s.throttle = newThrottle(opts.underWay)
 	s.memory = &memoryLink{end: end, trusted: opts.trusted}
 	s.in.entry.Body = &s.in.message.inline
 	s.link = s.memory

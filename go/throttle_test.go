@@ -4,6 +4,8 @@ import (
 	"context"
 	"path/filepath"
 	"testing"
+
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
 func TestMessagesRunNoFartherAheadThanUnderWaySaysUnlessNobodyTakesThem(t *testing.T) {
@@ -33,12 +35,12 @@ func TestMessagesRunNoFartherAheadThanUnderWaySaysUnlessNobodyTakesThem(t *testi
 	}
 	post()
 	post()
-	if p := conn.session.pace; p != (pace{bound, bound}) {
+	if p := conn.session.throttle; p != proto.NewThrottle(bound) {
 		t.Errorf("within the bound it is %+v", p)
 	}
 	post()
 	post()
-	if p := conn.session.pace; p.now < 4*size {
+	if p := conn.session.throttle; p.IsExceeded(3*size, size) {
 		t.Errorf("of a server that takes nothing it is %+v", p)
 	}
 	close(over)
@@ -53,19 +55,7 @@ func TestMessagesRunNoFartherAheadThanUnderWaySaysUnlessNobodyTakesThem(t *testi
 	conn.session.memory.end.Collect()
 	conn.session.mu.Unlock()
 	post()
-	if p := conn.session.pace; p != (pace{bound, bound}) {
+	if p := conn.session.throttle; p != proto.NewThrottle(bound) {
 		t.Errorf("once all has come back it is %+v", p)
-	}
-}
-
-func TestOneMessageMayBeOfAnySize(t *testing.T) {
-	p := newPace(1000)
-	for _, c := range []struct {
-		underWay, length int
-		exceeded         bool
-	}{{0, 5000, false}, {5000, 1, true}, {500, 500, false}, {500, 501, true}} {
-		if is := p.isExceeded(c.underWay, c.length); is != c.exceeded {
-			t.Errorf("%d behind %d goes too far: %v", c.length, c.underWay, is)
-		}
 	}
 }
