@@ -3,7 +3,6 @@ package breezeway
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/breezeway-ipc/breezeway/go/internal/proto"
@@ -21,16 +20,8 @@ func (s *session) wakeCallers() {
 
 // callEnded has one begin that waits for a call to end.
 func (s *session) callEnded() {
-	s.wakeNextCaller()
+	wakeNext(&s.callWaiters)
 	s.ended()
-}
-
-// wakeNextCaller wakes one that waits for a call to end, for each that ends.
-func (s *session) wakeNextCaller() {
-	if len(s.callWaiters) > 0 {
-		s.callWaiters[0].wake()
-		s.callWaiters = slices.Delete(s.callWaiters, 0, 1)
-	}
 }
 
 // mayBegin says why no call or stream may be begun, if that is so.
@@ -53,14 +44,10 @@ func (s *session) checkMetadata(out *outgoing) error {
 
 func (s *session) waitForCallRoom(lim limit) error {
 	for !s.rules.Calls.HasRoom() {
-		w := s.newWaiter()
-		s.callWaiters = append(s.callWaiters, w)
-		err := s.wait(w, lim, s.rules.Calls.HasRoom)
-		remove(&s.callWaiters, w)
-		s.freeWaiter(w)
+		err := s.waitIn(&s.callWaiters, s.newWaiter(), lim, s.rules.Calls.HasRoom)
 		if err != nil {
 			if s.rules.Calls.HasRoom() {
-				s.wakeNextCaller() // It may have been woken in vain.
+				wakeNext(&s.callWaiters) // It may have been woken in vain.
 			}
 			return err
 		}
@@ -144,7 +131,7 @@ func timedOut(err error) error {
 func (s *session) giveUp(p *callInFlight) {
 	if s.err != nil {
 		s.rules.Calls.End(p)
-		s.wakeNextCaller()
+		wakeNext(&s.callWaiters)
 		return
 	}
 	cancel := s.rules.Calls.GiveUp(p)

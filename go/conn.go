@@ -262,11 +262,7 @@ func (s *session) nextArrived(lim limit, a *arrival) error {
 	}
 	w := s.newWaiter()
 	w.stands = true
-	s.acceptWaiters = append(s.acceptWaiters, w)
-	err := s.wait(w, lim, s.mayTakeUp)
-	remove(&s.acceptWaiters, w)
-	s.freeWaiter(w)
-	if err != nil {
+	if err := s.waitIn(&s.acceptWaiters, w, lim, s.mayTakeUp); err != nil {
 		s.ended()
 		return err
 	}

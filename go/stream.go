@@ -96,14 +96,10 @@ func (s *session) openStream(ctx context.Context, method uint32, out *outgoing) 
 			"the other side takes no streams (its option MaxStreams)"}
 	}
 	for !s.rules.Streams.HasRoom() {
-		w := s.newWaiter()
-		s.openers = append(s.openers, w)
-		err := s.wait(w, lim, s.rules.Streams.HasRoom)
-		remove(&s.openers, w)
-		s.freeWaiter(w)
+		err := s.waitIn(&s.openers, s.newWaiter(), lim, s.rules.Streams.HasRoom)
 		if err != nil {
 			if s.rules.Streams.HasRoom() {
-				s.wakeNextOpener() // It may have been woken in vain.
+				wakeNext(&s.openers) // It may have been woken in vain.
 			}
 			return nil, timedOut(err)
 		}
@@ -208,13 +204,9 @@ func (t *Stream) waitToSend(lim limit, out *outgoing) error {
 		case proto.SendNow:
 			return lim.err()
 		}
-		w := s.newWaiter()
-		t.writers = append(t.writers, w)
-		err := s.wait(w, lim, func() bool {
+		err := s.waitIn(&t.writers, s.newWaiter(), lim, func() bool {
 			return t.state.SendState(false) != proto.SendLater
 		})
-		remove(&t.writers, w)
-		s.freeWaiter(w)
 		if err != nil {
 			return err
 		}
@@ -248,11 +240,7 @@ func (t *Stream) receiveWithin(lim limit) (Message, error) {
 	defer s.mu.Unlock()
 	w := s.newWaiter()
 	w.handsOn = true
-	t.readers = append(t.readers, w)
-	err := s.wait(w, lim, t.hasNews)
-	remove(&t.readers, w)
-	s.freeWaiter(w)
-	if err != nil {
+	if err := s.waitIn(&t.readers, w, lim, t.hasNews); err != nil {
 		return Message{}, err
 	}
 	switch t.state.RecvState() {

@@ -1,10 +1,6 @@
 package breezeway
 
-import (
-	"slices"
-
-	"github.com/breezeway-ipc/breezeway/go/internal/proto"
-)
+import "github.com/breezeway-ipc/breezeway/go/internal/proto"
 
 type (
 	streamState = proto.Stream[*Stream]
@@ -57,15 +53,7 @@ func (s *session) streamOver(stream *Stream) {
 	s.openStreams--
 	s.ended()
 	if s.rules.Streams.IsOurs(stream.state.Number()) {
-		s.wakeNextOpener()
-	}
-}
-
-// wakeNextOpener wakes one that waits to open a stream, for each that ends.
-func (s *session) wakeNextOpener() {
-	if len(s.openers) > 0 {
-		s.openers[0].wake()
-		s.openers = slices.Delete(s.openers, 0, 1)
+		wakeNext(&s.openers)
 	}
 }
 
@@ -133,12 +121,7 @@ func (t *Stream) receive(event *streamEvent, flags proto.Flags, m *Message) {
 func (s *session) waitForOneWayWindow(lim limit) error {
 	for !s.rules.Streams.MayPost() {
 		s.flush() // What was posted before is what the other side is to take up.
-		w := s.newWaiter()
-		s.posters = append(s.posters, w)
-		err := s.wait(w, lim, s.rules.Streams.MayPost)
-		remove(&s.posters, w)
-		s.freeWaiter(w)
-		if err != nil {
+		if err := s.waitIn(&s.posters, s.newWaiter(), lim, s.rules.Streams.MayPost); err != nil {
 			return err
 		}
 	}

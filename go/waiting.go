@@ -146,6 +146,14 @@ func wake(list *[]*waiter, empty bool) {
 	}
 }
 
+// wakeNext wakes the first of a list, for each thing that ends.
+func wakeNext(list *[]*waiter) {
+	if len(*list) > 0 {
+		(*list)[0].wake()
+		*list = slices.Delete(*list, 0, 1)
+	}
+}
+
 func remove(list *[]*waiter, w *waiter) {
 	if last := len(*list) - 1; last >= 0 && (*list)[last] == w {
 		(*list)[last] = nil
@@ -212,6 +220,15 @@ func (s *session) wait(w *waiter, lim limit, ready func() bool) error {
 		}
 	}
 	s.promote()
+	return err
+}
+
+// waitIn is wait as one of a list of waiters. The waiter is not the caller's afterwards.
+func (s *session) waitIn(list *[]*waiter, w *waiter, lim limit, ready func() bool) error {
+	*list = append(*list, w)
+	err := s.wait(w, lim, ready)
+	remove(list, w)
+	s.freeWaiter(w)
 	return err
 }
 
