@@ -1,7 +1,5 @@
 package proto
 
-import "fmt"
-
 // Served holds the requests of the peer that were received: calls until they are replied to, and
 // one-way messages and streams until they are taken up.
 type Served struct {
@@ -45,14 +43,10 @@ func (s *Served) addPost(length int) {
 	s.postBytes += length
 }
 
-func (s *Served) addCall(number uint32, length int) error {
+func (s *Served) addCall(number uint32, length int) {
 	s.calls++
 	s.callBytes += length
-	if s.calls > s.maxCalls {
-		return fmt.Errorf("more calls in flight than the agreed %d", s.maxCalls)
-	}
 	s.numbers.add(number)
-	return nil
 }
 
 // numbers is a set of stream numbers: by number modulo a power of two, and those whose place is
@@ -64,7 +58,8 @@ type numbers struct {
 
 func newNumbers(limit int) numbers { return numbers{slots: make([]uint32, places(limit))} }
 
-// has returns true if the number is in use. 0, which is the number of none, always is.
+// has returns true if the number is in use. 0, which is the number of none, is so if its place is
+// free.
 func (n *numbers) has(number uint32) bool {
 	if *n.at(number) == number {
 		return true
@@ -87,11 +82,12 @@ func (n *numbers) add(number uint32) {
 func (n *numbers) remove(number uint32) {
 	if slot := n.at(number); *slot == number {
 		*slot = 0
-		return
+	} else {
+		delete(n.others, number)
 	}
-	delete(n.others, number)
 }
 
+// at returns the place of a number.
 func (n *numbers) at(number uint32) *uint32 {
 	return &n.slots[int(number>>1)&(len(n.slots)-1)]
 }

@@ -182,7 +182,11 @@ func (s *Session[C, S]) request(head *Head, length int) error {
 		return fmt.Errorf("a request on stream %d; clients use odd numbers", head.Stream)
 	}
 	if !head.Flags.Has(FlagNoReply) {
-		return s.Served.addCall(head.Stream, length)
+		if s.Served.calls == s.Served.maxCalls {
+			return fmt.Errorf("more calls in flight than the agreed %d", s.Served.maxCalls)
+		}
+		s.Served.addCall(head.Stream, length)
+		return nil
 	}
 	err := s.Streams.Posting(length)
 	if err == nil {
