@@ -13,7 +13,7 @@ type Streams[S any] struct {
 	byNumber     map[uint32]*Stream[S]
 	openedHere   int
 	openedByPeer int
-	oneWay       OneWay
+	oneWay       oneWay
 	// isDue is set while an entry may be due; due are the streams that one is due for.
 	isDue bool
 	due   []*Stream[S]
@@ -22,7 +22,7 @@ type Streams[S any] struct {
 // NewStreams returns the empty set between sides with these hellos.
 func NewStreams[S any](isClient bool, own, peer *Hello) Streams[S] {
 	return Streams[S]{isClient: isClient, own: own, peer: peer,
-		byNumber: map[uint32]*Stream[S]{}, oneWay: NewOneWay(own, peer)}
+		byNumber: map[uint32]*Stream[S]{}, oneWay: newOneWay(own, peer)}
 }
 
 // A Change is what an entry changes for the owner.
@@ -160,10 +160,10 @@ func (t *Streams[S]) Finish(stream *Stream[S]) {
 }
 
 // MayPost returns true if a one-way message may be sent.
-func (t *Streams[S]) MayPost() bool { return t.oneWay.Allows() }
+func (t *Streams[S]) MayPost() bool { return t.oneWay.allows() }
 
 // Posted notes that a one-way message was published.
-func (t *Streams[S]) Posted(length int) { t.oneWay.Sent(length) }
+func (t *Streams[S]) Posted(length int) { t.oneWay.sent(length) }
 
 // ---- receiving ----
 
@@ -241,7 +241,7 @@ func (t *Streams[S]) Window(number, messages uint32, bytes uint64, event *Stream
 }
 
 // Posting validates a one-way message that came.
-func (t *Streams[S]) Posting(length int) error { return t.oneWay.Receive(length) }
+func (t *Streams[S]) Posting(length int) error { return t.oneWay.receive(length) }
 
 // crossed validates an entry for a stream that is over here: it has crossed this side's last one.
 func crossed(number uint32) error {
@@ -266,7 +266,7 @@ func (t *Streams[S]) Take(stream *Stream[S], length int) bool {
 
 // TakePost notes that a one-way message was taken up. It returns true if an entry is now due.
 func (t *Streams[S]) TakePost(length int) bool {
-	isDue := t.oneWay.Consume(length)
+	isDue := t.oneWay.consume(length)
 	t.isDue = t.isDue || isDue
 	return isDue
 }
