@@ -41,11 +41,10 @@ const (
 	resetStream    = 4
 	patienceStream = 5
 
-	serviceStreams  = 600
-	serviceSessions = 64
-	serviceMetadata = 1000
-	serviceShrink   = 5 * time.Millisecond
-	// Rust keeps a quarter of it for streams.
+	serviceStreams   = 600
+	serviceSessions  = 64
+	serviceMetadata  = 1000
+	serviceShrink    = 5 * time.Millisecond
 	serviceCap       = 128 << 20
 	defaultWindow    = 64
 	serviceResetCode = 7

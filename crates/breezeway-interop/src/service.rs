@@ -48,7 +48,7 @@ pub(crate) const TRAILER: &[u8] = b"that is all";
 /// The server's limits, which cases reach.
 pub(crate) const MAX_STREAMS: u16 = 600;
 pub(crate) const MAX_SESSIONS: usize = 64;
-/// Of which a quarter is kept for streams.
+/// The largest message.
 pub(crate) const CAP: usize = 128 << 20;
 pub(crate) const MAX_METADATA: usize = 1000;
 /// Of both sides, so that memory which traffic does without is given back while a case waits.

@@ -31,6 +31,13 @@ pub const LONGEST_REASON: usize = 256;
 /// Payload caps are multiples of this.
 pub const CAP_UNIT: u64 = 4096;
 
+/// Returns the most bytes of payload segments per direction for messages of `cap` bytes at most:
+/// where the session has streams, a quarter more, which is a reserve for those that hold nothing.
+pub const fn segment_cap(cap: u64, has_streams: bool) -> u64 {
+    let reserve = if has_streams { cap / 4 } else { 0 };
+    cap.saturating_add(reserve) / CAP_UNIT * CAP_UNIT
+}
+
 const VERSION_AT: usize = 8;
 const LENGTH_AT: usize = 10;
 const FEATURES_AT: usize = 12;
@@ -333,6 +340,16 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn segment_cap_has_a_reserve_with_streams() {
+        assert_eq!((segment_cap(16384, false), segment_cap(16384, true)), (16384, 20480));
+        assert_eq!(segment_cap(5 * CAP_UNIT, true), 6 * CAP_UNIT);
+        assert_eq!(
+            segment_cap(u64::MAX / CAP_UNIT * CAP_UNIT, true),
+            u64::MAX / CAP_UNIT * CAP_UNIT
+        );
+    }
 
     const HELLO: Hello = Hello {
         ring_capacity: 64,

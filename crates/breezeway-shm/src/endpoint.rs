@@ -17,6 +17,7 @@ use std::task::Waker;
 use crate::control::{ControlSegment, ForeignControl};
 use crate::counters::Counters;
 use crate::doorbell::Doorbell;
+use crate::payload::accounts::Accounts;
 use crate::payload::borrower::{Borrowed, Borrower};
 use crate::payload::lender::Lender;
 use crate::payload::returned::Returned;
@@ -91,16 +92,18 @@ impl Endpoint {
     /// Puts together what the hello has exchanged.
     pub fn new(socket: OwnedFd, own: ControlSegment, peer: ForeignControl, limits: Limits) -> Self {
         let bytes = |limit| usize::try_from(limit).unwrap_or(isize::MAX as usize);
-        let segments =
-            Segments::new(bytes(limits.first_segment.min(limits.cap)), bytes(limits.cap));
+        let (cap, most) = (bytes(limits.cap), bytes(limits.segment_cap));
+        let first = bytes(limits.first_segment.min(limits.cap));
+        let segments = Segments::new(first, cap).keeping(most - cap);
         let capacities = [own.capacity, peer.capacity];
+        let lends = peer.lend_count as usize;
         let rings = Duplex::new(&own.words, &peer.words, capacities, peer.lend_count);
-        let doorbell = Doorbell::new(socket, limits.cap);
+        let doorbell = Doorbell::new(socket, limits.segment_cap);
         Self {
             id: EndpointId::next(),
             origin: Origin::here(),
-            lender: Lender::new(peer.lend_count, segments),
-            borrower: Borrower::new(own.lend_count, limits.cap),
+            lender: Lender::new(peer.lend_count, segments, Accounts::new(cap, most - cap, lends)),
+            borrower: Borrower::new(own.lend_count, limits.segment_cap),
             releaser: Arc::new(Releaser::new(&rings.releases, doorbell.bell())),
             rings,
             returned: Arc::default(),
@@ -165,7 +168,7 @@ impl Endpoint {
 
     /// The largest message that can be sent.
     pub fn cap(&self) -> usize {
-        self.lender.accounts.longest()
+        self.lender.accounts.cap()
     }
 
     /// Entries published so far.

@@ -244,8 +244,7 @@ impl Channel {
         self.handle.shared.with(|state| state.link.stats())
     }
 
-    /// The largest message, in bytes: of the smaller cap of both sides, in shared memory, what is
-    /// not kept for streams that hold nothing, three quarters.
+    /// The largest message, in bytes: the smaller cap of both sides.
     pub fn cap(&self) -> usize {
         self.handle.shared.cap
     }

@@ -378,7 +378,10 @@ impl Agreement<'_> {
         Ok(Settled {
             memory,
             carrier,
-            limits: options.limits(terms.payload_cap.min(peer_terms.payload_cap)),
+            limits: options.limits(
+                terms.payload_cap.min(peer_terms.payload_cap),
+                [terms, peer_terms].iter().any(|hello| hello.streams.max_streams > 0),
+            ),
             waiting: options.waiting(),
             throttle: Throttle::new(options.most_in_flight()),
             meter,

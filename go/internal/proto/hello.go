@@ -222,6 +222,16 @@ func (h *Hello) Mirror(client *Hello) {
 // MaxInFlight is the most calls in flight between sides with these rings.
 func MaxInFlight(one, other uint32) int { return int(min(one, other) / 2) }
 
+// SegmentCap is the most bytes of payload segments per direction: a quarter more than the largest
+// message where the session has streams.
+func SegmentCap(one, other *Hello) uint64 {
+	limit := min(one.PayloadCap, other.PayloadCap)
+	if one.MaxStreams > 0 || other.MaxStreams > 0 {
+		limit += limit / 4
+	}
+	return limit / Page * Page
+}
+
 // printable makes what a peer said fit for a log.
 func printable(bytes []byte) string {
 	return strings.Map(func(r rune) rune {

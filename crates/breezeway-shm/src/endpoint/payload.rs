@@ -27,9 +27,11 @@ const FLUSHES_PER_CHECK: u32 = 64;
 /// The bounds of a session's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The most bytes of payload segments per direction at one time, and so the largest message.
-    /// What both hellos agreed on.
+    /// The largest message. What both hellos agreed on.
     pub cap: u64,
+    /// The most bytes of payload segments per direction at one time: the cap, and what is
+    /// [kept for streams](Endpoint::keep_for_streams) beside it.
+    pub segment_cap: u64,
     /// Bytes of this side's first payload segment, unless a message asks for more. Rounded up to
     /// whole pages; the cap counts if it is less.
     pub first_segment: u64,
@@ -44,9 +46,14 @@ impl Limits {
     /// The usual time before a segment is given back: 1 s.
     pub const SHRINK_AFTER: Duration = Duration::from_secs(1);
 
-    /// This cap, and what is usual.
+    /// This cap, nothing beside it, and what is usual.
     pub const fn new(cap: u64) -> Self {
-        Self { cap, first_segment: Self::FIRST_SEGMENT, shrink_after: Self::SHRINK_AFTER }
+        Self {
+            cap,
+            segment_cap: cap,
+            first_segment: Self::FIRST_SEGMENT,
+            shrink_after: Self::SHRINK_AFTER,
+        }
     }
 }
 
@@ -104,8 +111,8 @@ pub(super) enum Pieces {
 }
 
 impl Endpoint {
-    /// Keeps half of the lend numbers and a quarter of the cap for so many streams, each of which
-    /// can thus send a message of its share while it holds nothing, whatever others hold.
+    /// Keeps half of the lend numbers, and the memory beside the cap, for so many streams, each of
+    /// which can thus send a message of its share while it holds nothing, whatever others hold.
     pub fn keep_for_streams(&mut self, streams: usize) {
         self.lender.accounts.keep_for(streams);
     }
@@ -245,7 +252,7 @@ impl Endpoint {
         if !self.lender.has_numbers() {
             Shortage::Numbers(self.lender.numbers())
         } else if !segments.can_make_room(len) {
-            Shortage::Cap { taken: segments.taken(), cap: segments.cap() }
+            Shortage::Cap { taken: segments.taken(), cap: self.cap() }
         } else if segments.are_all() && segments.spare().is_none() {
             Shortage::Segments(MOST_SEGMENTS)
         } else {

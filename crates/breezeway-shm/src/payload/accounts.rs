@@ -1,6 +1,6 @@
 //! Who holds how much of what is lent, so that one stream which keeps what it was sent never stops
-//! another's next message: a part of the lend numbers and of the cap is kept for those that hold
-//! nothing.
+//! another's next message: a part of the lend numbers, and memory beside the cap, is kept for those
+//! that hold nothing.
 
 /// Whose payload something is. Two bytes, so that what is taken for each payload stays as small as
 /// without it. Streams past 65,534 share one.
@@ -29,6 +29,8 @@ pub(crate) struct Accounts {
     /// Among how many accounts what is kept is divided; 0 if nothing is.
     shares: usize,
     cap: usize,
+    /// Bytes beside the cap that are kept.
+    reserve: usize,
     numbers: usize,
     taken: Held,
     /// By account; the session's own is not counted.
@@ -36,25 +38,25 @@ pub(crate) struct Accounts {
 }
 
 impl Accounts {
-    pub(crate) fn new(cap: usize, numbers: usize) -> Self {
-        Self { shares: 0, cap, numbers, taken: Held::default(), held: Vec::new() }
+    pub(crate) fn new(cap: usize, reserve: usize, numbers: usize) -> Self {
+        Self { shares: 0, cap, reserve, numbers, taken: Held::default(), held: Vec::new() }
     }
 
-    /// From now on half of the numbers and a quarter of the cap are kept for so many accounts.
-    /// Comes before anything is taken.
+    /// From now on half of the numbers and the reserve are kept for so many accounts. Comes before
+    /// anything is taken.
     pub(crate) fn keep_for(&mut self, shares: usize) {
         assert!(self.taken.numbers == 0, "what is kept is agreed on before it is needed");
         self.shares = shares;
     }
 
-    /// The largest message that there is ever room for: what is kept is not for one alone.
-    pub(crate) fn longest(&self) -> usize {
-        if self.shares == 0 { self.cap } else { self.cap - self.cap / 4 }
+    /// The largest message: what is kept is not for one alone.
+    pub(crate) fn cap(&self) -> usize {
+        self.cap
     }
 
     /// The largest message that somebody who holds nothing can be sure of.
     fn share(&self) -> usize {
-        (self.cap / 4).checked_div(self.shares).unwrap_or(0)
+        self.reserve.checked_div(self.shares).unwrap_or(0)
     }
 
     /// Whether an account may take so much more, as far as others do not need it.
@@ -63,9 +65,9 @@ impl Accounts {
         if self.shares == 0 {
             return true;
         }
-        let kept = (self.numbers / 2, self.cap / 4);
-        let fits = (self.taken.numbers as usize) < self.numbers - kept.0
-            && self.taken.bytes + len <= self.cap - kept.1;
+        let kept = self.numbers / 2;
+        let fits = (self.taken.numbers as usize) < self.numbers - kept
+            && self.taken.bytes + len <= self.cap;
         fits || self.holds_nothing(account) && len <= self.share()
     }
 
@@ -130,16 +132,16 @@ mod tests {
         Account::of_stream(index)
     }
 
-    /// 1,000 bytes and 64 numbers, of which 250 bytes and 32 numbers are kept for 10 streams.
+    /// 750 bytes, 250 beside them that are kept for 10 streams, and 64 numbers, half of them kept.
     fn shared() -> Accounts {
-        let mut accounts = Accounts::new(1_000, 64);
+        let mut accounts = Accounts::new(750, 250, 64);
         accounts.keep_for(10);
         accounts
     }
 
     #[test]
     fn without_streams_everything_may_be_taken() {
-        let mut accounts = Accounts::new(1_000, 64);
+        let mut accounts = Accounts::new(1_000, 250, 64);
         assert!(accounts.allows(Account::SESSION, 1_000));
         accounts.take(Account::SESSION, 1_000);
         assert!(accounts.allows(Account::SESSION, 1_000), "the allocator says no, not this");

@@ -59,9 +59,9 @@ pub(crate) struct Lender {
 }
 
 impl Lender {
-    pub(crate) fn new(lend_count: u32, segments: Segments) -> Self {
+    pub(crate) fn new(lend_count: u32, segments: Segments, accounts: Accounts) -> Self {
         Self {
-            accounts: Accounts::new(segments.cap(), lend_count as usize),
+            accounts,
             account: Account::SESSION,
             segments,
             free_numbers: (0..lend_count as u16).rev().collect(),

@@ -123,15 +123,15 @@ impl Segments {
         }
     }
 
+    /// As many bytes more at one time than the cap.
+    pub(crate) fn keeping(self, reserve: usize) -> Self {
+        Self { cap: self.cap + reserve, ..self }
+    }
+
     /// Size of the first one, unless a message asks for more.
     #[inline]
     pub(crate) fn first(&self) -> usize {
         self.first
-    }
-
-    /// The most bytes of segments at one time.
-    pub(crate) fn cap(&self) -> usize {
-        self.cap
     }
 
     /// Bytes of segments now.

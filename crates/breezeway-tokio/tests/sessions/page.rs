@@ -12,8 +12,6 @@ use tokio::task::spawn_blocking;
 use crate::support::{PATIENCE, addresses, echo, echo_pair, echo_stream, on_both_runtimes, soon};
 
 #[test]
-#[ignore = "finding of row 6: a quarter of the cap is kept for streams, and a message of the cap \
-            refused; passes with the protocol core"]
 fn echo_of_the_cap_is_served() {
     const CAP: usize = 64 << 20;
     on_both_runtimes(|| async {

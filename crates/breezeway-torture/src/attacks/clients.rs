@@ -262,9 +262,8 @@ pub(super) fn full_sockets(target: Target<'_>, course: &Course) -> Result<(), Fa
     Ok(())
 }
 
-/// Lets sessions echo messages of the cap and of three quarters of it, which is served where a
-/// quarter is kept for streams, while new clients get in. A step is an echo that was answered or
-/// refused.
+/// Lets sessions echo messages of the cap and of three quarters of it, while new clients get in. A
+/// step is an echo that was answered or refused.
 pub(super) fn large_echoes(target: Target<'_>, course: &Course) -> Result<(), Failure> {
     let address: Address = target.address.parse()?;
     let options = SessionOptions::new().handshake_timeout(client::HANDSHAKE);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use breezeway_os::{Peer, TrustedPeer, WaitPolicy, Waiting, cpu};
 use breezeway_proto::connection::{StreamTerms, Window};
-use breezeway_proto::hello::{CAP_UNIT, Hello};
+use breezeway_proto::hello::{CAP_UNIT, Hello, segment_cap};
 use breezeway_shm::Limits;
 use breezeway_shm::layout::{RING_CAPACITY, control_size};
 
@@ -104,9 +104,9 @@ impl SessionOptions {
         self
     }
 
-    /// The most payload memory per direction, and so the largest message: 1 byte to 1 TiB, rounded
-    /// up to whole pages; on a socket, less than 4 GiB count. Memory is taken as messages need it.
-    /// Default 64 MiB.
+    /// The largest message, and the most payload memory per direction but for what is kept for
+    /// [streams](Self::max_streams): 1 byte to 1 TiB, rounded up to whole pages; on a socket, less
+    /// than 4 GiB count. Memory is taken as messages need it. Default 64 MiB.
     pub fn cap(mut self, bytes: u64) -> Self {
         self.cap = bytes;
         self
@@ -203,9 +203,10 @@ impl SessionOptions {
 
     /// Streams that the other side may have open at one time, 0 to 65535. Default 1024.
     ///
-    /// On a shared session a quarter of the cap is kept for streams of which the other side holds
-    /// no message: each can send one of a quarter of the cap divided by both sides' `max_streams`
-    /// (8 KiB by default), and any of up to 104 bytes, whatever other streams and calls hold.
+    /// On a shared session memory of a quarter of the cap, beside the cap, is kept for streams of
+    /// which the other side holds no message: each can send one of a quarter of the cap divided by
+    /// both sides' `max_streams` (8 KiB by default), and any of up to 104 bytes, whatever other
+    /// streams and calls hold.
     /// (Free memory that is cut up can stand against it.)
     pub fn max_streams(mut self, streams: u16) -> Self {
         self.max_streams = streams;
@@ -265,7 +266,8 @@ impl SessionOptions {
     }
 
     /// The most shared memory that a session maps between two sides that are set like this: payload
-    /// of both directions up to the cap, and both control segments.
+    /// of both directions up to the cap and what is kept for [streams](Self::max_streams), and both
+    /// control segments.
     ///
     /// Each side creates, and its memory cgroup pays for, half of it. A peer that does not let go
     /// of segments that were given back can hold up to another cap of them, and one that wants a
@@ -274,13 +276,17 @@ impl SessionOptions {
     /// ```
     /// use breezeway::SessionOptions;
     ///
-    /// // 64 MiB of payload and a ring of 256 entries, both ways.
-    /// assert_eq!(SessionOptions::new().memory_budget(), 2 * ((64 << 20) + (36 << 10)));
+    /// // 64 MiB of payload, 16 MiB kept for streams, and a ring of 256 entries, both ways.
+    /// assert_eq!(SessionOptions::new().memory_budget(), 2 * ((80 << 20) + (36 << 10)));
+    /// // Without streams.
+    /// let plain = SessionOptions::new().max_streams(0);
+    /// assert_eq!(plain.memory_budget(), 2 * ((64 << 20) + (36 << 10)));
     /// ```
     pub fn memory_budget(&self) -> u64 {
         let control = control_size(self.ring_capacity) as u64;
         // A cap that `validate` refuses must not overflow here.
-        let payload = self.cap.checked_next_multiple_of(CAP_UNIT).unwrap_or(u64::MAX);
+        let cap = self.cap.checked_next_multiple_of(CAP_UNIT).unwrap_or(u64::MAX);
+        let payload = segment_cap(cap, self.max_streams > 0);
         payload.saturating_add(control).saturating_mul(2)
     }
 
@@ -391,8 +397,13 @@ impl SessionOptions {
     }
 
     /// The bounds of the memory of a session with this agreed cap.
-    pub(crate) fn limits(&self, cap: u64) -> Limits {
-        Limits { cap, first_segment: self.first_segment, shrink_after: self.shrink_after }
+    pub(crate) fn limits(&self, cap: u64, has_streams: bool) -> Limits {
+        Limits {
+            cap,
+            segment_cap: segment_cap(cap, has_streams),
+            first_segment: self.first_segment,
+            shrink_after: self.shrink_after,
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Streams that a hostile client opens at a server: whatever it does on them ends its own session
 //! or nothing, and neither the worker nor other sessions wait for it.
 
-use breezeway::{ErrorCode, ServerOptions, StreamViolation, Violation, Window};
+use breezeway::{ErrorCode, MemoryViolation, ServerOptions, StreamViolation, Violation, Window};
 use breezeway_adversary::native::layout::{flag, kind};
 use breezeway_adversary::native::{Entry, Peer, Terms};
 use breezeway_adversary::{journal, stopwatch::eventually};
@@ -51,6 +51,25 @@ fn breaks(stage: &Stage, expected: StreamViolation, entries: &[Entry]) {
     assert!(reason.contains(&expected), "{reason:?}, but expected {expected:?}");
     peer.wait_for_end();
     stage.bystander.goes_on();
+}
+
+#[test]
+fn segments_sum_up_to_a_quarter_above_the_cap() {
+    within(GENEROUS, || {
+        let stage = stage(16);
+        let capped = Terms { payload_cap: 16384, ..Terms::default() };
+        let mut peer = Peer::connect_with_streams(stage.path(), capped, 64);
+        for number in 0..5 {
+            peer.add_segment(4096);
+            peer.wait_consumed(number + 1);
+        }
+        let from = journal::length();
+        peer.add_segment(4096);
+        let reason = stage.end_of_session(from);
+        let expected = MemoryViolation::SegmentSum { size: 4096, cap: 20480 }.to_string();
+        assert!(reason.contains(&expected), "{reason}");
+        stage.bystander.goes_on();
+    });
 }
 
 #[test]

@@ -160,7 +160,7 @@ fn a_driver_knows_what_was_refused_also_once_its_channel_is_gone() {
 /// A session of which the client has kept so many bytes of the first reply that the second, of as
 /// many, finds no room; and both calls.
 fn with_a_reply_that_waits(len: usize) -> (Driven, [PendingCall; 2]) {
-    let mut driven = Driven::with(&SessionOptions::new().cap(2 * len as u64));
+    let mut driven = Driven::with(&SessionOptions::new().cap(3 * len as u64 / 2));
     let mut cx = Context::from_waker(Waker::noop());
     let calls =
         [(); 2].map(|()| match driven.client.0.poll_start_call(&mut cx, 0, None, b"", None) {

@@ -79,7 +79,7 @@ fn a_message_that_never_fits_is_refused_with_the_limit() {
     }
     assert_eq!(channel.call_until(0, &request(9)[..4], deadline()).unwrap().len(), 9);
     let mut stream = channel.open(0, None).unwrap();
-    match stream.sender().send_until(&vec![0; 1 << 20], deadline()) {
+    match stream.sender().send_until(&vec![0; cap + 1], deadline()) {
         Err(StreamError::Session(CallError::TooLarge { .. }) | StreamError::Reset(_)) => {}
         other => panic!("{other:?}"),
     }

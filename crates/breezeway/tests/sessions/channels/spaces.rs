@@ -219,7 +219,7 @@ fn space_that_is_dropped_is_there_for_the_next() {
             }
         };
         assert!(matches!(refused, CallError::NoMemory { len: 100_000, .. }), "{refused}");
-        assert_eq!(spaces.len(), 7, "what the cap has room for but for what is kept for streams");
+        assert_eq!(spaces.len(), 10, "what the cap has room for");
         let there = spaces.split_off(3);
         thread::spawn(move || drop(there)).join().unwrap();
     }
@@ -425,7 +425,7 @@ fn a_stream_that_reserves_all_it_may_stops_no_other() {
         }
     };
     assert!(refused.to_string().contains("kept for"), "{refused}");
-    // A quarter of the cap is kept for the streams of both sides.
+    // A quarter of the cap is kept beside it for the streams of both sides.
     let share = (1 << 20) / 4 / 16;
     let mut others: Vec<_> = (0..4).map(|_| channel.open(0, None).unwrap()).collect();
     for (mark, other) in others.iter_mut().enumerate() {
