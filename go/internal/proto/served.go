@@ -61,11 +61,11 @@ func newNumbers(limit int) numbers { return numbers{slots: make([]uint32, places
 // has returns true if the number is in use. 0, which is the number of none, is so if its place is
 // free.
 func (n *numbers) has(number uint32) bool {
-	if *n.at(number) == number {
-		return true
+	if len(n.others) == 0 {
+		return *n.at(number) == number
 	}
 	_, is := n.others[number]
-	return is
+	return is || *n.at(number) == number
 }
 
 func (n *numbers) add(number uint32) {
