@@ -3,6 +3,7 @@
 
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Instant;
@@ -175,7 +176,7 @@ fn client_that_takes_no_replies_holds_no_session() {
 }
 
 /// Lets a worker defer calls behind which their client shuts down, and then reply.
-fn reply_by_worker(len: usize, closes: bool) {
+fn reply_by_worker(connect: fn(&Path) -> Peer, len: usize, closes: bool) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("shm");
     let address: Address = format!("shm:{}", path.display()).parse().unwrap();
@@ -191,7 +192,7 @@ fn reply_by_worker(len: usize, closes: bool) {
             Ok(replied)
         })
     });
-    let mut peer = Peer::connect_with_streams(&path, Terms::default(), 8);
+    let mut peer = connect(&path);
     ask_and_shut_down(&mut peer);
     eventually("the shutdown is read", || peer.view.consumed() == u64::from(CALLS) + 1);
     eventually("all calls are begun", || deferred.lock().unwrap().len() == CALLS as usize);
@@ -213,7 +214,17 @@ fn reply_by_worker(len: usize, closes: bool) {
 #[test]
 fn calls_of_a_worker_get_replies_behind_a_shutdown() {
     for len in LENGTHS {
-        reply_by_worker(len, false);
-        reply_by_worker(len, true);
+        let connect = |path: &Path| Peer::connect_with_streams(path, Terms::default(), 8);
+        reply_by_worker(connect, len, false);
+        reply_by_worker(connect, len, true);
+    }
+}
+
+#[test]
+#[ignore = "finding: a shutdown drops the replies to deferred calls of an exclusive session; passes \
+            with one rule set"]
+fn deferred_calls_get_replies_behind_a_shutdown() {
+    for len in LENGTHS {
+        reply_by_worker(|path| Peer::connect(path, Terms::default()), len, false);
     }
 }
