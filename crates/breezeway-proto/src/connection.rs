@@ -29,7 +29,7 @@ pub use streams::{
 };
 pub use window::Window;
 
-use crate::validate::{Side, Subject, WINDOW_LEN, reply, request, validate};
+use crate::validate::{Request, Side, Subject, WINDOW_LEN, reply, request, validate};
 use crate::violation::{CallViolation, StreamViolation, Violation};
 use crate::{ErrorCode, Flags, Kind, RawHead, Time};
 use streams::Opening;
@@ -316,6 +316,16 @@ impl<M: Payload, W> Connection<M, W> {
         }
         self.arrivals.push_call(request, content, deadline);
         Ok(Event::Arrived)
+    }
+
+    /// Counts a call or a one-way message of `len` bytes that the owner validated itself, before
+    /// this connection was made, as one that is served.
+    pub fn adopt(&mut self, request: Request, len: usize) {
+        if request.one_way {
+            self.arrivals.count_one_way(len);
+        } else {
+            self.served.begin(request.stream);
+        }
     }
 
     fn answer(&mut self, head: RawHead, content: M) -> Result<Event<W>, Violation> {

@@ -119,6 +119,11 @@ impl Head {
     pub const fn of_session(kind: Kind, tag: u32) -> Self {
         Self { kind, flags: Flags::NONE, stream: 0, tag, time: 0 }
     }
+
+    /// The head of the reply to the call on this stream.
+    pub const fn of_reply(stream: u32) -> Self {
+        Self { kind: Kind::Message, flags: Flags::FIN, stream, tag: 0, time: 0 }
+    }
 }
 
 /// What the peer says of a message or another entry, before it was judged.

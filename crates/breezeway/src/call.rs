@@ -8,62 +8,21 @@ use breezeway_os::Peer;
 use breezeway_os::memory::zeroed;
 use breezeway_proto::time_left;
 use breezeway_proto::validate::Request;
-use breezeway_proto::{ErrorCode, Flags, Head, Kind, LONGEST_REASON};
+use breezeway_proto::{ErrorCode, Flags, Head, LONGEST_REASON};
 use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::statistics::HandlerTimes;
-use breezeway_shm::{self as shm, Filling, ForeignBytes, SendError};
-use rustix::io::Errno;
+use breezeway_shm::{Filling, ForeignBytes, SendError};
 
 use crate::call_limit::CallLimit;
 use crate::carrier::Carrier;
 use crate::channel::{BackChannel, OwnedSpace};
-use crate::deferred::{Caller, Deferrals, DeferredCall, DeferredError};
+use crate::deferred::{DeferredCall, DeferredError};
 use crate::error::{ReplyError, SessionError};
-use crate::link::{Body, Link};
+use crate::link::{Body, Link, OwnedBody};
 use crate::message::Message;
 use crate::presence::SessionId;
-
-/// The reason of a failure for want of payload memory, where there is none for the full one: what
-/// an entry holds, with the limit that is in the way.
-fn in_short(error: &ReplyError) -> &'static str {
-    use breezeway_os::MemoryLimit::OfUser;
-    use breezeway_os::segment::SegmentError::{
-        Call, FileSize, Limit, NoHeadroom, Private, Uncounted,
-    };
-    let ReplyError::Segment(error) = error else {
-        return "no payload memory for the reply: receive replies first, or raise the cap on both sides";
-    };
-    match error {
-        Call { source: Errno::MFILE, .. } => {
-            "the server has no descriptor for the reply; raise its limit of open files (ulimit -n)"
-        }
-        Call { source: Errno::NFILE, .. } => {
-            "no descriptor for the reply on the server's machine; raise sysctl fs.file-max"
-        }
-        Call { source: Errno::TOOMANYREFS, .. } => {
-            "too many descriptors of the server wait in sockets that nobody reads; raise its ulimit -n"
-        }
-        Limit { limit: OfUser { .. }, .. } => {
-            "this user holds as much as the server's max_memory_of_user allows; raise it, or release some"
-        }
-        Limit { .. } => {
-            "clients hold as much as the server's max_memory allows; raise it, or let some be released"
-        }
-        NoHeadroom { .. } => {
-            "no room for the reply in the server's memory cgroup; raise its limit or lower the cap"
-        }
-        FileSize { .. } => {
-            "the reply exceeds the server's limit of file sizes, RLIMIT_FSIZE; raise it (ulimit -f)"
-        }
-        Private { .. } => {
-            "no private memory for the reply; raise the server's RLIMIT_AS (ulimit -v), or free some"
-        }
-        Uncounted { .. } => {
-            "inotify watches no more for the server; raise sysctl fs.inotify.max_user_watches"
-        }
-        _ => "the server got no memory for the reply from its kernel; free some, or lower the cap",
-    }
-}
+use crate::served::{Place, Terms};
+use crate::short_reason::short_reason;
 
 /// Why a handler failed: any error. Its message goes to the caller.
 pub type HandlerError = Box<dyn Error + Send + Sync>;
@@ -104,46 +63,44 @@ where
 #[derive(Debug)]
 pub struct Replied(());
 
-/// What a call needs of its session.
+/// The part of a session that a call uses.
 pub(crate) struct Serving<'c> {
-    pub(crate) id: SessionId,
     /// Space that a handler reserves and leaves unsent is given back when it returns.
-    pub(crate) link: &'c mut Link,
-    pub(crate) peer: &'c Peer,
-    pub(crate) deferrals: &'c mut Deferrals,
-    /// Set once the reply is out, or is another's business.
+    pub(crate) place: &'c mut Place,
+    pub(crate) terms: &'c Terms,
+    /// Set once the call is replied to, or was given up for a reply later.
     pub(crate) replied: &'c mut bool,
     pub(crate) request: Request,
-    /// What counts the calls that are deferred.
+    /// The limit of deferred calls.
     pub(crate) limit: Option<&'c CallLimit>,
 }
 
 impl Serving<'_> {
-    pub(crate) fn head(&self) -> Head {
-        Head {
-            kind: Kind::Message,
-            flags: Flags::FIN,
-            stream: self.request.stream,
-            tag: 0,
-            time: 0,
-        }
+    #[inline(always)]
+    fn link(&self) -> &Link {
+        self.place.link()
     }
 
-    /// Publishes a reply to whatever request this is about, without anything around it.
     #[inline(always)]
-    pub(crate) fn publish(&mut self, head: Head, body: Body<'_>) -> Result<(), ReplyError> {
-        Ok(self.link.send(head, body)?)
+    fn link_mut(&mut self) -> &mut Link {
+        self.place.link_mut()
+    }
+
+    fn head(&self) -> Head {
+        Head::of_reply(self.request.stream)
     }
 
     /// Sends a reply, and the release of the request with it. A client that sleeps is woken at
     /// once, whatever else the handler does before it returns.
     #[inline]
-    fn reply(&mut self, head: Head, body: Body<'_>) -> Result<Replied, ReplyError> {
+    fn reply(&mut self, body: Body<'_>) -> Result<Replied, ReplyError> {
         if !self.request.one_way {
+            let head = self.head();
+            let link = self.link_mut();
             if !matches!(body, Body::Received) {
-                self.link.release();
+                link.release();
             }
-            match self.link.send(head, body) {
+            match link.send(head, body) {
                 Ok(()) => self.sent()?,
                 Err(error) => self.reply_later(body, error)?,
             }
@@ -152,25 +109,26 @@ impl Serving<'_> {
         Ok(Replied(()))
     }
 
-    /// Lets a reply wait that found no memory. The client has to release other replies first, for
-    /// which this thread does not wait.
+    /// Keeps a reply that found no memory, as the client has to release other replies first.
     #[cold]
     fn reply_later(&mut self, body: Body<'_>, error: SendError) -> Result<(), ReplyError> {
-        let bytes = match body {
-            Body::Bytes(bytes) => ForeignBytes::stable(bytes).try_to_vec(),
-            Body::Received => self.link.body().try_to_vec(),
+        if !matches!(error, SendError::NoMemory { until: Some(_), .. }) {
+            return Err(error.into());
+        }
+        let body = match body {
+            Body::Bytes(bytes) => OwnedBody::Private(
+                ForeignBytes::stable(bytes).try_to_vec().map_err(SendError::from)?,
+            ),
+            Body::Received => OwnedBody::Received(Message::plain(self.link_mut().detach())),
             Body::Space => return Err(error.into()),
         };
-        self.keep(bytes.map_err(SendError::from)?, error)
+        self.keep(body)
     }
 
-    fn keep(&mut self, reply: Vec<u8>, error: SendError) -> Result<(), ReplyError> {
-        let want = match error {
-            SendError::NoMemory { until, .. } => until,
-            SendError::Segment(_) => None,
-            error => return Err(error.into()),
-        };
-        self.deferrals.keep(self.request, reply, want);
+    /// Shares the session, whose threads send this reply once there is memory for it.
+    fn keep(&mut self, reply: OwnedBody) -> Result<(), ReplyError> {
+        self.link_mut().finish().map_err(SessionError::from)?;
+        self.place.share(self.terms).keep_reply(self.request, reply);
         Ok(())
     }
 
@@ -179,27 +137,20 @@ impl Serving<'_> {
     fn sent(&mut self) -> Result<(), SessionError> {
         *self.replied = true;
         // First, so that one publication tells of both.
-        self.link.finish()?;
-        Ok(self.link.flush_now()?)
+        self.link_mut().finish()?;
+        Ok(self.link_mut().flush_now()?)
     }
 
-    /// Takes the call out of the handler's hands, with its request.
+    /// Shares the session, and takes the call out of the handler's hands, with its request.
     fn defer(&mut self) -> io::Result<(DeferredCall, Replied)> {
-        let reserved = self.link.reserve_detached();
+        let link = self.link_mut();
+        let reserved = link.reserve_detached();
         reserved.map_err(|error| io::Error::new(io::ErrorKind::OutOfMemory, error))?;
-        let mailbox = self.deferrals.open(self.id)?;
-        let has_request = self.link.has_current();
-        let body = if has_request { self.link.detach() } else { shm::Message::default() };
-        self.deferrals.begin(self.request, body.len());
+        let request =
+            if link.has_current() { Message::plain(link.detach()) } else { Message::default() };
+        let call = self.place.share(self.terms).adopt(self.request, request);
         *self.replied = true;
-        let caller = Caller {
-            session: self.id,
-            peer: self.peer.clone(),
-            carrier: self.link.carrier(),
-            cap: self.link.cap(),
-            times: self.link.handler_times(),
-        };
-        Ok((DeferredCall::new(mailbox, self.request, body, caller), Replied(())))
+        Ok((DeferredCall::new(call), Replied(())))
     }
 
     /// Fails the present call.
@@ -209,7 +160,7 @@ impl Serving<'_> {
 
     fn refuse(&mut self, code: ErrorCode, reason: &str) -> Result<Replied, ReplyError> {
         if !self.request.one_way {
-            self.link.release();
+            self.link_mut().release();
             self.publish_failure(code, reason)?;
             self.sent()?;
         }
@@ -219,29 +170,33 @@ impl Serving<'_> {
 
     /// Publishes a failure: the reason in full if there is memory for it, else as much as an entry
     /// holds.
-    pub(crate) fn publish_failure(
-        &mut self,
-        code: ErrorCode,
-        reason: &str,
-    ) -> Result<(), ReplyError> {
+    fn publish_failure(&mut self, code: ErrorCode, reason: &str) -> Result<(), ReplyError> {
         let flags = Flags::FIN.with(Flags::ERROR);
         let head = Head { flags, tag: code.number(), ..self.head() };
         let cut = |len: usize| &reason.as_bytes()[..reason.floor_char_boundary(len)];
-        match self.publish(head, Body::Bytes(cut(LONGEST_REASON))) {
+        match self.publish(head, cut(LONGEST_REASON)) {
             Err(
                 error @ (ReplyError::TooLarge { .. }
                 | ReplyError::NoMemory { .. }
                 | ReplyError::Segment(_)),
             ) => {
                 let short = if code == ErrorCode::NoMemory {
-                    in_short(&error).as_bytes()
+                    let refused = match &error {
+                        ReplyError::Segment(error) => Some(error),
+                        _ => None,
+                    };
+                    short_reason(refused).as_bytes()
                 } else {
                     cut(INLINE_MAX)
                 };
-                self.publish(head, Body::Bytes(short))
+                self.publish(head, short)
             }
             other => other,
         }
+    }
+
+    fn publish(&mut self, head: Head, reason: &[u8]) -> Result<(), ReplyError> {
+        Ok(self.link_mut().send(head, Body::Bytes(reason))?)
     }
 }
 
@@ -295,7 +250,7 @@ impl<'c> Call<'c> {
     /// Where it is noted how long handlers of its session take.
     pub(crate) fn handler_times(&self) -> Option<HandlerTimes> {
         match &self.0 {
-            Here(serving) => serving.link.handler_times(),
+            Here(serving) => serving.link().handler_times(),
             Offloaded(elsewhere) => elsewhere.call().handler_times(),
         }
     }
@@ -323,16 +278,15 @@ impl<'c> Call<'c> {
     #[inline]
     pub fn request(&self) -> ForeignBytes<'_> {
         match &self.0 {
-            Here(serving) => serving.link.body(),
+            Here(serving) => serving.link().body(),
             Offloaded(elsewhere) => elsewhere.call().request(),
         }
     }
 
     /// Takes the request for a message of its own where it is lent: it can be read while the reply
     /// is reserved and written, and is released when it is dropped. From then on [`Self::request`]
-    /// is empty, and there is no metadata. Nothing where the bytes are private already (small ones,
-    /// and those of a socket), and of a session of one caller that is [served
-    /// elsewhere](crate::ServerOptions::offload).
+    /// is empty, and there is no metadata. Returns `None` where the bytes are private already:
+    /// small ones, and those of a socket.
     ///
     /// ```
     /// use breezeway::{Call, Handled};
@@ -348,7 +302,7 @@ impl<'c> Call<'c> {
     /// ```
     pub fn lease(&mut self) -> Option<Message> {
         match &mut self.0 {
-            Here(serving) => serving.link.lease().map(Message::plain),
+            Here(serving) => serving.link_mut().lease().map(Message::plain),
             Offloaded(elsewhere) => elsewhere.place.as_mut().expect(PRESENT).lease(),
         }
     }
@@ -365,7 +319,7 @@ impl<'c> Call<'c> {
     /// What the call came by, and the reply goes by.
     pub fn carrier(&self) -> Carrier {
         match &self.0 {
-            Here(serving) => serving.link.carrier(),
+            Here(serving) => serving.link().carrier(),
             Offloaded(elsewhere) => elsewhere.call().carrier(),
         }
     }
@@ -376,7 +330,7 @@ impl<'c> Call<'c> {
     #[inline]
     pub fn session(&self) -> SessionId {
         match &self.0 {
-            Here(serving) => serving.id,
+            Here(serving) => serving.terms.id,
             Offloaded(elsewhere) => elsewhere.call().session(),
         }
     }
@@ -395,7 +349,7 @@ impl<'c> Call<'c> {
     #[inline]
     pub fn peer(&self) -> &Peer {
         match &self.0 {
-            Here(serving) => serving.peer,
+            Here(serving) => &serving.terms.peer,
             Offloaded(elsewhere) => elsewhere.call().peer(),
         }
     }
@@ -419,8 +373,8 @@ impl<'c> Call<'c> {
     #[inline]
     pub fn reply(self, bytes: &[u8]) -> Handled {
         match self.0 {
-            Here(serving) => Ok(serving.reply(serving.head(), Body::Bytes(bytes))?),
-            Offloaded(elsewhere) => replied(elsewhere.take().reply_copied(bytes)),
+            Here(serving) => Ok(serving.reply(Body::Bytes(bytes))?),
+            Offloaded(elsewhere) => replied(elsewhere.take().reply(bytes)),
         }
     }
 
@@ -430,11 +384,11 @@ impl<'c> Call<'c> {
     #[inline]
     pub fn reply_from(place: &mut Option<Self>, bytes: &[u8]) -> Handled {
         let handled = match &mut place.as_mut().ok_or(PRESENT)?.0 {
-            Here(serving) => match serving.reply(serving.head(), Body::Bytes(bytes)) {
+            Here(serving) => match serving.reply(Body::Bytes(bytes)) {
                 Ok(replied) => Ok(replied),
                 Err(error) => Err(error.into()),
             },
-            Offloaded(elsewhere) => replied(elsewhere.take().reply_copied(bytes)),
+            Offloaded(elsewhere) => replied(elsewhere.take().reply(bytes)),
         };
         *place = None;
         handled
@@ -445,7 +399,7 @@ impl<'c> Call<'c> {
     #[inline]
     pub fn echo(self) -> Handled {
         match self.0 {
-            Here(serving) => Ok(serving.reply(serving.head(), Body::Received)?),
+            Here(serving) => Ok(serving.reply(Body::Received)?),
             Offloaded(elsewhere) => replied(elsewhere.take().echo()),
         }
     }
@@ -498,7 +452,7 @@ impl<'c> Call<'c> {
     pub fn time_left(&self) -> Option<Duration> {
         match &self.0 {
             Here(serving) => {
-                let age = serving.deferrals.turn_age().unwrap_or_default();
+                let age = serving.terms.turn_age().unwrap_or_default();
                 time_left::decode(serving.request.time).map(|time| time.saturating_sub(age))
             }
             Offloaded(elsewhere) => elsewhere.call().time_left(),
@@ -533,9 +487,7 @@ impl<'c> Call<'c> {
     /// }
     /// ```
     ///
-    /// Fails if the process is short of descriptors: a [`ServerSession`](crate::ServerSession) that
-    /// is served on its own takes one for its first deferred call. On a socket it fails as well if
-    /// a large request must be copied and there is no memory.
+    /// Fails on a socket if a large request must be copied and there is no memory.
     pub fn defer(self) -> io::Result<(DeferredCall, Replied)> {
         let (limit, (mut call, later)) = match self.0 {
             Here(serving) => (serving.limit, serving.defer()?),
@@ -553,7 +505,7 @@ impl<'c> Call<'c> {
     #[inline(always)]
     pub fn reserve(self, len: usize) -> Result<ReplySpace<'c>, ReplyError> {
         match self.0 {
-            Here(serving) => match serving.link.reserve(len) {
+            Here(serving) => match serving.link_mut().reserve(len) {
                 Ok(()) => Ok(ReplySpace(Space::Here(serving))),
                 Err(error) => Ok(ReplySpace(Space::kept(serving, len, error)?)),
             },
@@ -589,8 +541,8 @@ enum Space<'c> {
     Offloaded(&'c mut Elsewhere<'c>, Vec<u8>),
     /// Of a shared session, and in its memory.
     Owned(&'c mut Elsewhere<'c>, OwnedSpace),
-    /// Private memory for want of shared, and what was short.
-    Kept(Box<(&'c mut Serving<'c>, Vec<u8>, SendError)>),
+    /// Private memory for want of shared.
+    Kept(Box<(&'c mut Serving<'c>, Vec<u8>)>),
 }
 
 impl<'c> Space<'c> {
@@ -601,9 +553,9 @@ impl<'c> Space<'c> {
         error: SendError,
     ) -> Result<Self, ReplyError> {
         match error {
-            SendError::NoMemory { .. } | SendError::Segment(_) => {
+            SendError::NoMemory { until: Some(_), .. } => {
                 let bytes = zeroed(len).map_err(SendError::from)?;
-                Ok(Self::Kept(Box::new((serving, bytes, error))))
+                Ok(Self::Kept(Box::new((serving, bytes))))
             }
             error => Err(error.into()),
         }
@@ -640,7 +592,7 @@ impl<'c> ReplySpace<'c> {
     /// turns out shorter than what was reserved.
     pub fn truncate(&mut self, len: usize) {
         match &mut self.0 {
-            Space::Here(serving) => serving.link.truncate(len),
+            Space::Here(serving) => serving.link_mut().truncate(len),
             Space::Offloaded(_, bytes) => bytes.truncate(len),
             Space::Owned(_, space) => space.truncate(len),
             Space::Kept(kept) => kept.1.truncate(len),
@@ -651,7 +603,7 @@ impl<'c> ReplySpace<'c> {
     pub fn abandon(self) -> Call<'c> {
         let asked = match self.0 {
             Space::Here(serving) => {
-                serving.link.abandon();
+                serving.link_mut().abandon();
                 Here(serving)
             }
             Space::Offloaded(elsewhere, _) | Space::Owned(elsewhere, _) => Offloaded(elsewhere),
@@ -663,14 +615,14 @@ impl<'c> ReplySpace<'c> {
     #[inline(always)]
     fn filling(&mut self) -> Filling<'_> {
         match &mut self.0 {
-            Space::Here(serving) => serving.link.fill(),
+            Space::Here(serving) => serving.link_mut().fill(),
             Space::Offloaded(elsewhere, bytes) => {
                 Filling::private(elsewhere.call().request(), bytes)
             }
             Space::Owned(elsewhere, space) => {
                 Filling::private(elsewhere.call().request(), space.bytes_mut())
             }
-            Space::Kept(kept) => Filling::private(kept.0.link.body(), &mut kept.1),
+            Space::Kept(kept) => Filling::private(kept.0.link().body(), &mut kept.1),
         }
     }
 
@@ -680,52 +632,20 @@ impl<'c> ReplySpace<'c> {
         match self.0 {
             Space::Here(serving) => {
                 if serving.request.one_way {
-                    serving.link.abandon();
+                    serving.link_mut().abandon();
                 }
-                Ok(serving.reply(serving.head(), Body::Space)?)
+                Ok(serving.reply(Body::Space)?)
             }
             Space::Offloaded(elsewhere, bytes) => replied(elsewhere.take().reply(bytes)),
             Space::Owned(elsewhere, space) => replied(elsewhere.take().reply_space(space)),
             Space::Kept(kept) => {
-                let (serving, bytes, error) = *kept;
+                let (serving, bytes) = *kept;
                 if !serving.request.one_way {
-                    serving.keep(bytes, error)?;
+                    serving.keep(OwnedBody::Private(bytes))?;
                 }
                 *serving.replied = true;
                 Ok(Replied(()))
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use breezeway_os::MemoryLimit;
-    use breezeway_os::segment::SegmentError;
-
-    use super::*;
-
-    #[test]
-    fn every_short_reason_fits_into_an_entry_and_names_what_to_raise() {
-        let (size, taken, limit) = (1, 1, 1);
-        let call = |source| SegmentError::Call { call: "memfd_create", size, source };
-        let of = |limit| SegmentError::Limit { size, limit };
-        let of_user = MemoryLimit::OfUser { user: None, taken, limit };
-        let file = "memory.max".to_owned();
-        for (error, knob) in [
-            (call(Errno::MFILE), "ulimit -n"),
-            (call(Errno::NFILE), "fs.file-max"),
-            (call(Errno::TOOMANYREFS), "ulimit -n"),
-            (call(Errno::NOMEM), "cap"),
-            (of(MemoryLimit::Total { taken, limit }), "max_memory "),
-            (of(of_user), "max_memory_of_user"),
-            (SegmentError::NoHeadroom { size, headroom: 0, file }, "cgroup"),
-            (SegmentError::Uncounted { size, source: Errno::NOSPC }, "max_user_watches"),
-        ] {
-            let said = in_short(&ReplyError::Segment(error));
-            assert!(said.len() <= INLINE_MAX && said.contains(knob), "{}: {said}", said.len());
-        }
-        let said = in_short(&ReplyError::TooLarge { len: 1, cap: 1 });
-        assert!(said.len() <= INLINE_MAX && said.contains("raise the cap"), "{said}");
     }
 }

@@ -42,6 +42,7 @@ use crate::error::{CallError, ConnectError};
 use crate::handshake::{self, HandshakeError};
 use crate::message::Message;
 use crate::options::SessionOptions;
+use crate::presence::SessionId;
 use crate::spans::{CallOf, CallSpan};
 use crate::time::to_deadline;
 use crate::tls::SESSION;
@@ -54,6 +55,7 @@ pub use driver::{Driver, Next};
 pub use incoming::{Incoming, IncomingCall, ServerChannel};
 pub use pending::PendingCall;
 pub use space::OwnedSpace;
+pub(crate) use state::RETRY;
 pub use stream::{ReceiveHalf, SendHalf, Stream, StreamError};
 pub(crate) use worker_driver::{Attended, WorkerDriver};
 
@@ -196,7 +198,14 @@ impl Channel {
     ) -> Result<Self, ConnectError> {
         let agreed = handshake::connect(wire, carrier, options)?;
         let trusted = options.trust.ask(&peer);
-        let shared = Shared::new(agreed, peer, true, options.waiting(), driving.leadership());
+        let shared = Shared::new(
+            SessionId::next(),
+            agreed,
+            peer,
+            true,
+            options.waiting(),
+            driving.leadership(),
+        );
         let handle = Arc::new(Handle { shared, call_timeout: options.call_timeout });
         Ok(match trusted {
             Some(proof) => Self { handle }.trusting(proof),
@@ -594,7 +603,7 @@ impl Channel {
 
 /// Who takes what comes.
 #[derive(Clone, Copy)]
-enum Driving {
+pub(crate) enum Driving {
     /// The threads that wait for something.
     ByCallers,
     /// A [`Driver`].

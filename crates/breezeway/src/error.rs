@@ -359,11 +359,11 @@ impl From<CallViolation> for CallError {
 #[derive(Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// The client process is gone without closing the session.
-    #[error("the client died")]
+    /// The peer's process is gone without closing the session.
+    #[error("the peer died")]
     PeerDied,
-    /// The client broke a rule.
-    #[error("the client broke the protocol: {0}")]
+    /// The peer broke a rule.
+    #[error("the peer broke the protocol, which ended the session: {0}")]
     Violation(Violation),
     /// This process is short of something that the client's next segment or message takes: open
     /// files or memory. The session goes on.

@@ -31,5 +31,5 @@ pub fn server(
 
 /// Serves a call as a worker of a server does.
 pub fn serve(call: IncomingCall, handler: &impl Handler) {
-    offload::serve(DeferredCall::of_shared(call), handler);
+    offload::serve(DeferredCall::new(call), handler);
 }

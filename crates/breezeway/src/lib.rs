@@ -117,6 +117,8 @@ mod server;
 #[cfg(not(loom))]
 mod session;
 #[cfg(not(loom))]
+mod short_reason;
+#[cfg(not(loom))]
 mod slice;
 #[cfg(not(loom))]
 mod spans;

@@ -131,7 +131,7 @@ pub(crate) fn serve(call: DeferredCall, handler: &impl Handler) {
         tracing::warn!(method = call.method(), %reason, "handler failed");
     }
     // Nobody waits any more if the session has ended.
-    let _ = call.fail_as(code, reason);
+    let _ = call.fail_as(code, &reason);
 }
 
 /// The handler of workers whose calls are served elsewhere.
@@ -147,66 +147,70 @@ impl Handler for Offloading {
 
 #[cfg(test)]
 mod tests {
-    use breezeway_os::{Notifier, Peer};
-    use breezeway_shm::Message;
+    use std::thread;
 
-    use super::*;
-    use crate::carrier::Carrier;
-    use crate::deferred::{Caller, Mailbox, Outcome, Recipient};
     use breezeway_proto::validate::Request;
 
-    fn mailbox() -> Arc<Mailbox> {
-        Arc::new(Mailbox::new(Recipient::Alone(Notifier::new().unwrap())))
+    use super::*;
+    use crate::channel::{Channel, Incoming, ServerChannel};
+    use crate::error::CallError;
+    use crate::message::Message;
+    use crate::options::SessionOptions;
+
+    fn pair() -> (Channel, ServerChannel) {
+        Channel::pair(&SessionOptions::new()).unwrap()
     }
 
-    fn call(mailbox: &Arc<Mailbox>, session: SessionId, method: u32) -> DeferredCall {
-        let peer = Peer { pid: None, uid: None, gid: None, remote: None, identity: None };
-        let caller = Caller { session, peer, carrier: Carrier::Shm, cap: 1000, times: None };
+    fn call(session: &ServerChannel, method: u32) -> DeferredCall {
         let request = Request { stream: 1, method, one_way: false, metadata: false, time: 0 };
-        DeferredCall::new(Arc::clone(mailbox), request, Message::from(vec![7; 3]), caller)
+        DeferredCall::new(session.adopt(request, Message::default()))
     }
 
     #[test]
     fn sessions_take_turns_and_each_has_its_calls_in_order() {
-        let mailbox = mailbox();
-        let (flood, other, third) = (SessionId::next(), SessionId::next(), SessionId::next());
+        let sessions = [pair(), pair(), pair()];
+        let [(_, flood), (_, other), (_, third)] = &sessions;
         let mut state = State::default();
         for method in 0..4 {
-            state.push(call(&mailbox, flood, method));
+            state.push(call(flood, method));
         }
         for method in 10..12 {
-            state.push(call(&mailbox, other, method));
+            state.push(call(other, method));
         }
-        state.push(call(&mailbox, third, 20));
+        state.push(call(third, 20));
         let order: Vec<_> = std::iter::from_fn(|| state.pop()).map(|call| call.method()).collect();
         assert_eq!(order, [0, 10, 20, 1, 11, 2, 3]);
         assert!(state.calls.is_empty() && state.turns.is_empty());
     }
 
-    /// What comes of a call whose handler is this.
-    fn outcome(handler: impl Handler) -> (ErrorCode, String) {
-        let mailbox = mailbox();
-        serve(call(&mailbox, SessionId::next(), 5), &handler);
-        let mut answers = mailbox.take();
-        assert_eq!(answers.len(), 1, "one answer to each call");
-        match answers.remove(0).outcome {
-            Outcome::Failure(code, reason) => (code, reason),
-            Outcome::Reply(bytes) => panic!("replied {bytes:?}"),
+    /// Returns the failure of a call to method 5 that `act` gets.
+    fn outcome(act: impl FnOnce(DeferredCall)) -> (ErrorCode, String) {
+        let (client, server) = pair();
+        let calling = thread::spawn(move || client.call(5, b"x").map(|reply| reply.to_vec()));
+        let Some(Incoming::Call(call)) = server.accept().unwrap() else { panic!("no call") };
+        act(DeferredCall::new(call));
+        match calling.join().unwrap() {
+            Err(CallError::Failed { code, reason, .. }) => (code, reason),
+            other => panic!("{other:?}"),
         }
+    }
+
+    fn outcome_of(handler: impl Handler) -> (ErrorCode, String) {
+        outcome(|call| serve(call, &handler))
     }
 
     #[test]
     fn a_handler_that_fails_panics_or_keeps_silent_fails_its_call() {
-        let failed = outcome(|_: Call<'_>| Err("no such user".into()));
+        let failed = outcome_of(|_: Call<'_>| Err("no such user".into()));
         assert_eq!(failed, (ErrorCode::Failed, "no such user".to_owned()));
-        let panicked = outcome(|_: Call<'_>| panic!("on purpose"));
+        let panicked = outcome_of(|_: Call<'_>| panic!("on purpose"));
         assert_eq!(panicked, (ErrorCode::Panicked, "the handler panicked: on purpose".to_owned()));
-        let unknown = outcome(|call: Call<'_>| call.no_such_method());
+        let unknown = outcome_of(|call: Call<'_>| call.no_such_method());
         assert_eq!(unknown, (ErrorCode::NoSuchMethod, "there is no method 5".to_owned()));
         // It has replied to another call, whose proof it returns.
-        let silent = outcome(|call: Call<'_>| {
-            let elsewhere = mailbox();
-            let mut place = Some(self::call(&elsewhere, SessionId::next(), 6));
+        let silent = outcome_of(|call: Call<'_>| {
+            let (_client, elsewhere) = pair();
+            let mut place = Some(self::call(&elsewhere, 6));
             assert!(!call.is_one_way());
             Call::offloaded(&mut Elsewhere { place: &mut place, limit: None }).done()
         });
@@ -215,18 +219,12 @@ mod tests {
 
     #[test]
     fn calls_that_wait_when_the_queue_is_closed_fail() {
-        let mailbox = mailbox();
-        let queue = Queue::default();
-        queue.push(call(&mailbox, SessionId::next(), 1));
-        queue.close();
-        assert!(queue.next().is_none());
-        let answers = mailbox.take();
-        assert!(
-            matches!(
-                answers[..],
-                [crate::deferred::Answer { outcome: Outcome::Failure(ErrorCode::Failed, _), .. }]
-            ),
-            "{answers:?}"
-        );
+        let (code, _) = outcome(|call| {
+            let queue = Queue::default();
+            queue.push(call);
+            queue.close();
+            assert!(queue.next().is_none());
+        });
+        assert_eq!(code, ErrorCode::Failed);
     }
 }

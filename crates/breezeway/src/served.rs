@@ -1,32 +1,35 @@
 //! The serving end of one session.
 
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 use breezeway_os::shortage::RETRY_AFTER;
-use breezeway_os::{Deadline, Peer, Sleeper, TrustedPeer, clock, cpu, ready};
+use breezeway_os::{Deadline, Peer, TrustedPeer, Waiting, clock, cpu, ready};
 use breezeway_proto::validate::{Request, Side, Subject, check_plain_request, validate_plain};
 use breezeway_proto::{CallViolation, ErrorCode, Head, Kind};
-use breezeway_shm::{SendError, Want};
+use breezeway_shm::Want;
 use rustix::event::PollFlags;
 
 use crate::call::{Call, Handler, Serving};
 use crate::carrier::Carrier;
-use crate::deferred::{Answer, Deferrals, Outcome, RETRY, Recipient};
+use crate::channel::{Incoming, ServerChannel};
+use crate::deferred::DeferredCall;
 use crate::error::{ConnectError, ReplyError, SessionError};
 use crate::handshake::{self, Agreed, HandshakeError};
 use crate::link::{Body, Link, LinkError, Notice, SHORTAGE_PATIENCE};
 use crate::log_limit::LogLimit;
+use crate::offload;
 use crate::options::SessionOptions;
 use crate::presence::SessionId;
 use crate::slice::{Group, SLICE, Slice};
 use crate::worker::Inbox;
 
 mod ending;
+mod place;
 pub(crate) use ending::NOT_BEGUN;
+pub(crate) use place::{Place, Terms};
 
 /// What came of serving a session for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,19 +42,14 @@ pub(crate) enum Progress {
 
 /// The serving end of one session: for a parent and its child, for tests, and inside a
 /// [`Server`](crate::Server).
+///
+/// One thread serves the session without a lock, until a handler defers a call or a reply finds no
+/// memory. From then on threads share the session, as they share a [`ServerChannel`].
 pub struct ServerSession {
-    id: SessionId,
-    link: Link,
-    peer: Peer,
-    /// Whether the client is to be told to go away when this server ends: it takes the entry, and
-    /// was not told.
-    may_be_told: bool,
+    terms: Terms,
+    place: Place,
     /// Readable once the client's process is gone.
     exit: Option<OwnedFd>,
-    /// Calls that were deferred.
-    deferrals: Deferrals,
-    /// The most calls that the client may have in flight.
-    most_in_flight: usize,
     /// How many of its one-way messages are timed together.
     group: Group,
     /// Whether the session ended with an error.
@@ -90,21 +88,27 @@ impl ServerSession {
         options.validate()?;
         let peer = Peer::of(&socket).map_err(HandshakeError::from)?;
         let agreed = handshake::accept(socket, Carrier::Shm, &options.for_plain_calls())?;
-        let session = Self::new(agreed, peer.clone());
+        let session = Self::new(agreed, peer.clone(), options.waiting());
         Ok(match options.trust.ask(&peer) {
             Some(proof) => session.trusting(proof),
             None => session,
         })
     }
 
-    pub(crate) fn new(agreed: Agreed, peer: Peer) -> Self {
-        Self {
+    pub(crate) fn new(agreed: Agreed, peer: Peer, waiting: Waiting) -> Self {
+        let terms = Terms {
             id: SessionId::next(),
-            may_be_told: agreed.knows_go_away,
-            most_in_flight: agreed.max_in_flight,
-            deferrals: Deferrals::new(agreed.max_in_flight, agreed.link.cap()),
-            link: agreed.link,
             peer,
+            max_in_flight: agreed.max_in_flight,
+            service: agreed.service,
+            may_say_go_away: agreed.knows_go_away,
+            waiting,
+            reply_timeout: None,
+            worker: None,
+        };
+        Self {
+            terms,
+            place: Place::Alone(agreed.link),
             exit: None,
             group: Group::default(),
             broken: false,
@@ -116,18 +120,18 @@ impl ServerSession {
 
     /// From now on requests are given as slices, without a copy.
     pub fn trusting(mut self, proof: TrustedPeer) -> Self {
-        self.link.trust(proof);
+        self.link().trust(proof);
         self
     }
 
     /// Which session of this process it is.
     pub fn id(&self) -> SessionId {
-        self.id
+        self.terms.id
     }
 
     /// Who calls.
     pub fn peer(&self) -> &Peer {
-        &self.peer
+        &self.terms.peer
     }
 
     /// Where to see that the client's process is gone, also if a forked child of it holds the
@@ -141,105 +145,85 @@ impl ServerSession {
         self.exit.as_ref().map(OwnedFd::as_fd)
     }
 
-    /// From now on a worker serves it, which knows it by this token.
-    pub(crate) fn join(&mut self, inbox: Arc<Inbox>, token: usize) {
-        self.deferrals.of_worker(inbox, token);
+    /// Notes that a worker serves it.
+    pub(crate) fn join(&mut self, inbox: Arc<Inbox>) {
+        self.terms.worker = Some(inbox);
     }
 
-    /// How long replies that find no memory wait for it.
+    /// Takes the shared session that this one has become, and the descriptor that shows the
+    /// client's exit. The caller serves that session from then on.
+    pub(crate) fn take_shared(&mut self) -> Option<(ServerChannel, Option<OwnedFd>)> {
+        let channel = self.place.take_shared()?;
+        Some((channel, self.exit.take()))
+    }
+
+    /// Sets the time for which replies wait for memory.
     pub(crate) fn set_reply_timeout(&mut self, timeout: Duration) {
-        self.deferrals.patience = timeout;
-    }
-
-    /// Calls that were deferred and whose reply was not published.
-    pub(crate) fn deferred_calls(&self) -> usize {
-        self.deferrals.calls
-    }
-
-    /// Lets replies that wait be tried again in the next turn.
-    pub(crate) fn retry_replies(&mut self) {
-        self.deferrals.retry = Deadline::after(Duration::ZERO);
+        self.terms.reply_timeout = Some(timeout);
     }
 
     /// Returns true if it is to be served again before long although no event will report anything:
-    /// replies wait for memory or room, or the socket could not be read empty.
+    /// the socket could not be read empty.
     pub(crate) fn looks_again(&self) -> bool {
-        self.has_waiting_replies() || self.link.is_unread()
-    }
-
-    /// Whether replies wait for memory or room.
-    pub(crate) fn has_waiting_replies(&self) -> bool {
-        !self.deferrals.waiting.is_empty()
+        self.place.link().is_unread()
     }
 
     /// Announces that this side is about to sleep until there is something to do, and polls once
     /// more. True if there is nothing.
     pub(crate) fn prepare_sleep(&mut self) -> Result<bool, SessionError> {
-        let want = self.deferrals.want.filter(|_| self.has_waiting_replies());
-        let may_sleep = match want {
-            // It takes no request before a deferred call is replied to, whatever has come. The
-            // client's end is seen all the same.
-            None if self.deferrals.are_full() => {
-                if self.link.is_unread() {
-                    self.link.drain()?;
-                }
-                !self.is_exhausted()
-            }
-            None => self.link.prepare_sleep()?,
-            Some(want) => self.link.prepare_sleep_for(want)?,
-        };
-        Ok(may_sleep && !self.deferrals.have_mail())
+        Ok(self.link().prepare_sleep()?)
     }
 
     /// Whether the client is gone and all that it committed was taken. (Entries about segments are
     /// taken one at a time and count as nothing served.)
     pub(crate) fn is_exhausted(&mut self) -> bool {
-        self.link.is_closed() && !self.link.ready().unwrap_or(true)
+        let link = self.link();
+        link.is_closed() && !link.ready().unwrap_or(true)
     }
 
     /// Whether nothing is served before the socket has taken some of the replies.
     pub(crate) fn is_backlogged(&self) -> bool {
-        self.link.is_backlogged()
+        self.place.link().is_backlogged()
     }
 
     /// Whether something may be there although a turn has served nothing: it was a piece of an
     /// entry about a segment.
     pub(crate) fn may_have_more(&mut self) -> bool {
         // An error is what the next turn ends with.
-        !self.deferrals.are_full() && self.link.ready().unwrap_or(true)
+        self.link().ready().unwrap_or(true)
     }
 
     /// Whether this side, being short of something, is to try again later.
     pub(crate) fn may_retry(&mut self) -> bool {
-        self.orphan.may_retry(self.link.is_closed())
+        self.orphan.may_retry(self.place.link().is_closed())
     }
 
     /// Lets a shortage be for a moment, and sees whether the client is still there.
     fn pause(&mut self) -> Result<(), SessionError> {
         std::thread::sleep(RETRY_AFTER);
         if self.client_is_gone() {
-            self.link.notice(Notice::PeerGone)?;
+            self.link().notice(Notice::PeerGone)?;
         }
         Ok(())
     }
 
     /// Asks the kernel whether the client is still there.
     pub(crate) fn client_is_gone(&self) -> bool {
-        is_gone(self.link.socket(), self.exit())
+        is_gone(self.socket(), self.exit())
     }
 
     pub(crate) fn carrier(&self) -> Carrier {
-        self.link.carrier()
+        self.place.link().carrier()
     }
 
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
-        self.link.socket()
+        self.place.link().socket()
     }
 
     /// Whether something is left to be written once the socket has room.
     #[inline(always)]
     pub(crate) fn has_unwritten(&self) -> bool {
-        self.link.has_unwritten()
+        self.place.link().has_unwritten()
     }
 
     /// Says that the session is over, behind all replies, and serves no more.
@@ -248,29 +232,34 @@ impl ServerSession {
             // Without an orderly end: the client is to see that.
             return;
         }
-        if !self.client_has_closed {
+        let client_has_closed = self.client_has_closed;
+        let Place::Alone(link) = &mut self.place else { return };
+        if !client_has_closed {
             // A full ring or a dead peer: the end of file says the same, less politely.
-            let _ = self.link.send(Head::of_session(Kind::Shutdown, 0), Body::Bytes(&[]));
+            let _ = link.send(Head::of_session(Kind::Shutdown, 0), Body::Bytes(&[]));
         }
-        let _ = self.link.flush_now();
+        let _ = link.flush_now();
     }
 
+    #[inline(always)]
     pub(crate) fn link(&mut self) -> &mut Link {
-        &mut self.link
+        self.place.link_mut()
     }
 
     /// Serves calls on this thread until the client closes the session.
     pub fn serve(mut self, handler: &impl Handler) -> Result<(), SessionError> {
         let mut short = LogLimit::new();
-        let mut sleeper = None;
         clock::calibrate();
         let ticks = clock::ticks_in(SLICE);
         loop {
             let mut slice = Slice::new(clock::ticks(), ticks);
             let progress = self.serve_some(handler, 1, &mut slice);
+            if let Some(channel) = self.place.take_shared() {
+                return serve_shared(&channel, handler);
+            }
             let waited = progress.and_then(|progress| {
                 if progress == Progress::Served(0) {
-                    self.wait(&mut sleeper)?;
+                    self.wait()?;
                 }
                 Ok(progress)
             });
@@ -279,7 +268,7 @@ impl ServerSession {
                 Ok(Progress::Served(_)) => {}
                 Err(error) if error.is_shortage() && self.may_retry() => {
                     if let Some(suppressed) = short.admit() {
-                        tracing::warn!(peer = ?self.peer, %error, suppressed, "session waits");
+                        tracing::warn!(peer = ?self.peer(), %error, suppressed, "session waits");
                     }
                     self.pause()?;
                 }
@@ -289,116 +278,10 @@ impl ServerSession {
     }
 
     /// Waits until there may be something to serve.
-    fn wait(&mut self, sleeper: &mut Option<Sleeper>) -> Result<(), SessionError> {
-        if self.deferrals.calls > 0 {
-            return self.wait_for_replies(sleeper);
-        }
-        let want = if self.link.is_backlogged() { Want::Consumed(0) } else { Want::Data };
-        Ok(self.link.wait(want, Deadline::NEVER)?)
-    }
-
-    /// Sleeps until the client rings or a deferred call is replied to.
-    fn wait_for_replies(&mut self, sleeper: &mut Option<Sleeper>) -> Result<(), SessionError> {
-        if self.is_exhausted() {
-            return Err(SessionError::PeerDied);
-        }
-        let sleeper = match sleeper {
-            Some(sleeper) => sleeper,
-            None => sleeper.insert(self.sleeper().map_err(SessionError::Io)?),
-        };
-        if self.prepare_sleep()? {
-            let timeout = self.looks_again().then_some(RETRY_AFTER);
-            let wakes = sleeper.wait(timeout).map_err(SessionError::Io)?;
-            let hung_up = wakes.iter().find(|wake| wake.token == 0).map(|wake| wake.hung_up);
-            self.retry_replies();
-            if let Some(hung_up) = hung_up {
-                self.link.notice(if hung_up { Notice::PeerGone } else { Notice::Readable })?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Wakes for the socket with token 0, and for the mailbox.
-    fn sleeper(&self) -> io::Result<Sleeper> {
-        let sleeper = Sleeper::new()?;
-        sleeper.watch(self.link.socket(), 0)?;
-        if let Some(Recipient::Alone(notifier)) =
-            self.deferrals.mailbox().map(|mailbox| mailbox.recipient())
-        {
-            sleeper.watch(notifier, 1)?;
-        }
-        Ok(sleeper)
-    }
-
-    /// Publishes what has come of deferred calls; gives how many that were.
-    #[cold]
-    pub(crate) fn publish_replies(&mut self) -> Result<usize, SessionError> {
-        let until = Deadline::after(self.deferrals.patience);
-        self.deferrals.want = None;
-        if let Some(mailbox) = self.deferrals.mailbox() {
-            let answers = mailbox.take();
-            let with_end = |answer: Answer| {
-                let until = until.min(answer.deadline);
-                (answer, until)
-            };
-            self.deferrals.waiting.extend(answers.into_iter().map(with_end));
-        }
-        let mut published = 0;
-        for _ in 0..self.deferrals.waiting.len() {
-            let Some((answer, until)) = self.deferrals.waiting.pop_front() else { break };
-            if self.publish_reply(&answer, until)? {
-                published += 1;
-                self.deferrals.end(answer.request, answer.held);
-            } else {
-                self.deferrals.waiting.push_back((answer, until));
-            }
-        }
-        self.deferrals.in_order &= !self.deferrals.waiting.is_empty();
-        self.deferrals.retry = Deadline::after(RETRY);
-        if published > 0 {
-            self.link.flush_now()?;
-        }
-        Ok(published)
-    }
-
-    /// Publishes one reply; false if it has to wait.
-    fn publish_reply(&mut self, answer: &Answer, until: Deadline) -> Result<bool, SessionError> {
-        let Answer { request, outcome, .. } = answer;
-        if request.one_way {
-            return Ok(true);
-        }
-        let mut replied = false;
-        let mut serving = self.serving(*request, &mut replied);
-        let sent = match outcome {
-            Outcome::Reply(bytes) => {
-                let sent = serving.link.send(serving.head(), Body::Bytes(bytes));
-                if let Err(SendError::NoMemory { until, .. }) = &sent {
-                    serving.deferrals.want = *until;
-                }
-                sent.map_err(ReplyError::from)
-            }
-            Outcome::Failure(code, reason) => serving.publish_failure(*code, reason),
-        };
-        match sent {
-            Ok(()) => Ok(true),
-            Err(ReplyError::Session(error)) => Err(error),
-            // A socket takes more once it has room.
-            Err(ReplyError::Full { .. }) if self.link.is_backlogged() => Ok(false),
-            Err(ReplyError::Full { unconsumed }) => Err(too_many_calls(unconsumed)),
-            Err(ReplyError::NoMemory { .. } | ReplyError::Segment(_))
-                if !until.has_passed() && !self.link.is_closed() =>
-            {
-                Ok(false)
-            }
-            Err(error) => {
-                let reason = error.to_string();
-                let outcome = Outcome::Failure(ErrorCode::NoMemory, reason);
-                let deadline = Deadline::NEVER;
-                let failure = Answer { request: *request, held: 0, outcome, deadline };
-                // An inline reason needs no memory.
-                self.publish_reply(&failure, until)
-            }
-        }
+    fn wait(&mut self) -> Result<(), SessionError> {
+        let link = self.link();
+        let want = if link.is_backlogged() { Want::Consumed(0) } else { Want::Data };
+        Ok(link.wait(want, Deadline::NEVER)?)
     }
 
     /// Serves what is there, within a slice, polling so many times for the first request. An error
@@ -422,22 +305,21 @@ impl ServerSession {
         polls: u32,
         slice: &mut Slice<'_>,
     ) -> Result<Progress, SessionError> {
+        let link = self.link();
         for _ in 1..polls {
-            if self.link.ready()? {
+            if link.ready()? {
                 break;
             }
             cpu::spin_hint();
         }
-        self.link.look();
+        link.look();
         let mut served = 0;
-        if self.deferrals.are_due() {
-            served = self.publish_replies()?;
-        }
         loop {
-            if self.link.is_backlogged() || self.deferrals.are_full() {
+            let link = self.link();
+            if link.is_backlogged() {
                 break;
             }
-            match self.link.take() {
+            match link.take() {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(error) => {
@@ -446,19 +328,21 @@ impl ServerSession {
                     continue;
                 }
             }
-            let len = self.link.body().len();
+            let len = link.body().len();
             let mut one_way = false;
-            let kind = self.link.head().kind;
-            if kind == Kind::Message as u8 {
+            if link.head().kind == Kind::Message as u8 {
                 one_way = self.serve_request(handler, slice)?;
+                if self.place.is_shared() {
+                    return Ok(Progress::Served(served + 1));
+                }
             } else {
-                match validate_plain(self.link.head(), len, Side::Server)? {
+                match validate_plain(link.head(), len, Side::Server)? {
                     Subject::Shutdown => {
                         self.client_has_closed = true;
                         return Ok(Progress::Closed);
                     }
                     // A cancel comes too late here: a call is served in one piece.
-                    _ => self.link.finish()?,
+                    _ => link.finish()?,
                 }
             }
             served += 1;
@@ -471,7 +355,7 @@ impl ServerSession {
                 break;
             }
         }
-        self.link.flush_progress()?;
+        self.link().flush_progress()?;
         Ok(Progress::Served(served))
     }
 
@@ -496,12 +380,9 @@ impl ServerSession {
         handler: &impl Handler,
         slice: &mut Slice<'_>,
     ) -> Result<bool, SessionError> {
-        let head = self.link.head();
+        let head = self.link().head();
         check_plain_request(head)?;
         let request = Request::of(head);
-        if self.deferrals.calls > 0 {
-            self.deferrals.check(request).map_err(SessionError::Violation)?;
-        }
         if request.one_way {
             slice.begin_one_way();
         }
@@ -515,7 +396,7 @@ impl ServerSession {
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             let (session, replied, failure, handler) = &mut *captured;
             // Made anew of what lies there, for the same reason.
-            let request = Request::of(session.link.head());
+            let request = Request::of(session.place.link().head());
             let mut serving = session.serving(request, replied);
             serving.limit = handler.call_limit();
             match handler.handle(Call::here(&mut serving)) {
@@ -530,22 +411,16 @@ impl ServerSession {
             let silent = || Failure::new(ErrorCode::Failed, "the handler did not reply");
             self.not_replied(request, replied, failure.unwrap_or_else(silent))?;
         }
-        // Of a one-way or deferred call: a reply has done so.
-        self.link.finish()?;
+        if let Place::Alone(link) = &mut self.place {
+            // Of a one-way message: a reply has done so.
+            link.finish()?;
+        }
         Ok(request.one_way)
     }
 
     #[inline(always)]
     fn serving<'c>(&'c mut self, request: Request, replied: &'c mut bool) -> Serving<'c> {
-        Serving {
-            id: self.id,
-            link: &mut self.link,
-            peer: &self.peer,
-            deferrals: &mut self.deferrals,
-            replied,
-            request,
-            limit: None,
-        }
+        Serving { place: &mut self.place, terms: &self.terms, replied, request, limit: None }
     }
 
     /// Deals with a handler that failed or panicked.
@@ -568,10 +443,13 @@ impl ServerSession {
         if code == ErrorCode::Panicked || request.one_way || replied {
             tracing::warn!(method = request.method, %reason, "handler failed");
         }
-        self.link.abandon();
         if replied || request.one_way {
+            if let Place::Alone(link) = &mut self.place {
+                link.abandon();
+            }
             return Ok(());
         }
+        self.link().abandon();
         match self.serving(request, &mut replied).fail(code, reason) {
             Ok(()) => Ok(()),
             Err(ReplyError::Session(error)) => Err(error),
@@ -582,6 +460,17 @@ impl ServerSession {
             ) => Err(too_many_calls(0)),
         }
     }
+}
+
+/// Serves calls on this thread, with others that reply to those that were deferred.
+fn serve_shared(channel: &ServerChannel, handler: &impl Handler) -> Result<(), SessionError> {
+    while let Some(incoming) = channel.accept()? {
+        match incoming {
+            Incoming::Call(call) => offload::serve(DeferredCall::new(call), handler),
+            Incoming::Stream(_, stream) => stream.reset(ErrorCode::Refused),
+        }
+    }
+    Ok(())
 }
 
 /// The client has more calls in flight than the ring has slots for replies.

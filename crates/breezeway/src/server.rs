@@ -23,10 +23,9 @@ use rustix::io::dup;
 use crate::address::Address;
 use crate::call::{Handler, HandlerError};
 use crate::call_limit::{CallLimit, Limited};
-use crate::channel::Stream;
+use crate::channel::{Driving, ServerChannel, Stream};
 use crate::error::ServeError;
 use crate::handler_timer::Timed;
-use crate::handshake::HandshakeError;
 use crate::listener::Listener;
 use crate::offload::{Offloading, Queue};
 use crate::options::ServerOptions;
@@ -273,8 +272,8 @@ impl Server {
                 let placement = Placement::new(inboxes.len());
                 let reply_timeout = options.reply_timeout;
                 let waiting = options.session.waiting();
-                let streams = streams.map(|threads| (threads, waiting));
-                let workers = Workers { inboxes: &inboxes, placement, reply_timeout, streams };
+                let workers =
+                    Workers { inboxes: &inboxes, placement, reply_timeout, waiting, streams };
                 let acceptor =
                     acceptor.insert(Acceptor::new(listening, options, workers, monitor)?);
                 acceptor.watch_stopper(&stopper.notifier)?;
@@ -333,32 +332,32 @@ struct Workers<'i> {
     inboxes: &'i [Arc<Inbox>],
     placement: Placement,
     reply_timeout: Duration,
-    /// Who serves streams, if anybody, and how their sessions wait.
-    streams: Option<(Arc<StreamThreads>, Waiting)>,
+    waiting: Waiting,
+    /// The threads that serve streams, if the server takes some.
+    streams: Option<Arc<StreamThreads>>,
 }
 
 impl Workers<'_> {
-    fn session(&self, accepted: Accepted) -> Result<Session, HandshakeError> {
+    fn session(&self, accepted: Accepted) -> Session {
         let Accepted { agreed, peer, exit, trusted } = accepted;
-        if let Some((threads, waiting)) = &self.streams
+        if let Some(threads) = &self.streams
             && agreed.takes_streams()
         {
-            let threads = Arc::clone(threads);
-            let mut session =
-                SharedSession::new(agreed, peer, *waiting, self.reply_timeout, threads)?;
-            session.watch_exit(exit);
+            let mut channel =
+                ServerChannel::waiting(agreed, peer, self.waiting, Driving::Elsewhere)
+                    .reply_timeout(self.reply_timeout);
             if let Some(proof) = trusted {
-                session.trust(proof);
+                channel = channel.trusting(proof);
             }
-            return Ok(session.into());
+            return SharedSession::new(channel, exit, Some(Arc::clone(threads))).into();
         }
-        let mut session = ServerSession::new(agreed, peer);
+        let mut session = ServerSession::new(agreed, peer, self.waiting);
         session.watch_exit(exit);
         session.set_reply_timeout(self.reply_timeout);
         if let Some(proof) = trusted {
             session = session.trusting(proof);
         }
-        Ok(session.into())
+        session.into()
     }
 }
 
@@ -372,11 +371,7 @@ impl Destination for Workers<'_> {
     }
 
     fn deliver(&mut self, accepted: Accepted) {
-        let session = match self.session(accepted) {
-            Ok(session) => session,
-            // The client sees the end of the session.
-            Err(error) => return tracing::warn!(%error, "no session"),
-        };
+        let session = self.session(accepted);
         let now = clock::ticks();
         let candidate = |worker: usize| {
             let inbox = &self.inboxes[worker];

@@ -11,7 +11,6 @@ mod ending;
 mod guard;
 mod inbox;
 mod load;
-mod mail;
 mod news;
 mod session;
 mod shared;
@@ -45,7 +44,6 @@ use guard::Watch;
 pub(crate) use inbox::Inbox;
 pub(crate) use load::Load;
 use load::Workload;
-pub(crate) use mail::Mail;
 pub(crate) use news::News;
 pub(crate) use session::Session;
 pub(crate) use shared::SharedSession;
@@ -285,7 +283,7 @@ impl Worker {
     fn put_away(&mut self, token: usize) {
         if self.watch.is_some()
             && let Some(slot) = self.slots.get_mut(token)
-            && let Some(slot) = slot.take_if(|slot| !slot.active && slot.is_movable())
+            && let Some(slot) = slot.take_if(|slot| !slot.active)
         {
             self.inbox.armed().put(token, slot);
         }
@@ -318,6 +316,7 @@ impl Worker {
             let slice = Slice::new(self.now, self.times.slice);
             let mut slice = slice.interrupted_by(self.inbox.news());
             let progress = slot.session.serve_some(handler, polls, &mut slice);
+            slot.session.become_shared(&self.inbox, token);
             match progress.and_then(|progress| {
                 slot.watch_room(&self.sleeper, token)?;
                 Ok(progress)
@@ -571,7 +570,6 @@ impl Worker {
             return self.end(token, Err(error));
         }
         slot.unread = true;
-        slot.session.retry_replies();
         if !slot.active {
             slot.last_work = self.now;
             self.paused.retain(|&other| other != token);

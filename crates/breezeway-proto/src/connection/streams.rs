@@ -20,6 +20,11 @@ pub struct StreamTerms {
     pub max_streams: u16,
 }
 
+impl StreamTerms {
+    /// No streams.
+    pub const NONE: Self = Self { window: Window { messages: 0, bytes: 0 }, max_streams: 0 };
+}
+
 /// Which stream of this side. It stays right when the stream's number is used again.
 ///
 /// One word, as it is passed on for each message: two halves that are stored one by one and loaded

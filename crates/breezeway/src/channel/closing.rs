@@ -7,8 +7,8 @@ use breezeway_proto::{Head, Kind};
 use breezeway_shm::SendError;
 
 use super::draining::Draining;
+use super::state::RETRY;
 use super::state::{State, Turn};
-use crate::deferred::RETRY;
 use crate::error::CallError;
 use crate::link::Body;
 

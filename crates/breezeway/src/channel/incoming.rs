@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use breezeway_os::{Deadline, Peer, TrustedPeer, Waiting};
 use breezeway_proto::validate::Request;
-use breezeway_proto::{ErrorCode, Flags, Head, Kind, LONGEST_REASON};
+use breezeway_proto::{ErrorCode, Flags, Head, LONGEST_REASON};
 use breezeway_shm::ForeignBytes;
 use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::statistics::HandlerTimes;
@@ -24,11 +24,13 @@ use super::{Driving, Handle};
 use crate::carrier::Carrier;
 use crate::error::{CallError, ConnectError, SessionError};
 use crate::handshake::{self, Agreed, HandshakeError};
+use crate::link::OwnedBody;
 use crate::message::Message;
 use crate::options::{ServerOptions, SessionOptions};
 use crate::presence::SessionId;
 use crate::server::Unserved;
-use crate::time::to_deadline;
+use crate::short_reason::short_reason;
+use crate::time::{deadline_of, to_deadline};
 
 /// The serving end of a session that threads and tasks share: calls and streams come in, are served
 /// at the same time, and are answered in any order.
@@ -102,9 +104,39 @@ impl ServerChannel {
     }
 
     /// As the others, with no more than it takes of the options.
-    pub(super) fn waiting(agreed: Agreed, peer: Peer, waiting: Waiting, driving: Driving) -> Self {
-        let shared = Shared::new(agreed, peer, false, waiting, driving.leadership());
+    pub(crate) fn waiting(agreed: Agreed, peer: Peer, waiting: Waiting, driving: Driving) -> Self {
+        Self::known_as(SessionId::next(), agreed, peer, waiting, driving)
+    }
+
+    /// The serving end of the session with this id.
+    pub(crate) fn known_as(
+        id: SessionId,
+        agreed: Agreed,
+        peer: Peer,
+        waiting: Waiting,
+        driving: Driving,
+    ) -> Self {
+        let shared = Shared::new(id, agreed, peer, false, waiting, driving.leadership());
         Self { handle: Arc::new(Handle { shared, call_timeout: None }) }
+    }
+
+    /// Serves a call that was received before the session was shared.
+    pub(crate) fn adopt(&self, request: Request, message: Message) -> IncomingCall {
+        let (shared, len) = (&self.handle.shared, message.len());
+        shared.with(|state| state.connection.adopt(request, len));
+        let deadline = deadline_of(request.time);
+        let shared = Arc::clone(shared);
+        IncomingCall { shared, request, len, message, deadline, replied: false }
+    }
+
+    /// Keeps a reply that lacks memory until there is some, or its time has passed. Calls are
+    /// served one after the other, and no further one while a reply waits: replies come in order.
+    pub(crate) fn keep_reply(&self, request: Request, body: OwnedBody) {
+        let head = Head::of_reply(request.stream);
+        self.handle.shared.with(|state| {
+            state.replies_in_order = true;
+            state.outbox.push(head, body, false, deadline_of(request.time));
+        });
     }
 
     /// From now on messages are given as slices, without a copy.
@@ -376,6 +408,16 @@ impl IncomingCall {
         &self.request
     }
 
+    /// Returns true if this side has agreed to streams.
+    pub(crate) fn takes_streams(&self) -> bool {
+        self.shared.max_streams > 0
+    }
+
+    /// Returns false in a forked child of the process that was called.
+    pub(crate) fn is_here(&self) -> bool {
+        self.shared.origin.is_here()
+    }
+
     /// Where it is noted how long handlers of its session take.
     #[doc(hidden)]
     pub fn handler_times(&self) -> Option<HandlerTimes> {
@@ -510,12 +552,16 @@ impl IncomingCall {
 
 impl Drop for IncomingCall {
     fn drop(&mut self) {
+        if !self.is_here() {
+            // The lock may have been held when this process was forked.
+            return;
+        }
         if self.request.one_way {
             // What is held of the client's goes first.
             self.message = Message::default();
             self.shared.with(|state| state.one_way_ended(self.len));
         } else if !self.replied {
-            self.refuse(ErrorCode::Failed, "the handler did not reply");
+            self.refuse(ErrorCode::Failed, "the server dropped the call without a reply");
         }
     }
 }
@@ -531,7 +577,7 @@ fn send(
     if request.one_way {
         return true;
     }
-    let head = Head { kind: Kind::Message, flags, stream: request.stream, tag, time: 0 };
+    let head = Head { flags, tag, ..Head::of_reply(request.stream) };
     shared.with(|state: &mut State| {
         let waiter = state.connection.served.end(request.stream);
         state.discarded.extend(waiter);
@@ -552,9 +598,13 @@ fn send(
             let head = Head { flags, tag: code.number(), ..head };
             let reason = reason.as_bytes();
             if state.send_or_keep(head, Outgoing::message(reason), Deadline::NEVER).is_err() {
-                // The beginning needs no memory. What is left can only be that the session is over.
-                let beginning = &reason[..reason.len().min(INLINE_MAX)];
-                let _ = state.send_or_keep(head, Outgoing::message(beginning), Deadline::NEVER);
+                // A short one needs no memory. What is left can only be that the session is over.
+                let short = match &error {
+                    CallError::NoMemory { .. } => short_reason(None).as_bytes(),
+                    CallError::Segment(error) => short_reason(Some(error)).as_bytes(),
+                    _ => &reason[..reason.len().min(INLINE_MAX)],
+                };
+                let _ = state.send_or_keep(head, Outgoing::message(short), Deadline::NEVER);
             }
         }
         state.flush_reply();

@@ -9,6 +9,7 @@ use breezeway_shm::SendError;
 use breezeway_shm::layout::INLINE_MAX;
 
 use crate::link::{Link, OwnedBody};
+use crate::short_reason::short_reason;
 
 /// How long a reply waits for memory where nothing else was said.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -47,11 +48,11 @@ impl Waiting {
     }
 
     /// A failed call needs a slot and no memory.
-    fn fail(&mut self, code: ErrorCode, reason: &str) {
-        let end = reason.floor_char_boundary(INLINE_MAX);
+    fn fail(&mut self, code: ErrorCode, reason: &'static str) {
+        debug_assert!(reason.len() <= INLINE_MAX, "an entry holds it: {reason}");
         self.head.flags = Flags::FIN.with(Flags::ERROR);
         self.head.tag = code.number();
-        self.body = OwnedBody::Private(reason.as_bytes()[..end].to_vec());
+        self.body = OwnedBody::Private(reason.as_bytes().to_vec());
         (self.until, self.memory_until) = (Deadline::NEVER, None);
     }
 }
@@ -167,7 +168,11 @@ impl Outbox {
                     let patience = self.patience;
                     waiting.memory_until.get_or_insert_with(|| Deadline::after(patience));
                     if waiting.until().has_passed() {
-                        waiting.fail(ErrorCode::NoMemory, &error.to_string());
+                        let refused = match &error {
+                            SendError::Segment(error) => Some(error),
+                            _ => None,
+                        };
+                        waiting.fail(ErrorCode::NoMemory, short_reason(refused));
                         self.bytes = self.bytes - len + waiting.body.len();
                     } else {
                         index += 1;

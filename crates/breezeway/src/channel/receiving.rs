@@ -223,7 +223,9 @@ impl State {
     /// Whether nothing more is begun until replies were sent for which there was no room. Of a
     /// session that is over none will be, and what was committed is served.
     pub(super) fn is_backlog_full(&self) -> bool {
-        self.outbox.bytes() >= self.link.cap() && !self.is_ended()
+        let is_full = self.outbox.bytes() >= self.link.cap()
+            || self.replies_in_order && !self.outbox.is_empty();
+        is_full && !self.is_ended()
     }
 
     /// A one-way message of so many bytes was served, or nobody will serve it.

@@ -2,13 +2,14 @@
 //! thread waits.
 
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Wake, Waker};
 
 use breezeway_os::shortage::RETRY_AFTER;
 use breezeway_os::spin::SpinBudget;
-use breezeway_os::{Deadline, Notifier, Peer, Sleeper, WaitPolicy, Waiting, clock, cpu};
+use breezeway_os::{Deadline, Notifier, Origin, Peer, Sleeper, WaitPolicy, Waiting, clock, cpu};
 use breezeway_shm::statistics::HandlerTimes;
 
 use super::leadership::Leadership;
@@ -41,6 +42,8 @@ pub(crate) struct Shared {
     stage: Mutex<Option<Stage>>,
     pub(crate) waiting: Waiting,
     pub(super) id: SessionId,
+    /// The process that opened it: a forked child does not use it.
+    pub(super) origin: Origin,
     pub(crate) peer: Peer,
     pub(crate) carrier: Carrier,
     /// Which side this is.
@@ -77,6 +80,7 @@ impl Wake for Interrupt {
 
 impl Shared {
     pub(crate) fn new(
+        id: SessionId,
         agreed: Agreed,
         peer: Peer,
         is_client: bool,
@@ -100,7 +104,8 @@ impl Shared {
             contenders: AtomicU32::new(0),
             stage: Mutex::new(None),
             waiting,
-            id: SessionId::next(),
+            id,
+            origin: Origin::here(),
             peer,
             is_draining: AtomicBool::new(false),
         })
@@ -175,6 +180,14 @@ impl Shared {
         let mut state = self.lock();
         let result = change(&mut state);
         self.finish(state);
+        result
+    }
+
+    /// Passes the session's socket to `act`, under the lock.
+    pub(super) fn with_socket<R>(&self, act: impl FnOnce(BorrowedFd<'_>) -> R) -> R {
+        let state = self.lock();
+        let result = act(state.link.socket());
+        self.release(state);
         result
     }
 

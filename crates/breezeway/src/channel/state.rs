@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 use std::task::{Context, Waker};
+use std::time::Duration;
 
 use breezeway_os::segment::SegmentError;
 use breezeway_os::shortage::RETRY_AFTER;
@@ -25,13 +26,14 @@ use super::receiving::QueuedMessage;
 use super::stand_in::StandIn;
 use super::stream_waiters::{Registration, StreamWaiters};
 use super::waiters::Waiters;
-use crate::deferred::RETRY;
 use crate::error::CallError;
 use crate::handshake::Agreed;
 use crate::link::{Body, Link, LinkError, Notice};
 use crate::server::Unserved;
 use crate::slice::SLICE;
 
+/// Time between two looks for something that no event reports.
+pub(crate) const RETRY: Duration = Duration::from_millis(1);
 /// Entries that a turn takes at most, and those between two readings of the clock: it ends with its
 /// slice, whatever they are.
 const ENTRIES_PER_TURN: usize = 256;
@@ -58,6 +60,8 @@ pub(crate) struct State {
     pub(super) connection: Connection<QueuedMessage, Waker>,
     pub(super) waiters: StreamWaiters,
     pub(super) outbox: Outbox,
+    /// True if no call is served while a reply to an earlier one waits.
+    pub(super) replies_in_order: bool,
     /// Who waits for something to be taken up.
     pub(super) arrival_waiters: Waiters,
     /// Who waits to make one more call.
@@ -134,6 +138,7 @@ impl State {
             ),
             waiters: StreamWaiters::default(),
             outbox: Outbox::default(),
+            replies_in_order: false,
             arrival_waiters: Waiters::default(),
             call_waiters: Waiters::default(),
             room_waiters: Waiters::default(),

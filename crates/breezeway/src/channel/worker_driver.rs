@@ -3,20 +3,17 @@
 //! Other threads use the session meanwhile: those that serve its streams and its deferred calls.
 //! Each sends what it has by itself, and needs the worker only to receive, or to wait for room.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::task::Waker;
-use std::time::Duration;
 
-use breezeway_os::{Deadline, Peer, TrustedPeer, Waiting};
-use rustix::io::dup;
+use breezeway_os::Deadline;
 
 use super::draining::Draining;
 use super::shared::Shared;
 use super::state::{State, Turn};
-use super::{Driving, Incoming, ServerChannel};
+use super::{Incoming, ServerChannel};
 use crate::error::SessionError;
-use crate::handshake::{Agreed, HandshakeError};
 use crate::link::{Notice, WaitFailure};
 
 /// What came of a turn.
@@ -35,7 +32,6 @@ pub(crate) enum Attended {
 /// A shared session, as the worker that drives it has it.
 pub(crate) struct WorkerDriver {
     channel: ServerChannel,
-    socket: OwnedFd,
     /// What was noticed of the socket and the session has not been told.
     noticed: Option<Notice>,
     /// Whether it has unwritten bytes, and whether its peer is gone, as of the last turn.
@@ -46,36 +42,19 @@ pub(crate) struct WorkerDriver {
 }
 
 impl WorkerDriver {
-    pub(crate) fn new(
-        agreed: Agreed,
-        peer: Peer,
-        waiting: Waiting,
-        reply_timeout: Duration,
-    ) -> Result<Self, HandshakeError> {
-        let channel = ServerChannel::waiting(agreed, peer, waiting, Driving::Elsewhere)
-            .reply_timeout(reply_timeout);
-        let shared = &channel.handle.shared;
-        // No turn: whether the peer is trusted with what it takes is said later.
-        let socket = shared.with(|state| dup(state.link.socket()));
-        let socket = socket.map_err(|_| HandshakeError::OpenFiles)?;
-        shared.with(|state| state.has_driver = true);
-        Ok(Self {
-            channel,
-            socket,
-            noticed: None,
-            has_unwritten: false,
-            is_closed: false,
-            looks_again: false,
-        })
-    }
-
-    /// From now on messages are given as slices, without a copy.
-    pub(crate) fn trust(&mut self, proof: TrustedPeer) {
-        self.shared().with(|state| state.link.trust(proof));
+    /// Drives a session of which no other thread takes turns.
+    pub(crate) fn new(channel: ServerChannel) -> Self {
+        channel.handle.shared.with(|state| state.has_driver = true);
+        Self { channel, noticed: None, has_unwritten: false, is_closed: false, looks_again: false }
     }
 
     pub(crate) fn channel(&self) -> &ServerChannel {
         &self.channel
+    }
+
+    /// Passes the session's socket to `act`, while no other thread uses the session.
+    pub(crate) fn with_socket<R>(&self, act: impl FnOnce(BorrowedFd<'_>) -> R) -> R {
+        self.shared().with_socket(act)
     }
 
     fn shared(&self) -> &Arc<Shared> {
@@ -256,12 +235,6 @@ impl WorkerDriver {
     }
 }
 
-impl AsFd for WorkerDriver {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
-    }
-}
-
 impl Drop for WorkerDriver {
     fn drop(&mut self) {
         self.shared().with(State::close_at_once);
@@ -271,6 +244,7 @@ impl Drop for WorkerDriver {
 #[cfg(test)]
 mod tests {
     use std::future::Future;
+    use std::os::fd::OwnedFd;
     use std::os::unix::net::UnixStream;
     use std::pin::Pin;
     use std::task::{Context, Poll};
@@ -278,10 +252,11 @@ mod tests {
     use std::time::Instant;
 
     use breezeway_adversary::socket::PATIENCE;
+    use breezeway_os::Peer;
 
     use super::*;
     use crate::carrier::Carrier;
-    use crate::channel::{Channel, Stream};
+    use crate::channel::{Channel, Driving, Stream};
     use crate::handshake;
     use crate::options::SessionOptions;
 
@@ -308,7 +283,9 @@ mod tests {
         let channel = Channel::negotiate(client, peer, carrier, &options, driving).unwrap();
         first(&channel);
         let agreed = accepting.join().unwrap();
-        (channel, WorkerDriver::new(agreed, server_peer, options.waiting(), PATIENCE).unwrap())
+        let server =
+            ServerChannel::waiting(agreed, server_peer, options.waiting(), Driving::Elsewhere);
+        (channel, WorkerDriver::new(server.reply_timeout(PATIENCE)))
     }
 
     /// Takes turns until one finds nothing.

@@ -15,18 +15,18 @@ impl ServerSession {
     /// Lets a client that takes the entry open nothing more here (`docs/abi.md`, section 1.2).
     /// Where there is no room for it now, the next call of this tries again.
     pub(crate) fn say_go_away(&mut self) {
-        if self.may_be_told {
-            let said = self.link.send(Head::of_session(Kind::GoAway, 0), Body::Bytes(&[]));
-            self.may_be_told = said.is_err();
+        if self.terms.may_say_go_away {
+            let said = self.link().send(Head::of_session(Kind::GoAway, 0), Body::Bytes(&[]));
+            self.terms.may_say_go_away = said.is_err();
             // Of a dead peer the next turn learns.
-            let _ = self.link.flush_now();
+            let _ = self.link().flush_now();
         }
     }
 
     /// Tells the calls that were not begun that they will not be, as there is no more time, and
     /// counts what else is left.
     pub(crate) fn refuse_the_rest(&mut self) -> Unserved {
-        let mut rest = Unserved { calls_cut: self.deferrals.calls, ..Unserved::default() };
+        let mut rest = Unserved::default();
         // An error ends the session, which ends anyway.
         let _ = self.try_refuse(&mut rest);
         rest
@@ -34,20 +34,20 @@ impl ServerSession {
 
     fn try_refuse(&mut self, rest: &mut Unserved) -> Result<(), SessionError> {
         // A client that asks for more meanwhile, without end, keeps nobody.
-        for _ in 0..self.link.max_pending(self.most_in_flight) {
-            if !self.link.take()? {
+        for _ in 0..self.place.link().max_pending(self.terms.max_in_flight) {
+            let link = self.link();
+            if !link.take()? {
                 // It says no behind an entry about a segment as well.
-                if self.link.ready()? {
+                if link.ready()? {
                     continue;
                 }
                 break;
             }
-            let head = self.link.head();
-            match validate_plain(head, self.link.body().len(), Side::Server)? {
+            let head = link.head();
+            match validate_plain(head, link.body().len(), Side::Server)? {
                 Subject::Message => {
                     check_plain_request(head)?;
                     let request = Request::of(head);
-                    self.deferrals.check(request).map_err(SessionError::Violation)?;
                     if request.one_way {
                         rest.messages_lost += 1;
                     } else {
@@ -64,9 +64,9 @@ impl ServerSession {
                 }
                 _ => {}
             }
-            self.link.finish()?;
+            self.link().finish()?;
         }
-        Ok(self.link.flush_now()?)
+        Ok(self.link().flush_now()?)
     }
 }
 

@@ -7,7 +7,7 @@ use breezeway_os::{Deadline, clock};
 
 use super::Worker;
 use crate::call::Handler;
-use crate::deferred::RETRY;
+use crate::channel::RETRY;
 use crate::served::Progress;
 use crate::slice::Slice;
 
@@ -33,7 +33,6 @@ impl Worker {
         for slot in self.slots.iter_mut().flatten() {
             slot.session.say_go_away();
         }
-        self.serve_the_rest(handler, end);
         self.wait_for_deferred(handler, end)?;
         if end.has_passed() {
             self.refuse_the_rest();
@@ -95,7 +94,9 @@ impl Worker {
         let now = clock::ticks();
         self.inbox.load().turn_begins(now);
         let mut slice = Slice::new(now, self.times.slice);
-        match slot.session.serve_some(handler, 1, &mut slice) {
+        let progress = slot.session.serve_some(handler, 1, &mut slice);
+        slot.session.become_shared(&self.inbox, token);
+        match progress {
             Ok(Progress::Served(0)) => slot.session.rest(),
             Ok(Progress::Served(_)) => Rest::Served,
             Ok(Progress::Closed) => {
@@ -110,32 +111,13 @@ impl Worker {
         }
     }
 
-    /// Gives those who have deferred calls a while to reply, and serves what is
-    /// asked meanwhile by clients that have not heard of the end.
+    /// Serves what is asked until no call or stream is with other threads.
     fn wait_for_deferred(&mut self, handler: &impl Handler, end: Deadline) -> io::Result<()> {
         loop {
-            let (mut deferred, mut were_any) = (0, false);
-            for token in 0..self.slots.len() {
-                let Some(slot) = &mut self.slots[token] else { continue };
-                if slot.session.deferred_calls() == 0 {
-                    continue;
-                }
-                were_any = true;
-                match slot.session.publish_replies() {
-                    Ok(()) => deferred += slot.session.deferred_calls(),
-                    Err(error) => self.end(token, Err(error)),
-                }
-            }
-            if !were_any || end.has_passed() {
+            self.serve_the_rest(handler, end);
+            let is_in_use = self.slots.iter().flatten().any(|slot| slot.session.is_in_use());
+            if !is_in_use || end.has_passed() {
                 return Ok(());
-            }
-            if deferred == 0 {
-                // Behind as many as may be deferred at one time, a session has taken nothing more.
-                self.serve_the_rest(handler, end);
-                continue;
-            }
-            for token in 0..self.slots.len() {
-                self.serve_rest_of(token, handler);
             }
             if self.inbox.news().sleep() {
                 // Nothing else tells of what is asked, or of memory for replies.

@@ -1,10 +1,10 @@
 //! loom models of how a worker is woken, how its armed sessions are taken over, and how threads
-//! leave each other mail and signals; and of mutants of that which must fail.
+//! signal a worker; and of mutants of that which must fail.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p breezeway --profile model --lib --target-dir target/loom
 //! model`
 //!
-//! [`News`], [`Armed`], [`Mail`] and [`Signal`] are the shipped code. The eventfd is a [`Notify`],
+//! [`News`], [`Armed`] and [`Signal`] are the shipped code. The eventfd is a [`Notify`],
 //! and the worker's loop takes its steps in the same order. What is left is a plain cell behind a
 //! lock in the shipped code; here it is an atomic that is only ever read after the news were taken,
 //! as full fences order plain cells more strictly in the checker than the language does.
@@ -17,7 +17,6 @@ use loom::sync::{Mutex, Notify};
 use loom::thread;
 
 use super::armed::Armed;
-use super::mail::Mail;
 use super::mutants::without;
 use super::news::News;
 use super::signal::Signal;
@@ -231,45 +230,6 @@ fn model_a_guard_that_leaves_no_word_and_a_worker_that_does_not_look_lose_a_requ
         let said = said.or_else(|| found.downcast_ref::<&str>().copied()).unwrap_or_default();
         assert!(said.contains("deadlock"), "without {missing}: {said}");
     }
-}
-
-/// Two threads leave a reply each for whoever serves the session, who waits when the flag says that
-/// there is none.
-fn mail_is_found() {
-    let left = Arc::new((Mail::default(), Notify::new()));
-    let leaving: Vec<_> = (0..2)
-        .map(|reply| {
-            let left = Arc::clone(&left);
-            thread::spawn(move || {
-                if left.0.post(reply) == Some(true) {
-                    left.1.notify();
-                }
-            })
-        })
-        .collect();
-    let mut found = Vec::new();
-    while found.len() < 2 {
-        if left.0.is_there() {
-            found.extend(left.0.take());
-        } else {
-            left.1.wait();
-        }
-    }
-    for thread in leaving {
-        thread.join().unwrap();
-    }
-    left.0.close();
-    assert_eq!(left.0.post(2), None);
-}
-
-#[test]
-fn model_mail_is_found_by_one_wake_up_for_all_that_is_left_meanwhile() {
-    bounded(mail_is_found);
-}
-
-#[test]
-fn model_mail_whose_flag_is_cleared_behind_the_lock_is_never_found() {
-    fails(Site::ClearedUnderLock, "deadlock", mail_is_found);
 }
 
 /// Another thread changes a session twice, under its lock, and signals each change to the worker,

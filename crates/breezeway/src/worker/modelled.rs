@@ -3,7 +3,6 @@
 #![allow(dead_code, reason = "its callers need an operating system")]
 
 mod armed;
-mod mail;
 #[cfg(test)]
 mod model;
 mod mutants;

@@ -60,11 +60,11 @@ impl Session {
         }
     }
 
-    /// To be watched.
-    pub(super) fn socket(&self) -> BorrowedFd<'_> {
+    /// Passes its socket to `act`: of a shared session, while no other thread uses it.
+    pub(super) fn with_socket<R>(&self, act: impl FnOnce(BorrowedFd<'_>) -> R) -> R {
         match self {
-            Plain(session) => session.socket(),
-            Shared(session) => session.socket(),
+            Plain(session) => act(session.socket()),
+            Shared(session) => session.with_socket(act),
         }
     }
 
@@ -79,17 +79,20 @@ impl Session {
     /// From now on a worker serves it, which knows it by this token.
     pub(super) fn join(&mut self, inbox: Arc<Inbox>, token: usize) {
         match self {
-            Plain(session) => session.join(inbox, token),
+            Plain(session) => session.join(inbox),
             Shared(session) => session.join(inbox, token),
         }
     }
 
-    /// Whether another worker may take it over: replies to a plain one's deferred calls come to
-    /// this one.
-    pub(super) fn is_movable(&self) -> bool {
-        match self {
-            Plain(session) => session.deferred_calls() == 0,
-            Shared(_) => true,
+    /// Drives the shared session from now on that a plain one has become.
+    #[inline(always)]
+    pub(super) fn become_shared(&mut self, inbox: &Arc<Inbox>, token: usize) {
+        if let Plain(session) = self
+            && let Some((channel, exit)) = session.take_shared()
+        {
+            let mut session = SharedSession::new(channel, exit, None);
+            session.join(Arc::clone(inbox), token);
+            *self = Shared(session);
         }
     }
 }
@@ -193,20 +196,11 @@ impl Session {
 
 // ---- replies that come later, and the end ----
 impl Session {
-    /// What is being served elsewhere: deferred calls; of a shared session 1 for all calls and
-    /// streams.
-    pub(super) fn deferred_calls(&self) -> usize {
+    /// Returns true while threads serve its calls or streams, or replies wait.
+    pub(super) fn is_in_use(&self) -> bool {
         match self {
-            Plain(session) => session.deferred_calls(),
-            Shared(session) => usize::from(session.is_in_use()),
-        }
-    }
-
-    /// Publishes what has come of deferred calls. (On a shared session whoever replies does so.)
-    pub(super) fn publish_replies(&mut self) -> Result<(), SessionError> {
-        match self {
-            Plain(session) => session.publish_replies().map(drop),
-            Shared(_) => Ok(()),
+            Plain(_) => false,
+            Shared(session) => session.is_in_use(),
         }
     }
 
@@ -215,14 +209,6 @@ impl Session {
         match self {
             Plain(session) => session.looks_again(),
             Shared(session) => session.looks_again(),
-        }
-    }
-
-    /// Lets replies that wait be tried again in the next turn.
-    pub(super) fn retry_replies(&mut self) {
-        match self {
-            Plain(session) => session.retry_replies(),
-            Shared(_) => {}
         }
     }
 

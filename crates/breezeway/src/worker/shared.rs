@@ -4,17 +4,16 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::task::{Wake, Waker};
-use std::time::Duration;
 
-use breezeway_os::{Deadline, Peer, TrustedPeer, Waiting};
+use breezeway_os::{Deadline, Peer};
+use breezeway_proto::ErrorCode;
 
 use super::{Inbox, Signal};
 use crate::call::Handler;
 use crate::carrier::Carrier;
-use crate::channel::{Attended, Incoming, IncomingCall, WorkerDriver};
+use crate::channel::{Attended, Incoming, IncomingCall, ServerChannel, WorkerDriver};
 use crate::deferred::DeferredCall;
 use crate::error::SessionError;
-use crate::handshake::{Agreed, HandshakeError};
 use crate::link::Notice;
 use crate::offload;
 use crate::presence::SessionId;
@@ -28,9 +27,9 @@ pub(crate) struct SharedSession {
     exit: Option<OwnedFd>,
     orphan: Orphan,
     call_worker: Option<Arc<CallWorker>>,
-    streams: Arc<StreamThreads>,
-    /// Its streams that are served.
-    share: Share,
+    /// The threads that serve its streams, and its client's share of them; `None` if the server
+    /// takes no streams.
+    streams: Option<(Arc<StreamThreads>, Share)>,
     /// Whether the client was told to go away.
     is_told: bool,
     /// Whether somebody else had its lock in its last turn.
@@ -61,33 +60,25 @@ impl Wake for CallWorker {
 }
 
 impl SharedSession {
+    /// Drives `channel`, whose client's process is gone once `exit` is readable.
     pub(crate) fn new(
-        agreed: Agreed,
-        peer: Peer,
-        waiting: Waiting,
-        reply_timeout: Duration,
-        streams: Arc<StreamThreads>,
-    ) -> Result<Self, HandshakeError> {
-        Ok(Self {
-            share: streams.share_of(&peer),
-            driver: WorkerDriver::new(agreed, peer, waiting, reply_timeout)?,
-            exit: None,
+        channel: ServerChannel,
+        exit: Option<OwnedFd>,
+        streams: Option<Arc<StreamThreads>>,
+    ) -> Self {
+        let share = |threads: Arc<StreamThreads>| {
+            let share = threads.share_of(channel.peer());
+            (threads, share)
+        };
+        Self {
+            streams: streams.map(share),
+            driver: WorkerDriver::new(channel),
+            exit,
             orphan: Orphan::default(),
             call_worker: None,
-            streams,
             is_told: false,
             was_busy: false,
-        })
-    }
-
-    /// From now on messages are given as slices, without a copy.
-    pub(crate) fn trust(&mut self, proof: TrustedPeer) {
-        self.driver.trust(proof);
-    }
-
-    /// Where to see that the client's process is gone.
-    pub(crate) fn watch_exit(&mut self, exit: Option<OwnedFd>) {
-        self.exit = exit;
+        }
     }
 
     pub(super) fn id(&self) -> SessionId {
@@ -102,8 +93,8 @@ impl SharedSession {
         self.driver.channel().carrier()
     }
 
-    pub(super) fn socket(&self) -> BorrowedFd<'_> {
-        self.driver.as_fd()
+    pub(super) fn with_socket<R>(&self, act: impl FnOnce(BorrowedFd<'_>) -> R) -> R {
+        self.driver.with_socket(act)
     }
 
     pub(super) fn exit(&self) -> Option<BorrowedFd<'_>> {
@@ -159,7 +150,10 @@ impl SharedSession {
         match incoming {
             Incoming::Call(call) => self.call(call, handler),
             Incoming::Stream(method, stream) => {
-                self.streams.serve(&self.share, method, stream);
+                match &self.streams {
+                    Some((threads, share)) => threads.serve(share, method, stream),
+                    None => stream.reset(ErrorCode::Refused),
+                }
                 0
             }
         }
@@ -167,7 +161,7 @@ impl SharedSession {
 
     fn call(&self, call: IncomingCall, handler: &impl Handler) -> usize {
         let len = call.message().len();
-        offload::serve(DeferredCall::of_shared(call), handler);
+        offload::serve(DeferredCall::new(call), handler);
         len
     }
 
@@ -193,7 +187,7 @@ impl SharedSession {
     }
 
     pub(super) fn client_is_gone(&self) -> bool {
-        is_gone(self.socket(), self.exit())
+        self.with_socket(|socket| is_gone(socket, self.exit()))
     }
 
     pub(super) fn shares_cpu(&self) -> bool {

@@ -46,7 +46,7 @@ impl Slot {
     /// Lets it wake its worker.
     pub(super) fn watch(&mut self, sleeper: &Sleeper, token: usize) -> io::Result<()> {
         self.awaits_room = false;
-        sleeper.watch(self.session.socket(), token as u64)?;
+        self.session.with_socket(|socket| sleeper.watch(socket, token as u64))?;
         match self.session.exit() {
             Some(exit) => sleeper.watch(exit, token as u64 | EXIT),
             None => Ok(()),
@@ -55,7 +55,7 @@ impl Slot {
 
     /// From now on it wakes that worker no more.
     pub(super) fn forget(&mut self, sleeper: &Sleeper) {
-        let forgotten = sleeper.forget(self.session.socket());
+        let forgotten = self.session.with_socket(|socket| sleeper.forget(socket));
         let exit = self.session.exit().map_or(Ok(()), |exit| sleeper.forget(exit));
         if let Err(error) = forgotten.and(exit) {
             tracing::warn!(%error, "cannot stop watching a session's descriptors");
@@ -72,15 +72,11 @@ impl Slot {
         let awaits_room = self.on_socket && self.session.has_unwritten();
         if awaits_room != self.awaits_room {
             self.awaits_room = awaits_room;
-            let socket = self.session.socket();
-            let outcome = sleeper.watch_room(socket, token as u64, awaits_room);
+            let outcome = self
+                .session
+                .with_socket(|socket| sleeper.watch_room(socket, token as u64, awaits_room));
             outcome.map_err(SessionError::Io)?;
         }
         Ok(())
-    }
-
-    /// Whether another worker may take it over.
-    pub(super) fn is_movable(&self) -> bool {
-        self.session.is_movable()
     }
 }

@@ -21,8 +21,6 @@ pub(super) enum Site {
     ExchangeOfFlag,
     /// No fence, but as needed: that poll.
     RecheckBeforeSleeping,
-    /// No fence, but as needed: the flag of what was left is cleared with its lock.
-    ClearedUnderLock,
     /// Release of what was found by the signal of it.
     ReleaseOfSignal,
     /// Acquire of that.

@@ -14,6 +14,7 @@ use breezeway_os::segment;
 
 use super::*;
 use crate::call::{Call, Handled};
+use crate::channel::{Driving, ServerChannel};
 use crate::options::SessionOptions;
 use crate::served::ServerSession;
 
@@ -332,7 +333,7 @@ fn replies_that_a_socket_has_no_room_for_do_not_end_the_time_to_drain() {
             crate::Carrier::Unix,
             &options.for_plain_calls(),
         );
-        worker.start(ServerSession::new(agreed.unwrap(), peer));
+        worker.start(ServerSession::new(agreed.unwrap(), peer, options.waiting()));
         let (other, mut behind) = session(&options);
         worker.start(other);
         behind.publish(&Entry::request(1, 0, b"tells"));
@@ -421,11 +422,8 @@ fn shared_session(options: &SessionOptions) -> (SharedSession, crate::Channel) {
         let channel = crate::Channel::from_socket(client.into(), options).unwrap();
         let threads = Arc::new(crate::streaming::StreamThreads::new(1, |_, _| Ok(())));
         let agreed = serving.join().unwrap();
-        (
-            SharedSession::new(agreed, peer, options.waiting(), Duration::from_secs(1), threads)
-                .unwrap(),
-            channel,
-        )
+        let server = ServerChannel::waiting(agreed, peer, options.waiting(), Driving::Elsewhere);
+        (SharedSession::new(server, None, Some(threads)), channel)
     })
 }
 

@@ -144,7 +144,7 @@ fn a_call_that_is_dropped_without_a_reply_fails() {
     let serving = serve(server, drop, refuse_streams);
     match channel.call(0, b"") {
         Err(CallError::Failed { code: ErrorCode::Failed, reason, .. }) => {
-            assert_eq!(reason, "the handler did not reply");
+            assert_eq!(reason, "the server dropped the call without a reply");
         }
         other => panic!("{other:?}"),
     }

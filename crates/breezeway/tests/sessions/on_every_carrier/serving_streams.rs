@@ -453,7 +453,7 @@ fn every_way(call: Call<'_>) -> breezeway::Handled {
         5 => Err("failed".into()),
         6 => {
             let (call, later) = call.defer()?;
-            thread::spawn(move || call.reply(b"later".to_vec()));
+            thread::spawn(move || call.reply(b"later"));
             Ok(later)
         }
         7 => {

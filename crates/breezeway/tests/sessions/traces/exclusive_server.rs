@@ -409,13 +409,14 @@ const STOPPED: &[Conversation] = &[
         server.stops();
     }),
     ("a server that stops before a call is served", NO_DRAIN, |server, peer| {
+        // As many bytes as the cap are held, so nothing more is served.
         let mut held = Vec::new();
-        for stream in [1, 3, 5, 7] {
-            peer.sends(Entry::one_way(stream, DEFER, b"held"));
+        for number in 0..(NO_DRAIN.cap / 64) as u32 {
+            peer.sends(Entry::one_way(2 * number + 1, DEFER, &[7; 64]));
             held.push(server.deferred());
         }
-        peer.sends(Entry::request(9, ECHO, b"not begun"));
-        peer.sends(Entry::one_way(11, SINK, b"not begun"));
+        peer.sends(Entry::request(1001, ECHO, b"not begun"));
+        peer.sends(Entry::one_way(1003, SINK, b"not begun"));
         server.stops();
         peer.reads(2);
     }),
@@ -446,6 +447,7 @@ const NO_GO_AWAY: Setting = Setting { client: Offer { features: 0, ..Offer::PLAI
 const NO_DRAIN: Setting = Setting {
     client: Offer { ring: 8, ..Offer::PLAIN },
     ring: 8,
+    cap: 4096,
     drain_timeout: Duration::from_millis(1),
     ..USUAL
 };
