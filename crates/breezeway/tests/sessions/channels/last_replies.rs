@@ -213,18 +213,12 @@ fn reply_by_worker(connect: fn(&Path) -> Peer, len: usize, closes: bool) {
 
 #[test]
 fn calls_of_a_worker_get_replies_behind_a_shutdown() {
-    for len in LENGTHS {
-        let connect = |path: &Path| Peer::connect_with_streams(path, Terms::default(), 8);
+    let connects: [fn(&Path) -> Peer; 2] = [
+        |path| Peer::connect(path, Terms::default()),
+        |path| Peer::connect_with_streams(path, Terms::default(), 8),
+    ];
+    for (connect, len) in connects.into_iter().flat_map(|one| LENGTHS.map(|len| (one, len))) {
         reply_by_worker(connect, len, false);
         reply_by_worker(connect, len, true);
-    }
-}
-
-#[test]
-#[ignore = "finding: a shutdown drops the replies to deferred calls of an exclusive session; passes \
-            with one rule set"]
-fn deferred_calls_get_replies_behind_a_shutdown() {
-    for len in LENGTHS {
-        reply_by_worker(|path| Peer::connect(path, Terms::default()), len, false);
     }
 }
