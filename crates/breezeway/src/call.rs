@@ -4,8 +4,8 @@ use std::error::Error;
 use std::io;
 use std::time::Duration;
 
-use breezeway_os::Peer;
 use breezeway_os::memory::zeroed;
+use breezeway_os::{Deadline, Peer};
 use breezeway_proto::time_left;
 use breezeway_proto::validate::Request;
 use breezeway_proto::{ErrorCode, Flags, Head, LONGEST_REASON};
@@ -128,8 +128,16 @@ impl Serving<'_> {
     /// Shares the session, whose threads send this reply once there is memory for it.
     fn keep(&mut self, reply: OwnedBody) -> Result<(), ReplyError> {
         self.link_mut().finish().map_err(SessionError::from)?;
-        self.place.share(self.terms).keep_reply(self.request, reply);
+        let deadline = Deadline::from(self.time_left());
+        self.place.share(self.terms).keep_reply(self.request, reply, deadline);
         Ok(())
+    }
+
+    /// Returns the time for which the client still waits: from the worker's turn on, which began up
+    /// to 50 µs before the handler.
+    fn time_left(&self) -> Option<Duration> {
+        let age = self.terms.turn_age().unwrap_or_default();
+        time_left::decode(self.request.time).map(|time| time.saturating_sub(age))
     }
 
     /// Ends the request, and lets the client see the reply.
@@ -148,7 +156,8 @@ impl Serving<'_> {
         reserved.map_err(|error| io::Error::new(io::ErrorKind::OutOfMemory, error))?;
         let request =
             if link.has_current() { Message::plain(link.detach()) } else { Message::default() };
-        let call = self.place.share(self.terms).adopt(self.request, request);
+        let deadline = Deadline::from(self.time_left());
+        let call = self.place.share(self.terms).adopt(self.request, request, deadline);
         *self.replied = true;
         Ok((DeferredCall::new(call), Replied(())))
     }
@@ -451,10 +460,7 @@ impl<'c> Call<'c> {
     /// that is known.
     pub fn time_left(&self) -> Option<Duration> {
         match &self.0 {
-            Here(serving) => {
-                let age = serving.terms.turn_age().unwrap_or_default();
-                time_left::decode(serving.request.time).map(|time| time.saturating_sub(age))
-            }
+            Here(serving) => serving.time_left(),
             Offloaded(elsewhere) => elsewhere.call().time_left(),
         }
     }
@@ -491,7 +497,7 @@ impl<'c> Call<'c> {
     pub fn defer(self) -> io::Result<(DeferredCall, Replied)> {
         let (limit, (mut call, later)) = match self.0 {
             Here(serving) => (serving.limit, serving.defer()?),
-            Offloaded(elsewhere) => (elsewhere.limit, (elsewhere.take(), Replied(()))),
+            Offloaded(elsewhere) => (elsewhere.limit, (elsewhere.take().deferred(), Replied(()))),
         };
         if let Some(limit) = limit {
             call.count(limit.begin());

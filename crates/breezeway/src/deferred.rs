@@ -62,6 +62,12 @@ pub struct DeferredCall {
 }
 
 impl DeferredCall {
+    /// Notes that the reply comes later, and so in any order with others.
+    pub(crate) fn deferred(mut self) -> Self {
+        self.call.set_deferred();
+        self
+    }
+
     pub(crate) fn new(call: IncomingCall) -> Self {
         Self { call, _counted: None }
     }
@@ -121,8 +127,8 @@ impl DeferredCall {
 
     /// Replies with these bytes. A client that sleeps is woken as soon as the reply is published.
     ///
-    /// `Ok` means that the reply is on its way, not that the client gets it: the client may die
-    /// meanwhile.
+    /// `Ok` means that the session goes on, not that the client gets the reply: the client may die
+    /// meanwhile, and a reply that finds no memory fails the call by the name of the limit.
     pub fn reply(self, bytes: impl AsRef<[u8]>) -> Result<(), DeferredError> {
         let bytes = bytes.as_ref();
         let cap = self.cap();
@@ -144,23 +150,20 @@ impl DeferredCall {
 
     /// Takes space for a reply in the memory that it is sent from, if there is some now.
     pub(crate) fn try_reserve(&self, len: usize) -> Option<OwnedSpace> {
+        if !self.call.is_here() {
+            return None;
+        }
         self.call.try_reserve(len).ok()
     }
 
     /// Replies with space that [`Self::try_reserve`] returned.
     pub(crate) fn reply_space(self, space: OwnedSpace) -> Result<(), DeferredError> {
-        self.end(|call| {
-            call.reply_space(space);
-            true
-        })
+        self.end(|call| call.try_reply_space(space))
     }
 
     /// Replies with the request's own bytes.
     pub fn echo(self) -> Result<(), DeferredError> {
-        self.end(|call| {
-            call.echo();
-            true
-        })
+        self.end(IncomingCall::try_echo)
     }
 
     /// Replies with nothing.

@@ -149,6 +149,7 @@ impl Handler for Offloading {
 mod tests {
     use std::thread;
 
+    use breezeway_os::Deadline;
     use breezeway_proto::validate::Request;
 
     use super::*;
@@ -163,7 +164,7 @@ mod tests {
 
     fn call(session: &ServerChannel, method: u32) -> DeferredCall {
         let request = Request { stream: 1, method, one_way: false, metadata: false, time: 0 };
-        DeferredCall::new(session.adopt(request, Message::default()))
+        DeferredCall::new(session.adopt(request, Message::default(), Deadline::NEVER))
     }
 
     #[test]

@@ -208,11 +208,11 @@ impl Worker {
     #[inline]
     fn take_inbox(&mut self) -> bool {
         let Some(arrived) = self.inbox.take() else { return false };
-        for (token, id) in arrived.mailed {
+        for (token, id) in arrived.called {
             // The token may be another session's by now.
             self.reclaim(token);
-            let has_mail = |slot: &Slot| slot.session.id() == id;
-            if self.slots.get(token).is_some_and(|slot| slot.as_deref().is_some_and(has_mail)) {
+            let is_meant = |slot: &Slot| slot.session.id() == id;
+            if self.slots.get(token).is_some_and(|slot| slot.as_deref().is_some_and(is_meant)) {
                 self.paused.retain(|&other| other != token);
                 self.activate(token);
             } else if !self.paused.contains(&token) {
@@ -606,6 +606,9 @@ impl Worker {
     /// Announces that a session's doorbell is wanted. True if it is no longer active.
     fn arm(&mut self, token: usize) -> bool {
         let Some(slot) = &mut self.slots[token] else { return false };
+        if !slot.may_sleep() {
+            return false;
+        }
         match slot.session.prepare_sleep() {
             Ok(true) => {
                 slot.active = false;

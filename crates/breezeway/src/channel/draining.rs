@@ -5,8 +5,7 @@ use std::task::{Context, Poll};
 
 use breezeway_os::Deadline;
 use breezeway_proto::connection::Payload;
-use breezeway_proto::{ErrorCode, Flags, Head, Kind};
-use breezeway_shm::SendError;
+use breezeway_proto::{ErrorCode, Head, Kind};
 
 use super::outgoing::Outgoing;
 use super::receiving::Arrival;
@@ -150,21 +149,8 @@ impl State {
     fn refuse_call(&mut self, stream: u32) {
         let waiter = self.connection.served.end(stream);
         self.discarded.extend(waiter);
-        self.fail_call(stream, ErrorCode::Refused, NOT_BEGUN);
-    }
-
-    /// Replies that a call failed, at the latest when there is room for it.
-    pub(super) fn fail_call(&mut self, stream: u32, code: ErrorCode, reason: &str) {
-        let flags = Flags::FIN.with(Flags::ERROR);
-        let head = Head { kind: Kind::Message, flags, stream, tag: code.number(), time: 0 };
-        let mut outgoing = Outgoing::message(reason.as_bytes());
-        if let Err(error) = self.send_behind_replies(head, &mut outgoing) {
-            let lacks_slots = matches!(error, SendError::Full { .. });
-            // So few bytes need no check of what is left.
-            if let Ok((head, body)) = outgoing.into_owned(head) {
-                self.outbox.push(head, body, lacks_slots, Deadline::NEVER);
-            }
-        }
+        let reason = (NOT_BEGUN, NOT_BEGUN);
+        self.send_failure(stream, ErrorCode::Refused, reason, Deadline::NEVER);
     }
 
     /// Whether nothing more is taken until one-way messages were served. Once the time to drain is

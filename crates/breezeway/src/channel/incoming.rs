@@ -8,9 +8,8 @@ use std::time::{Duration, Instant};
 
 use breezeway_os::{Deadline, Peer, TrustedPeer, Waiting};
 use breezeway_proto::validate::Request;
-use breezeway_proto::{ErrorCode, Flags, Head, LONGEST_REASON};
+use breezeway_proto::{ErrorCode, Flags, Head};
 use breezeway_shm::ForeignBytes;
-use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::statistics::HandlerTimes;
 
 use super::back_channel::BackChannel;
@@ -30,7 +29,7 @@ use crate::options::{ServerOptions, SessionOptions};
 use crate::presence::SessionId;
 use crate::server::Unserved;
 use crate::short_reason::short_reason;
-use crate::time::{deadline_of, to_deadline};
+use crate::time::to_deadline;
 
 /// The serving end of a session that threads and tasks share: calls and streams come in, are served
 /// at the same time, and are answered in any order.
@@ -117,25 +116,39 @@ impl ServerChannel {
         driving: Driving,
     ) -> Self {
         let shared = Shared::new(id, agreed, peer, false, waiting, driving.leadership());
+        if matches!(driving, Driving::Elsewhere) {
+            shared.with(|state| state.has_driver = true);
+        }
         Self { handle: Arc::new(Handle { shared, call_timeout: None }) }
     }
 
-    /// Serves a call that was received before the session was shared.
-    pub(crate) fn adopt(&self, request: Request, message: Message) -> IncomingCall {
-        let (shared, len) = (&self.handle.shared, message.len());
-        shared.with(|state| state.connection.adopt(request, len));
-        let deadline = deadline_of(request.time);
-        let shared = Arc::clone(shared);
-        IncomingCall { shared, request, len, message, deadline, replied: false }
+    /// Serves the calls of a session that one thread served alone, in order: no further one while
+    /// a handler's own reply waits.
+    pub(crate) fn in_order(self) -> Self {
+        self.handle.shared.with(|state| state.replies_in_order = true);
+        self
     }
 
-    /// Keeps a reply that lacks memory until there is some, or its time has passed. Calls are
-    /// served one after the other, and no further one while a reply waits: replies come in order.
-    pub(crate) fn keep_reply(&self, request: Request, body: OwnedBody) {
+    /// Serves a call that was received before the session was shared.
+    pub(crate) fn adopt(
+        &self,
+        request: Request,
+        message: Message,
+        deadline: Deadline,
+    ) -> IncomingCall {
+        let (shared, len) = (&self.handle.shared, message.len());
+        shared.with(|state| state.connection.adopt(request, len));
+        let shared = Arc::clone(shared);
+        let (is_deferred, replied) = (true, false);
+        IncomingCall { shared, request, len, message, deadline, is_deferred, replied }
+    }
+
+    /// Keeps a handler's reply that lacks memory until there is some, or its time has passed.
+    pub(crate) fn keep_reply(&self, request: Request, body: OwnedBody, deadline: Deadline) {
         let head = Head::of_reply(request.stream);
         self.handle.shared.with(|state| {
-            state.replies_in_order = true;
-            state.outbox.push(head, body, false, deadline_of(request.time));
+            state.outbox.push(head, body, false, deadline);
+            state.outbox.hold_calls();
         });
     }
 
@@ -260,6 +273,7 @@ impl ServerChannel {
                     len: message.len(),
                     message,
                     deadline: to_deadline(deadline),
+                    is_deferred: false,
                     replied: false,
                 })
             }
@@ -390,6 +404,8 @@ pub struct IncomingCall {
     len: usize,
     message: Message,
     pub(super) deadline: Deadline,
+    /// True once its handler has given it up for a reply later.
+    is_deferred: bool,
     replied: bool,
 }
 
@@ -411,6 +427,11 @@ impl IncomingCall {
     /// Returns true if this side has agreed to streams.
     pub(crate) fn takes_streams(&self) -> bool {
         self.shared.max_streams > 0
+    }
+
+    /// Notes that the reply comes later, and so in any order.
+    pub(crate) fn set_deferred(&mut self) {
+        self.is_deferred = true;
     }
 
     /// Returns false in a forked child of the process that was called.
@@ -478,7 +499,7 @@ impl IncomingCall {
 
     /// Whether the client no longer wants the reply: it said so, its time is over, or it is gone.
     pub fn is_cancelled(&self) -> bool {
-        if self.deadline.has_passed() {
+        if self.deadline.has_passed() || !self.is_here() {
             return true;
         }
         self.shared.with(|state| {
@@ -517,10 +538,15 @@ impl IncomingCall {
     }
 
     /// Replies with the request's own bytes.
-    pub fn echo(mut self) {
-        self.replied = true;
-        let asked = self.asked_until();
-        send(&self.shared, asked, Flags::FIN, 0, Outgoing::received(&mut self.message));
+    pub fn echo(self) {
+        self.try_echo();
+    }
+
+    /// As [`Self::echo`]; whether the session goes on.
+    pub(crate) fn try_echo(mut self) -> bool {
+        let mut message = std::mem::take(&mut self.message);
+        let head = Head::of_reply(self.request.stream);
+        self.finish(|state, _, until| state.reply(head, Outgoing::received(&mut message), until))
     }
 
     /// Fails the call. A long reason is cut.
@@ -534,19 +560,41 @@ impl IncomingCall {
     }
 
     pub(super) fn refuse(&mut self, code: ErrorCode, reason: &str) -> bool {
-        let reason = &reason.as_bytes()[..reason.floor_char_boundary(LONGEST_REASON)];
-        let flags = Flags::FIN.with(Flags::ERROR);
-        self.send(flags, code.number(), Outgoing::message(reason))
+        self.message = Message::default();
+        self.finish(|state, request, until| {
+            state.send_failure(request.stream, code, (reason, reason), until);
+        })
     }
 
-    /// Sends the reply; whether the session goes on.
+    /// Sends the reply; returns false if the session is over.
     pub(super) fn send(&mut self, flags: Flags, tag: u32, outgoing: Outgoing<'_>) -> bool {
-        self.replied = true;
-        send(&self.shared, self.asked_until(), flags, tag, outgoing)
+        // First, as the client may need that memory for its next request.
+        self.message = Message::default();
+        let head = Head { flags, tag, ..Head::of_reply(self.request.stream) };
+        self.finish(|state, _, until| state.reply(head, outgoing, until))
     }
 
-    fn asked_until(&self) -> (Request, Deadline) {
-        (self.request, self.deadline)
+    /// Ends the call by `reply`, if its client wants one; returns false if the session is over.
+    fn finish(&mut self, reply: impl FnOnce(&mut State, &Request, Deadline)) -> bool {
+        self.replied = true;
+        if !self.is_here() {
+            return false;
+        }
+        let Self { shared, request, deadline, is_deferred, .. } = self;
+        if request.one_way {
+            return true;
+        }
+        shared.with(|state| {
+            let waiter = state.connection.served.end(request.stream);
+            state.discarded.extend(waiter);
+            let waiting = state.outbox.len();
+            reply(state, request, *deadline);
+            if state.replies_in_order && !*is_deferred && state.outbox.len() > waiting {
+                state.outbox.hold_calls();
+            }
+            state.flush_reply();
+            !state.is_ended()
+        })
     }
 }
 
@@ -566,48 +614,23 @@ impl Drop for IncomingCall {
     }
 }
 
-/// Sends a reply; whether the session goes on.
-fn send(
-    shared: &Shared,
-    (request, until): (Request, Deadline),
-    flags: Flags,
-    tag: u32,
-    outgoing: Outgoing<'_>,
-) -> bool {
-    if request.one_way {
-        return true;
-    }
-    let head = Head { flags, tag, ..Head::of_reply(request.stream) };
-    shared.with(|state: &mut State| {
-        let waiter = state.connection.served.end(request.stream);
-        state.discarded.extend(waiter);
-        let sent = state
+impl State {
+    /// Sends a reply, or fails the call whose reply cannot be sent.
+    fn reply(&mut self, head: Head, outgoing: Outgoing<'_>, until: Deadline) {
+        let sent = self
             .check_metadata(outgoing.metadata)
-            .and_then(|()| state.send_or_keep(head, outgoing, until));
-        if let Err(error) = sent
-            && error.session_goes_on()
-        {
-            let code = match &error {
-                CallError::TooLarge { .. } | CallError::NoMemory { .. } | CallError::Segment(_) => {
-                    ErrorCode::NoMemory
-                }
-                _ => ErrorCode::Failed,
-            };
-            let reason = error.to_string();
-            let flags = Flags::FIN.with(Flags::ERROR);
-            let head = Head { flags, tag: code.number(), ..head };
-            let reason = reason.as_bytes();
-            if state.send_or_keep(head, Outgoing::message(reason), Deadline::NEVER).is_err() {
-                // A short one needs no memory. What is left can only be that the session is over.
-                let short = match &error {
-                    CallError::NoMemory { .. } => short_reason(None).as_bytes(),
-                    CallError::Segment(error) => short_reason(Some(error)).as_bytes(),
-                    _ => &reason[..reason.len().min(INLINE_MAX)],
-                };
-                let _ = state.send_or_keep(head, Outgoing::message(short), Deadline::NEVER);
-            }
+            .and_then(|()| self.send_or_keep(head, outgoing, until));
+        let Err(error) = sent else { return };
+        if !error.session_goes_on() {
+            return;
         }
-        state.flush_reply();
-        !state.is_ended()
-    })
+        let reason = error.to_string();
+        let (code, short) = match &error {
+            CallError::NoMemory { .. } => (ErrorCode::NoMemory, short_reason(None)),
+            CallError::Segment(error) => (ErrorCode::NoMemory, short_reason(Some(error))),
+            CallError::TooLarge { .. } => (ErrorCode::NoMemory, &*reason),
+            _ => (ErrorCode::Failed, &*reason),
+        };
+        self.send_failure(head.stream, code, (&reason, short), Deadline::NEVER);
+    }
 }

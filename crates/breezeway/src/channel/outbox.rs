@@ -39,6 +39,8 @@ struct Waiting {
     until: Deadline,
     /// When it has waited for memory for as long as is allowed, while it lacks some.
     memory_until: Option<Deadline>,
+    /// True if no further call is served before it was sent.
+    is_in_order: bool,
 }
 
 impl Waiting {
@@ -104,6 +106,18 @@ impl Outbox {
         self.until
     }
 
+    /// Returns true if no call is to be served before a reply that waits.
+    pub(super) fn holds_calls(&self) -> bool {
+        self.replies.iter().any(|waiting| waiting.is_in_order)
+    }
+
+    /// Lets no further call be served before the entry that was pushed last was sent.
+    pub(super) fn hold_calls(&mut self) {
+        if let Some(waiting) = self.replies.back_mut() {
+            waiting.is_in_order = true;
+        }
+    }
+
     /// Keeps an entry that nobody wants after `until`.
     pub(super) fn push(&mut self, head: Head, body: OwnedBody, lacks_slots: bool, until: Deadline) {
         self.lacks_slots |= lacks_slots;
@@ -111,7 +125,7 @@ impl Outbox {
         self.is_copying |= body.is_copying();
         let lacks_memory = !lacks_slots && !body.is_copying();
         let memory_until = lacks_memory.then(|| Deadline::after(self.patience));
-        let waiting = Waiting { head, body, until, memory_until };
+        let waiting = Waiting { head, body, until, memory_until, is_in_order: false };
         self.until = self.until.min(waiting.until());
         self.replies.push_back(waiting);
     }

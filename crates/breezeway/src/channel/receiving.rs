@@ -2,6 +2,7 @@
 
 use std::task::{Context, Poll};
 
+use breezeway_os::Deadline;
 use breezeway_proto::connection::{
     self, Event, IncomingBody, MetadataError, Payload, StreamEvent, StreamKey,
 };
@@ -169,7 +170,9 @@ impl State {
         if let Some(head) = unreceived.request()
             && !self.connection.is_client()
         {
-            self.fail_call(head.stream, ErrorCode::NoMemory, &unreceived.to_string());
+            let reason = unreceived.to_string();
+            let reasons = (&*reason, &*reason);
+            self.send_failure(head.stream, ErrorCode::NoMemory, reasons, Deadline::NEVER);
             return Ok(());
         }
         if let Some(head) = unreceived.reply()
@@ -223,8 +226,7 @@ impl State {
     /// Whether nothing more is begun until replies were sent for which there was no room. Of a
     /// session that is over none will be, and what was committed is served.
     pub(super) fn is_backlog_full(&self) -> bool {
-        let is_full = self.outbox.bytes() >= self.link.cap()
-            || self.replies_in_order && !self.outbox.is_empty();
+        let is_full = self.outbox.bytes() >= self.link.cap() || self.outbox.holds_calls();
         is_full && !self.is_ended()
     }
 

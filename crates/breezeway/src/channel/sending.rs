@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use breezeway_os::Deadline;
-use breezeway_proto::Head;
 use breezeway_proto::connection::METADATA_PREFIX;
+use breezeway_proto::{ErrorCode, Flags, Head, LONGEST_REASON};
 use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::{ForeignBytes, SendError, Want};
 
@@ -95,6 +95,38 @@ impl State {
                 Ok(())
             }
             Err(error) => Err(self.failed(error)),
+        }
+    }
+
+    /// Replies that a call failed: by its whole reason, or where that finds no memory by `short`.
+    pub(super) fn send_failure(
+        &mut self,
+        stream: u32,
+        code: ErrorCode,
+        (reason, short): (&str, &str),
+        until: Deadline,
+    ) {
+        let flags = Flags::FIN.with(Flags::ERROR);
+        let head = Head { flags, tag: code.number(), ..Head::of_reply(stream) };
+        let mut bytes = &reason.as_bytes()[..reason.floor_char_boundary(LONGEST_REASON)];
+        if self.is_ended() && (!self.is_closing() || self.has_said_shutdown()) {
+            // As much of it as finds room at once.
+            let _ = self.send_behind_the_end(head, Outgoing::message(bytes));
+            return;
+        }
+        let mut sent = self.send_behind_replies(head, &mut Outgoing::message(bytes));
+        if matches!(sent, Err(SendError::NoMemory { .. } | SendError::Segment(_))) {
+            bytes = &short.as_bytes()[..short.floor_char_boundary(INLINE_MAX)];
+            sent = self.send_behind_replies(head, &mut Outgoing::message(bytes));
+        }
+        match sent {
+            Ok(()) => {}
+            // So few bytes need no check of what is left.
+            Err(SendError::Full { .. }) => {
+                self.outbox.push(head, OwnedBody::Private(bytes.to_vec()), true, until);
+            }
+            // It has ended the session, as everybody else learns.
+            Err(error) => drop(self.failed(error)),
         }
     }
 

@@ -11,6 +11,7 @@ use breezeway_os::shortage::RETRY_AFTER;
 use breezeway_os::spin::SpinBudget;
 use breezeway_os::{Deadline, Notifier, Origin, Peer, Sleeper, WaitPolicy, Waiting, clock, cpu};
 use breezeway_shm::statistics::HandlerTimes;
+use rustix::io::Errno;
 
 use super::leadership::Leadership;
 use super::parker::Parker;
@@ -324,7 +325,7 @@ impl Shared {
                 Turn::Idle if spins => self.give_way(),
                 Turn::Idle => {
                     if let Err(error) = self.sleep(deadline) {
-                        self.with(|state| state.finish(CallError::Io(error)));
+                        self.not_slept(error);
                     }
                 }
             }
@@ -397,6 +398,17 @@ impl Shared {
         }
         self.release(state);
         Ok(())
+    }
+
+    /// Without descriptors for the sleep, which may come back, the leader looks again in a while.
+    #[cold]
+    fn not_slept(&self, error: io::Error) {
+        let errno = Errno::from_io_error(&error);
+        if matches!(errno, Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM)) {
+            std::thread::sleep(RETRY_AFTER);
+        } else {
+            self.with(|state| state.finish(CallError::Io(error)));
+        }
     }
 
     fn build_stage(&self) -> io::Result<Stage> {

@@ -413,11 +413,16 @@ impl IncomingCall {
 
     /// Replies with what `space` holds: at once, or as soon as there is room. Never waits. Space of
     /// another session fails the call.
-    pub fn reply_space(mut self, mut space: OwnedSpace) {
+    pub fn reply_space(self, space: OwnedSpace) {
+        self.try_reply_space(space);
+    }
+
+    /// As [`Self::reply_space`]; whether the session goes on.
+    pub(crate) fn try_reply_space(mut self, mut space: OwnedSpace) -> bool {
         match space.outgoing_by(&Arc::clone(&self.shared)) {
             Ok(outgoing) => self.send(Flags::FIN, 0, outgoing),
             Err(error) => self.refuse(ErrorCode::Failed, &error.to_string()),
-        };
+        }
     }
 }
 

@@ -60,7 +60,7 @@ pub(crate) struct State {
     pub(super) connection: Connection<QueuedMessage, Waker>,
     pub(super) waiters: StreamWaiters,
     pub(super) outbox: Outbox,
-    /// True if no call is served while a reply to an earlier one waits.
+    /// True if no call is served while a handler's own reply to an earlier one waits.
     pub(super) replies_in_order: bool,
     /// Who waits for something to be taken up.
     pub(super) arrival_waiters: Waiters,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use breezeway_os::Deadline;
+use rustix::net::{Shutdown, shutdown};
 
 use super::draining::Draining;
 use super::shared::Shared;
@@ -44,17 +45,25 @@ pub(crate) struct WorkerDriver {
 impl WorkerDriver {
     /// Drives a session of which no other thread takes turns.
     pub(crate) fn new(channel: ServerChannel) -> Self {
-        channel.handle.shared.with(|state| state.has_driver = true);
-        Self { channel, noticed: None, has_unwritten: false, is_closed: false, looks_again: false }
+        let (has_unwritten, is_closed) = channel.handle.shared.with(|state| {
+            state.has_driver = true;
+            (state.link.has_unwritten(), state.link.is_closed())
+        });
+        Self { channel, noticed: None, has_unwritten, is_closed, looks_again: false }
     }
 
     pub(crate) fn channel(&self) -> &ServerChannel {
         &self.channel
     }
 
-    /// Passes the session's socket to `act`, while no other thread uses the session.
+    /// Passes the session's socket to `act`, once no other thread uses the session.
     pub(crate) fn with_socket<R>(&self, act: impl FnOnce(BorrowedFd<'_>) -> R) -> R {
         self.shared().with_socket(act)
+    }
+
+    /// Like [`with_socket`](Self::with_socket), unless another thread uses the session now.
+    pub(crate) fn try_with_socket<R>(&self, act: impl FnOnce(BorrowedFd<'_>) -> R) -> Option<R> {
+        self.shared().try_with(|state| act(state.link.socket()))
     }
 
     fn shared(&self) -> &Arc<Shared> {
@@ -237,7 +246,14 @@ impl WorkerDriver {
 
 impl Drop for WorkerDriver {
     fn drop(&mut self) {
-        self.shared().with(State::close_at_once);
+        let shared = self.shared();
+        shared.with(State::close_at_once);
+        if Arc::strong_count(shared) > 1 {
+            // A handler may keep its call for long: the client sees the end now.
+            shared.with_socket(|socket| {
+                let _ = shutdown(socket, Shutdown::Both);
+            });
+        }
     }
 }
 

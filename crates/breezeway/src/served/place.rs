@@ -13,7 +13,7 @@ use crate::link::Link;
 use crate::presence::SessionId;
 use crate::worker::Inbox;
 
-/// What stays the same of a session however it is served.
+/// The part of a session that stays the same when threads begin to share it.
 pub(crate) struct Terms {
     pub(crate) id: SessionId,
     pub(crate) peer: Peer,
@@ -41,7 +41,7 @@ impl Terms {
     }
 }
 
-/// Where a session's link is.
+/// The place of a session's link.
 #[allow(clippy::large_enum_variant, reason = "one per session, and the large one is the fast one")]
 pub(crate) enum Place {
     /// With the thread that serves it. Each call is replied to before the next one is taken.
@@ -95,6 +95,7 @@ impl Place {
         if let Some(timeout) = terms.reply_timeout {
             channel = channel.reply_timeout(timeout);
         }
+        let channel = channel.in_order();
         *self = Self::Shared(Some(channel.clone()));
         channel
     }

@@ -111,16 +111,21 @@ impl Worker {
         }
     }
 
+    fn is_in_use(&self) -> bool {
+        self.slots.iter().flatten().any(|slot| slot.session.is_in_use())
+    }
+
     /// Serves what is asked until no call or stream is with other threads.
     fn wait_for_deferred(&mut self, handler: &impl Handler, end: Deadline) -> io::Result<()> {
         loop {
+            // Requests may wait in the ring for a deferred call that ends meanwhile.
+            let was_in_use = self.is_in_use();
             self.serve_the_rest(handler, end);
-            let is_in_use = self.slots.iter().flatten().any(|slot| slot.session.is_in_use());
-            if !is_in_use || end.has_passed() {
+            if !was_in_use && !self.is_in_use() || end.has_passed() {
                 return Ok(());
             }
             if self.inbox.news().sleep() {
-                // Nothing else tells of what is asked, or of memory for replies.
+                // No event reports further requests, or memory for replies.
                 let until = end.min(Deadline::after(RETRY));
                 self.sleeper.wait(until.time_left())?;
             }

@@ -15,8 +15,8 @@ use crate::server::Unserved;
 #[derive(Default)]
 pub(super) struct Arrived {
     pub(super) sessions: Vec<Session>,
-    /// Sessions with replies to deferred calls, or whose threads need a turn, by token.
-    pub(super) mailed: Vec<(usize, SessionId)>,
+    /// Sessions whose threads need a turn, by token.
+    pub(super) called: Vec<(usize, SessionId)>,
     /// Sessions that another worker had.
     #[allow(clippy::vec_box, reason = "what is boxed already is handed on as it is")]
     pub(super) handed: Vec<Box<Slot>>,
@@ -24,7 +24,7 @@ pub(super) struct Arrived {
     pub(super) rang: Vec<usize>,
 }
 
-/// Where a worker gets its sessions from, and hears of replies to deferred calls.
+/// The place from which a worker gets its sessions, and calls for turns of them.
 pub(crate) struct Inbox {
     /// A worker that is awake needs no system call to hear of it.
     news: News,
@@ -77,9 +77,9 @@ impl Inbox {
         self.announce();
     }
 
-    /// Lets the worker know that a session is to have a turn, as of replies to deferred calls.
-    pub(crate) fn mail(&self, token: usize, id: SessionId) {
-        self.lock().mailed.push((token, id));
+    /// Lets the worker know that a thread needs a turn of a session.
+    pub(crate) fn call(&self, token: usize, id: SessionId) {
+        self.lock().called.push((token, id));
         self.announce();
     }
 

@@ -68,6 +68,14 @@ impl Session {
         }
     }
 
+    /// Like [`with_socket`](Self::with_socket), unless another thread uses it now.
+    pub(super) fn try_with_socket<R>(&self, act: impl FnOnce(BorrowedFd<'_>) -> R) -> Option<R> {
+        match self {
+            Plain(session) => Some(act(session.socket())),
+            Shared(session) => session.try_with_socket(act),
+        }
+    }
+
     /// Readable once the client's process is gone.
     pub(super) fn exit(&self) -> Option<BorrowedFd<'_>> {
         match self {

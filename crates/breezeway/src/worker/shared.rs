@@ -54,7 +54,7 @@ impl Wake for CallWorker {
         // What it is about was changed under the session's lock before. The worker clears the flag
         // before it takes the lock: if this finds it set, that turn is still to come.
         if self.called.give() {
-            self.inbox.mail(self.token, self.id);
+            self.inbox.call(self.token, self.id);
         }
     }
 }
@@ -95,6 +95,10 @@ impl SharedSession {
 
     pub(super) fn with_socket<R>(&self, act: impl FnOnce(BorrowedFd<'_>) -> R) -> R {
         self.driver.with_socket(act)
+    }
+
+    pub(super) fn try_with_socket<R>(&self, act: impl FnOnce(BorrowedFd<'_>) -> R) -> Option<R> {
+        self.driver.try_with_socket(act)
     }
 
     pub(super) fn exit(&self) -> Option<BorrowedFd<'_>> {

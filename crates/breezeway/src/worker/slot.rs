@@ -69,14 +69,24 @@ impl Slot {
         sleeper: &Sleeper,
         token: usize,
     ) -> Result<(), SessionError> {
-        let awaits_room = self.on_socket && self.session.has_unwritten();
-        if awaits_room != self.awaits_room {
-            self.awaits_room = awaits_room;
-            let outcome = self
+        let awaits_room = self.awaits_room_now();
+        if awaits_room != self.awaits_room
+            && let Some(outcome) = self
                 .session
-                .with_socket(|socket| sleeper.watch_room(socket, token as u64, awaits_room));
+                .try_with_socket(|socket| sleeper.watch_room(socket, token as u64, awaits_room))
+        {
             outcome.map_err(SessionError::Io)?;
+            self.awaits_room = awaits_room;
         }
         Ok(())
+    }
+
+    fn awaits_room_now(&self) -> bool {
+        self.on_socket && self.session.has_unwritten()
+    }
+
+    /// Returns false while another thread has kept its socket from being watched for room.
+    pub(super) fn may_sleep(&self) -> bool {
+        self.awaits_room_now() == self.awaits_room
     }
 }

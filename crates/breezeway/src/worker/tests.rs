@@ -356,34 +356,41 @@ fn replies_that_a_socket_has_no_room_for_do_not_end_the_time_to_drain() {
 
 #[test]
 fn what_waits_behind_deferred_calls_is_served_within_the_time_to_drain() {
-    let options = SessionOptions::new().ring_capacity(8);
+    const CAP: usize = 4096;
+    /// So many one-way messages fill the cap while they are deferred.
+    const FULL: usize = CAP.div_ceil(BODY.len());
+    const ALL: usize = FULL + 3;
+    const BODY: [u8; 100] = [7; 100];
+    let options = SessionOptions::new().cap(CAP as u64);
     let mut worker = worker(&options);
-    let (session, mut peer) = session_of(&options, Terms { ring_capacity: 8, ..Terms::default() });
+    let terms = Terms { payload_cap: CAP as u64, ..Terms::default() };
+    let (session, mut peer) = session_of(&options, terms);
     worker.start(session);
-    // More than may be deferred at one time.
-    for number in 0..7 {
-        let mut entry = Entry::request(2 * number + 1, 0, if number == 0 { STOPS } else { b"x" });
-        entry.flags |= flag::NO_REPLY;
-        peer.publish(&entry);
-    }
     let (sender, deferred) = std::sync::mpsc::channel::<crate::DeferredCall>();
+    let inbox = Arc::clone(&worker.inbox);
     let replying = thread::spawn(move || {
-        // The fourth is the last that is deferred before one is done.
-        let first: Vec<_> = deferred.iter().take(4).collect();
+        for number in 0..ALL as u32 {
+            let mut entry = Entry::request(2 * number + 1, 0, &BODY);
+            entry.flags |= flag::NO_REPLY;
+            peer.publish(&entry);
+            if (number + 1).is_multiple_of(32) {
+                peer.wait_consumed(peer.ring.tail);
+            }
+        }
+        // Behind these nothing is taken before one of them is done.
+        let first: Vec<_> = deferred.iter().take(FULL).collect();
+        assert!(deferred.try_recv().is_err(), "more than the cap is deferred");
+        inbox.stop();
         first.into_iter().chain(deferred.iter()).map(|call| call.done().unwrap()).count()
     });
-    let inbox = Arc::clone(&worker.inbox);
     let handler = move |call: Call<'_>| {
-        if call.request().to_vec() == STOPS {
-            inbox.stop();
-        }
         let (call, later) = call.defer().unwrap();
         sender.send(call).unwrap();
         Ok(later)
     };
     worker.run(&handler, Duration::from_secs(20)).unwrap();
     drop(handler);
-    assert_eq!(replying.join().unwrap(), 7);
+    assert_eq!(replying.join().unwrap(), ALL);
 }
 
 #[test]
