@@ -65,11 +65,17 @@ impl State {
     /// Waits until the replies that wait behind the client's shutdown are sent, or have waited for
     /// too long.
     pub(super) fn linger_for_last_replies(&mut self) {
-        while self.last_replies.is_some() && (!self.outbox.is_empty() || self.link.has_unwritten())
+        let until = Deadline::after(LINGER);
+        while self.last_replies.is_some()
+            && (!self.outbox.is_empty() || self.link.has_unwritten())
+            && !until.has_passed()
         {
+            let has_waited = !self.wait_to_say_more(Deadline::after(RETRY));
             // The turn finds out what has come of it.
-            self.wait_to_say_more(Deadline::after(RETRY));
-            self.turn();
+            if self.turn() == Turn::Idle && !has_waited {
+                // Entries that are never read end each wait.
+                std::thread::sleep(RETRY);
+            }
         }
     }
 

@@ -544,9 +544,8 @@ impl IncomingCall {
 
     /// As [`Self::echo`]; whether the session goes on.
     pub(crate) fn try_echo(mut self) -> bool {
-        let mut message = std::mem::take(&mut self.message);
         let head = Head::of_reply(self.request.stream);
-        self.finish(|state, _, until| state.reply(head, Outgoing::received(&mut message), until))
+        self.finish(|state, message, until| state.reply(head, Outgoing::received(message), until))
     }
 
     /// Fails the call. A long reason is cut.
@@ -560,27 +559,33 @@ impl IncomingCall {
     }
 
     pub(super) fn refuse(&mut self, code: ErrorCode, reason: &str) -> bool {
-        self.message = Message::default();
-        self.finish(|state, request, until| {
-            state.send_failure(request.stream, code, (reason, reason), until);
-        })
+        self.give_back();
+        let stream = self.request.stream;
+        self.finish(|state, _, until| state.send_failure(stream, code, (reason, reason), until))
     }
 
     /// Sends the reply; returns false if the session is over.
     pub(super) fn send(&mut self, flags: Flags, tag: u32, outgoing: Outgoing<'_>) -> bool {
-        // First, as the client may need that memory for its next request.
-        self.message = Message::default();
+        self.give_back();
         let head = Head { flags, tag, ..Head::of_reply(self.request.stream) };
         self.finish(|state, _, until| state.reply(head, outgoing, until))
     }
 
-    /// Ends the call by `reply`, if its client wants one; returns false if the session is over.
-    fn finish(&mut self, reply: impl FnOnce(&mut State, &Request, Deadline)) -> bool {
+    /// Releases a lent request first: the client may need that memory for its next one.
+    fn give_back(&mut self) {
+        if self.message.is_lent() {
+            self.message = Message::default();
+        }
+    }
+
+    /// Ends the call by `reply`, which may take the request's message, if its client wants one.
+    /// Returns false if the session is over.
+    fn finish(&mut self, reply: impl FnOnce(&mut State, &mut Message, Deadline)) -> bool {
         self.replied = true;
         if !self.is_here() {
             return false;
         }
-        let Self { shared, request, deadline, is_deferred, .. } = self;
+        let Self { shared, request, message, deadline, is_deferred, .. } = self;
         if request.one_way {
             return true;
         }
@@ -588,7 +593,7 @@ impl IncomingCall {
             let waiter = state.connection.served.end(request.stream);
             state.discarded.extend(waiter);
             let waiting = state.outbox.len();
-            reply(state, request, *deadline);
+            reply(state, message, *deadline);
             if state.replies_in_order && !*is_deferred && state.outbox.len() > waiting {
                 state.outbox.hold_calls();
             }
@@ -605,8 +610,7 @@ impl Drop for IncomingCall {
             return;
         }
         if self.request.one_way {
-            // What is held of the client's goes first.
-            self.message = Message::default();
+            self.give_back();
             self.shared.with(|state| state.one_way_ended(self.len));
         } else if !self.replied {
             self.refuse(ErrorCode::Failed, "the server dropped the call without a reply");

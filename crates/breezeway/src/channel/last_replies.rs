@@ -2,8 +2,8 @@
 //! (`docs/abi.md`, section 1.1).
 //!
 //! All else is over with the shutdown. Turns go on until these calls are replied to, or the client
-//! has closed its socket and no reply waits for room. Replies after that are published where they
-//! find room at once.
+//! has closed its socket and no reply waits for room, or has taken none of those that wait for a
+//! second. Replies after that are published where they find room at once.
 
 use std::sync::Arc;
 
@@ -55,11 +55,7 @@ impl State {
             last.until = None;
         }
         let is_late = last.until.get_or_insert_with(|| Deadline::after(LINGER)).has_passed();
-        let makes_no_room = self.link.is_peer_gone()
-            && !sent
-            && !self.outbox.is_copying()
-            && !self.link.has_unwritten();
-        if is_late || makes_no_room {
+        if is_late {
             let replies = self.outbox.len();
             tracing::warn!(replies, "replies are lost: their client has closed and takes none");
             return Err(CallError::Closed);

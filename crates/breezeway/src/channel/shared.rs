@@ -376,8 +376,8 @@ impl Shared {
         let mut state = self.lock();
         let awaits_room = state.link.has_unwritten();
         if awaits_room != stage.awaits_room {
-            stage.awaits_room = awaits_room;
             stage.sleeper.watch_room(state.link.socket(), SOCKET, awaits_room)?;
+            stage.awaits_room = awaits_room;
         }
         let asleep = state.prepare_sleep();
         let deadline = deadline.min(state.looks_again);
@@ -404,7 +404,7 @@ impl Shared {
     #[cold]
     fn not_slept(&self, error: io::Error) {
         let errno = Errno::from_io_error(&error);
-        if matches!(errno, Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM)) {
+        if matches!(errno, Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOSPC)) {
             std::thread::sleep(RETRY_AFTER);
         } else {
             self.with(|state| state.finish(CallError::Io(error)));

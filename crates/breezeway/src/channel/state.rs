@@ -455,7 +455,8 @@ impl State {
     /// Announces that whoever drives is about to sleep. False if there is something to do after
     /// all.
     pub(super) fn prepare_sleep(&mut self) -> bool {
-        if self.is_ended() || self.outbox.is_copying() {
+        // What another thread has published since the last turn is for this driver to flush.
+        if self.is_ended() || self.outbox.is_copying() || self.unflushed {
             return false;
         }
         // What others did since the last turn has to be there to be seen for as long as the sleep.

@@ -90,7 +90,7 @@ fn what_a_shared_session_cannot_do_is_refused() {
             refused(&arguments, &[exclusive[0], "leave it out"]);
         }
         let arguments = [&["bench", "--addr", &address], shared, &["--size", "2MiB"]].concat();
-        refused(&arguments, &["--size 2097152", "786432", "--cap"]);
+        refused(&arguments, &["--size 2097152", "1048576", "--cap"]);
     }
     for (option, values) in
         [("--streams", ["0", "65536"]), ("--threads", ["0", "1025"]), ("--runtime", ["", "async"])]

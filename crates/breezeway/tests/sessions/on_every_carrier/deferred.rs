@@ -272,6 +272,30 @@ mod on_shm {
     }
 
     #[test]
+    fn failure_without_memory_keeps_its_code_and_the_start_of_its_reason() {
+        const CAP: usize = 1 << 20;
+        const CODE: ErrorCode = ErrorCode::Application(404);
+        let server = Deferring::with(patient().cap(CAP as u64));
+        let mut session = server.connect(SessionOptions::new());
+        for _ in 0..2 {
+            session.send(DEFER, b"").unwrap();
+        }
+        let (first, second) = (server.next(), server.next());
+        first.reply(vec![7; CAP]).unwrap();
+        // No memory is left for so long a reason, and none is waited for.
+        second.fail_with(CODE, "r".repeat(1000)).unwrap();
+        assert_eq!(session.receive().unwrap().to_vec(), [7; CAP]);
+        match session.receive().map(|reply| reply.to_vec()) {
+            Err(CallError::Failed { code: CODE, reason, .. }) => {
+                assert_eq!(reason, "r".repeat(104))
+            }
+            other => panic!("{other:?}"),
+        }
+        drop(session);
+        server.stop();
+    }
+
+    #[test]
     fn a_deferred_reply_waits_for_memory_no_longer_than_its_caller() {
         const CAP: usize = 1 << 20;
         const LEN: usize = CAP * 3 / 4;
