@@ -540,19 +540,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("sock");
         let options = ServerOptions::new(Trust::SameUser);
-        let server = Server::bind(&Address::Unix(path.clone()), options).unwrap();
+        let server = Server::bind(&Address::Unix(path), options).unwrap();
         let patience = Deadline::after(Duration::from_secs(30));
-        let _silent = UnixStream::connect(&path).unwrap();
-        let ticket = loop {
+        let (_silent, socket) = UnixStream::pair().unwrap();
+        server.shared.begin(OwnedFd::from(socket));
+        // It waits for a thread by now, or a thread has taken it.
+        while !lock(&server.shared.state).accepted.is_empty() {
             assert!(!patience.has_passed());
-            let state = lock(&server.shared.state);
-            if let (Some(&(ticket, _)), true) = (state.half_open.front(), state.accepted.is_empty())
-            {
-                break ticket;
-            }
-            drop(state);
             std::thread::yield_now();
-        };
+        }
+        let (ticket, _) = *lock(&server.shared.state).half_open.front().expect("it is half open");
         server.shared.give_up(ticket);
         let half_open = lock(&server.shared.state).half_open.len();
         assert_eq!(half_open, 1, "it is counted, and shut down when the server stops");
