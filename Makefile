@@ -111,7 +111,7 @@ lint:
 	$(CARGO) clippy --workspace --benches --all-features --locked -- -D warnings
 	$(CARGO) clippy -p breezeway-shmipc -p breezeway-thrift --all-targets --locked -- -D warnings
 
-## Every test with every feature, three programs at a time (4 minutes to build, 5 to run).
+## Every test with every feature, three programs at a time (6 minutes to build, 5 to run).
 unit:
 	$(TEST) --no-run
 	$(MAKE) --jobs 3 --keep-going --output-sync=target $(SUITES)
