@@ -118,9 +118,11 @@ impl Server {
     /// [`ServerOptions::stream_threads`] at most; a stream beyond them is reset with
     /// [`ErrorCode::Overloaded`](crate::ErrorCode::Overloaded).
     ///
-    /// What the handler drops before both directions have ended is reset, as [`Stream`] says. An
-    /// error that it returns is logged; to give the client a code, it [resets](Stream::reset) the
-    /// stream. A panic resets it with [`ErrorCode::Panicked`](crate::ErrorCode::Panicked).
+    /// A stream that the handler drops ends when the handler returns: in order if the handler has
+    /// read it to its end, and else by a reset, as [`Stream`] says. An error that the handler
+    /// returns is logged, and resets the stream; to give the client a code, the handler
+    /// [resets](Stream::reset) it. A panic resets it with
+    /// [`ErrorCode::Panicked`](crate::ErrorCode::Panicked).
     ///
     /// Calls are served as without this, by the worker that receives for the session. Those of
     /// clients that make nothing but plain calls, as a [`Session`](crate::Session) or a

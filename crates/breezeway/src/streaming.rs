@@ -194,14 +194,25 @@ impl StreamThreads {
 
     fn handle(&self, job: Job) {
         let Job { method, stream, _taken } = job;
-        // The handler sees nothing of ours but the stream, which is gone when it returns or
-        // unwinds.
+        // Keeps a stream that the handler drops from being ended in order, until it is known that
+        // the handler did not fail. The handler sees nothing of ours but the stream.
+        let last = stream.last_handle();
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             (self.handler)(method, stream).map_err(|error| error.to_string())
         }));
         let failure = match outcome {
-            Ok(outcome) => outcome.err(),
-            Err(panic) => Some(format!("it panicked: {}", panic_message(&*panic))),
+            Ok(Ok(())) => {
+                drop(last);
+                None
+            }
+            Ok(Err(reason)) => {
+                last.reset(ErrorCode::Cancelled);
+                Some(reason)
+            }
+            Err(panic) => {
+                last.reset(ErrorCode::Panicked);
+                Some(format!("it panicked: {}", panic_message(&*panic)))
+            }
         };
         let mut state = self.lock();
         state.busy -= 1;

@@ -81,6 +81,19 @@ pub(super) struct Inner {
     _handle: Option<Arc<Handle>>,
 }
 
+/// Keeps a stream from ending while its handler runs.
+pub(crate) struct LastHandle(Arc<Inner>);
+
+impl LastHandle {
+    /// Resets the stream, unless the handler has given it to others.
+    pub(crate) fn reset(self, code: ErrorCode) {
+        if Arc::strong_count(&self.0) == 1 {
+            let Inner { shared, key, .. } = &*self.0;
+            shared.with(|state| state.reset_stream(*key, code));
+        }
+    }
+}
+
 /// Where a stream is, once more in each half: one line of the cache less that each message needs.
 #[derive(Clone)]
 struct Place {
@@ -118,6 +131,10 @@ pub struct ReceiveHalf {
 }
 
 impl Stream {
+    pub(crate) fn last_handle(&self) -> LastHandle {
+        LastHandle(Arc::clone(&self.send.inner))
+    }
+
     pub(super) fn new(
         shared: &Arc<Shared>,
         key: StreamKey,

@@ -23,6 +23,9 @@ pub(crate) const ROLES: &[(&str, Role)] =
 const ECHO: u32 = 0;
 const PANIC: u32 = 1;
 const FAIL: u32 = 2;
+/// Fails, or panics, once it has read the stream to its end.
+const READ_AND_FAIL: u32 = 4;
+const READ_AND_PANIC: u32 = 5;
 /// Not read until the gate is opened; what comes of it then is reported.
 const HELD: u32 = 3;
 
@@ -60,6 +63,12 @@ impl Served {
             ECHO => echo(&mut stream),
             PANIC => panic!("on purpose"),
             FAIL => Err("on purpose".into()),
+            READ_AND_FAIL | READ_AND_PANIC => {
+                while stream.receive()?.is_some() {}
+                assert!(method == READ_AND_FAIL, "on purpose");
+                drop(stream);
+                Err("on purpose".into())
+            }
             HELD => {
                 let _ = opened.lock().unwrap().recv_timeout(PATIENCE);
                 let first = stream.receive().map(|message| message.map(|first| first.to_vec()));
@@ -343,6 +352,21 @@ fn a_handler_that_panics_or_fails_resets_its_stream_and_no_other() {
         assert_echoes(&mut other, b"goes on");
     }
     drop((other, channel));
+    server.stop();
+}
+
+#[test]
+fn handler_that_fails_behind_the_end_of_its_stream_resets_it() {
+    let server = Served::with(ServerOptions::new().session(patient()));
+    let channel = server.connect();
+    for (method, expected) in
+        [(READ_AND_FAIL, ErrorCode::Cancelled), (READ_AND_PANIC, ErrorCode::Panicked)]
+    {
+        let mut stream = channel.open(method, None).unwrap();
+        stream.finish().unwrap();
+        assert_eq!(reset_code(&mut stream), expected, "method {method}");
+    }
+    drop(channel);
     server.stop();
 }
 
