@@ -171,6 +171,10 @@ var lies = map[string]func(l *liar){
 		l.segment(0, 4096, 4096)
 		l.lend(0, 0, 4000, 97)
 	},
+	"a payload above the cap": func(l *liar) {
+		l.segment(0, 5<<18, 5<<18)
+		l.lend(0, 0, 0, 1<<20+1)
+	},
 	"an empty payload":      func(l *liar) { l.segment(0, 4096, 4096); l.lend(0, 0, 0, 0) },
 	"a lend number too big": func(l *liar) { l.segment(0, 4096, 4096); l.lend(0, lendCount, 0, 8) },
 	"an end that overflows": func(l *liar) {

@@ -103,7 +103,7 @@ impl Endpoint {
             id: EndpointId::next(),
             origin: Origin::here(),
             lender: Lender::new(peer.lend_count, segments, Accounts::new(cap, most - cap, lends)),
-            borrower: Borrower::new(own.lend_count, limits.segment_cap),
+            borrower: Borrower::new(own.lend_count, limits.segment_cap, limits.cap),
             releaser: Arc::new(Releaser::new(&rings.releases, doorbell.bell())),
             rings,
             returned: Arc::default(),

@@ -61,6 +61,14 @@ pub enum Violation {
         /// The segment's size.
         size: usize,
     },
+    /// A descriptor of more bytes than a message may have.
+    #[error("descriptor names {len} bytes; the hellos agree on messages of {cap} at most")]
+    TooLong {
+        /// Length in the descriptor.
+        len: u64,
+        /// The agreed cap.
+        cap: u64,
+    },
     /// A body of another length than its kind of entry has.
     #[error("an entry's body has {found} bytes where it has {expected}")]
     BodyLength {

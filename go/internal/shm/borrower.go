@@ -20,6 +20,7 @@ type borrower struct {
 	segments   []foreignSegment
 	nextNumber uint32
 	total, cap uint64
+	longest    uint64 // message
 	lends      uint32
 }
 
@@ -80,6 +81,10 @@ func (b *borrower) borrow(entry *proto.Entry, releaser *Releaser) (Lease, error)
 	mapping := b.segments[at].mapping
 	if err := descriptor.Check(uint64(mapping.Size()), b.lends); err != nil {
 		return Lease{}, err
+	}
+	if descriptor.Length > b.longest {
+		return Lease{}, fmt.Errorf("descriptor names %d bytes; the hellos agree on messages of %d at most",
+			descriptor.Length, b.longest)
 	}
 	mapping.Hold()
 	return Lease{mapping, releaser, int(descriptor.Offset), int(descriptor.Length),

@@ -91,7 +91,8 @@ func New(raw syscall.RawConn, own, peer *segment.Mapping, ownHello, peerHello *p
 		producer: producer{own: own, peer: peer, mask: ownMask},
 		consumer: consumer{own: own, peer: peer, mask: peerMask},
 		lender:   newLender(own, peer, peerHello.LendCount, limits),
-		borrower: borrower{cap: proto.SegmentCap(ownHello, peerHello), lends: ownHello.LendCount},
+		borrower: borrower{cap: proto.SegmentCap(ownHello, peerHello), longest: uint64(limits.Cap),
+			lends: ownHello.LendCount},
 		account:  limits.Account,
 		releaser: &Releaser{own: own, peer: peer, ring: bell.ring},
 	}, nil

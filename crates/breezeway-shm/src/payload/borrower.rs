@@ -42,13 +42,16 @@ pub(crate) struct Borrower {
     arriving: Option<Arriving>,
     next_number: u32,
     total: u64,
+    /// The most bytes of segments at one time, and of one message.
+    segment_cap: u64,
     cap: u64,
     lend_count: u32,
 }
 
 impl Borrower {
-    pub(crate) fn new(lend_count: u32, cap: u64) -> Self {
-        Self { segments: Vec::new(), arriving: None, next_number: 0, total: 0, cap, lend_count }
+    pub(crate) fn new(lend_count: u32, segment_cap: u64, cap: u64) -> Self {
+        let (segments, arriving) = (Vec::new(), None);
+        Self { segments, arriving, next_number: 0, total: 0, segment_cap, cap, lend_count }
     }
 
     /// Bytes of segments now.
@@ -56,9 +59,9 @@ impl Borrower {
         self.total
     }
 
-    /// Pieces in which segments as large as the cap are mapped.
+    /// Pieces in which segments as large as their cap are mapped.
     pub(crate) fn most_pieces(&self) -> usize {
-        usize::try_from(self.cap / PIECE as u64).unwrap_or(usize::MAX / 8) + MOST_SEGMENTS
+        usize::try_from(self.segment_cap / PIECE as u64).unwrap_or(usize::MAX / 8) + MOST_SEGMENTS
     }
 
     /// Segments that the peer has added so far.
@@ -85,6 +88,9 @@ impl Borrower {
         let inside = offset.checked_add(len).is_some_and(|end| end <= size as u64);
         if !inside || len == 0 {
             return Err(Violation::Descriptor { offset, len, size });
+        }
+        if len > self.cap {
+            return Err(Violation::TooLong { len, cap: self.cap });
         }
         prepare_to_read(mapping.address().wrapping_add(offset as usize), len as usize);
         Ok(Borrowed { segment, lend: lend as u16, offset: offset as usize, len: len as usize })
@@ -117,8 +123,8 @@ impl Borrower {
         if self.segments.len() == MOST_SEGMENTS {
             return Err(Violation::SegmentCount(MOST_SEGMENTS));
         }
-        if size > self.cap - self.total {
-            return Err(Violation::SegmentSum { size, cap: self.cap });
+        if size > self.segment_cap - self.total {
+            return Err(Violation::SegmentSum { size, cap: self.segment_cap });
         }
         Ok(())
     }

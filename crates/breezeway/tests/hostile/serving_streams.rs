@@ -3,7 +3,7 @@
 
 use breezeway::{ErrorCode, MemoryViolation, ServerOptions, StreamViolation, Violation, Window};
 use breezeway_adversary::native::layout::{flag, kind};
-use breezeway_adversary::native::{Entry, Peer, Terms};
+use breezeway_adversary::native::{Descriptor, Entry, Peer, Terms};
 use breezeway_adversary::{journal, stopwatch::eventually};
 
 use super::service::ECHO_STREAM;
@@ -68,6 +68,31 @@ fn segments_sum_up_to_a_quarter_above_the_cap() {
         let reason = stage.end_of_session(from);
         let expected = MemoryViolation::SegmentSum { size: 4096, cap: 20480 }.to_string();
         assert!(reason.contains(&expected), "{reason}");
+        stage.bystander.goes_on();
+    });
+}
+
+#[test]
+fn lent_message_above_the_cap_ends_the_session() {
+    const CAP: u64 = 16384;
+    within(GENEROUS, || {
+        let stage = stage(16);
+        let capped = Terms { payload_cap: CAP, ..Terms::default() };
+        for (len, is_refused) in [(CAP, false), (CAP + 1, true)] {
+            let mut peer = Peer::connect_with_streams(stage.path(), capped, 64);
+            // The memory beside the cap makes room for a longer one.
+            peer.add_segment(20480);
+            let from = journal::length();
+            let descriptor = Descriptor { segment: 0, lend: 0, offset: 0, len };
+            peer.publish(&Entry::request(1, 0, &[]).lending(descriptor));
+            if is_refused {
+                let expected = MemoryViolation::TooLong { len, cap: CAP }.to_string();
+                let reason = stage.end_of_session(from);
+                assert!(reason.contains(&expected), "{reason}");
+            } else {
+                assert_eq!(peer.next_message().unwrap().flags() & flag::ERROR, 0);
+            }
+        }
         stage.bystander.goes_on();
     });
 }
