@@ -28,7 +28,7 @@ type session struct {
 	leash *leash
 	// exit is the number of the client's process among those that are watched; 0 if it is not.
 	exit uint64
-	// linger is how long Close waits for a socket to take what was sent.
+	// linger is how long a session waits at its end for a socket to take what was sent.
 	linger time.Duration
 	// The link by its type, for what is called with every message: one of both is nil. Through an
 	// interface, each message would be moved to the heap.
@@ -43,6 +43,8 @@ type session struct {
 
 	err    error
 	ending error // why the other side is gone, while what it asked for before is served
+	// lingers says that what is left to be written behind the other side's end has a time limit.
+	lingers bool
 	// saidBye says that this side's farewell is on its way, behind which nothing is sent.
 	saidBye bool
 	// leaving says that it is closed once nothing is under way on it; see closeOnceIdle. closing
@@ -158,16 +160,18 @@ func (s *session) finish(err error) {
 }
 
 // end ends the session for an error, a server's once it has served all that was asked for before
-// the other side's end.
+// the other side's end, and a client that has closed its end has taken the replies.
 func (s *session) end(err error) {
-	if !s.isClient && (errors.Is(err, ErrPeerClosed) || errors.Is(err, ErrPeerDied)) &&
-		s.hasWork() {
-		s.ending = err
-		s.cancelServing(err) // What was asked for is served, but nobody waits for it.
-		s.wakeRoom()         // Nor does anybody make room.
+	if s.isClient || !errors.Is(err, ErrPeerClosed) && !errors.Is(err, ErrPeerDied) {
+		s.finish(err)
 		return
 	}
-	s.finish(err)
+	s.ending = err
+	if s.hasWork() {
+		s.cancelServing(err) // What was asked for is served, but nobody waits for it.
+		s.wakeRoom()         // Nor does anybody make room.
+	}
+	s.endIfServed()
 }
 
 func (s *session) cancelServing(err error) {
@@ -179,10 +183,33 @@ func (s *session) cancelServing(err error) {
 func (s *session) hasWork() bool { return s.rules.Served.Calls() > 0 || s.hasArrival() }
 
 // endIfServed ends a session whose other side is gone, and for which nothing is left to be served.
+// Replies that the socket of a client has not taken are written first.
 func (s *session) endIfServed() {
-	if s.ending != nil && !s.hasWork() {
+	switch {
+	case s.ending == nil || s.hasWork():
+	case errors.Is(s.ending, ErrPeerClosed) && s.hasBacklog():
+		if !s.lingers {
+			s.lingers = true
+			s.lingerFor(s.unwritten())
+		}
+	default:
 		s.finish(s.ending)
 	}
+}
+
+// lingerFor ends the session unless the socket takes some of the bytes that are left meanwhile.
+func (s *session) lingerFor(left int) {
+	time.AfterFunc(s.linger, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		switch {
+		case s.err != nil:
+		case s.unwritten() < left:
+			s.lingerFor(s.unwritten())
+		default:
+			s.finish(s.ending)
+		}
+	})
 }
 
 // free lets go of all that the session has. Nobody drives it, or will. Who stands by in the poller
@@ -227,8 +254,11 @@ func (s *session) close() {
 }
 
 func (s *session) hasBacklog() bool {
-	return s.socket != nil && s.err == nil && s.socket.sent < len(s.socket.out)
+	return s.socket != nil && s.err == nil && s.unwritten() > 0
 }
+
+// unwritten is how many bytes the socket has not taken.
+func (s *session) unwritten() int { return len(s.socket.out) - s.socket.sent }
 
 // writeBacklog writes what a socket did not take at once.
 func (s *session) writeBacklog() {
@@ -257,6 +287,7 @@ func (s *session) writeBacklog() {
 		s.flush()
 		s.followers.wakeAll() // Who closes waits for this.
 		s.interrupt()
+		s.endIfServed()
 	}
 }
 

@@ -247,6 +247,7 @@ func (t *Stream) receiveWithin(lim limit) (Message, error) {
 	case proto.RecvReset:
 		return Message{}, t.resetError()
 	case proto.RecvEnd:
+		t.state.ReadEnd()
 		return Message{}, io.EOF
 	}
 	next := t.queue.take()
@@ -287,8 +288,8 @@ func (t *Stream) discard() {
 }
 
 // Close lets go of the stream. After CloseSend, the other side still takes what was sent; what it
-// sends from now on resets the stream. A stream of the other side that was read to its end is ended
-// as by CloseSend, and any other one is reset.
+// sends from now on resets the stream. A stream of the other side whose reader was given io.EOF is
+// ended as by CloseSend, and any other one is reset.
 func (t *Stream) Close() error {
 	t.dropAnd(func(streams *streams) bool { return streams.Close(t.state) })
 	return nil

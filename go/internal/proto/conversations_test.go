@@ -192,6 +192,7 @@ func (v *vectorServer) serve(stream *Stream[*vectorStream]) {
 		case RecvEnd:
 			switch {
 			case kept.method == vectorDrop:
+				stream.ReadEnd()
 				streams.Close(stream)
 			case stream.SendState(true) == SendNow:
 				streams.Finish(stream)

@@ -30,6 +30,7 @@ type Stream[S any] struct {
 	resetDue           bool
 	finDue             bool // The last message waits for room.
 	discards           bool
+	isRead             bool // The owner has learned that no more comes.
 	listed             bool // among the streams for which an entry is due
 }
 
@@ -41,6 +42,9 @@ func (t *Stream[S]) Code() ErrorCode { return t.code }
 
 // IsOver returns true if both directions have ended, so that the number is free.
 func (t *Stream[S]) IsOver() bool { return t.outgoing.isOver() && t.incoming.isOver() }
+
+// ReadEnd notes that the reader was given the peer's end.
+func (t *Stream[S]) ReadEnd() { t.isRead = true }
 
 // IsActive returns true if both directions go on.
 func (t *Stream[S]) IsActive() bool {

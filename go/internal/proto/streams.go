@@ -306,8 +306,8 @@ func (t *Streams[S]) Close(stream *Stream[S]) bool {
 	if stream.outgoing == finished || stream.finDue {
 		return t.Discard(stream)
 	}
-	isRead := stream.RecvState() == RecvEnd && stream.SendState(true) == SendNow
-	if isRead && !t.IsOurs(stream.number) {
+	endsInOrder := stream.isRead && stream.SendState(true) == SendNow
+	if endsInOrder && !t.IsOurs(stream.number) {
 		t.Finish(stream)
 		return true
 	}

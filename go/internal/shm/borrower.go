@@ -83,7 +83,7 @@ func (b *borrower) borrow(entry *proto.Entry, releaser *Releaser) (Lease, error)
 		return Lease{}, err
 	}
 	if descriptor.Length > b.longest {
-		return Lease{}, fmt.Errorf("descriptor names %d bytes; the hellos agree on messages of %d at most",
+		return Lease{}, fmt.Errorf("descriptor names %d bytes; the hellos agree on %d at most",
 			descriptor.Length, b.longest)
 	}
 	mapping.Hold()
