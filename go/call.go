@@ -43,8 +43,9 @@ func (c *Call) Service() uint16 { return c.session.peerHello.Service }
 func (c *Call) Deadline() (time.Time, bool) { return c.deadline, !c.deadline.IsZero() }
 
 // Context is done when the client no longer waits: its deadline has passed, the session is over or,
-// with the option Offload, it has cancelled the call. (Without it, the session's goroutine runs the
-// handler, and nobody reads meanwhile.)
+// with the option Offload, it has cancelled the call, or is gone. (Without it, the session's
+// goroutine runs the handler, and nobody reads meanwhile.) A shutdown by the client cancels no call
+// that came before.
 func (c *Call) Context() context.Context {
 	if c.ctx == nil {
 		c.makeContext()
@@ -102,7 +103,7 @@ func (c *Call) Fail(code Code, reason string) error {
 }
 
 func (c *Call) replyLimit() limit {
-	return limit{deadline: time.Now().Add(c.session.opts.replyTimeout)}
+	return limit{deadline: time.Now().Add(c.session.opts.replyTimeout), isReply: true}
 }
 
 func (c *Call) reply(out *outgoing) error {
@@ -204,7 +205,7 @@ func (c *Call) unsent() {
 	defer s.mu.Unlock()
 	switch {
 	case s.err != nil:
-	case s.ending != nil, s.saidBye:
+	case s.rules.Ending.HasBegun():
 		c.isOver()
 	default:
 		s.finish(errUnread)

@@ -26,8 +26,8 @@ func (s *session) callEnded() {
 
 // mayBegin says why no call or stream may be begun, if that is so.
 func (s *session) mayBegin(out *outgoing) error {
-	if s.err != nil {
-		return s.err
+	if err := s.endError(); err != nil {
+		return err
 	}
 	if s.rules.IsGoingAway() {
 		return ErrGoingAway

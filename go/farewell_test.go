@@ -44,7 +44,7 @@ func closing(t *testing.T, linger time.Duration) (conn *Conn, stream *Stream, cl
 		linger)
 	closed = make(chan error, 1)
 	go func() { closed <- conn.Close() }()
-	until(t, s, "Close waits", func() bool { return s.isDriven() && s.saidBye })
+	until(t, s, "Close waits", func() bool { return s.isDriven() && s.rules.Ending.HasBegun() })
 	return conn, stream, closed
 }
 
@@ -101,7 +101,7 @@ func TestAReplyBehindTheFarewellEndsNoSession(t *testing.T) {
 	past, cancel := context.WithCancel(context.Background())
 	cancel()
 	go func() { _ = server.Shutdown(past) }()
-	until(t, s, "Close waits", func() bool { return s.isDriven() && s.saidBye })
+	until(t, s, "Close waits", func() bool { return s.isDriven() && s.rules.Ending.HasBegun() })
 	close(release)
 	until(t, s, "the handler's end",
 		func() bool { return s.rules.Served.Running() == 0 || s.err != nil })

@@ -18,6 +18,8 @@ type link interface {
 	hasRoom() (bool, error)
 	// exited says that the other side's process is gone: no more comes than there is.
 	exited()
+	// stop has nothing more taken: what still comes is dropped.
+	stop()
 	// isClosed says whether the other side's end was seen; what came before is still taken.
 	isClosed() bool
 	reserve(n int) (*Reservation, error)

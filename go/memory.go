@@ -21,6 +21,7 @@ func (l *memoryLink) flush()           { l.end.Flush() }
 func (l *memoryLink) isClosed() bool   { return l.end.IsClosed() }
 func (l *memoryLink) maxMessage() int  { return l.end.Cap() }
 func (l *memoryLink) close()           { l.end.Close() }
+func (l *memoryLink) stop()            { l.end.Stop() }
 func (l *memoryLink) exited()          { l.end.Exited() }
 func (l *memoryLink) refused() []int   { return l.end.Refused() }
 

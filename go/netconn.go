@@ -273,7 +273,7 @@ func (c *streamConn) IsActive() bool {
 	s.catchUp()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.err == nil && !s.rules.IsGoingAway() && t.state.IsActive()
+	return s.endError() == nil && !s.rules.IsGoingAway() && t.state.IsActive()
 }
 
 func (c *streamConn) LocalAddr() net.Addr  { return c.local }

@@ -1,7 +1,6 @@
 package breezeway
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -581,10 +580,10 @@ func (s *Server) waitForHandler(session *session) {
 func (s *session) begin(call *Call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch over := cmp.Or(s.err, s.ending); {
+	switch {
 	case call.IsOneWay():
-	case over != nil:
-		call.cancel(over)
+	case s.err != nil || s.rules.Ending.IsGone():
+		call.cancel(s.endError())
 	default:
 		s.serving[call.head.Stream] = call
 	}
@@ -711,10 +710,10 @@ func (s *session) refuseRest() {
 		s.nextArrival(&a)
 		a.message.Release()
 		if a.stream == nil && !a.head.Flags.Has(proto.FlagNoReply) {
-			s.rules.Served.CallEnded(a.head.Stream)
 			head := proto.Head{Kind: proto.KindMessage, Flags: proto.FlagFin | proto.FlagError,
 				Stream: a.head.Stream, Tag: uint32(CodeRefused)}
 			_ = s.transmit(head, &outgoing{bytes: []byte("the server goes away")})
+			s.rules.Served.CallEnded(a.head.Stream)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package breezeway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -28,7 +29,7 @@ type session struct {
 	leash *leash
 	// exit is the number of the client's process among those that are watched; 0 if it is not.
 	exit uint64
-	// linger is how long a session waits at its end for a socket to take what was sent.
+	// linger is how long a session waits at its end for the other side to take what was sent.
 	linger time.Duration
 	// The link by its type, for what is called with every message: one of both is nil. Through an
 	// interface, each message would be moved to the heap.
@@ -42,11 +43,9 @@ type session struct {
 	ownHello  *proto.Hello
 
 	err    error
-	ending error // why the other side is gone, while what it asked for before is served
-	// lingers says that what is left to be written behind the other side's end has a time limit.
-	lingers bool
-	// saidBye says that this side's farewell is on its way, behind which nothing is sent.
-	saidBye bool
+	ending error // why the other side has ended it, while what it asked for before is served
+	// lateness fires when replies behind the other side's shutdown have waited for too long.
+	lateness *time.Timer
 	// leaving says that it is closed once nothing is under way on it; see closeOnceIdle. closing
 	// says that nothing more is taken up; see finishCalls.
 	leaving, closing bool
@@ -147,6 +146,9 @@ func (s *session) finish(err error) {
 	}
 	s.err = err
 	s.over.Store(true)
+	if s.lateness != nil {
+		s.lateness.Stop()
+	}
 	close(s.done)
 	s.retire()
 	s.hangUp()
@@ -160,19 +162,46 @@ func (s *session) finish(err error) {
 }
 
 // end ends the session for an error, a server's once it has served all that was asked for before
-// the other side's end, and a client that has closed its end has taken the replies.
+// the other side's end.
 func (s *session) end(err error) {
-	if s.isClient || !errors.Is(err, ErrPeerClosed) && !errors.Is(err, ErrPeerDied) {
+	switch {
+	case s.isClient:
 		s.finish(err)
-		return
+	case errors.Is(err, ErrPeerClosed):
+		s.beginEnd(err)
+	case errors.Is(err, ErrPeerDied):
+		s.rules.Ending.Gone()
+		s.beginEnd(err)
+		s.clientIsGone()
+	default:
+		s.finish(err)
 	}
+}
+
+// beginEnd ends all but the calls that came before a client's end: nothing more is read, and
+// streams are over.
+func (s *session) beginEnd(err error) {
 	s.ending = err
-	if s.hasWork() {
-		s.cancelServing(err) // What was asked for is served, but nobody waits for it.
-		s.wakeRoom()         // Nor does anybody make room.
-	}
+	s.link.stop()
+	s.endStreams()
+	s.wakeRoom()
+	s.followers.wakeAll()
 	s.endIfServed()
 }
+
+// clientIsGone has handlers learn that nobody waits for their replies.
+func (s *session) clientIsGone() {
+	s.rules.Ending.Gone()
+	if s.memory != nil {
+		s.rules.Ending.GiveUp() // Nothing would tell of room.
+	}
+	s.cancelServing(s.ending)
+	s.wakeRoom()
+	s.endIfServed()
+}
+
+// endError says why nothing goes on but calls that are served, if that is so.
+func (s *session) endError() error { return cmp.Or(s.err, s.ending) }
 
 func (s *session) cancelServing(err error) {
 	for _, call := range s.serving {
@@ -182,32 +211,36 @@ func (s *session) cancelServing(err error) {
 
 func (s *session) hasWork() bool { return s.rules.Served.Calls() > 0 || s.hasArrival() }
 
-// endIfServed ends a session whose other side is gone, and for which nothing is left to be served.
-// Replies that the socket of a client has not taken are written first.
+// endIfServed ends a session whose other side has ended it, and for which nothing is left to be
+// served. Replies that the socket of a client has not taken are written first.
 func (s *session) endIfServed() {
 	switch {
 	case s.ending == nil || s.hasWork():
-	case errors.Is(s.ending, ErrPeerClosed) && s.hasBacklog():
-		if !s.lingers {
-			s.lingers = true
-			s.lingerFor(s.unwritten())
-		}
+	case s.hasBacklog() && s.rules.Ending.RepliesWait():
+		s.limitLastReplies()
 	default:
 		s.finish(s.ending)
 	}
 }
 
-// lingerFor ends the session unless the socket takes some of the bytes that are left meanwhile.
-func (s *session) lingerFor(left int) {
-	time.AfterFunc(s.linger, func() {
+// limitLastReplies lets replies wait behind a client's shutdown for as long as it takes some within
+// linger.
+func (s *session) limitLastReplies() {
+	if s.lateness != nil {
+		return
+	}
+	s.lateness = time.AfterFunc(s.linger, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		s.lateness = nil
 		switch {
-		case s.err != nil:
-		case s.unwritten() < left:
-			s.lingerFor(s.unwritten())
+		case s.err != nil || len(s.roomWaiters) == 0 && !s.hasBacklog():
+		case s.rules.Ending.Elapsed():
+			s.wakeRoom()
+			s.interrupt() // One of them may be parked.
+			s.endIfServed()
 		default:
-			s.finish(s.ending)
+			s.limitLastReplies()
 		}
 	})
 }
@@ -240,7 +273,7 @@ func (s *session) close() {
 	}
 	// A full ring or a dead peer: the end of file says the same, less politely.
 	_ = s.transmit(proto.Head{Kind: proto.KindShutdown}, &outgoing{})
-	s.saidBye = true
+	s.rules.Ending.SaidShutdown()
 	if s.socket != nil {
 		s.socket.bye()
 	}
@@ -269,7 +302,11 @@ func (s *session) writeBacklog() {
 		if s.err != nil {
 			return true
 		}
+		left := socket.unwritten()
 		socket.write(fd)
+		if socket.unwritten() < left {
+			s.rules.Ending.Taken()
+		}
 		if has, _ := socket.hasRoom(); has {
 			s.settle()
 			if len(s.roomWaiters) > 0 {
@@ -310,7 +347,10 @@ func (s *session) turn() bool {
 
 func (s *session) tryTurn() (bool, error) {
 	worked := false
-	for i := 0; i < entriesPerTurn && !s.isFlooded(); i++ {
+	if s.rules.Ending.HasClosed() {
+		worked = s.awaitGone()
+	}
+	for i := 0; i < entriesPerTurn && !s.isFlooded() && !s.rules.Ending.HasClosed(); i++ {
 		taken, progress, err := s.take()
 		if err != nil {
 			return worked, err
@@ -334,7 +374,7 @@ func (s *session) tryTurn() (bool, error) {
 			break
 		}
 	}
-	if s.rules.IsDue() && !s.saidBye {
+	if s.rules.IsDue() {
 		sent, err := s.sendOwed()
 		worked = worked || sent
 		if err != nil {
@@ -347,15 +387,25 @@ func (s *session) tryTurn() (bool, error) {
 			return worked, err
 		}
 		if has {
+			s.rules.Ending.Taken()
 			s.wakeRoom()
 		}
 	}
 	return worked, nil
 }
 
-// isFlooded says whether more waits to be served than is to be kept, or nothing more can come.
+// awaitGone looks for the end of the connection behind a client's shutdown; true if that has come.
+func (s *session) awaitGone() bool {
+	isNew := s.link.isClosed() && !s.rules.Ending.IsGone()
+	if isNew {
+		s.clientIsGone()
+	}
+	return isNew
+}
+
+// isFlooded says whether as much waits to be served as is to be kept, or nothing more can come.
 func (s *session) isFlooded() bool {
-	return s.ending != nil || s.rules.Served.IsFlooded()
+	return s.rules.Ending.IsGone() || s.rules.Served.IsFlooded()
 }
 
 func (s *session) wakeRoom() { wake(&s.roomWaiters, true) }
@@ -400,7 +450,7 @@ func (s *session) makeRoom() bool {
 // settle is what every operation on streams ends with: what it owes is sent, or later if there is
 // no room.
 func (s *session) settle() {
-	if s.err != nil || !s.rules.IsDue() || s.saidBye {
+	if s.err != nil || !s.rules.IsDue() {
 		return
 	}
 	if _, err := s.sendOwed(); err != nil {
@@ -440,9 +490,12 @@ func (s *session) settleLater() {
 func (s *session) transmit(head proto.Head, out *outgoing) error {
 	var err error
 	total := out.prefixLen() + out.length()
+	if !s.rules.Allows(&head) {
+		return cmp.Or(s.ending, ErrClosed)
+	}
 	if s.memory != nil {
 		err = s.memory.send(&head, out, total)
-	} else if err = ErrClosed; !s.saidBye { // Over shared memory nobody comes in between.
+	} else {
 		err = s.socket.send(head, out)
 	}
 	if err == nil {
@@ -495,12 +548,15 @@ func (s *session) send(head proto.Head, out *outgoing, lim *limit) error {
 
 // waitForRoom waits for what an error says is missing; it gives any other error back.
 func (s *session) waitForRoom(err error, lim limit) error {
-	if s.ending != nil {
-		return s.ending
-	}
 	memory := errors.Is(err, shm.ErrNoMemory)
 	if !memory && !errors.Is(err, shm.ErrFull) {
 		return s.concerns(err)
+	}
+	if s.ending != nil {
+		if !lim.isReply || !s.rules.Ending.RepliesWait() {
+			return s.ending
+		}
+		s.limitLastReplies()
 	}
 	w := s.newWaiter()
 	defer s.freeWaiter(w)
@@ -544,6 +600,7 @@ func (s *session) armRoom() error {
 			return err
 		}
 		if has {
+			s.rules.Ending.Taken()
 			s.wakeRoom()
 			s.interrupt() // One of them may be parked.
 		}
@@ -567,6 +624,7 @@ type limit struct {
 	ctx      context.Context // nil if it is never done
 	deadline time.Time       // zero if there is none
 	expiry   *expiry         // nil if there is none
+	isReply  bool            // who waits sends a reply, or reserves space for one
 }
 
 func limitOf(ctx context.Context) limit {

@@ -38,6 +38,7 @@ type socketLink struct {
 	inBody   bool
 	bodyLen  int
 	closed   bool
+	stopped  bool // nothing more is taken
 	readErr  error
 	readMore bool
 	receiver segment.Receiver
@@ -78,6 +79,7 @@ func (l *socketLink) disarmRoom()      {}
 func (l *socketLink) close()           { l.in, l.body, l.out, l.plain = nil, nil, nil, nil }
 
 func (l *socketLink) exited() { l.gone = true }
+func (l *socketLink) stop()   { l.stopped = true }
 
 func (l *socketLink) refused() []int {
 	refused := l.foreign
@@ -140,6 +142,9 @@ func (l *socketLink) collect() {
 
 // fill reads once, without waiting.
 func (l *socketLink) fill() error {
+	if l.stopped {
+		l.in, l.from, l.body, l.inBody = l.in[:0], 0, nil, false
+	}
 	if l.from > 0 {
 		l.in = l.in[:copy(l.in, l.in[l.from:])]
 		l.from = 0

@@ -1,6 +1,7 @@
 package breezeway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -96,8 +97,10 @@ func (s *session) openStream(ctx context.Context, method uint32, out *outgoing) 
 			"the other side takes no streams (its option MaxStreams)"}
 	}
 	for !s.rules.Streams.HasRoom() {
-		err := s.waitIn(&s.openers, s.newWaiter(), lim, s.rules.Streams.HasRoom)
-		if err != nil {
+		err := s.waitIn(&s.openers, s.newWaiter(), lim, func() bool {
+			return s.rules.Streams.HasRoom() || s.ending != nil
+		})
+		if err = cmp.Or(err, s.ending); err != nil {
 			if s.rules.Streams.HasRoom() {
 				wakeNext(&s.openers) // It may have been woken in vain.
 			}
@@ -193,8 +196,8 @@ func (t *Stream) sendWithin(lim limit, out *outgoing, last bool) error {
 func (t *Stream) waitToSend(lim limit, out *outgoing) error {
 	s := t.session
 	for {
-		if s.err != nil {
-			return s.err
+		if err := s.endError(); err != nil {
+			return err
 		}
 		switch t.state.SendState(out.empty) {
 		case proto.SendReset:
@@ -205,7 +208,7 @@ func (t *Stream) waitToSend(lim limit, out *outgoing) error {
 			return lim.err()
 		}
 		err := s.waitIn(&t.writers, s.newWaiter(), lim, func() bool {
-			return t.state.SendState(false) != proto.SendLater
+			return t.state.SendState(false) != proto.SendLater || s.ending != nil
 		})
 		if err != nil {
 			return err
@@ -228,7 +231,7 @@ func (t *Stream) finish() error {
 }
 
 // Recv takes the next message; io.EOF if the other side has sent its last one. What was received
-// before the session's end is still given.
+// before the session's end, or its client's shutdown, is still given.
 func (t *Stream) Recv(ctx context.Context) (Message, error) {
 	m, err := t.receiveWithin(limitOf(ctx))
 	return m, timedOut(err)
@@ -249,6 +252,8 @@ func (t *Stream) receiveWithin(lim limit) (Message, error) {
 	case proto.RecvEnd:
 		t.state.ReadEnd()
 		return Message{}, io.EOF
+	case proto.RecvNothing:
+		return Message{}, s.ending
 	}
 	next := t.queue.take()
 	if s.rules.Streams.Take(t.state, next.length) {
@@ -257,7 +262,9 @@ func (t *Stream) receiveWithin(lim limit) (Message, error) {
 	return next, nil
 }
 
-func (t *Stream) hasNews() bool { return t.state.RecvState() != proto.RecvNothing }
+func (t *Stream) hasNews() bool {
+	return t.state.RecvState() != proto.RecvNothing || t.session.ending != nil
+}
 
 func (t *Stream) resetError() error { return &ResetError{Code(t.state.Code())} }
 

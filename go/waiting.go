@@ -629,7 +629,7 @@ func (s *session) pollOn(now time.Time, budget time.Duration, yields bool) (at t
 // pollingTime is how long to poll before parking, or, under Busy, before looking at the socket.
 func (s *session) pollingTime() time.Duration {
 	switch {
-	case s.memory == nil || s.opts.wait == Park:
+	case s.memory == nil || s.opts.wait == Park || s.rules.Ending.HasClosed():
 		return 0
 	case s.opts.wait == Busy:
 		return busyRound
@@ -800,7 +800,7 @@ func (s *session) maySleep(announced bool) bool {
 	if !announced || len(s.roomWaiters) > 0 && s.mayHaveRoom() {
 		return false
 	}
-	if s.rules.IsDue() && !s.saidBye {
+	if s.rules.IsDue() {
 		s.link.armRoom(s.memoryWaits > 0)
 		return !s.mayHaveRoom()
 	}

@@ -29,6 +29,7 @@ type vectorServer struct {
 
 // A vectorStream is a stream of the vectors, and the messages that it keeps.
 type vectorStream struct {
+	stream   *Stream[*vectorStream]
 	method   uint32
 	messages [][]byte
 }
@@ -44,6 +45,9 @@ func (v *vectorServer) send(head Head, body []byte) {
 	if head.Kind == KindWindow { // The vectors leave them out.
 		return
 	}
+	if !v.rules.Allows(&head) {
+		panic("an entry behind the end")
+	}
 	v.answer(hex.EncodeToString(append(AppendFrame(nil, head, len(body)), body...)))
 }
 
@@ -55,7 +59,7 @@ func (v *vectorServer) feed(input []byte) {
 			return
 		}
 	}
-	for !v.over && len(v.input) >= FrameLen {
+	for !v.over && !v.rules.Ending.HasClosed() && len(v.input) >= FrameLen {
 		head, length, err := DecodeFrame(v.input, uint64(v.rules.MaxMessage()))
 		if err == nil && len(v.input) < FrameLen+length {
 			return
@@ -138,7 +142,7 @@ func (v *vectorServer) entry(head *Head, body []byte) error {
 		}
 	case Opened:
 		v.rules.TakeUpStream()
-		event.Stream.Owner = &vectorStream{method: head.Tag}
+		event.Stream.Owner = &vectorStream{stream: event.Stream, method: head.Tag}
 		fallthrough
 	case Received:
 		if !head.Flags.Has(FlagEmpty) && !event.Drops {
@@ -148,17 +152,21 @@ func (v *vectorServer) entry(head *Head, body []byte) error {
 	case WasReset:
 		v.serve(event.Stream)
 	case Closed:
-		v.end()
-		return nil
+		// Handlers let go of their streams.
+		v.rules.Streams.Each(func(kept *vectorStream) { v.rules.Streams.Close(kept.stream) })
 	}
 	for {
 		due, found := v.rules.NextTransmit()
 		if !found {
-			return nil
+			break
 		}
 		v.send(due.Head, due.AppendBody(nil))
 		v.rules.Transmitted(due)
 	}
+	if v.rules.Ending.HasClosed() && v.rules.Served.Calls() == 0 {
+		v.end()
+	}
+	return nil
 }
 
 // serve has a stream's handler take what there is for it.

@@ -12,6 +12,7 @@ type Session[C, S any] struct {
 	Calls   Calls[C]
 	Streams Streams[S]
 	Served  Served
+	Ending  Ending
 
 	isClient    bool
 	maxMetadata int // of what comes
@@ -166,6 +167,7 @@ func (s *Session[C, S]) control(head *Head, length int, prefix uint64, event *Ev
 		s.goingAway = true
 	case head.Kind == KindShutdown:
 		event.Change = Closed
+		s.Ending.closed()
 	default:
 		return fmt.Errorf("an unexpected entry of kind %d", head.Kind)
 	}
@@ -226,14 +228,29 @@ func (s *Session[C, S]) GoAway() {
 	s.goAwayDue = s.goAwayDue || !s.goAwaySent && s.peer.TakesGoAway()
 }
 
+// Allows returns true if an entry may be sent: nothing is behind this side's shutdown, and behind
+// the end of a client replies alone are.
+func (s *Session[C, S]) Allows(head *Head) bool {
+	return !s.Ending.HasBegun() || !s.Ending.saidShutdown && s.isReply(head)
+}
+
+func (s *Session[C, S]) isReply(head *Head) bool {
+	return head.Kind == KindMessage && s.Served.numbers.has(head.Stream)
+}
+
 // HasSentAway returns true once the client was asked for nothing new.
 func (s *Session[C, S]) HasSentAway() bool { return s.goAwaySent }
 
-// IsDue returns true if an entry may be due.
-func (s *Session[C, S]) IsDue() bool { return s.goAwayDue || s.Streams.isDue }
+// IsDue returns true if an entry may be due. Behind the end of either side none is.
+func (s *Session[C, S]) IsDue() bool {
+	return (s.goAwayDue || s.Streams.isDue) && !s.Ending.HasBegun()
+}
 
 // NextTransmit returns the next entry that is due; false if none is. It is due until Transmitted.
 func (s *Session[C, S]) NextTransmit() (Transmit[S], bool) {
+	if !s.IsDue() {
+		return Transmit[S]{}, false
+	}
 	if s.goAwayDue {
 		return Transmit[S]{Head: Head{Kind: KindGoAway}}, true
 	}

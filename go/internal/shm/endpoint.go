@@ -58,6 +58,7 @@ type Endpoint struct {
 	counters [8]uint64
 	// announced counts the announcements since the socket was last read.
 	announced int
+	stopped   bool // Nothing more is taken of the peer's ring.
 }
 
 // Control makes this side's control segment, and gives its descriptor, which the caller closes.
@@ -97,6 +98,9 @@ func New(raw syscall.RawConn, own, peer *segment.Mapping, ownHello, peerHello *p
 		releaser: &Releaser{own: own, peer: peer, ring: bell.ring},
 	}, nil
 }
+
+// Stop has nothing more of the peer's ring looked at.
+func (e *Endpoint) Stop() { e.stopped = true }
 
 // Exited says that the peer's process is gone: nothing more comes than there is.
 func (e *Endpoint) Exited() { e.doorbell.exited = true }
@@ -444,8 +448,16 @@ func (e *Endpoint) Arm() (bool, error) {
 	e.announced++
 	e.own.Store(proto.DataWakeAt, e.consumer.head)
 	e.Flush()
-	ready, err := e.consumer.ready()
+	ready, err := e.isNextReady()
 	return err == nil && !ready, err
+}
+
+// isNextReady is Ready, but that nothing is once this side has stopped taking.
+func (e *Endpoint) isNextReady() (bool, error) {
+	if e.stopped {
+		return false, nil
+	}
+	return e.consumer.ready()
 }
 
 // Disarm takes that back, as somebody polls for it.
@@ -463,7 +475,7 @@ func (e *Endpoint) PrepareSleep() (bool, error) {
 	if err := e.doorbell.drain(); err != nil {
 		return false, err
 	}
-	ready, err := e.consumer.ready()
+	ready, err := e.isNextReady()
 	asleep := err == nil && !ready && !e.doorbell.closed
 	if asleep {
 		e.count(proto.Sleeps, 1)
