@@ -1,6 +1,7 @@
 package breezeway
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net"
@@ -153,6 +154,41 @@ func TestCallsThatAreReadAheadAreBoundedByTheirBytes(t *testing.T) {
 	client.takeReplies(calls)
 	if err := soon(t, "the last call", sent); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestOneWayMessagesWithoutAWindowStopReadingAtTheirNumber(t *testing.T) {
+	release, began := make(chan struct{}), make(chan struct{}, 2*proto.MaxOneWay)
+	server, address := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"),
+		func(*Call) error {
+			began <- struct{}{}
+			<-release
+			return nil
+		})
+	hello := smallHello()
+	hello.MaxStreams = 0
+	client := dialByHand(t, address, hello)
+	session := sessionOf(t, server)
+	post := aFrame(proto.KindMessage, proto.OneWayFlags, 1, nil)
+	if _, err := client.conn.Write(post); err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "the first message", began)
+	if _, err := client.conn.Write(bytes.Repeat(post, proto.MaxOneWay+10)); err != nil {
+		t.Fatal(err)
+	}
+	for !session.isFlooded() { // Nobody else reads while the handler runs.
+		session.catchUp()
+	}
+	session.mu.Lock()
+	waiting := session.waiting
+	session.mu.Unlock()
+	if waiting != proto.MaxOneWay {
+		t.Errorf("%d messages wait", waiting)
+	}
+	close(release)
+	for range proto.MaxOneWay + 10 {
+		soon(t, "a message", began)
 	}
 }
 

@@ -15,6 +15,8 @@ type Served struct {
 	// shared memory, the lends bound them.
 	most        int
 	limitsCalls bool
+	// limitsPosts is set without a window of one-way messages.
+	limitsPosts bool
 }
 
 // Calls returns the number of calls that were received and not replied to.
@@ -26,9 +28,10 @@ func (s *Served) Running() int { return s.taken }
 // Streams returns the number of streams that were opened by the peer and not taken up.
 func (s *Served) Streams() int { return s.streams }
 
-// IsFlooded returns true if more waits to be taken up than is to be kept.
+// IsFlooded returns true if as much waits to be taken up as is to be kept.
 func (s *Served) IsFlooded() bool {
-	return s.posts > MaxOneWay || s.postBytes > s.most || s.limitsCalls && s.callBytes > s.most
+	return s.limitsPosts && (s.posts >= MaxOneWay || s.postBytes >= s.most) ||
+		s.limitsCalls && s.callBytes > s.most
 }
 
 // CallEnded notes that a call which was taken up was replied to, or never is.

@@ -36,6 +36,7 @@ func NewSession[C, S any](isClient bool, own, peer *Hello, onSocket bool) Sessio
 		Streams: NewStreams[S](isClient, own, peer),
 		Served:  Served{maxCalls: limit, most: int(most), limitsCalls: onSocket},
 	}
+	s.Served.limitsPosts = !s.Streams.oneWay.exists
 	ownCalls, peerCalls := limit, 0
 	if s.nextNumber = 1; !isClient {
 		s.nextNumber, ownCalls, peerCalls = 2, 0, limit

@@ -100,15 +100,27 @@ func TestFloodOfRequestsIsCountedUntilTheyAreTakenUp(t *testing.T) {
 	if s.Served.IsFlooded() {
 		t.Error("one message of all bytes is a flood")
 	}
+	s = sessionOf(false)
+	for range MaxOneWay { // Their window stops them, and nothing else.
+		if _, err := receive(s, post, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.Served.IsFlooded() {
+		t.Error("messages within their window are a flood")
+	}
 	plain := NewSession[int, int](false, &Hello{RingCapacity: 8, PayloadCap: 4096},
 		&Hello{RingCapacity: 8, PayloadCap: 4096}, false)
-	for range MaxOneWay + 1 { // Without a window.
+	for count := range MaxOneWay { // Without a window.
+		if plain.Served.IsFlooded() {
+			t.Fatalf("%d messages are a flood", count)
+		}
 		if _, err := receive(&plain, post, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if !plain.Served.IsFlooded() {
-		t.Error("more messages than are kept are no flood")
+		t.Error("as many messages as are kept are no flood")
 	}
 	if plain.TakeUp(&post, 0); plain.Served.IsFlooded() {
 		t.Error("it is a flood once one was taken up")
