@@ -58,10 +58,10 @@ func TestASecondAdminSocketIsNoPredecessorsAndNothingStaysOpen(t *testing.T) {
 		for range 2 {
 			err = errors.Join(err, sendSocket(conn, adminSocket, "", listener))
 		}
-		_, failed := conn.Write([]byte{lastSocket, 0, 0})
-		_, _ = io.Copy(io.Discard, conn) // Until it is closed.
+		_, _ = conn.Write([]byte{lastSocket, 0, 0}) // The other side may have gone by then.
+		_, _ = io.Copy(io.Discard, conn)            // Until it is closed.
 		_ = conn.Close()
-		left <- errors.Join(err, failed)
+		left <- err
 	}()
 	before := openFiles(t)
 	server, err := Listen("unix:"+filepath.Join(t.TempDir(), "s"), nil, TakeOver(true),
@@ -75,9 +75,8 @@ func TestASecondAdminSocketIsNoPredecessorsAndNothingStaysOpen(t *testing.T) {
 	if err := soon(t, "the end of asking", left); err != nil {
 		t.Error(err)
 	}
-	if after := openFiles(t); after > before {
-		t.Errorf("%d files are open, and %d were", after, before)
-	}
+	// The copy of a socket that goes last is closed apart, as that may take long: bound.close.
+	eventually(t, "the end of all sockets", func() bool { return openFiles(t) <= before })
 }
 
 func openFiles(t *testing.T) int {
