@@ -2,6 +2,7 @@ package breezeway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -155,4 +156,64 @@ func TestServerWithPendingSegmentsAndDoorbellsIsHeard(t *testing.T) {
 			})
 		}
 	}
+}
+
+func TestPendingSegmentsAreBoundedByTheirBytes(t *testing.T) {
+	const segmentCap = 5 << 18 // A quarter above that of a liar's hello.
+	for name, c := range map[string]struct {
+		sizes []int
+		ends  bool
+	}{
+		"twice the cap":          {[]int{segmentCap, segmentCap}, false},
+		"more than that":         {[]int{segmentCap, segmentCap, 4096}, true},
+		"many of them":           {[]int{1 << 19, 1 << 19, 1 << 19, 1 << 19, 1 << 19, 1 << 19}, true},
+		"one that is above it":   {[]int{segmentCap + 4096}, true},
+		"one without its memory": {[]int{-4096}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ended := make(chan error, 1)
+			path := filepath.Join(t.TempDir(), "s")
+			quietServer(t, "shm:"+path, (*Call).Echo,
+				OnSessionEnd(func(_ Peer, err error) { ended <- err }))
+			client := newCaller(t, path)
+			for _, size := range c.sizes {
+				client.sendPendingOf(size)
+			}
+			client.publishUnrung(proto.Head{Kind: proto.KindMessage, Flags: proto.RequestFlags,
+				Stream: 1})
+			client.ringTimes(1)
+			if c.ends {
+				if err := soon(t, "the session's end", ended); !errors.As(err, new(*ViolationError)) {
+					t.Errorf("the session ended by %v", err)
+				}
+			} else if stream, came := client.next(); !came || stream != 1 {
+				t.Error("no reply comes")
+			}
+		})
+	}
+}
+
+// sendPendingOf sends a segment of a size that is not announced; of a negative one, without memory.
+func (l *liar) sendPendingOf(size int) {
+	mapping, fd, err := segment.Create(max(size, 4096))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer mapping.Drop()
+	if size < 0 {
+		unix.Close(fd)
+		fd, err = unix.MemfdCreate("test", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+		if err == nil {
+			err = unix.Ftruncate(fd, int64(-size))
+		}
+		if err == nil {
+			_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS,
+				unix.F_SEAL_SHRINK|unix.F_SEAL_FUTURE_WRITE)
+		}
+		if err != nil {
+			l.t.Fatal(err)
+		}
+	}
+	l.sendFDs(1, fd)
+	unix.Close(fd)
 }

@@ -100,7 +100,7 @@ func holdsForeign(socket int) bool {
 		return true
 	}
 	for _, fd := range descriptors {
-		if segment.Accept(fd) != nil {
+		if _, err := segment.Accept(fd); err != nil {
 			return true
 		}
 	}

@@ -39,7 +39,9 @@ type doorbell struct {
 	raw     syscall.RawConn
 	ringFn  func(fd uintptr)
 	readFn  func(fd uintptr)
-	pending []int
+	pending []pendingSegment
+	// pendingBytes is the sum of their sizes, which is at most twice the cap.
+	pendingBytes, segmentCap uint64
 	// refused are descriptors that do not belong there. Closing them may take as long as the other
 	// side likes, so the session's owner does it, without the lock.
 	refused []int
@@ -54,6 +56,12 @@ type doorbell struct {
 	receiver segment.Receiver
 }
 
+// pendingSegment is a segment that came and was not announced.
+type pendingSegment struct {
+	fd   int
+	size uint64
+}
+
 // errNoNumber is that of a read which cannot receive a descriptor now.
 var errNoNumber = &segment.ShortageError{
 	Text: "no file descriptor is left for the peer's next segment (raise the limit of open " +
@@ -61,8 +69,8 @@ var errNoNumber = &segment.ShortageError{
 	Err: unix.EMFILE,
 }
 
-func newDoorbell(raw syscall.RawConn) (*doorbell, error) {
-	d := &doorbell{raw: raw, receiver: segment.NewReceiver(mostReceived)}
+func newDoorbell(raw syscall.RawConn, segmentCap uint64) (*doorbell, error) {
+	d := &doorbell{raw: raw, segmentCap: segmentCap, receiver: segment.NewReceiver(mostReceived)}
 	d.ringFn = func(fd uintptr) {
 		// EAGAIN means that bytes are pending, and a peer that is gone is noticed by its end of
 		// file.
@@ -189,26 +197,43 @@ func (d *doorbell) judge(bytes []byte, descriptors []int, isCut bool) error {
 	if bytes[last] == segmentByte {
 		wanted = 1
 	}
-	violation := func() error {
-		for i, b := range bytes {
-			if b != doorbellByte && (i != last || b != segmentByte) {
-				return fmt.Errorf("byte %#02x on the session socket", b)
-			}
+	for i, b := range bytes {
+		if b != doorbellByte && (i != last || b != segmentByte) {
+			return d.refuse(descriptors, fmt.Errorf("byte %#02x on the session socket", b))
 		}
-		if isCut || len(descriptors) != wanted ||
-			len(d.pending)+wanted > proto.MaxPendingSegments {
-			return errors.New("unexpected file descriptors on the session socket")
-		}
-		if wanted == 1 {
-			return segment.Accept(descriptors[0])
-		}
-		return nil
-	}()
-	if violation != nil {
-		d.refused = append(d.refused, descriptors...)
-		return violation
 	}
-	d.pending = append(d.pending, descriptors...)
+	if isCut || len(descriptors) != wanted {
+		return d.refuse(descriptors, errors.New("unexpected file descriptors on the session socket"))
+	}
+	if wanted == 0 {
+		return nil
+	}
+	return d.refuse(descriptors, d.keep(descriptors[0]))
+}
+
+// refuse has descriptors closed, if there is an error.
+func (d *doorbell) refuse(descriptors []int, err error) error {
+	if err != nil {
+		d.refused = append(d.refused, descriptors...)
+	}
+	return err
+}
+
+// keep keeps a segment until it is announced.
+func (d *doorbell) keep(fd int) error {
+	size, err := segment.Accept(fd)
+	if err != nil {
+		return err
+	}
+	if size > d.segmentCap {
+		return fmt.Errorf("a segment of %d bytes is above the agreed cap of %d", size, d.segmentCap)
+	}
+	if len(d.pending) == proto.MaxPendingSegments || d.pendingBytes+size > 2*d.segmentCap {
+		return fmt.Errorf("%d segments of %d bytes are pending; at most %d, of %d bytes, may be",
+			len(d.pending)+1, d.pendingBytes+size, proto.MaxPendingSegments, 2*d.segmentCap)
+	}
+	d.pending = append(d.pending, pendingSegment{fd, size})
+	d.pendingBytes += size
 	return nil
 }
 
@@ -216,7 +241,7 @@ func (d *doorbell) judge(bytes []byte, descriptors []int, isCut bool) error {
 func (d *doorbell) nextSegment() (int, error) {
 	for range maxReads {
 		if len(d.pending) > 0 {
-			return d.pending[0], nil
+			return d.pending[0].fd, nil
 		}
 		if err := d.readOnce(); err != nil {
 			return -1, err
@@ -226,20 +251,21 @@ func (d *doorbell) nextSegment() (int, error) {
 		}
 	}
 	if len(d.pending) > 0 {
-		return d.pending[0], nil
+		return d.pending[0].fd, nil
 	}
 	return -1, errors.New("a segment was announced, but its file descriptor was not sent before")
 }
 
 // segmentTaken closes the descriptor that nextSegment gave, which was mapped.
 func (d *doorbell) segmentTaken() {
-	unix.Close(d.pending[0])
+	unix.Close(d.pending[0].fd)
+	d.pendingBytes -= d.pending[0].size
 	d.pending = slices.Delete(d.pending, 0, 1)
 }
 
 func (d *doorbell) close() {
-	for _, fd := range d.pending {
-		unix.Close(fd)
+	for _, one := range d.pending {
+		unix.Close(one.fd)
 	}
 	d.pending = nil
 }

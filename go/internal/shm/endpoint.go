@@ -80,7 +80,8 @@ func Control(hello *proto.Hello, account segment.Account) (*segment.Mapping, int
 // fails.
 func New(raw syscall.RawConn, own, peer *segment.Mapping, ownHello, peerHello *proto.Hello,
 	limits Limits) (*Endpoint, error) {
-	bell, err := newDoorbell(raw)
+	segmentCap := proto.SegmentCap(ownHello, peerHello)
+	bell, err := newDoorbell(raw, segmentCap)
 	if err != nil {
 		own.Drop()
 		peer.Drop()
@@ -92,7 +93,7 @@ func New(raw syscall.RawConn, own, peer *segment.Mapping, ownHello, peerHello *p
 		producer: producer{own: own, peer: peer, mask: ownMask},
 		consumer: consumer{own: own, peer: peer, mask: peerMask},
 		lender:   newLender(own, peer, peerHello.LendCount, limits),
-		borrower: borrower{cap: proto.SegmentCap(ownHello, peerHello), longest: uint64(limits.Cap),
+		borrower: borrower{cap: segmentCap, longest: uint64(limits.Cap),
 			lends: ownHello.LendCount},
 		account:  limits.Account,
 		releaser: &Releaser{own: own, peer: peer, ring: bell.ring},
