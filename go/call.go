@@ -17,11 +17,10 @@ import (
 type Call struct {
 	session *session
 	arrival
-	deadline time.Time
-	replied  bool
-	sent     bool
-	ctx      context.Context
-	cancel   context.CancelCauseFunc
+	replied bool
+	sent    bool
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
 }
 
 // Method is the method's number.

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
 // A Conn is a client's session. Any number of goroutines share it: calls are multiplexed, and
@@ -269,13 +267,4 @@ func (s *session) nextArrived(lim limit, a *arrival) error {
 	s.nextArrival(a)
 	s.promote()
 	return nil
-}
-
-// deadlineOf is until when a caller waits, as its entry says.
-func deadlineOf(coded uint16) time.Time {
-	left, said := proto.DecodeTime(coded)
-	if !said {
-		return time.Time{}
-	}
-	return time.Now().Add(left)
 }

@@ -3,6 +3,7 @@ package breezeway
 import (
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/breezeway-ipc/breezeway/go/internal/proto"
@@ -61,10 +62,11 @@ func (s *session) arrive(head *proto.Head, m *Message, stream *Stream) {
 		s.arrivals = append(s.arrivals, arrival{})
 	}
 	a := &s.arrivals[len(s.arrivals)-1]
-	a.head, a.stream = *head, stream
+	a.head, a.stream, a.deadline = *head, stream, deadlineOf(head.Time)
 	s.waiting++
 	s.streamMessages = 0
 	if stream != nil {
+		stream.deadline = a.deadline
 		s.dropAStreamThatIsOver()
 	} else {
 		a.message = *m
@@ -122,4 +124,13 @@ func printable(bytes []byte) string {
 		}
 		return r
 	}, string(bytes))
+}
+
+// deadlineOf is until when the sender of an entry waits that has just come, as it says.
+func deadlineOf(coded uint16) time.Time {
+	left, said := proto.DecodeTime(coded)
+	if !said {
+		return time.Time{}
+	}
+	return time.Now().Add(left)
 }

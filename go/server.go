@@ -509,7 +509,6 @@ func (s *Server) loop(session *session) error {
 // newCall makes a call of what has arrived for it.
 func (s *session) newCall(call *Call) *Call {
 	call.session = s
-	call.deadline = deadlineOf(call.head.Time)
 	call.replied, call.sent, call.ctx, call.cancel = false, false, nil, nil
 	return call
 }

@@ -101,6 +101,8 @@ type arrival struct {
 	head    proto.Head
 	message Message
 	stream  *Stream
+	// deadline is until when the caller waits, as its entry said when it came; zero if it did not.
+	deadline time.Time
 }
 
 func newSession(agreed *agreement, conn net.Conn, raw syscall.RawConn, peer Peer, opts *options,

@@ -80,7 +80,6 @@ func (s *session) streamChanged(event *streamEvent, head *proto.Head, m *Message
 	case proto.Opened:
 		stream = s.newStream(head.Tag)
 		stream.state, event.Stream.Owner = event.Stream, stream
-		stream.deadline = deadlineOf(head.Time)
 		fallthrough
 	default:
 		stream.receive(event, head.Flags, m)
