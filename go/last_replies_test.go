@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -357,22 +358,30 @@ func TestAReplyThatLacksASlotBehindAShutdownWaitsForIt(t *testing.T) {
 func TestAReplyThatASocketLacksRoomForWaitsBehindAShutdown(t *testing.T) {
 	const size, calls = 1 << 20, 3
 	for name, offload := range map[string]int{"inline": 0, "offloaded": calls} {
-		t.Run(name, func(t *testing.T) {
-			address := "unix:" + filepath.Join(t.TempDir(), "s")
-			server, _ := quietServer(t, address, func(call *Call) error {
-				return call.Reply(bytes.Repeat([]byte{7}, size))
-			}, Offload(offload))
-			client := dialByHand(t, address, smallHello())
-			s := sessionOf(t, server)
-			client.says(lastEntry{proto.RequestFlags, 1, ""}, lastEntry{proto.RequestFlags, 3, ""},
-				lastEntry{proto.RequestFlags, 5, ""}, shutsDown)
-			until(t, s, "the wait for room behind the shutdown", func() bool {
-				return s.ending != nil && len(s.roomWaiters) > 0
+		for how, ends := range map[string]func(*net.UnixConn) error{
+			"": func(*net.UnixConn) error { return nil }, " half closed": (*net.UnixConn).CloseWrite,
+		} {
+			t.Run(name+how, func(t *testing.T) {
+				address := "unix:" + filepath.Join(t.TempDir(), "s")
+				server, _ := quietServer(t, address, func(call *Call) error {
+					return call.Reply(bytes.Repeat([]byte{7}, size))
+				}, Offload(offload))
+				client := dialByHand(t, address, smallHello())
+				s := sessionOf(t, server)
+				client.says(lastEntry{proto.RequestFlags, 1, ""},
+					lastEntry{proto.RequestFlags, 3, ""}, lastEntry{proto.RequestFlags, 5, ""},
+					shutsDown)
+				if err := ends(client.conn.(*net.UnixConn)); err != nil {
+					t.Fatal(err)
+				}
+				until(t, s, "the wait for room behind the shutdown", func() bool {
+					return s.ending != nil && len(s.roomWaiters) > 0
+				})
+				if heard := client.hears(); len(heard) != calls {
+					t.Errorf("%d replies came", len(heard))
+				}
 			})
-			if heard := client.hears(); len(heard) != calls {
-				t.Errorf("%d replies came", len(heard))
-			}
-		})
+		}
 	}
 }
 
