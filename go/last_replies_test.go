@@ -194,8 +194,8 @@ func TestAServedCallIsCancelledByItsClientsDeathAndNoShutdown(t *testing.T) {
 	}
 	onShutdown(t, server, []Option{Offload(4)},
 		func(t *testing.T, client lastClient, s *session, ended <-chan error) {
-			client.says(lastEntry{proto.RequestFlags, 1, "x"}, lastEntry{proto.RequestFlags, 3, "y"},
-				shutsDown)
+			client.says(lastEntry{proto.RequestFlags, 1, "x"},
+				lastEntry{proto.RequestFlags, 3, "y"}, shutsDown)
 			calls := []*Call{soon(t, "a call", began), soon(t, "a call", began)}
 			until(t, s, "the shutdown", func() bool { return s.ending != nil })
 			for _, call := range calls {
@@ -359,7 +359,8 @@ func TestAReplyThatASocketLacksRoomForWaitsBehindAShutdown(t *testing.T) {
 	const size, calls = 1 << 20, 3
 	for name, offload := range map[string]int{"inline": 0, "offloaded": calls} {
 		for how, ends := range map[string]func(*net.UnixConn) error{
-			"": func(*net.UnixConn) error { return nil }, " half closed": (*net.UnixConn).CloseWrite,
+			"":             func(*net.UnixConn) error { return nil },
+			" half closed": (*net.UnixConn).CloseWrite,
 		} {
 			t.Run(name+how, func(t *testing.T) {
 				address := "unix:" + filepath.Join(t.TempDir(), "s")

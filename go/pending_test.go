@@ -166,7 +166,7 @@ func TestPendingSegmentsAreBoundedByTheirBytes(t *testing.T) {
 	}{
 		"twice the cap":          {[]int{segmentCap, segmentCap}, false},
 		"more than that":         {[]int{segmentCap, segmentCap, 4096}, true},
-		"many of them":           {[]int{1 << 19, 1 << 19, 1 << 19, 1 << 19, 1 << 19, 1 << 19}, true},
+		"many of them":           {[]int{1 << 20, 1 << 20, 1 << 19, 1 << 19}, true},
 		"one that is above it":   {[]int{segmentCap + 4096}, true},
 		"one without its memory": {[]int{-4096}, true},
 	} {
@@ -183,7 +183,8 @@ func TestPendingSegmentsAreBoundedByTheirBytes(t *testing.T) {
 				Stream: 1})
 			client.ringTimes(1)
 			if c.ends {
-				if err := soon(t, "the session's end", ended); !errors.As(err, new(*ViolationError)) {
+				err := soon(t, "the session's end", ended)
+				if !errors.As(err, new(*ViolationError)) {
 					t.Errorf("the session ended by %v", err)
 				}
 			} else if stream, came := client.next(); !came || stream != 1 {
