@@ -121,10 +121,11 @@ func onShutdown(t *testing.T, server func() *Server, opts []Option,
 	test func(t *testing.T, client lastClient, s *session, ended <-chan error)) {
 	for carrier, connect := range lastClients {
 		t.Run(carrier, func(t *testing.T) {
-			path, ended, served := filepath.Join(t.TempDir(), "s"), make(chan error, 1), make(
-				chan error, 1)
+			path := filepath.Join(t.TempDir(), "s")
+			ended, served := make(chan error, 1), make(chan error, 1)
 			server := server()
-			all := append(slices.Clone(opts), OnSessionEnd(func(_ Peer, err error) { ended <- err }))
+			all := append(slices.Clone(opts),
+				OnSessionEnd(func(_ Peer, err error) { ended <- err }))
 			if err := server.Listen(carrier+":"+path, all...); err != nil {
 				t.Fatal(err)
 			}

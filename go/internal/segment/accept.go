@@ -31,7 +31,8 @@ func Map(fd int, size uint64) (*Mapping, error) {
 		return nil, err
 	}
 	if found != size {
-		return nil, fmt.Errorf("the segment has %d bytes, %d were announced or allowed", found, size)
+		return nil, fmt.Errorf("the segment has %d bytes, %d were announced or allowed", found,
+			size)
 	}
 	memory, err := unix.Mmap(fd, 0, int(size), unix.PROT_READ, unix.MAP_SHARED|unix.MAP_POPULATE)
 	if err != nil {

@@ -203,7 +203,8 @@ func (d *doorbell) judge(bytes []byte, descriptors []int, isCut bool) error {
 		}
 	}
 	if isCut || len(descriptors) != wanted {
-		return d.refuse(descriptors, errors.New("unexpected file descriptors on the session socket"))
+		return d.refuse(descriptors,
+			errors.New("unexpected file descriptors on the session socket"))
 	}
 	if wanted == 0 {
 		return nil
