@@ -431,7 +431,7 @@ func TestABacklogThatIsNeverEmptyDoesNotGrow(t *testing.T) {
 			link.sent += 4096 + proto.FrameLen // What a reader that is one message behind takes.
 		}
 	}
-	if cap(link.out) > 4*backlogMax {
+	if cap(link.out) > 4*proto.MaxUnwritten {
 		t.Fatalf("%d bytes are kept for %d that wait", cap(link.out), len(link.out)-link.sent)
 	}
 	if !bytes.Equal(link.out[link.sent+proto.FrameLen:], sent) {

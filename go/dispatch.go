@@ -114,7 +114,7 @@ func (s *session) nextArrival(a *arrival) {
 
 func (s *session) hasArrival() bool { return s.arrivalFirst < len(s.arrivals) }
 
-func (s *session) mayTakeUp() bool { return s.hasArrival() && !s.closing }
+func (s *session) mayTakeUp() bool { return s.hasArrival() && !s.rules.Served.HasStopped() }
 
 // printable makes what the other side said fit for a log.
 func printable(bytes []byte) string {

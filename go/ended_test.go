@@ -187,7 +187,7 @@ func repliesAsItCloses(t *testing.T, carrier string, offload int) {
 	session := server.all()[0]
 	closed := make(chan error, 1)
 	go func() { closed <- server.Close() }()
-	until(t, session, "the session waits for its call", func() bool { return session.closing })
+	until(t, session, "the session waits for its call", session.rules.Served.HasStopped)
 	close(release)
 	if err := soon(t, "the reply", answered); err != nil {
 		t.Error(err)

@@ -143,7 +143,7 @@ func TestCallsThatAreReadAheadAreBoundedByTheirBytes(t *testing.T) {
 		sent <- nil
 	}()
 	session := sessionOf(t, server)
-	until(t, session, "reading stops", session.isFlooded)
+	until(t, session, "reading stops", session.rules.IsFlooded)
 	session.mu.Lock()
 	waiting := session.waiting
 	session.mu.Unlock()
@@ -177,7 +177,7 @@ func TestOneWayMessagesWithoutAWindowStopReadingAtTheirNumber(t *testing.T) {
 	if _, err := client.conn.Write(bytes.Repeat(post, proto.MaxOneWay+10)); err != nil {
 		t.Fatal(err)
 	}
-	for !session.isFlooded() { // Nobody else reads while the handler runs.
+	for !session.rules.IsFlooded() { // Nobody else reads while the handler runs.
 		session.catchUp()
 	}
 	session.mu.Lock()
@@ -224,7 +224,7 @@ func TestWhoOpensAndResetsStreamsAndReadsNothingKeepsABoundedBacklog(t *testing.
 		session.mu.Lock()
 		unwritten := session.socket.unwritten()
 		session.mu.Unlock()
-		if unwritten > 2*backlogMax {
+		if unwritten > 2*proto.MaxUnwritten {
 			t.Fatalf("%d bytes wait to be written", unwritten)
 		}
 	}

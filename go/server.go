@@ -484,18 +484,15 @@ func (s *Server) serveSession(session *session) {
 // loop serves what arrives until the session is over.
 func (s *Server) loop(session *session) error {
 	call := new(Call)
-	most := 2 * int64(session.ownHello.MaxStreams)
 	for {
 		if err := session.nextArrived(limit{}, &call.arrival); err != nil {
 			return err
 		}
 		switch stream := call.stream; {
-		case stream != nil && session.servedStreams.Load() >= most:
-			// The client opens and resets them faster than their handlers end.
+		case stream != nil && !session.beginStream():
 			stream.Reset(CodeOverloaded)
 			_ = stream.Close()
 		case stream != nil:
-			session.servedStreams.Add(1)
 			go s.serveStream(stream)
 		case s.opts.offload > 0:
 			s.runOffloaded(session.newCall(call))
@@ -588,8 +585,20 @@ func (s *session) begin(call *Call) {
 	}
 }
 
+func (s *session) beginStream() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rules.Served.BeginStream()
+}
+
+func (s *session) streamServed() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rules.Served.StreamServed()
+}
+
 func (s *Server) serveStream(stream *Stream) {
-	defer stream.session.servedStreams.Add(-1)
+	defer stream.session.streamServed()
 	defer stream.Close()
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -688,7 +697,7 @@ func (s *Server) closeSessions(patience time.Duration) {
 func (s *session) finishCalls(until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closing = true
+	s.rules.Served.Stop()
 	if s.rules.Served.Running() == 0 {
 		return
 	}

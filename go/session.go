@@ -46,9 +46,7 @@ type session struct {
 	ending error // why the other side has ended it, while what it asked for before is served
 	// lateness fires when replies behind the other side's shutdown have waited for too long.
 	lateness *time.Timer
-	// leaving says that it is closed once nothing is under way on it; see closeOnceIdle. closing
-	// says that nothing more is taken up; see finishCalls.
-	leaving, closing bool
+	leaving  bool // It is closed once nothing is under way on it; see closeOnceIdle.
 
 	// Driving; see waiting.go.
 	leading     bool
@@ -87,8 +85,6 @@ type session struct {
 	posters     []*waiter // that wait for the window of one-way messages
 	throttle    proto.Throttle
 	serving     map[uint32]*Call
-	// servedStreams counts handlers of streams that run.
-	servedStreams atomic.Int64
 
 	arrivals      []arrival
 	arrivalFirst  int
@@ -211,13 +207,11 @@ func (s *session) cancelServing(err error) {
 	}
 }
 
-func (s *session) hasWork() bool { return s.rules.Served.Calls() > 0 || s.hasArrival() }
-
 // endIfServed ends a session whose other side has ended it, and for which nothing is left to be
 // served. Replies that the socket of a client has not taken are written first.
 func (s *session) endIfServed() {
 	switch {
-	case s.ending == nil || s.hasWork():
+	case !s.rules.IsServed():
 	case s.hasBacklog() && s.rules.Ending.RepliesWait():
 		s.limitLastReplies()
 	default:
@@ -352,7 +346,7 @@ func (s *session) tryTurn() (bool, error) {
 	if s.rules.Ending.HasClosed() {
 		worked = s.awaitGone()
 	}
-	for i := 0; i < entriesPerTurn && !s.isFlooded() && !s.rules.Ending.HasClosed(); i++ {
+	for i := 0; i < entriesPerTurn && s.rules.TakesEntries(); i++ {
 		taken, progress, err := s.take()
 		if err != nil {
 			return worked, err
@@ -403,11 +397,6 @@ func (s *session) awaitGone() bool {
 		s.clientIsGone()
 	}
 	return isNew
-}
-
-// isFlooded says whether as much waits to be served as is to be kept, or nothing more can come.
-func (s *session) isFlooded() bool {
-	return s.rules.Ending.IsGone() || s.rules.Served.IsFlooded()
 }
 
 func (s *session) wakeRoom() { wake(&s.roomWaiters, true) }

@@ -262,7 +262,7 @@ func (s *session) closeOnceIdle() {
 	w := s.newWaiter()
 	for {
 		_ = s.wait(w, limit{}, func() bool {
-			return s.rules.Calls.IsIdle() && s.rules.Served.Calls() == 0 &&
+			return s.rules.IsIdle() &&
 				(s.openStreams == 0 && !s.hasArrival() || s.isLeftAlone())
 		})
 		if s.err != nil || s.openStreams == 0 {
@@ -296,7 +296,7 @@ func (s *session) isLeftAlone() bool {
 // ended has closeOnceIdle and finishCalls look again: a call or a stream has ended, or something
 // was taken up.
 func (s *session) ended() {
-	if s.leaving || s.closing {
+	if s.leaving || s.rules.Served.HasStopped() {
 		s.followers.wakeAll()
 		if s.isDriven() {
 			s.interrupt()

@@ -12,12 +12,8 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/shm"
 )
 
-const (
-	// readAtOnce is how much is read from a socket at once, beside large bodies.
-	readAtOnce = 64 << 10
-	// backlogMax is how much is left to be written when senders begin to wait.
-	backlogMax = 256 << 10
-)
+// readAtOnce is how much is read from a socket at once, beside large bodies.
+const readAtOnce = 64 << 10
 
 // socketLink carries messages as frames on a unix or TCP connection (section 8).
 type socketLink struct {
@@ -87,7 +83,7 @@ func (l *socketLink) refused() []int {
 	return refused
 }
 
-func (l *socketLink) hasRoom() (bool, error) { return l.unwritten() < backlogMax, nil }
+func (l *socketLink) hasRoom() (bool, error) { return l.unwritten() < proto.MaxUnwritten, nil }
 
 // unwritten is how much the socket has not taken.
 func (l *socketLink) unwritten() int { return len(l.plain) + len(l.out) - l.sent }
@@ -239,11 +235,11 @@ func (l *socketLink) send(head proto.Head, out *outgoing) error {
 	if total > l.limit {
 		return &TooLargeError{Len: total, Max: l.limit}
 	}
-	if l.unwritten() >= backlogMax && mayWait(head.Kind) {
+	if !proto.FitsBacklog(head.Kind, l.unwritten()) {
 		return shm.ErrFull
 	}
 	l.frames++
-	if l.sent >= backlogMax { // One that is never empty would grow for ever.
+	if l.sent >= proto.MaxUnwritten { // One that is never empty would grow for ever.
 		l.out, l.sent = l.out[:copy(l.out, l.out[l.sent:])], 0
 	}
 	to := &l.out
@@ -266,12 +262,6 @@ func (l *socketLink) send(head proto.Head, out *outgoing) error {
 	return nil
 }
 
-// mayWait says whether an entry waits for room, as in a ring. One that is owed does, as the other
-// side can make this one owe any number of them; of the others each session has few.
-func mayWait(kind proto.Kind) bool {
-	return kind == proto.KindMessage || kind == proto.KindReset || kind == proto.KindWindow
-}
-
 func (l *socketLink) reserve(n int) (*Reservation, error) {
 	if n > l.limit {
 		return nil, &TooLargeError{Len: n, Max: l.limit}
@@ -290,7 +280,7 @@ func (l *socketLink) flush() {
 	}
 	if l.sent == len(l.out) {
 		l.out, l.sent = l.out[:0], 0
-		if cap(l.out) > 4*backlogMax {
+		if cap(l.out) > 4*proto.MaxUnwritten {
 			l.out = nil
 		}
 	}
@@ -303,7 +293,7 @@ func (l *socketLink) encrypt() {
 	if _, err := l.tls.tls.Write(l.plain); err != nil {
 		l.closed = true // An error of TLS before, which reading has shown.
 	}
-	if l.plain = l.plain[:0]; cap(l.plain) > 4*backlogMax {
+	if l.plain = l.plain[:0]; cap(l.plain) > 4*proto.MaxUnwritten {
 		l.plain = nil
 	}
 }

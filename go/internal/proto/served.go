@@ -10,7 +10,11 @@ type Served struct {
 	posts     int
 	postBytes int
 	streams   int
-	maxCalls  int
+	// handlers are those of streams that run, of at most maxHandlers.
+	handlers, maxHandlers int
+	// stopped is set once nothing more is taken up.
+	stopped  bool
+	maxCalls int
 	// most is the most bytes of requests that are kept. Those of calls count on a socket only: in
 	// shared memory, the lends bound them.
 	most        int
@@ -28,8 +32,30 @@ func (s *Served) Running() int { return s.taken }
 // Streams returns the number of streams that were opened by the peer and not taken up.
 func (s *Served) Streams() int { return s.streams }
 
-// IsFlooded returns true if as much waits to be taken up as is to be kept.
-func (s *Served) IsFlooded() bool {
+// BeginStream notes that a stream which was taken up is served. It returns false if handlers run of
+// twice as many streams as may be open: the peer opens and resets them faster than handlers end.
+func (s *Served) BeginStream() bool {
+	if s.handlers == s.maxHandlers {
+		return false
+	}
+	s.handlers++
+	return true
+}
+
+// StreamServed notes the end of a stream's handler.
+func (s *Served) StreamServed() { s.handlers-- }
+
+// Stop has nothing more taken up: this side closes.
+func (s *Served) Stop() { s.stopped = true }
+
+// HasStopped returns true once nothing more is taken up.
+func (s *Served) HasStopped() bool { return s.stopped }
+
+// waiting returns the number of requests and streams that were not taken up.
+func (s *Served) waiting() int { return s.calls - s.taken + s.posts + s.streams }
+
+// isFlooded returns true if as much waits to be taken up as is to be kept.
+func (s *Served) isFlooded() bool {
 	return s.limitsPosts && (s.posts >= MaxOneWay || s.postBytes >= s.most) ||
 		s.limitsCalls && s.callBytes > s.most
 }

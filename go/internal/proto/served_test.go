@@ -20,3 +20,45 @@ func TestNumbersThatShareAPlaceAreAllKept(t *testing.T) {
 		t.Errorf("with 1 alone, the numbers are %v", n)
 	}
 }
+
+func TestHandlersOfStreamsAreBoundedByTwiceTheStreams(t *testing.T) {
+	s := sessionOf(false) // Two streams may be open.
+	for begun := range 4 {
+		if !s.Served.BeginStream() {
+			t.Fatalf("%d handlers are too many", begun)
+		}
+	}
+	if s.Served.BeginStream() {
+		t.Error("a fifth handler begins")
+	}
+	if s.Served.StreamServed(); !s.Served.BeginStream() {
+		t.Error("none begins once one has ended")
+	}
+}
+
+func TestASessionIsServedOnceAllThatCameBeforeItsEndIs(t *testing.T) {
+	s := served(t)
+	post := Head{Kind: KindMessage, Flags: OneWayFlags, Stream: 5}
+	if _, err := receive(s, post, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := receive(s, Head{Kind: KindShutdown}, 0); err != nil {
+		t.Fatal(err)
+	}
+	call := Head{Kind: KindMessage, Flags: RequestFlags, Stream: 1}
+	for _, step := range []func(){
+		func() { s.TakeUp(&call, 0) }, s.TakeUpStream, func() { s.TakeUp(&post, 0) },
+		func() { s.Served.CallEnded(1) },
+	} {
+		if s.IsServed() {
+			t.Error("it is served too early")
+		}
+		step()
+	}
+	if !s.IsServed() {
+		t.Error("it is not served")
+	}
+	if s.TakesEntries() {
+		t.Error("entries are read behind the end")
+	}
+}

@@ -34,7 +34,8 @@ func NewSession[C, S any](isClient bool, own, peer *Hello, onSocket bool) Sessio
 	s := Session[C, S]{
 		isClient: isClient, peer: peer, maxMetadata: int(own.MaxMetadata),
 		Streams: NewStreams[S](isClient, own, peer),
-		Served:  Served{maxCalls: limit, most: int(most), limitsCalls: onSocket},
+		Served: Served{maxCalls: limit, most: int(most), limitsCalls: onSocket,
+			maxHandlers: 2 * int(own.MaxStreams)},
 	}
 	s.Served.limitsPosts = !s.Streams.oneWay.exists
 	ownCalls, peerCalls := limit, 0
@@ -227,6 +228,22 @@ func (s *Session[C, S]) DropsStream() bool {
 // GoAway makes an entry due that asks the client for nothing new, once, if the client takes it.
 func (s *Session[C, S]) GoAway() {
 	s.goAwayDue = s.goAwayDue || !s.goAwaySent && s.peer.TakesGoAway()
+}
+
+// IsFlooded returns true if as much waits to be taken up as is to be kept, or nothing more can
+// come.
+func (s *Session[C, S]) IsFlooded() bool { return s.Ending.isGone || s.Served.isFlooded() }
+
+// TakesEntries returns true while entries of the peer's are read.
+func (s *Session[C, S]) TakesEntries() bool { return !s.Ending.hasClosed && !s.IsFlooded() }
+
+// IsIdle returns true if no call is under way whose reply a caller waits for.
+func (s *Session[C, S]) IsIdle() bool { return s.Calls.IsIdle() && s.Served.calls == 0 }
+
+// IsServed returns true if the peer has begun the session's end, and all that came before is
+// served.
+func (s *Session[C, S]) IsServed() bool {
+	return (s.Ending.hasClosed || s.Ending.isGone) && s.Served.calls == 0 && s.Served.waiting() == 0
 }
 
 // Allows returns true if an entry may be sent: nothing is behind this side's shutdown, and behind
