@@ -148,8 +148,8 @@ func (c *Call) send(flags proto.Flags, tag uint32, out *outgoing) error {
 	if s.err != nil {
 		return s.err
 	}
-	head := proto.Head{Kind: proto.KindMessage, Flags: proto.FlagFin | flags, Stream: c.head.Stream,
-		Tag: tag}
+	head := c.head.Reply()
+	head.Flags, head.Tag = head.Flags|flags, tag
 	out.releases = &c.message
 	err := s.transmit(head, out)
 	if errors.Is(err, shm.ErrFull) || errors.Is(err, shm.ErrNoMemory) {

@@ -169,7 +169,7 @@ func (s *session) postOne(method uint32, message []byte, lim limit) error {
 	if err := s.waitForOneWayWindow(lim); err != nil {
 		return err
 	}
-	if len(message) >= proto.ThrottledFrom && s.memory != nil && s.rules.Calls.InFlight() == 0 {
+	if s.memory != nil && s.rules.IsThrottled(len(message)) {
 		if err := s.holdBack(len(message), lim); err != nil {
 			return err
 		}

@@ -717,10 +717,8 @@ func (s *session) refuseRest() {
 		var a arrival
 		s.nextArrival(&a)
 		a.message.Release()
-		if a.stream == nil && !a.head.Flags.Has(proto.FlagNoReply) {
-			head := proto.Head{Kind: proto.KindMessage, Flags: proto.FlagFin | proto.FlagError,
-				Stream: a.head.Stream, Tag: uint32(CodeRefused)}
-			_ = s.transmit(head, &outgoing{bytes: []byte("the server goes away")})
+		if refusal, is := a.head.Refusal(); is {
+			_ = s.transmit(refusal, &outgoing{bytes: []byte("the server goes away")})
 			s.rules.Served.CallEnded(a.head.Stream)
 		}
 	}

@@ -137,7 +137,7 @@ func (v *vectorServer) entry(head *Head, body []byte) error {
 	case Requested:
 		v.rules.TakeUp(head, len(body))
 		if !head.Flags.Has(FlagNoReply) && head.Tag != vectorHold {
-			v.send(Head{Kind: KindMessage, Flags: FlagFin, Stream: head.Stream}, body)
+			v.send(head.Reply(), body)
 			v.rules.Served.CallEnded(head.Stream)
 		}
 	case Opened:

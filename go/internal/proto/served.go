@@ -60,6 +60,17 @@ func (s *Served) isFlooded() bool {
 		s.limitsCalls && s.callBytes > s.most
 }
 
+// Reply returns the reply to a call.
+func (h *Head) Reply() Head { return Head{Kind: KindMessage, Flags: FlagFin, Stream: h.Stream} }
+
+// Refusal returns the reply that a call which was not begun never runs (section 1.2); false for
+// streams and one-way messages, which have none.
+func (h *Head) Refusal() (Head, bool) {
+	reply := h.Reply()
+	reply.Flags, reply.Tag = reply.Flags|FlagError, uint32(CodeRefused)
+	return reply, h.Flags&(FlagStream|FlagNoReply) == 0
+}
+
 // CallEnded notes that a call which was taken up was replied to, or never is.
 func (s *Served) CallEnded(number uint32) {
 	s.numbers.remove(number)

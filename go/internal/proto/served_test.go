@@ -62,3 +62,15 @@ func TestASessionIsServedOnceAllThatCameBeforeItsEndIs(t *testing.T) {
 		t.Error("entries are read behind the end")
 	}
 }
+
+func TestCallsThatWereNotBegunAreRefused(t *testing.T) {
+	for flags, is := range map[Flags]bool{RequestFlags: true, OneWayFlags: false,
+		FlagOpen | FlagStream: false} {
+		reply, has := (&Head{Kind: KindMessage, Flags: flags, Stream: 7, Tag: 9}).Refusal()
+		want := Head{Kind: KindMessage, Flags: FlagFin | FlagError, Stream: 7,
+			Tag: uint32(CodeRefused)}
+		if has != is || has && reply != want {
+			t.Errorf("flags %#02x: %+v, %v", flags, reply, has)
+		}
+	}
+}

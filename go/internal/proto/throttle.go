@@ -3,9 +3,9 @@ package proto
 import "time"
 
 const (
-	// ThrottledFrom is the size below which messages never wait: a ring full of them fits into a
+	// throttledFrom is the size below which messages never wait: a ring full of them fits into a
 	// cache.
-	ThrottledFrom = 16 << 10
+	throttledFrom = 16 << 10
 	// throttlePatience is the time that a message waits for a receiver that releases nothing.
 	throttlePatience = time.Millisecond
 )
@@ -14,6 +14,12 @@ const (
 // UnderWay): a sender that takes ever new memory writes past all caches, and the receiver reads it
 // from there. A receiver that keeps its messages is not waited for twice.
 type Throttle struct{ usual, now uint64 }
+
+// IsThrottled returns true if a one-way message of so many bytes may wait: not while a reply is to
+// come, as what is released may be in the entries behind that.
+func (s *Session[C, S]) IsThrottled(length int) bool {
+	return length >= throttledFrom && s.Calls.inFlight == 0
+}
 
 // NewThrottle returns a throttle with the usual bound in bytes.
 func NewThrottle(usual uint64) Throttle { return Throttle{usual, usual} }

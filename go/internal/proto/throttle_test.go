@@ -48,3 +48,14 @@ func TestThrottleSoonWaitsNoMoreForAReceiverThatKeepsAll(t *testing.T) {
 		t.Error("the usual bound does not hold again")
 	}
 }
+
+func TestOneWayMessagesAreThrottledWhileNoReplyIsToCome(t *testing.T) {
+	s := sessionOf(true)
+	if s.IsThrottled(throttledFrom-1) || !s.IsThrottled(throttledFrom) {
+		t.Error("small messages are throttled, or large ones are not")
+	}
+	s.Calls.Begin(s.TakeNumber(), 7)
+	if s.IsThrottled(throttledFrom) {
+		t.Error("a message is throttled while a reply is to come")
+	}
+}
