@@ -220,6 +220,12 @@ func TestAServedCallIsCancelledByItsClientsDeathAndNoShutdown(t *testing.T) {
 
 // A client may send entries behind its shutdown, which break rules: nobody looks at them.
 func TestWhatIsBehindAShutdownIsNotRead(t *testing.T) {
+	for name, policy := range policies {
+		t.Run(name, func(t *testing.T) { readsNothingBehind(t, policy) })
+	}
+}
+
+func readsNothingBehind(t *testing.T, policy WaitPolicy) {
 	var may chan struct{}
 	server := func() *Server {
 		may = make(chan struct{})
@@ -229,12 +235,13 @@ func TestWhatIsBehindAShutdownIsNotRead(t *testing.T) {
 			return call.Echo()
 		}}
 	}
-	onShutdown(t, server, []Option{Offload(4)},
+	onShutdown(t, server, []Option{Offload(4), Wait(policy)},
 		func(t *testing.T, client lastClient, s *session, ended <-chan error) {
 			broken := lastEntry{proto.FlagError | proto.FlagEmpty, 2, "z"}
 			client.says(lastEntry{proto.RequestFlags, 1, "x"}, shutsDown, broken, broken)
 			until(t, s, "the shutdown", func() bool { return s.ending != nil })
 			client.says(broken)
+			until(t, s, "its sleep", func() bool { return s.inPoller })
 			close(may)
 			want := []proto.Head{{Kind: proto.KindMessage, Flags: proto.FlagFin, Stream: 1}}
 			if heard := client.hears(); !slices.Equal(heard, want) {
