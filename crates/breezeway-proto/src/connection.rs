@@ -7,6 +7,7 @@
 //! same rules by [`ordered`](crate::ordered).)
 
 mod arrivals;
+mod backlog;
 mod calls;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -20,6 +21,7 @@ mod tests;
 mod window;
 
 pub use arrivals::{Arrival, Arrivals};
+pub use backlog::{Attempt, Backlog, Content, Lack};
 pub use calls::{Answer, Calls};
 pub use metadata::{METADATA_PREFIX, MetadataError, split};
 pub use served::{Served, ServedCall};
@@ -95,8 +97,8 @@ pub enum Event<W> {
     Shutdown,
 }
 
-/// The calls and streams of one end.
-pub struct Connection<M, W> {
+/// The calls and streams of one end; `B` is the body of an entry that waits for room.
+pub struct Connection<M, W, B> {
     is_client: bool,
     /// The calls of this side.
     pub calls: Calls<M, W>,
@@ -106,29 +108,28 @@ pub struct Connection<M, W> {
     pub streams: Streams<M>,
     /// What the peer asks for and this side has not taken up.
     pub arrivals: Arrivals<M>,
+    /// Replies, and other entries, that wait for room.
+    pub backlog: Backlog<B>,
     next_number: u32,
-    /// Bytes of one-way messages that may wait without a window.
-    most_one_way_bytes: usize,
+    /// Bytes of one-way messages that may wait without a window, and of replies that may wait for
+    /// room before no further call is begun.
+    cap: usize,
     going_away: bool,
     peer_has_closed: bool,
 }
 
-impl<M: Payload, W> Connection<M, W> {
+impl<M: Payload, W, B> Connection<M, W, B> {
     /// An end on which nothing was sent or received yet.
-    pub fn new(
-        is_client: bool,
-        streams: Streams<M>,
-        max_in_flight: usize,
-        most_one_way_bytes: usize,
-    ) -> Self {
+    pub fn new(is_client: bool, streams: Streams<M>, max_in_flight: usize, cap: usize) -> Self {
         Self {
             is_client,
             calls: Calls::new(max_in_flight),
             served: Served::new(max_in_flight),
             streams,
             arrivals: Arrivals::new(),
+            backlog: Backlog::new(),
             next_number: if is_client { 1 } else { 2 },
-            most_one_way_bytes,
+            cap,
             going_away: false,
             peer_has_closed: false,
         }
@@ -188,22 +189,20 @@ impl<M: Payload, W> Connection<M, W> {
 
     // ---- what came ----
 
-    /// Validates an entry, whose sender waits until `deadline` as far as its head says. `unsent`
-    /// replies to the peer's calls wait for room, a go-away among them.
+    /// Validates an entry, whose sender waits until `deadline` as far as its head says.
     #[inline]
     pub fn receive(
         &mut self,
         head: RawHead,
         body: impl IncomingBody<M>,
         deadline: Time,
-        unsent: usize,
     ) -> Result<Event<W>, Violation> {
         let side = match self.is_client {
             true => Side::Client { going_away: self.going_away },
             false => Side::Server,
         };
         let event = match validate(head, body.body_len(), side)? {
-            Subject::Message => return self.message(head, body, deadline, unsent),
+            Subject::Message => return self.message(head, body, deadline),
             Subject::Window => {
                 let consumed = window(head, &body);
                 Event::Stream(self.streams.receive_window(head.stream, consumed)?)
@@ -231,7 +230,6 @@ impl<M: Payload, W> Connection<M, W> {
         head: RawHead,
         body: impl IncomingBody<M>,
         deadline: Time,
-        unsent: usize,
     ) -> Result<Event<W>, Violation> {
         if let Some(key) = self.stream_of_message(head) {
             let is_wanted = self.receive_message(key, head, body)?;
@@ -250,7 +248,7 @@ impl<M: Payload, W> Connection<M, W> {
         let deadline = if is_opening { deadline } else { Time::NEVER };
         let content = body.into_parts(flags).map_err(StreamViolation::from)?;
         if is_opening && !flags.has(Flags::STREAM) && !self.is_client {
-            return self.request(head, content, deadline, unsent);
+            return self.request(head, content, deadline);
         }
         if !is_opening && self.is_client && self.calls.awaits(head.stream) {
             return self.answer(head, content);
@@ -303,7 +301,6 @@ impl<M: Payload, W> Connection<M, W> {
         head: RawHead,
         content: M,
         deadline: Time,
-        unsent: usize,
     ) -> Result<Event<W>, Violation> {
         let request = request(head)?;
         if request.one_way {
@@ -311,7 +308,7 @@ impl<M: Payload, W> Connection<M, W> {
             self.arrivals.count_one_way(content.message_len());
         } else {
             // Of the entries that wait for room one may be a go-away.
-            self.served.check_room(unsent.saturating_sub(1))?;
+            self.served.check_room(self.backlog.len().saturating_sub(1))?;
             self.served.begin(request.stream);
         }
         self.arrivals.push_call(request, content, deadline);
@@ -342,8 +339,12 @@ impl<M: Payload, W> Connection<M, W> {
     /// no window for them: one without streams, which only holds up itself.
     pub fn is_flooded(&self) -> bool {
         !self.streams.limits_one_way()
-            && (self.arrivals.one_way >= MAX_ONE_WAY
-                || self.arrivals.one_way_bytes >= self.most_one_way_bytes)
+            && (self.arrivals.one_way >= MAX_ONE_WAY || self.arrivals.one_way_bytes >= self.cap)
+    }
+
+    /// Returns true if nothing more is begun until entries were sent for which there was no room.
+    pub fn is_backlog_full(&self) -> bool {
+        self.backlog.bytes() >= self.cap || self.backlog.holds_calls()
     }
 
     /// Takes up what came first. A one-way message counts until it [ends](Self::one_way_ended).

@@ -19,4 +19,16 @@ impl Time {
     pub const fn ticks(self) -> u64 {
         self.0
     }
+
+    /// Returns the time so many ticks later.
+    #[must_use]
+    pub const fn after(self, ticks: u64) -> Self {
+        Self(self.0.saturating_add(ticks))
+    }
+
+    /// Returns true if this time has passed when the owner's clock shows `now`.
+    #[inline]
+    pub fn has_passed_at(self, now: Self) -> bool {
+        self != Self::NEVER && self <= now
+    }
 }

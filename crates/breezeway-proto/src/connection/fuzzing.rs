@@ -156,7 +156,7 @@ impl UnderWay {
 }
 
 struct Application {
-    connection: Connection<Kept, u32>,
+    connection: Connection<Kept, u32, ()>,
     /// What is kept of the peer's messages.
     kept: Rc<Cell<usize>>,
     streams: Vec<StreamKey>,
@@ -238,7 +238,7 @@ impl Application {
         }
         let stream = self.connection.streams.find(head.stream);
         let coming = Coming { body, counted: Rc::clone(&self.kept) };
-        self.connection.receive(head, coming, Time::NEVER, 0)?;
+        self.connection.receive(head, coming, Time::NEVER)?;
         if head.kind == Kind::Window as u8 {
             let bytes = u64::from_le_bytes(body.first);
             let consumed = Window { messages: head.tag, bytes };

@@ -99,7 +99,7 @@ const METHOD: u32 = 7;
 /// One side, with what it has sent and the other has not received. Whoever waits is known by a
 /// number.
 struct End {
-    connection: Connection<Received, u32>,
+    connection: Connection<Received, u32, ()>,
     sent: VecDeque<Wire>,
 }
 
@@ -256,7 +256,7 @@ impl End {
             0 => Time::NEVER,
             time => Time::from_ticks(time.into()),
         };
-        self.connection.receive(wire.head, wire.body, deadline, 0)
+        self.connection.receive(wire.head, wire.body, deadline)
     }
 }
 

@@ -67,7 +67,7 @@ impl State {
     pub(super) fn linger_for_last_replies(&mut self) {
         let until = Deadline::after(LINGER);
         while self.last_replies.is_some()
-            && (!self.outbox.is_empty() || self.link.has_unwritten())
+            && (!self.connection.backlog.is_empty() || self.link.has_unwritten())
             && !until.has_passed()
         {
             let has_waited = !self.wait_to_say_more(Deadline::after(RETRY));
@@ -98,7 +98,7 @@ impl State {
     }
 
     fn wait_to_say_more(&mut self, until: Deadline) -> bool {
-        if self.outbox.is_empty() {
+        if self.connection.backlog.is_empty() {
             self.link.flush(until).is_ok()
         } else {
             self.link.wait_for_room(until).is_ok()
@@ -129,7 +129,7 @@ impl State {
 
     /// Says that the session is over once nothing else is to be said; whether that has to wait.
     fn say_shutdown(&mut self) -> bool {
-        if !self.outbox.is_empty() || self.send_shutdown() {
+        if !self.connection.backlog.is_empty() || self.send_shutdown() {
             return true;
         }
         self.link.flush_now().is_ok() && self.link.has_unwritten()
@@ -159,8 +159,8 @@ impl State {
         self.send_shutdown();
         let _ = self.link.flush_now();
         self.closing = None;
-        if !self.outbox.is_empty() {
-            let replies = self.outbox.len();
+        if !self.connection.backlog.is_empty() {
+            let replies = self.connection.backlog.len();
             tracing::warn!(replies, "a closed session's replies are lost: its client made no room");
         }
     }

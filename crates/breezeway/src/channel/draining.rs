@@ -83,7 +83,7 @@ impl State {
         match &mut self.draining {
             Draining::No => {}
             Draining::Until { has_taken_all, .. } => {
-                *has_taken_all = found_nothing && self.outbox.is_empty();
+                *has_taken_all = found_nothing && self.connection.backlog.is_empty();
                 self.end_drain();
             }
             Draining::Over => self.refuse_arrivals(),
@@ -119,7 +119,7 @@ impl State {
         !self.connection.arrivals.is_empty()
             || self.connection.served.len() > 0
             || self.connection.streams.live_count() > 0
-            || !self.outbox.is_empty()
+            || !self.connection.backlog.is_empty()
             || self.link.has_unwritten()
     }
 

@@ -206,7 +206,7 @@ impl Driver {
         let waiting = self.shared.waiting;
         self.shared.turn(|state, turn| {
             state.driver_is_awake = true;
-            *is_copying = state.outbox.is_copying();
+            *is_copying = state.connection.backlog.is_copying();
             // What a task has taken meanwhile was this driver's to take.
             let turn = match (turn, state.take_stood_in()) {
                 (Turn::Idle, true) => Turn::Worked,

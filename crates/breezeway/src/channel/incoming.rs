@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use breezeway_os::{Deadline, Peer, TrustedPeer, Waiting};
+use breezeway_os::{Deadline, Peer, TrustedPeer, Waiting, clock};
+use breezeway_proto::connection::Lack;
 use breezeway_proto::validate::Request;
 use breezeway_proto::{ErrorCode, Flags, Head};
 use breezeway_shm::ForeignBytes;
@@ -125,7 +126,7 @@ impl ServerChannel {
     /// Serves the calls of a session that one thread served alone, in order: no further one while
     /// a handler's own reply waits.
     pub(crate) fn in_order(self) -> Self {
-        self.handle.shared.with(|state| state.replies_in_order = true);
+        self.handle.shared.with(|state| state.connection.backlog.set_in_order());
         self
     }
 
@@ -147,8 +148,8 @@ impl ServerChannel {
     pub(crate) fn keep_reply(&self, request: Request, body: OwnedBody, deadline: Deadline) {
         let head = Head::of_reply(request.stream);
         self.handle.shared.with(|state| {
-            state.outbox.push(head, body, false, deadline);
-            state.outbox.hold_calls();
+            state.keep(head, body, Lack::Memory, deadline);
+            state.connection.backlog.hold_calls(0);
         });
     }
 
@@ -161,7 +162,9 @@ impl ServerChannel {
     /// From now on a reply waits for so long for payload memory before its call fails, and no
     /// longer than the client itself: see [`ServerOptions::reply_timeout`]. Default 1 s.
     pub fn reply_timeout(self, timeout: Duration) -> Self {
-        self.handle.shared.with(|state| state.outbox.set_patience(timeout));
+        self.handle
+            .shared
+            .with(|state| state.connection.backlog.set_patience(clock::ticks_in(timeout)));
         self
     }
 
@@ -592,10 +595,10 @@ impl IncomingCall {
         shared.with(|state| {
             let waiter = state.connection.served.end(request.stream);
             state.discarded.extend(waiter);
-            let waiting = state.outbox.len();
+            let waiting = state.connection.backlog.len();
             reply(state, message, *deadline);
-            if state.replies_in_order && !*is_deferred && state.outbox.len() > waiting {
-                state.outbox.hold_calls();
+            if !*is_deferred {
+                state.connection.backlog.hold_calls(waiting);
             }
             state.flush_reply();
             !state.is_ended()

@@ -46,7 +46,7 @@ impl State {
         let Some(last) = &mut self.last_replies else { return Ok(()) };
         let unwritten = self.link.unwritten();
         let has_taken = unwritten < std::mem::replace(&mut last.unwritten, unwritten);
-        if self.outbox.is_empty() && !self.link.has_unwritten() {
+        if self.connection.backlog.is_empty() && !self.link.has_unwritten() {
             last.until = None;
             let nothing_is_left = self.connection.served.len() == 0 || self.link.is_peer_gone();
             return if nothing_is_left { Err(CallError::Closed) } else { Ok(()) };
@@ -56,7 +56,7 @@ impl State {
         }
         let is_late = last.until.get_or_insert_with(|| Deadline::after(LINGER)).has_passed();
         if is_late {
-            let replies = self.outbox.len();
+            let replies = self.connection.backlog.len();
             tracing::warn!(replies, "replies are lost: their client has closed and takes none");
             return Err(CallError::Closed);
         }

@@ -147,7 +147,7 @@ impl State {
         // Only of an opening: reading the clock takes time.
         let is_opening = Flags::from_bits(head.flags).has(Flags::OPEN);
         let deadline = if is_opening { to_time(deadline_of(head.time)) } else { Time::NEVER };
-        let received = self.connection.receive(head, body, deadline, self.outbox.len());
+        let received = self.connection.receive(head, body, deadline);
         match received.map_err(Violation::from)? {
             Event::Arrived => self.due.append(&mut self.arrival_waiters),
             Event::Stream(event) => self.note(event),
@@ -226,8 +226,7 @@ impl State {
     /// Whether nothing more is begun until replies were sent for which there was no room. Of a
     /// session that is over none will be, and what was committed is served.
     pub(super) fn is_backlog_full(&self) -> bool {
-        let is_full = self.outbox.bytes() >= self.link.cap() || self.outbox.holds_calls();
-        is_full && !self.is_ended()
+        self.connection.is_backlog_full() && !self.is_ended()
     }
 
     /// A one-way message of so many bytes was served, or nobody will serve it.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use breezeway_os::Deadline;
-use breezeway_proto::connection::METADATA_PREFIX;
+use breezeway_proto::connection::{Lack, METADATA_PREFIX};
 use breezeway_proto::{ErrorCode, Flags, Head, LONGEST_REASON};
 use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::{ForeignBytes, SendError, Want};
@@ -87,9 +87,10 @@ impl State {
             // time, or never: nothing would tell.
             Err(error @ SendError::Segment(_)) => Err(self.failed(error)),
             Err(error @ (SendError::Full { .. } | SendError::NoMemory { until: Some(_), .. })) => {
-                let lacks_slots = matches!(error, SendError::Full { .. });
+                let is_full = matches!(error, SendError::Full { .. });
+                let lack = if is_full { Lack::Slot } else { Lack::Memory };
                 match outgoing.into_owned(head) {
-                    Ok((head, body)) => self.outbox.push(head, body, lacks_slots, until),
+                    Ok((head, body)) => self.keep(head, body, lack, until),
                     Err(error) => return Err(self.failed(error)),
                 }
                 Ok(())
@@ -123,7 +124,7 @@ impl State {
             Ok(()) => {}
             // So few bytes need no check of what is left.
             Err(SendError::Full { .. }) => {
-                self.outbox.push(head, OwnedBody::Private(bytes.to_vec()), true, until);
+                self.keep(head, OwnedBody::Private(bytes.to_vec()), Lack::Slot, until);
             }
             // It has ended the session, as everybody else learns.
             Err(error) => drop(self.failed(error)),
@@ -145,13 +146,13 @@ impl State {
         }
         let Some(mut body) = self.link.in_pieces(message) else { return Ok(false) };
         // Of several, one is copied at a time.
-        if !self.outbox.is_copying()
+        if !self.connection.backlog.is_copying()
             && let Err(error) = self.link.copy_piece(&mut body)
         {
             body.give_back(message);
             return Err(error);
         }
-        self.outbox.push(head, body, false, until);
+        self.keep(head, body, Lack::Copy, until);
         self.due.extend(self.driver.clone());
         Ok(true)
     }
@@ -162,7 +163,7 @@ impl State {
         head: Head,
         outgoing: &mut Outgoing<'_>,
     ) -> Result<(), SendError> {
-        if self.outbox.lacks_slots() {
+        if self.connection.backlog.lacks_slots() {
             return Err(SendError::Full { unconsumed: 0, until: Want::Data });
         }
         self.send(head, outgoing)

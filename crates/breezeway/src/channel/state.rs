@@ -21,16 +21,17 @@ use super::closing::Closing;
 use super::draining::Draining;
 use super::last_replies::LastReplies;
 use super::leadership::Leadership;
-use super::outbox::Outbox;
+use super::outbox::PATIENCE;
 use super::receiving::QueuedMessage;
 use super::stand_in::StandIn;
 use super::stream_waiters::{Registration, StreamWaiters};
 use super::waiters::Waiters;
 use crate::error::CallError;
 use crate::handshake::Agreed;
-use crate::link::{Body, Link, LinkError, Notice};
+use crate::link::{Body, Link, LinkError, Notice, OwnedBody};
 use crate::server::Unserved;
 use crate::slice::SLICE;
+use crate::time::to_deadline;
 
 /// Time between two looks for something that no event reports.
 pub(crate) const RETRY: Duration = Duration::from_millis(1);
@@ -57,11 +58,8 @@ pub(crate) enum Turn {
 /// A shared session, behind its lock.
 pub(crate) struct State {
     pub(super) link: Link,
-    pub(super) connection: Connection<QueuedMessage, Waker>,
+    pub(super) connection: Connection<QueuedMessage, Waker, OwnedBody>,
     pub(super) waiters: StreamWaiters,
-    pub(super) outbox: Outbox,
-    /// True if no call is served while a handler's own reply to an earlier one waits.
-    pub(super) replies_in_order: bool,
     /// Who waits for something to be taken up.
     pub(super) arrival_waiters: Waiters,
     /// Who waits to make one more call.
@@ -127,18 +125,13 @@ impl State {
             streams.limit_one_way(Window { messages: MAX_ONE_WAY as u32, bytes: agreed.cap });
         }
         agreed.link.keep_for_streams(usize::from(own.max_streams) + usize::from(peers.max_streams));
-        let most_one_way_bytes = agreed.link.cap();
+        let (limit, cap) = (agreed.max_in_flight, agreed.link.cap());
+        let mut connection = Connection::new(is_client, streams, limit, cap);
+        connection.backlog.set_patience(clock::ticks_in(PATIENCE));
         Self {
             link: agreed.link,
-            connection: Connection::new(
-                is_client,
-                streams,
-                agreed.max_in_flight,
-                most_one_way_bytes,
-            ),
+            connection,
             waiters: StreamWaiters::default(),
-            outbox: Outbox::default(),
-            replies_in_order: false,
             arrival_waiters: Waiters::default(),
             call_waiters: Waiters::default(),
             room_waiters: Waiters::default(),
@@ -323,27 +316,14 @@ impl State {
         let waits = self.has_more_to_send();
         let has_room = waits && self.link.has_new_room()?;
         let mut sent = false;
-        if has_room || self.outbox.is_copying() || self.outbox.until().has_passed() {
-            sent = self.send_outbox()?;
+        let is_late = to_deadline(self.connection.backlog.poll_timeout()).has_passed();
+        if has_room || self.connection.backlog.is_copying() || is_late {
+            sent = self.send_backlog()?;
         }
         if has_room {
             self.due.append(&mut self.room_waiters);
         }
         Ok(self.send_controls()? | sent)
-    }
-
-    fn send_outbox(&mut self) -> Result<bool, CallError> {
-        let owed_too_much = self.is_backlog_full();
-        // Nobody takes more than a few turns of a session that ends.
-        let in_turns = self.has_driver && !self.is_ended();
-        let sent = self.outbox.send(&mut self.link, in_turns).map_err(CallError::from)?;
-        self.unflushed |= sent;
-        if owed_too_much && !self.is_backlog_full() {
-            self.due.append(&mut self.arrival_waiters);
-            // Who drives takes up what has come, in some drivers.
-            self.due.extend(self.driver.clone());
-        }
-        Ok(sent)
     }
 
     /// Sends the window and reset entries that this side owes, and last ones of streams.
@@ -448,7 +428,7 @@ impl State {
     /// Whether entries wait for room, or who would send some.
     fn has_more_to_send(&mut self) -> bool {
         !self.room_waiters.is_empty()
-            || !self.outbox.is_empty()
+            || !self.connection.backlog.is_empty()
             || self.connection.streams.next_transmit().is_some()
     }
 
@@ -456,7 +436,7 @@ impl State {
     /// all.
     pub(super) fn prepare_sleep(&mut self) -> bool {
         // What another thread has published since the last turn is for this driver to flush.
-        if self.is_ended() || self.outbox.is_copying() || self.unflushed {
+        if self.is_ended() || self.connection.backlog.is_copying() || self.unflushed {
             return false;
         }
         // What others did since the last turn has to be there to be seen for as long as the sleep.
@@ -471,7 +451,7 @@ impl State {
             self.looks_again = if self.awaits_room() { soon() } else { Deadline::NEVER };
             return true;
         }
-        self.looks_again = self.outbox.until();
+        self.looks_again = to_deadline(self.connection.backlog.poll_timeout());
         match self.try_prepare_sleep() {
             Ok(asleep) => {
                 if self.link.is_unread() {

@@ -586,7 +586,8 @@ impl State {
         key: StreamKey,
         message: &[u8],
     ) -> Option<Result<bool, Box<SendError>>> {
-        if message.len() > INLINE_MAX || self.end.is_some() || self.outbox.lacks_slots() {
+        if message.len() > INLINE_MAX || self.end.is_some() || self.connection.backlog.lacks_slots()
+        {
             return None;
         }
         let Self { connection, link, .. } = self;

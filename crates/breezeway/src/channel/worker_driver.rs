@@ -227,8 +227,9 @@ impl WorkerDriver {
         let shared = self.shared();
         // The channel's own is the only one if no call and no stream is with anybody.
         Arc::strong_count(shared) > 1
-            || shared
-                .with(|state| !state.connection.arrivals.is_empty() || !state.outbox.is_empty())
+            || shared.with(|state| {
+                !state.connection.arrivals.is_empty() || !state.connection.backlog.is_empty()
+            })
     }
 
     /// Runs what it is given with the session's lock.

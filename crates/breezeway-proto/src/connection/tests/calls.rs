@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 
 use super::*;
+use crate::Head;
 use crate::violation::CallViolation;
 
 fn request_of(pair: &mut Pair) -> Request {
@@ -242,6 +243,11 @@ fn a_call_on_a_number_in_use_is_a_violation() {
 fn more_calls_than_agreed_are_a_violation_also_where_replies_wait_to_be_sent() {
     for unsent in [0, 3] {
         let mut pair = Pair::new();
+        for _ in 0..unsent {
+            let head = Head::of_session(Kind::GoAway, 0);
+            let backlog = &mut pair.server.connection.backlog;
+            backlog.push(head, ((), 0), Lack::Slot, Time::NEVER, Time::NEVER);
+        }
         // A go-away may be among what waits.
         let allowed = MAX_IN_FLIGHT - usize::saturating_sub(unsent, 1);
         for call in 0..=allowed {
@@ -249,11 +255,10 @@ fn more_calls_than_agreed_are_a_violation_also_where_replies_wait_to_be_sent() {
         }
         for _ in 0..allowed {
             let Wire { head, body } = pair.client.sent.pop_front().unwrap();
-            pair.server.connection.receive(head, body, Time::NEVER, unsent).unwrap();
+            pair.server.connection.receive(head, body, Time::NEVER).unwrap();
         }
         let Wire { head, body } = pair.client.sent.pop_front().unwrap();
-        let violation =
-            pair.server.connection.receive(head, body, Time::NEVER, unsent).unwrap_err();
+        let violation = pair.server.connection.receive(head, body, Time::NEVER).unwrap_err();
         assert!(
             matches!(violation, Violation::Call(CallViolation::TooManyCalls(MAX_IN_FLIGHT))),
             "{violation:?}"

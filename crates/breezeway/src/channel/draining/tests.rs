@@ -406,7 +406,8 @@ fn a_client_that_takes_no_replies_ends_its_session_and_is_not_kept_them() {
                 {
                     call.echo();
                 }
-                let state = |state: &mut State| (state.outbox.len(), state.check().err());
+                let state =
+                    |state: &mut State| (state.connection.backlog.len(), state.check().err());
                 let (kept, end) = server.handle.shared.with(state);
                 most = most.max(kept);
                 if let Some(end) = end {

@@ -9,16 +9,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use breezeway_adversary::socket::PATIENCE;
-use breezeway_os::Deadline;
-use breezeway_proto::{ErrorCode, Flags, Head, Kind};
+use breezeway_os::{Deadline, clock};
+use breezeway_proto::connection::{Attempt, Lack};
+use breezeway_proto::{ErrorCode, Head, Time};
 
-use super::Outbox;
 use crate::carrier::Carrier;
 use crate::channel::draining::tests::{pair, start};
 use crate::channel::state::State;
 use crate::channel::{Channel, Incoming, IncomingCall, PendingCall, ServerChannel};
 use crate::error::CallError;
-use crate::link::OwnedBody;
 use crate::message::Message;
 use crate::options::SessionOptions;
 
@@ -31,7 +30,10 @@ const CALLS: usize = 64;
 /// A session on which replies wait for memory for so long.
 fn session(carrier: Carrier, patience: Duration) -> (Channel, ServerChannel) {
     let (channel, server) = pair(carrier, &SessionOptions::new().cap(CAP as u64));
-    server.handle.shared.with(|state| state.outbox.set_patience(patience));
+    server
+        .handle
+        .shared
+        .with(|state| state.connection.backlog.set_patience(clock::ticks_in(patience)));
     (channel, server)
 }
 
@@ -51,11 +53,11 @@ fn serve(server: &ServerChannel) -> usize {
 }
 
 fn head() -> Head {
-    Head { kind: Kind::Message, flags: Flags::FIN, stream: 1, tag: 0, time: 0 }
+    Head::of_reply(1)
 }
 
 fn owed(server: &ServerChannel) -> usize {
-    server.handle.shared.with(|state| state.outbox.bytes())
+    server.handle.shared.with(|state| state.connection.backlog.bytes())
 }
 
 /// What has come of a call, if it is over.
@@ -147,20 +149,6 @@ fn a_reply_that_finds_no_room_waits_no_longer_than_its_caller() {
     }
 }
 
-#[test]
-fn a_late_reply_says_what_it_has_waited_for() {
-    let mut outbox = Outbox::default();
-    let body = || OwnedBody::Private(vec![7; 200]);
-    outbox.set_patience(Duration::ZERO);
-    outbox.push(head(), body(), false, Deadline::NEVER);
-    outbox.push(head(), body(), true, Deadline::after(Duration::ZERO));
-    // As where the ring has no slot.
-    outbox.fail_late_ones(0);
-    let codes: Vec<_> = outbox.replies.iter().map(|waiting| waiting.head.tag).collect();
-    assert_eq!(codes, [ErrorCode::NoMemory.number(), ErrorCode::DeadlinePassed.number()]);
-    assert_eq!(outbox.bytes(), outbox.replies.iter().map(|waiting| waiting.body.len()).sum());
-}
-
 /// A client that has received a message which is copied in pieces.
 fn with_large_message() -> (Channel, ServerChannel, Message) {
     let (channel, server) = pair(Carrier::Shm, &SessionOptions::new().cap(64 << 20));
@@ -178,15 +166,21 @@ fn with_large_message() -> (Channel, ServerChannel, Message) {
     (channel, server, message)
 }
 
+/// Keeps a copy of the message that was received, to be made in turns.
+fn keep_copy(state: &mut State, message: &mut Message, until: Deadline) {
+    let body = state.link.in_pieces(message).unwrap();
+    state.has_driver = true;
+    state.keep(head(), body, Lack::Copy, until);
+}
+
 #[test]
 fn late_reply_is_not_copied_to_its_end() {
     let (channel, _server, mut message) = with_large_message();
     channel.handle.shared.with(|state| {
-        let body = state.link.in_pieces(&mut message).unwrap();
-        let mut outbox = Outbox::default();
-        outbox.push(head(), body, false, Deadline::after(Duration::ZERO));
-        assert!(outbox.send(&mut state.link, true).unwrap());
-        assert_eq!((outbox.len(), outbox.bytes()), (0, 0), "it goes on");
+        keep_copy(state, &mut message, Deadline::after(Duration::ZERO));
+        assert!(state.send_backlog().unwrap());
+        let backlog = &state.connection.backlog;
+        assert_eq!((backlog.len(), backlog.bytes()), (0, 0), "it goes on");
     });
 }
 
@@ -194,16 +188,21 @@ fn late_reply_is_not_copied_to_its_end() {
 fn copy_that_found_memory_waits_for_none() {
     let (channel, _server, mut message) = with_large_message();
     channel.handle.shared.with(|state| {
-        let body = state.link.in_pieces(&mut message).unwrap();
-        let mut outbox = Outbox::default();
-        outbox.push(head(), body, false, Deadline::NEVER);
+        state.connection.backlog.set_patience(clock::ticks_in(LONG));
+        keep_copy(state, &mut message, Deadline::NEVER);
         // As after a shortage.
-        outbox.replies[0].memory_until = Some(Deadline::after(LONG));
-        while outbox.replies[0].body.lacks_place() {
-            assert!(outbox.replies[0].memory_until.is_some());
-            outbox.send(&mut state.link, true).unwrap();
+        state.connection.backlog.begin_pass();
+        let now = Time::from_ticks(clock::ticks());
+        state.connection.backlog.attempted(Attempt::NoMemory(""), now);
+        let mut passes = 0;
+        while state.connection.backlog.next_transmit().is_none()
+            && state.connection.backlog.poll_timeout() != Time::NEVER
+        {
+            assert!(state.send_backlog().unwrap());
+            passes += 1;
         }
-        assert_eq!((outbox.replies[0].memory_until, outbox.until()), (None, Deadline::NEVER));
+        assert!(passes > 1, "there was memory at once");
+        assert!(state.connection.backlog.is_copying(), "it waits to the end");
     });
 }
 
