@@ -328,7 +328,7 @@ impl<'c> Call<'c> {
     /// What the call came by, and the reply goes by.
     pub fn carrier(&self) -> Carrier {
         match &self.0 {
-            Here(serving) => serving.link().carrier(),
+            Here(serving) => serving.terms.carrier,
             Offloaded(elsewhere) => elsewhere.call().carrier(),
         }
     }

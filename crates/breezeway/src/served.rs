@@ -1,44 +1,36 @@
 //! The serving end of one session.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 use breezeway_os::shortage::RETRY_AFTER;
-use breezeway_os::{Deadline, Peer, TrustedPeer, Waiting, clock, cpu, ready};
-use breezeway_proto::validate::{Request, Side, Subject, check_plain_request, validate_plain};
-use breezeway_proto::{CallViolation, ErrorCode, Head, Kind};
+use breezeway_os::{Deadline, Peer, TrustedPeer, Waiting, clock, ready};
+use breezeway_proto::ErrorCode;
 use breezeway_shm::Want;
 use rustix::event::PollFlags;
 
-use crate::call::{Call, Handler, Serving};
+use crate::call::Handler;
 use crate::carrier::Carrier;
-use crate::channel::{Incoming, ServerChannel};
+use crate::channel::{Driving, Incoming, ServerChannel, WorkerDriver};
 use crate::deferred::DeferredCall;
-use crate::error::{ConnectError, ReplyError, SessionError};
+use crate::error::{ConnectError, SessionError};
 use crate::handshake::{self, Agreed, HandshakeError};
-use crate::link::{Body, Link, LinkError, Notice, SHORTAGE_PATIENCE};
+use crate::link::{Link, Notice, SHORTAGE_PATIENCE};
 use crate::log_limit::LogLimit;
 use crate::offload;
 use crate::options::SessionOptions;
 use crate::presence::SessionId;
 use crate::slice::{Group, SLICE, Slice};
-use crate::worker::Inbox;
+use crate::streaming::{Share, StreamThreads};
+use crate::worker::{Inbox, TurnWaker};
 
 mod ending;
 mod place;
+mod turn;
 pub(crate) use ending::NOT_BEGUN;
 pub(crate) use place::{Place, Terms};
-
-/// What came of serving a session for a while.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Progress {
-    /// This many entries were dealt with; 0 if there were none.
-    Served(usize),
-    /// The client closed the session in order.
-    Closed,
-}
+pub(crate) use turn::{Progress, Rest, panic_message};
 
 /// The serving end of one session: for a parent and its child, for tests, and inside a
 /// [`Server`](crate::Server).
@@ -58,6 +50,9 @@ pub struct ServerSession {
     /// True once the client's shutdown was taken, which is not answered by another.
     client_has_closed: bool,
     orphan: Orphan,
+    /// The threads that serve its streams, and its client's share of them; `None` if the server
+    /// takes no streams.
+    streams: Option<(Arc<StreamThreads>, Share)>,
 }
 
 /// Until when a session is tried again, since its client was gone in a shortage.
@@ -95,33 +90,71 @@ impl ServerSession {
         })
     }
 
+    /// A session that one thread serves alone.
     pub(crate) fn new(agreed: Agreed, peer: Peer, waiting: Waiting) -> Self {
-        let terms = Terms {
-            id: SessionId::next(),
-            peer,
-            max_in_flight: agreed.max_in_flight,
-            service: agreed.service,
-            may_say_go_away: agreed.knows_go_away,
-            waiting,
-            reply_timeout: None,
-            worker: None,
-        };
+        Self::at(Terms::new(&agreed, peer, waiting), Place::Alone(agreed.link), None)
+    }
+
+    /// A session that threads share from the beginning, as `threads` serve its streams. A worker
+    /// drives it.
+    pub(crate) fn with_streams(
+        agreed: Agreed,
+        peer: Peer,
+        waiting: Waiting,
+        threads: Arc<StreamThreads>,
+    ) -> Self {
+        let terms = Terms::new(&agreed, peer.clone(), waiting);
+        let share = threads.share_of(&peer);
+        let channel = ServerChannel::known_as(terms.id, agreed, peer, waiting, Driving::Elsewhere);
+        let place = Place::Shared(Some(WorkerDriver::new(channel)));
+        Self::at(terms, place, Some((threads, share)))
+    }
+
+    fn at(terms: Terms, place: Place, streams: Option<(Arc<StreamThreads>, Share)>) -> Self {
         Self {
             terms,
-            place: Place::Alone(agreed.link),
+            place,
             exit: None,
             group: Group::default(),
             broken: false,
             has_said_shutdown: false,
             client_has_closed: false,
             orphan: Orphan::default(),
+            streams,
         }
     }
 
     /// From now on requests are given as slices, without a copy.
     pub fn trusting(mut self, proof: TrustedPeer) -> Self {
-        self.link().trust(proof);
+        match &mut self.place {
+            Place::Alone(link) => link.trust(proof),
+            place => place.driver().trust(proof),
+        }
         self
+    }
+
+    /// Sets the time for which replies wait for memory.
+    pub(crate) fn set_reply_timeout(&mut self, timeout: Duration) {
+        self.terms.reply_timeout = Some(timeout);
+        if let Place::Shared(_) = &self.place {
+            self.place.driver().set_reply_timeout(timeout);
+        }
+    }
+
+    /// Where to see that the client's process is gone, also if a forked child of it holds the
+    /// socket. Only for a client that connected by itself: the ends of a pair name the process that
+    /// made the pair.
+    pub(crate) fn watch_exit(&mut self, exit: Option<OwnedFd>) {
+        self.exit = exit;
+    }
+
+    /// Notes that a worker serves it, which knows it by this token.
+    pub(crate) fn join(&mut self, inbox: Arc<Inbox>, token: usize) {
+        let worker = Arc::new(TurnWaker::new(inbox, token, self.terms.id));
+        if let Place::Shared(_) = &self.place {
+            self.place.driver().set_waker(&Arc::clone(&worker).into());
+        }
+        self.terms.worker = Some(worker);
     }
 
     /// Which session of this process it is.
@@ -134,118 +167,148 @@ impl ServerSession {
         &self.terms.peer
     }
 
-    /// Where to see that the client's process is gone, also if a forked child of it holds the
-    /// socket. Only for a client that connected by itself: the ends of a pair name the process that
-    /// made the pair.
-    pub(crate) fn watch_exit(&mut self, exit: Option<OwnedFd>) {
-        self.exit = exit;
+    pub(crate) fn carrier(&self) -> Carrier {
+        self.terms.carrier
     }
 
     pub(crate) fn exit(&self) -> Option<BorrowedFd<'_>> {
         self.exit.as_ref().map(OwnedFd::as_fd)
     }
+}
 
-    /// Notes that a worker serves it.
-    pub(crate) fn join(&mut self, inbox: Arc<Inbox>) {
-        self.terms.worker = Some(inbox);
+// ---- its link, alone or behind a lock ----
+impl ServerSession {
+    /// Passes its socket to `act`: of a shared session, while no other thread uses it.
+    pub(crate) fn with_socket<R>(&self, act: impl FnOnce(BorrowedFd<'_>) -> R) -> R {
+        match &self.place {
+            Place::Alone(link) => act(link.socket()),
+            place => place.driver().with_socket(act),
+        }
     }
 
-    /// Takes the shared session that this one has become, and the descriptor that shows the
-    /// client's exit. The caller serves that session from then on.
-    pub(crate) fn take_shared(&mut self) -> Option<(ServerChannel, Option<OwnedFd>)> {
-        let channel = self.place.take_shared()?;
-        Some((channel, self.exit.take()))
+    /// Like [`with_socket`](Self::with_socket), unless another thread uses it now.
+    pub(crate) fn try_with_socket<R>(&self, act: impl FnOnce(BorrowedFd<'_>) -> R) -> Option<R> {
+        match &self.place {
+            Place::Alone(link) => Some(act(link.socket())),
+            place => place.driver().try_with_socket(act),
+        }
     }
 
-    /// Sets the time for which replies wait for memory.
-    pub(crate) fn set_reply_timeout(&mut self, timeout: Duration) {
-        self.terms.reply_timeout = Some(timeout);
+    /// Returns true if the client is gone and all that it committed was taken. (Entries about
+    /// segments are taken one at a time and count as nothing served. A shared session says so when
+    /// it is served.)
+    pub(crate) fn is_exhausted(&mut self) -> bool {
+        match &mut self.place {
+            Place::Alone(link) => link.is_closed() && !link.ready().unwrap_or(true),
+            Place::Shared(_) => false,
+        }
     }
 
-    /// Returns true if it is to be served again before long although no event will report anything:
-    /// the socket could not be read empty.
-    pub(crate) fn looks_again(&self) -> bool {
-        self.place.link().is_unread()
+    /// Returns what a turn that has served nothing has left.
+    pub(crate) fn rest(&mut self) -> Rest {
+        match &mut self.place {
+            Place::Alone(link) if link.is_backlogged() => Rest::Waits,
+            // A piece of an entry about a segment was taken. An error is what the next turn ends
+            // with.
+            Place::Alone(link) => match link.ready().unwrap_or(true) {
+                true => Rest::Served,
+                false => Rest::Nothing,
+            },
+            place if place.driver().was_busy() => Rest::Waits,
+            Place::Shared(_) => Rest::Nothing,
+        }
+    }
+
+    /// Returns true if this side, being short of something, is to try again later.
+    pub(crate) fn may_retry(&mut self) -> bool {
+        let is_closed = match &self.place {
+            Place::Alone(link) => link.is_closed(),
+            place => place.driver().is_closed(),
+        };
+        self.orphan.may_retry(is_closed)
     }
 
     /// Announces that this side is about to sleep until there is something to do, and polls once
     /// more. True if there is nothing.
     pub(crate) fn prepare_sleep(&mut self) -> Result<bool, SessionError> {
-        Ok(self.link().prepare_sleep()?)
+        match &mut self.place {
+            Place::Alone(link) => Ok(link.prepare_sleep()?),
+            place => {
+                self.terms.hear_calls();
+                Ok(place.driver_mut().prepare_sleep())
+            }
+        }
     }
 
-    /// Whether the client is gone and all that it committed was taken. (Entries about segments are
-    /// taken one at a time and count as nothing served.)
-    pub(crate) fn is_exhausted(&mut self) -> bool {
-        let link = self.link();
-        link.is_closed() && !link.ready().unwrap_or(true)
+    /// Returns true if it is to be served again before long although no event will report anything:
+    /// the socket could not be read empty, or replies wait for room.
+    pub(crate) fn looks_again(&self) -> bool {
+        match &self.place {
+            Place::Alone(link) => link.is_unread(),
+            place => place.driver().looks_again(),
+        }
     }
 
-    /// Whether nothing is served before the socket has taken some of the replies.
-    pub(crate) fn is_backlogged(&self) -> bool {
-        self.place.link().is_backlogged()
-    }
-
-    /// Whether something may be there although a turn has served nothing: it was a piece of an
-    /// entry about a segment.
-    pub(crate) fn may_have_more(&mut self) -> bool {
-        // An error is what the next turn ends with.
-        self.link().ready().unwrap_or(true)
-    }
-
-    /// Whether this side, being short of something, is to try again later.
-    pub(crate) fn may_retry(&mut self) -> bool {
-        self.orphan.may_retry(self.place.link().is_closed())
-    }
-
-    /// Lets a shortage be for a moment, and sees whether the client is still there.
-    fn pause(&mut self) -> Result<(), SessionError> {
-        std::thread::sleep(RETRY_AFTER);
-        if self.client_is_gone() {
-            self.link().notice(Notice::PeerGone)?;
+    /// Takes note of an event of the socket.
+    pub(crate) fn notice(&mut self, notice: Notice) -> Result<(), SessionError> {
+        match &mut self.place {
+            Place::Alone(link) => link.notice(notice)?,
+            place => place.driver_mut().notice(notice),
         }
         Ok(())
     }
 
+    /// Reads what has come on the socket beside messages, and validates it; false if something may
+    /// be left there, or another thread had the session's lock.
+    pub(crate) fn drain(&mut self) -> Result<bool, SessionError> {
+        match &mut self.place {
+            Place::Alone(link) => {
+                link.drain()?;
+                Ok(!link.is_unread())
+            }
+            place => Ok(place.driver().drain()),
+        }
+    }
+
     /// Asks the kernel whether the client is still there.
     pub(crate) fn client_is_gone(&self) -> bool {
-        is_gone(self.socket(), self.exit())
+        self.with_socket(|socket| is_gone(socket, self.exit()))
     }
 
-    pub(crate) fn carrier(&self) -> Carrier {
-        self.place.link().carrier()
+    /// Returns true if the client last waited on the CPU that this thread runs on.
+    pub(crate) fn shares_cpu(&mut self) -> bool {
+        match &mut self.place {
+            Place::Alone(link) => link.shares_cpu(),
+            place => place.driver().shares_cpu(),
+        }
     }
 
-    pub(crate) fn socket(&self) -> BorrowedFd<'_> {
-        self.place.link().socket()
+    /// Returns true while threads serve its calls or streams, or replies wait.
+    pub(crate) fn is_in_use(&self) -> bool {
+        match &self.place {
+            Place::Alone(_) => false,
+            place => place.driver().is_in_use(),
+        }
     }
 
-    /// Whether something is left to be written once the socket has room.
+    /// Returns true if something is left to be written once the socket has room.
     #[inline(always)]
     pub(crate) fn has_unwritten(&self) -> bool {
-        self.place.link().has_unwritten()
-    }
-
-    /// Says that the session is over, behind all replies, and serves no more.
-    pub(crate) fn say_shutdown(&mut self) {
-        if self.broken || std::mem::replace(&mut self.has_said_shutdown, true) {
-            // Without an orderly end: the client is to see that.
-            return;
+        match &self.place {
+            Place::Alone(link) => link.has_unwritten(),
+            place => place.driver().has_unwritten(),
         }
-        let client_has_closed = self.client_has_closed;
-        let Place::Alone(link) = &mut self.place else { return };
-        if !client_has_closed {
-            // A full ring or a dead peer: the end of file says the same, less politely.
-            let _ = link.send(Head::of_session(Kind::Shutdown, 0), Body::Bytes(&[]));
-        }
-        let _ = link.flush_now();
     }
 
-    #[inline(always)]
-    pub(crate) fn link(&mut self) -> &mut Link {
-        self.place.link_mut()
+    /// Runs what it is given with the session's lock.
+    #[cfg(test)]
+    pub(crate) fn locked(&self) -> impl FnOnce(&mut dyn FnMut() -> bool) -> bool + Send + 'static {
+        self.place.driver().locked()
     }
+}
 
+// ---- served on a thread of its own ----
+impl ServerSession {
     /// Serves calls on this thread until the client closes the session.
     pub fn serve(mut self, handler: &impl Handler) -> Result<(), SessionError> {
         let mut short = LogLimit::new();
@@ -254,8 +317,8 @@ impl ServerSession {
         loop {
             let mut slice = Slice::new(clock::ticks(), ticks);
             let progress = self.serve_some(handler, 1, &mut slice);
-            if let Some(channel) = self.place.take_shared() {
-                return serve_shared(&channel, handler);
+            if let Place::Shared(_) = &self.place {
+                return serve_shared(self.place.driver().channel(), handler);
             }
             let waited = progress.and_then(|progress| {
                 if progress == Progress::Served(0) {
@@ -284,181 +347,16 @@ impl ServerSession {
         Ok(link.wait(want, Deadline::NEVER)?)
     }
 
-    /// Serves what is there, within a slice, polling so many times for the first request. An error
-    /// ends the session.
+    /// Lets a shortage be for a moment, and sees whether the client is still there.
+    fn pause(&mut self) -> Result<(), SessionError> {
+        std::thread::sleep(RETRY_AFTER);
+        if self.client_is_gone() { self.notice(Notice::PeerGone) } else { Ok(()) }
+    }
+
+    /// Returns the link of a session that is served alone.
     #[inline(always)]
-    pub(crate) fn serve_some(
-        &mut self,
-        handler: &impl Handler,
-        polls: u32,
-        slice: &mut Slice<'_>,
-    ) -> Result<Progress, SessionError> {
-        let outcome = self.try_serve(handler, polls, slice);
-        self.broken |= outcome.as_ref().is_err_and(|error| !error.is_shortage());
-        outcome
-    }
-
-    #[inline(always)]
-    fn try_serve(
-        &mut self,
-        handler: &impl Handler,
-        polls: u32,
-        slice: &mut Slice<'_>,
-    ) -> Result<Progress, SessionError> {
-        let link = self.link();
-        for _ in 1..polls {
-            if link.ready()? {
-                break;
-            }
-            cpu::spin_hint();
-        }
-        link.look();
-        let mut served = 0;
-        loop {
-            let link = self.link();
-            if link.is_backlogged() {
-                break;
-            }
-            match link.take() {
-                Ok(true) => {}
-                Ok(false) => break,
-                Err(error) => {
-                    self.not_taken(error)?;
-                    served += 1;
-                    continue;
-                }
-            }
-            let len = link.body().len();
-            let mut one_way = false;
-            if link.head().kind == Kind::Message as u8 {
-                one_way = self.serve_request(handler, slice)?;
-                if self.place.is_shared() {
-                    return Ok(Progress::Served(served + 1));
-                }
-            } else {
-                match validate_plain(link.head(), len, Side::Server)? {
-                    Subject::Shutdown => {
-                        self.client_has_closed = true;
-                        return Ok(Progress::Closed);
-                    }
-                    // A cancel comes too late here: a call is served in one piece.
-                    _ => link.finish()?,
-                }
-            }
-            served += 1;
-            let goes_on = if one_way {
-                slice.goes_on_after_one_way(len, &mut self.group)
-            } else {
-                slice.goes_on_after(len)
-            };
-            if !goes_on {
-                break;
-            }
-        }
-        self.link().flush_progress()?;
-        Ok(Progress::Served(served))
-    }
-
-    /// Fails a call whose request found no memory. Any other error ends the session.
-    #[cold]
-    fn not_taken(&mut self, error: LinkError) -> Result<(), SessionError> {
-        let head = match &error {
-            LinkError::Unreceived(unreceived) => unreceived.request(),
-            _ => None,
-        };
-        let (LinkError::Unreceived(unreceived), Some(head)) = (&error, head) else {
-            return Err(error.into());
-        };
-        let failure = Failure::new(ErrorCode::NoMemory, &unreceived.to_string());
-        self.not_replied(Request::of(head), false, failure)
-    }
-
-    /// Serves the current request; true if it was a one-way message.
-    #[inline(always)]
-    fn serve_request(
-        &mut self,
-        handler: &impl Handler,
-        slice: &mut Slice<'_>,
-    ) -> Result<bool, SessionError> {
-        let head = self.link().head();
-        check_plain_request(head)?;
-        let request = Request::of(head);
-        if request.one_way {
-            slice.begin_one_way();
-        }
-        let mut replied = false;
-        // The handler sees the session only through the call, which is gone when it returns or
-        // unwinds; what is left, reserved space, is given back below.
-        let mut failure = None;
-        // All by one reference: what a closure captures is copied where panics are caught, and a
-        // copy of what was just written waits for it.
-        let captured = &mut (&mut *self, &mut replied, &mut failure, handler);
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
-            let (session, replied, failure, handler) = &mut *captured;
-            // Made anew of what lies there, for the same reason.
-            let request = Request::of(session.place.link().head());
-            let mut serving = session.serving(request, replied);
-            serving.limit = handler.call_limit();
-            match handler.handle(Call::here(&mut serving)) {
-                Ok(_) => {}
-                Err(error) => **failure = Some(Failure::of(error)),
-            }
-        }));
-        if let Err(panic) = outcome {
-            failure = Some(Failure::panicked(&*panic));
-        }
-        if failure.is_some() || !replied {
-            let silent = || Failure::new(ErrorCode::Failed, "the handler did not reply");
-            self.not_replied(request, replied, failure.unwrap_or_else(silent))?;
-        }
-        if let Place::Alone(link) = &mut self.place {
-            // Of a one-way message: a reply has done so.
-            link.finish()?;
-        }
-        Ok(request.one_way)
-    }
-
-    #[inline(always)]
-    fn serving<'c>(&'c mut self, request: Request, replied: &'c mut bool) -> Serving<'c> {
-        Serving { place: &mut self.place, terms: &self.terms, replied, request, limit: None }
-    }
-
-    /// Deals with a handler that failed or panicked.
-    #[cold]
-    fn not_replied(
-        &mut self,
-        request: Request,
-        mut replied: bool,
-        failure: Failure,
-    ) -> Result<(), SessionError> {
-        let code = match failure.reply_error {
-            Some(ReplyError::Full { unconsumed }) => return Err(too_many_calls(unconsumed)),
-            Some(ReplyError::Session(error)) => return Err(error),
-            Some(
-                ReplyError::TooLarge { .. } | ReplyError::NoMemory { .. } | ReplyError::Segment(_),
-            ) => ErrorCode::NoMemory,
-            None => failure.code,
-        };
-        let reason = &failure.reason;
-        if code == ErrorCode::Panicked || request.one_way || replied {
-            tracing::warn!(method = request.method, %reason, "handler failed");
-        }
-        if replied || request.one_way {
-            if let Place::Alone(link) = &mut self.place {
-                link.abandon();
-            }
-            return Ok(());
-        }
-        self.link().abandon();
-        match self.serving(request, &mut replied).fail(code, reason) {
-            Ok(()) => Ok(()),
-            Err(ReplyError::Session(error)) => Err(error),
-            Err(ReplyError::Full { unconsumed }) => Err(too_many_calls(unconsumed)),
-            // An inline reason needs no memory.
-            Err(
-                ReplyError::TooLarge { .. } | ReplyError::NoMemory { .. } | ReplyError::Segment(_),
-            ) => Err(too_many_calls(0)),
-        }
+    pub(crate) fn link(&mut self) -> &mut Link {
+        self.place.link_mut()
     }
 }
 
@@ -471,51 +369,4 @@ fn serve_shared(channel: &ServerChannel, handler: &impl Handler) -> Result<(), S
         }
     }
     Ok(())
-}
-
-/// The client has more calls in flight than the ring has slots for replies.
-#[cold]
-fn too_many_calls(unconsumed: usize) -> SessionError {
-    CallViolation::TooManyCalls(unconsumed).into()
-}
-
-/// Why a call was not replied to. The message is taken while panics are still caught: making it is
-/// the handler's own code.
-struct Failure {
-    code: ErrorCode,
-    reason: String,
-    reply_error: Option<ReplyError>,
-}
-
-impl Failure {
-    fn new(code: ErrorCode, reason: &str) -> Self {
-        Self { code, reason: reason.to_owned(), reply_error: None }
-    }
-
-    #[cold]
-    fn of(error: crate::HandlerError) -> Self {
-        let reason = error.to_string();
-        let reply_error = error.downcast().ok().map(|error| *error);
-        Self { code: ErrorCode::Failed, reason, reply_error }
-    }
-
-    #[cold]
-    fn panicked(panic: &(dyn std::any::Any + Send)) -> Self {
-        Self::new(ErrorCode::Panicked, &format!("the handler panicked: {}", panic_message(panic)))
-    }
-}
-
-impl Drop for ServerSession {
-    fn drop(&mut self) {
-        self.say_shutdown();
-    }
-}
-
-/// The message of a panic.
-pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
-    panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("(no message)")
 }

@@ -23,7 +23,7 @@ use rustix::io::dup;
 use crate::address::Address;
 use crate::call::{Handler, HandlerError};
 use crate::call_limit::{CallLimit, Limited};
-use crate::channel::{Driving, ServerChannel, Stream};
+use crate::channel::Stream;
 use crate::error::ServeError;
 use crate::handler_timer::Timed;
 use crate::listener::Listener;
@@ -31,7 +31,7 @@ use crate::offload::{Offloading, Queue};
 use crate::options::ServerOptions;
 use crate::served::ServerSession;
 use crate::streaming::StreamThreads;
-use crate::worker::{Inbox, Session, SharedSession};
+use crate::worker::Inbox;
 
 use acceptor::{Accepted, Acceptor, Destination};
 use listening::Listening;
@@ -340,26 +340,21 @@ struct Workers<'i> {
 }
 
 impl Workers<'_> {
-    fn session(&self, accepted: Accepted) -> Session {
+    fn session(&self, accepted: Accepted) -> ServerSession {
         let Accepted { agreed, peer, exit, trusted } = accepted;
-        if let Some(threads) = &self.streams
-            && agreed.takes_streams()
-        {
-            let mut channel =
-                ServerChannel::waiting(agreed, peer, self.waiting, Driving::Elsewhere)
-                    .reply_timeout(self.reply_timeout);
-            if let Some(proof) = trusted {
-                channel = channel.trusting(proof);
+        let threads = self.streams.as_ref().filter(|_| agreed.takes_streams());
+        let mut session = match threads {
+            Some(threads) => {
+                ServerSession::with_streams(agreed, peer, self.waiting, Arc::clone(threads))
             }
-            return SharedSession::new(channel, exit, Some(Arc::clone(threads))).into();
-        }
-        let mut session = ServerSession::new(agreed, peer, self.waiting);
+            None => ServerSession::new(agreed, peer, self.waiting),
+        };
         session.watch_exit(exit);
         session.set_reply_timeout(self.reply_timeout);
-        if let Some(proof) = trusted {
-            session = session.trusting(proof);
+        match trusted {
+            Some(proof) => session.trusting(proof),
+            None => session,
         }
-        session.into()
     }
 }
 

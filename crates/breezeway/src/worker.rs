@@ -12,13 +12,12 @@ mod guard;
 mod inbox;
 mod load;
 mod news;
-mod session;
-mod shared;
 mod signal;
 mod slot;
 mod sync;
 #[cfg(test)]
 mod tests;
+mod turn_waker;
 mod turns;
 
 use std::io;
@@ -35,7 +34,7 @@ use crate::error::SessionError;
 use crate::link::Notice;
 use crate::log_limit::LogLimit;
 use crate::presence::Hooks;
-use crate::served::Progress;
+use crate::served::{Progress, ServerSession};
 use crate::slice::{SLICE, Slice};
 
 use armed::Armed;
@@ -45,10 +44,9 @@ pub(crate) use inbox::Inbox;
 pub(crate) use load::Load;
 use load::Workload;
 pub(crate) use news::News;
-pub(crate) use session::Session;
-pub(crate) use shared::SharedSession;
 pub(crate) use signal::Signal;
 use slot::{EXIT, Slot};
+pub(crate) use turn_waker::TurnWaker;
 use turns::Turns;
 
 /// Rounds without work over the active sessions between two readings of the clock.
@@ -238,8 +236,7 @@ impl Worker {
         self.inbox.is_stopping()
     }
 
-    fn start(&mut self, session: impl Into<Session>) {
-        let session = session.into();
+    fn start(&mut self, session: ServerSession) {
         tracing::debug!(peer = ?session.peer(), "session started");
         self.add(Box::new(Slot::new(session, &self.hooks, clock::ticks())));
     }
@@ -316,7 +313,6 @@ impl Worker {
             let slice = Slice::new(self.now, self.times.slice);
             let mut slice = slice.interrupted_by(self.inbox.news());
             let progress = slot.session.serve_some(handler, polls, &mut slice);
-            slot.session.become_shared(&self.inbox, token);
             match progress.and_then(|progress| {
                 slot.watch_room(&self.sleeper, token)?;
                 Ok(progress)

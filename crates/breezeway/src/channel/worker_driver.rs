@@ -6,8 +6,9 @@
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::task::Waker;
+use std::time::Duration;
 
-use breezeway_os::Deadline;
+use breezeway_os::{Deadline, TrustedPeer, clock};
 use rustix::net::{Shutdown, shutdown};
 
 use super::draining::Draining;
@@ -16,6 +17,7 @@ use super::state::{State, Turn};
 use super::{Incoming, ServerChannel};
 use crate::error::SessionError;
 use crate::link::{Notice, WaitFailure};
+use crate::server::Unserved;
 
 /// What came of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,20 +42,34 @@ pub(crate) struct WorkerDriver {
     is_closed: bool,
     /// Whether its last sleep is to end by itself.
     looks_again: bool,
+    /// True if another thread had the session's lock in its last turn.
+    was_busy: bool,
 }
 
 impl WorkerDriver {
-    /// Drives a session of which no other thread takes turns.
+    /// Drives a session for its worker. (A thread that serves its session alone has no worker:
+    /// there the threads that wait take the turns.)
     pub(crate) fn new(channel: ServerChannel) -> Self {
-        let (has_unwritten, is_closed) = channel.handle.shared.with(|state| {
-            state.has_driver = true;
-            (state.link.has_unwritten(), state.link.is_closed())
-        });
-        Self { channel, noticed: None, has_unwritten, is_closed, looks_again: false }
+        let shared = &channel.handle.shared;
+        let (has_unwritten, is_closed) =
+            shared.with(|state| (state.link.has_unwritten(), state.link.is_closed()));
+        let (noticed, looks_again, was_busy) = (None, false, false);
+        Self { channel, noticed, has_unwritten, is_closed, looks_again, was_busy }
     }
 
     pub(crate) fn channel(&self) -> &ServerChannel {
         &self.channel
+    }
+
+    /// From now on messages are given as slices, without a copy.
+    pub(crate) fn trust(&self, proof: TrustedPeer) {
+        self.shared().with(|state| state.link.trust(proof));
+    }
+
+    /// Sets the time for which replies wait for memory.
+    pub(crate) fn set_reply_timeout(&self, timeout: Duration) {
+        let patience = clock::ticks_in(timeout);
+        self.shared().with(|state| state.connection.backlog.set_patience(patience));
     }
 
     /// Passes the session's socket to `act`, once no other thread uses the session.
@@ -71,7 +87,7 @@ impl WorkerDriver {
     }
 
     /// From now on `waker` is woken when somebody needs the worker.
-    pub(crate) fn set_waker(&mut self, waker: &Waker) {
+    pub(crate) fn set_waker(&self, waker: &Waker) {
         self.shared().with(|state| state.set_driver(waker));
     }
 
@@ -103,6 +119,7 @@ impl WorkerDriver {
             let (unwritten, closed) = (state.link.has_unwritten(), state.link.is_closed());
             (turn, has_arrivals, shortage, unwritten, closed)
         });
+        self.was_busy = seen.is_none();
         let Some((turn, has_arrivals, shortage, unwritten, closed)) = seen else {
             return Ok((Attended::Busy, false));
         };
@@ -115,15 +132,9 @@ impl WorkerDriver {
         }
     }
 
-    /// Waits until nobody else has the session's lock.
-    pub(crate) fn wait_for_lock(&self) {
-        self.shared().with(|_| ());
-    }
-
-    /// How often there may have to be a turn for all that can have come.
-    pub(crate) fn max_pending(&self) -> usize {
-        let shared = self.shared();
-        shared.with(|state| state.link.max_pending(shared.max_in_flight))
+    /// Returns true if another thread had the session's lock in the last turn.
+    pub(crate) fn was_busy(&self) -> bool {
+        self.was_busy
     }
 
     /// What the client asks for next, if it is there and nobody else has the session's lock: else
@@ -167,7 +178,7 @@ impl WorkerDriver {
 
     /// Reads what has come on the socket beside messages; false if something may be left there, or
     /// somebody else had the session's lock. The next turn reports an error.
-    pub(crate) fn drain(&mut self) -> bool {
+    pub(crate) fn drain(&self) -> bool {
         let drained = self.shared().try_with(|state| {
             state.read_socket();
             !state.link.is_unread()
@@ -198,9 +209,36 @@ impl WorkerDriver {
         });
     }
 
+    /// Tells the calls and streams that were not begun that they will not be, and counts what else
+    /// is left.
+    pub(crate) fn refuse_the_rest(&mut self) -> Unserved {
+        self.refuse_new();
+        let mut undone = self.channel.unserved();
+        // A client that asks for more meanwhile, without end, keeps nobody.
+        let shared = self.shared();
+        let mut left = shared.with(|state| state.link.max_pending(shared.max_in_flight));
+        while left > 0 {
+            match self.turn(1) {
+                // The worker ends, so it may wait for the lock.
+                Ok((Attended::Busy, _)) => self.shared().with(|_| ()),
+                Ok((Attended::Worked, _)) => {}
+                // An error ends the session, which ends anyway.
+                Ok((Attended::Idle | Attended::Ended, _)) | Err(_) => break,
+            }
+            let now = self.channel.unserved();
+            let refused =
+                now.calls_refused - undone.calls_refused + now.messages_lost - undone.messages_lost;
+            left = left.saturating_sub(refused.max(1));
+            undone = now;
+        }
+        // What a client has asked for before its own end is there behind that.
+        self.refuse_new();
+        self.channel.unserved()
+    }
+
     /// What was not begun is not begun any more: this says so of what has come, also of a session
     /// that is over, and turns that follow of what comes. (Nobody is woken, as the worker ends.)
-    pub(crate) fn refuse_new(&self) {
+    fn refuse_new(&self) {
         self.shared().with(|state| {
             state.draining = Draining::Over;
             state.refuse_arrivals();
@@ -218,7 +256,7 @@ impl WorkerDriver {
     }
 
     /// Lets the client make no more calls and open no more streams; whether there was room for it.
-    pub(crate) fn say_go_away(&mut self) -> bool {
+    pub(crate) fn say_go_away(&self) -> bool {
         self.shared().with(State::say_go_away)
     }
 
@@ -248,7 +286,15 @@ impl WorkerDriver {
 impl Drop for WorkerDriver {
     fn drop(&mut self) {
         let shared = self.shared();
-        shared.with(State::close_at_once);
+        let drives = shared.with(|state| {
+            if state.has_driver {
+                state.close_at_once();
+            }
+            state.has_driver
+        });
+        if !drives {
+            return;
+        }
         if Arc::strong_count(shared) > 1 {
             // A handler may keep its call for long: the client sees the end now.
             shared.with_socket(|socket| {

@@ -1,11 +1,12 @@
 //! How a session ends that its server does not go on with.
 
+use breezeway_os::Deadline;
 use breezeway_proto::validate::{Request, Side, Subject, check_plain_request, validate_plain};
 use breezeway_proto::{ErrorCode, Head, Kind};
 
-use super::ServerSession;
+use super::{Place, ServerSession};
 use crate::error::SessionError;
-use crate::link::Body;
+use crate::link::{Body, WaitFailure};
 use crate::server::Unserved;
 
 /// What a call is told that was not begun before its server's time to drain was over.
@@ -15,17 +16,59 @@ impl ServerSession {
     /// Lets a client that takes the entry open nothing more here (`docs/abi.md`, section 1.2).
     /// Where there is no room for it now, the next call of this tries again.
     pub(crate) fn say_go_away(&mut self) {
-        if self.terms.may_say_go_away {
-            let said = self.link().send(Head::of_session(Kind::GoAway, 0), Body::Bytes(&[]));
-            self.terms.may_say_go_away = said.is_err();
-            // Of a dead peer the next turn learns.
-            let _ = self.link().flush_now();
+        if !self.terms.may_say_go_away {
+            return;
+        }
+        self.terms.may_say_go_away = match &mut self.place {
+            Place::Alone(link) => {
+                let said = link.send(Head::of_session(Kind::GoAway, 0), Body::Bytes(&[]));
+                // Of a dead peer the next turn learns.
+                let _ = link.flush_now();
+                said.is_err()
+            }
+            place => !place.driver().say_go_away(),
+        };
+    }
+
+    /// Says that the session is over, behind all replies, and serves no more. Of a shared session
+    /// what the socket does not take at once is [flushed](Self::flush) until then.
+    pub(crate) fn say_shutdown(&mut self, until: Deadline) {
+        match &mut self.place {
+            Place::Alone(_) => self.say_shutdown_alone(),
+            place => place.driver_mut().say_shutdown(until),
         }
     }
 
-    /// Tells the calls that were not begun that they will not be, as there is no more time, and
-    /// counts what else is left.
+    fn say_shutdown_alone(&mut self) {
+        if self.broken || std::mem::replace(&mut self.has_said_shutdown, true) {
+            // Without an orderly end: the client is to see that.
+            return;
+        }
+        let client_has_closed = self.client_has_closed;
+        let Place::Alone(link) = &mut self.place else { return };
+        if !client_has_closed {
+            // A full ring or a dead peer: the end of file says the same, less politely.
+            let _ = link.send(Head::of_session(Kind::Shutdown, 0), Body::Bytes(&[]));
+        }
+        let _ = link.flush_now();
+    }
+
+    /// Writes what is left, until the deadline; true if that was too early.
+    pub(crate) fn flush(&mut self, deadline: Deadline) -> bool {
+        match &mut self.place {
+            Place::Alone(link) => {
+                matches!(link.flush(deadline), Err(WaitFailure::DeadlinePassed))
+            }
+            place => place.driver_mut().flush(deadline),
+        }
+    }
+
+    /// Tells the calls and streams that were not begun that they will not be, as there is no more
+    /// time, and counts what else is left.
     pub(crate) fn refuse_the_rest(&mut self) -> Unserved {
+        if self.place.is_shared() {
+            return self.place.driver_mut().refuse_the_rest();
+        }
         let mut rest = Unserved::default();
         // An error ends the session, which ends anyway.
         let _ = self.try_refuse(&mut rest);
@@ -67,6 +110,12 @@ impl ServerSession {
             self.link().finish()?;
         }
         Ok(self.link().flush_now()?)
+    }
+}
+
+impl Drop for ServerSession {
+    fn drop(&mut self) {
+        self.say_shutdown_alone();
     }
 }
 

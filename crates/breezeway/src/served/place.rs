@@ -7,16 +7,19 @@ use breezeway_os::{Peer, Waiting, clock};
 use breezeway_proto::connection::StreamTerms;
 use breezeway_proto::throttle::Throttle;
 
-use crate::channel::{Driving, ServerChannel};
+use crate::carrier::Carrier;
+use crate::channel::{Driving, ServerChannel, WorkerDriver};
 use crate::handshake::Agreed;
 use crate::link::Link;
 use crate::presence::SessionId;
-use crate::worker::Inbox;
+use crate::worker::TurnWaker;
 
-/// The part of a session that stays the same when threads begin to share it.
+/// The part of a session that stays the same when threads begin to share it. (Its owner changes
+/// the worker, and notes a go-away entry.)
 pub(crate) struct Terms {
     pub(crate) id: SessionId,
     pub(crate) peer: Peer,
+    pub(crate) carrier: Carrier,
     /// The most calls that the client may have in flight.
     pub(super) max_in_flight: usize,
     pub(super) service: u16,
@@ -26,14 +29,35 @@ pub(crate) struct Terms {
     /// How long a reply waits for memory; `None` for the default.
     pub(super) reply_timeout: Option<Duration>,
     /// The worker that serves the session; `None` where a thread serves it alone.
-    pub(super) worker: Option<Arc<Inbox>>,
+    pub(super) worker: Option<Arc<TurnWaker>>,
 }
 
 impl Terms {
+    pub(super) fn new(agreed: &Agreed, peer: Peer, waiting: Waiting) -> Self {
+        Self {
+            id: SessionId::next(),
+            peer,
+            carrier: agreed.link.carrier(),
+            max_in_flight: agreed.max_in_flight,
+            service: agreed.service,
+            may_say_go_away: agreed.knows_go_away,
+            waiting,
+            reply_timeout: None,
+            worker: None,
+        }
+    }
+
     /// Returns the time since the present turn of the session's worker began.
     pub(crate) fn turn_age(&self) -> Option<Duration> {
-        let ticks = self.worker.as_ref()?.load().turn_age(clock::ticks())?;
+        let ticks = self.worker.as_ref()?.inbox().load().turn_age(clock::ticks())?;
         Some(Duration::from_nanos(clock::nanoseconds(ticks)))
+    }
+
+    /// Notes that a turn of the worker follows.
+    pub(super) fn hear_calls(&self) {
+        if let Some(worker) = &self.worker {
+            worker.hear();
+        }
     }
 
     fn driving(&self) -> Driving {
@@ -46,13 +70,16 @@ impl Terms {
 pub(crate) enum Place {
     /// With the thread that serves it. Each call is replied to before the next one is taken.
     Alone(Link),
-    /// Behind a lock, as a reply comes later. Empty once its server drives the shared session.
-    Shared(Option<ServerChannel>),
+    /// Behind a lock, with its driver: the session has streams, or a reply comes later. Empty only
+    /// while the link moves there.
+    Shared(Option<WorkerDriver>),
 }
 
 const ALONE: &str = "a session is served alone until it is shared";
+const SHARED: &str = "a shared session has a driver";
 
 impl Place {
+    #[inline(always)]
     pub(crate) fn is_shared(&self) -> bool {
         matches!(self, Self::Shared(_))
     }
@@ -73,9 +100,26 @@ impl Place {
         }
     }
 
-    /// Moves the link behind a lock.
+    /// Returns the driver of a shared session. Out of line: plain calls are not to pay for it.
     #[cold]
-    pub(crate) fn share(&mut self, terms: &Terms) -> ServerChannel {
+    pub(super) fn driver(&self) -> &WorkerDriver {
+        match self {
+            Self::Shared(Some(driver)) => driver,
+            _ => unreachable!("{SHARED}"),
+        }
+    }
+
+    #[cold]
+    pub(super) fn driver_mut(&mut self) -> &mut WorkerDriver {
+        match self {
+            Self::Shared(Some(driver)) => driver,
+            _ => unreachable!("{SHARED}"),
+        }
+    }
+
+    /// Moves the link behind a lock. The session's worker drives it there.
+    #[cold]
+    pub(crate) fn share(&mut self, terms: &Terms) -> &ServerChannel {
         let Self::Alone(link) = std::mem::replace(self, Self::Shared(None)) else {
             unreachable!("{ALONE}")
         };
@@ -95,16 +139,11 @@ impl Place {
         if let Some(timeout) = terms.reply_timeout {
             channel = channel.reply_timeout(timeout);
         }
-        let channel = channel.in_order();
-        *self = Self::Shared(Some(channel.clone()));
-        channel
-    }
-
-    /// Takes the shared session, to drive it.
-    pub(crate) fn take_shared(&mut self) -> Option<ServerChannel> {
-        match self {
-            Self::Alone(_) => None,
-            Self::Shared(channel) => channel.take(),
+        let driver = WorkerDriver::new(channel.in_order());
+        if let Some(worker) = &terms.worker {
+            driver.set_waker(&Arc::clone(worker).into());
         }
+        *self = Self::Shared(Some(driver));
+        self.driver().channel()
     }
 }

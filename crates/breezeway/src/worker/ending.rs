@@ -8,21 +8,11 @@ use breezeway_os::{Deadline, clock};
 use super::Worker;
 use crate::call::Handler;
 use crate::channel::RETRY;
-use crate::served::Progress;
+use crate::served::{Progress, Rest};
 use crate::slice::Slice;
 
 /// How long a server that ends waits at a time for one client to take the replies that it is owed.
 const DRAIN_TURN: Duration = Duration::from_millis(5);
-
-/// What a session that ends has left after a turn.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rest {
-    /// The turn has served something, and there may be more.
-    Served,
-    /// There may be more, once there is room for replies, or what is short is there.
-    Waits,
-    Nothing,
-}
 
 impl Worker {
     /// Serves, for `drain` at most, what was asked before the stop.
@@ -95,7 +85,6 @@ impl Worker {
         self.inbox.load().turn_begins(now);
         let mut slice = Slice::new(now, self.times.slice);
         let progress = slot.session.serve_some(handler, 1, &mut slice);
-        slot.session.become_shared(&self.inbox, token);
         match progress {
             Ok(Progress::Served(0)) => slot.session.rest(),
             Ok(Progress::Served(_)) => Rest::Served,

@@ -7,14 +7,15 @@ use std::sync::{Mutex, MutexGuard};
 
 use breezeway_os::Notifier;
 
-use super::{Armed, Load, News, Session, Slot};
+use super::{Armed, Load, News, Slot};
 use crate::presence::SessionId;
+use crate::served::ServerSession;
 use crate::server::Unserved;
 
 /// What has come for a worker.
 #[derive(Default)]
 pub(super) struct Arrived {
-    pub(super) sessions: Vec<Session>,
+    pub(super) sessions: Vec<ServerSession>,
     /// Sessions whose threads need a turn, by token.
     pub(super) called: Vec<(usize, SessionId)>,
     /// Sessions that another worker had.
@@ -71,7 +72,7 @@ impl Inbox {
     }
 
     /// Gives the worker one more session.
-    pub(crate) fn deliver(&self, session: Session) {
+    pub(crate) fn deliver(&self, session: ServerSession) {
         self.sessions.fetch_add(1, Ordering::Relaxed);
         self.lock().sessions.push(session);
         self.announce();

@@ -4,16 +4,16 @@ use std::io;
 
 use breezeway_os::Sleeper;
 
-use super::Session;
 use crate::carrier::Carrier;
 use crate::error::SessionError;
 use crate::presence::{Hooks, Presence};
+use crate::served::ServerSession;
 
 /// Set in the token of a client's exit descriptor.
 pub(super) const EXIT: u64 = 1 << 32;
 
 pub(crate) struct Slot {
-    pub(super) session: Session,
+    pub(super) session: ServerSession,
     /// Dropped after the session: its end is reported when the client can see it.
     pub(super) presence: Presence,
     /// Whether its messages travel on the socket that is watched.
@@ -30,7 +30,7 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    pub(super) fn new(session: Session, hooks: &Hooks, now: u64) -> Self {
+    pub(super) fn new(session: ServerSession, hooks: &Hooks, now: u64) -> Self {
         Self {
             presence: hooks.start(session.id(), session.peer()),
             on_socket: session.carrier() != Carrier::Shm,

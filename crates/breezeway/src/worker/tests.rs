@@ -14,7 +14,6 @@ use breezeway_os::segment;
 
 use super::*;
 use crate::call::{Call, Handled};
-use crate::channel::{Driving, ServerChannel};
 use crate::options::SessionOptions;
 use crate::served::ServerSession;
 
@@ -404,20 +403,20 @@ fn a_session_that_comes_in_the_moment_of_the_stop_is_served_within_the_time_to_d
     let delivering = Arc::clone(&inbox);
     let on_start = move |_: crate::SessionId, _: &breezeway_os::Peer| {
         if let Some(late) = late.lock().unwrap().take() {
-            delivering.deliver(late.into());
+            delivering.deliver(late);
             delivering.stop();
         }
     };
     let hooks = Hooks { on_start: Some(Arc::new(on_start)), ..Hooks::default() };
     let worker = Worker::new(options.waiting(), hooks, Arc::clone(&inbox)).unwrap();
-    inbox.deliver(first.into());
+    inbox.deliver(first);
     worker.run(&echo, Duration::from_secs(20)).unwrap();
     let kind = late_peer.view.try_next().map(|seen| seen.kind());
     assert_eq!(kind, Some(kind::MESSAGE), "a reply");
 }
 
 /// A session that takes streams, and its client.
-fn shared_session(options: &SessionOptions) -> (SharedSession, crate::Channel) {
+fn shared_session(options: &SessionOptions) -> (ServerSession, crate::Channel) {
     let (client, server) = UnixStream::pair().unwrap();
     let options = &options.clone().handshake_timeout(Duration::from_secs(20));
     thread::scope(|scope| {
@@ -429,8 +428,7 @@ fn shared_session(options: &SessionOptions) -> (SharedSession, crate::Channel) {
         let channel = crate::Channel::from_socket(client.into(), options).unwrap();
         let threads = Arc::new(crate::streaming::StreamThreads::new(1, |_, _| Ok(())));
         let agreed = serving.join().unwrap();
-        let server = ServerChannel::waiting(agreed, peer, options.waiting(), Driving::Elsewhere);
-        (SharedSession::new(server, None, Some(threads)), channel)
+        (ServerSession::with_streams(agreed, peer, options.waiting(), threads), channel)
     })
 }
 

@@ -1,0 +1,308 @@
+//! A turn of a session: requests are taken, and given to the handler.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use breezeway_os::cpu;
+use breezeway_proto::validate::{Request, Side, Subject, check_plain_request, validate_plain};
+use breezeway_proto::{CallViolation, ErrorCode, Kind};
+
+use super::{Place, ServerSession};
+use crate::call::{Call, Handler, Serving};
+use crate::channel::{Attended, Incoming};
+use crate::deferred::DeferredCall;
+use crate::error::{ReplyError, SessionError};
+use crate::link::LinkError;
+use crate::offload;
+use crate::slice::Slice;
+
+/// Result of serving a session for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// This many entries were dealt with; 0 if there were none.
+    Served(usize),
+    /// The client closed the session in order.
+    Closed,
+}
+
+/// Work that a turn of a session which ends has left.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// The turn has served something, and there may be more.
+    Served,
+    /// There may be more, once there is room for replies, or what is short is there.
+    Waits,
+    Nothing,
+}
+
+impl ServerSession {
+    /// Serves what is there, within a slice, polling so many times for the first request. An error
+    /// ends the session.
+    #[inline(always)]
+    pub(crate) fn serve_some(
+        &mut self,
+        handler: &impl Handler,
+        polls: u32,
+        slice: &mut Slice<'_>,
+    ) -> Result<Progress, SessionError> {
+        if self.place.is_shared() {
+            return self.serve_shared(handler, polls, slice);
+        }
+        let outcome = self.serve_alone(handler, polls, slice);
+        self.broken |= outcome.as_ref().is_err_and(|error| !error.is_shortage());
+        outcome
+    }
+
+    /// Serves what is there on a session that threads share. Out of line: a worker of plain calls
+    /// is not to pay for it.
+    #[inline(never)]
+    fn serve_shared(
+        &mut self,
+        handler: &impl Handler,
+        polls: u32,
+        slice: &mut Slice<'_>,
+    ) -> Result<Progress, SessionError> {
+        self.terms.hear_calls();
+        let (attended, mut has_arrivals) = self.place.driver_mut().turn(polls)?;
+        let driver = self.place.driver();
+        let mut served = 0;
+        if attended == Attended::Worked {
+            served += 1;
+            has_arrivals &= slice.goes_on_after(0);
+        }
+        while has_arrivals && let Some(incoming) = driver.accept() {
+            served += 1;
+            has_arrivals = slice.goes_on_after(self.serve_incoming(incoming, handler));
+        }
+        match attended {
+            // Where another thread has the lock there is still something to accept.
+            Attended::Ended if served == 0 && !has_arrivals => {
+                driver.error().map_or(Ok(Progress::Closed), Err)
+            }
+            _ => Ok(Progress::Served(served)),
+        }
+    }
+
+    /// Serves one call, or finds a thread for a stream. Returns the bytes of the request.
+    fn serve_incoming(&self, incoming: Incoming, handler: &impl Handler) -> usize {
+        match (incoming, &self.streams) {
+            (Incoming::Call(call), _) => {
+                let len = call.message().len();
+                offload::serve(DeferredCall::new(call), handler);
+                return len;
+            }
+            (Incoming::Stream(method, stream), Some((threads, share))) => {
+                threads.serve(share, method, stream);
+            }
+            (Incoming::Stream(_, stream), None) => stream.reset(ErrorCode::Refused),
+        }
+        0
+    }
+
+    #[inline(always)]
+    fn serve_alone(
+        &mut self,
+        handler: &impl Handler,
+        polls: u32,
+        slice: &mut Slice<'_>,
+    ) -> Result<Progress, SessionError> {
+        let link = self.link();
+        for _ in 1..polls {
+            if link.ready()? {
+                break;
+            }
+            cpu::spin_hint();
+        }
+        link.look();
+        let mut served = 0;
+        loop {
+            let link = self.link();
+            if link.is_backlogged() {
+                break;
+            }
+            match link.take() {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => {
+                    self.not_taken(error)?;
+                    served += 1;
+                    continue;
+                }
+            }
+            let len = link.body().len();
+            let mut one_way = false;
+            if link.head().kind == Kind::Message as u8 {
+                one_way = self.serve_request(handler, slice)?;
+                if self.place.is_shared() {
+                    return Ok(Progress::Served(served + 1));
+                }
+            } else {
+                match validate_plain(link.head(), len, Side::Server)? {
+                    Subject::Shutdown => {
+                        self.client_has_closed = true;
+                        return Ok(Progress::Closed);
+                    }
+                    // A cancel comes too late here: a call is served in one piece.
+                    _ => link.finish()?,
+                }
+            }
+            served += 1;
+            let goes_on = if one_way {
+                slice.goes_on_after_one_way(len, &mut self.group)
+            } else {
+                slice.goes_on_after(len)
+            };
+            if !goes_on {
+                break;
+            }
+        }
+        self.link().flush_progress()?;
+        Ok(Progress::Served(served))
+    }
+
+    /// Fails a call whose request found no memory. Any other error ends the session.
+    #[cold]
+    fn not_taken(&mut self, error: LinkError) -> Result<(), SessionError> {
+        let head = match &error {
+            LinkError::Unreceived(unreceived) => unreceived.request(),
+            _ => None,
+        };
+        let (LinkError::Unreceived(unreceived), Some(head)) = (&error, head) else {
+            return Err(error.into());
+        };
+        let failure = Failure::new(ErrorCode::NoMemory, &unreceived.to_string());
+        self.not_replied(Request::of(head), false, failure)
+    }
+
+    /// Serves the current request; true if it was a one-way message.
+    #[inline(always)]
+    fn serve_request(
+        &mut self,
+        handler: &impl Handler,
+        slice: &mut Slice<'_>,
+    ) -> Result<bool, SessionError> {
+        let head = self.link().head();
+        check_plain_request(head)?;
+        let request = Request::of(head);
+        if request.one_way {
+            slice.begin_one_way();
+        }
+        let mut replied = false;
+        // The handler sees the session only through the call, which is gone when it returns or
+        // unwinds; what is left, reserved space, is given back below.
+        let mut failure = None;
+        // All by one reference: what a closure captures is copied where panics are caught, and a
+        // copy of what was just written waits for it.
+        let captured = &mut (&mut *self, &mut replied, &mut failure, handler);
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            let (session, replied, failure, handler) = &mut *captured;
+            // Made anew of what lies there, for the same reason.
+            let request = Request::of(session.place.link().head());
+            let mut serving = session.serving(request, replied);
+            serving.limit = handler.call_limit();
+            match handler.handle(Call::here(&mut serving)) {
+                Ok(_) => {}
+                Err(error) => **failure = Some(Failure::of(error)),
+            }
+        }));
+        if let Err(panic) = outcome {
+            failure = Some(Failure::panicked(&*panic));
+        }
+        if failure.is_some() || !replied {
+            let silent = || Failure::new(ErrorCode::Failed, "the handler did not reply");
+            self.not_replied(request, replied, failure.unwrap_or_else(silent))?;
+        }
+        if let Place::Alone(link) = &mut self.place {
+            // Of a one-way message: a reply has done so.
+            link.finish()?;
+        }
+        Ok(request.one_way)
+    }
+
+    #[inline(always)]
+    pub(super) fn serving<'c>(
+        &'c mut self,
+        request: Request,
+        replied: &'c mut bool,
+    ) -> Serving<'c> {
+        Serving { place: &mut self.place, terms: &self.terms, replied, request, limit: None }
+    }
+
+    /// Deals with a handler that failed or panicked.
+    #[cold]
+    fn not_replied(
+        &mut self,
+        request: Request,
+        mut replied: bool,
+        failure: Failure,
+    ) -> Result<(), SessionError> {
+        let code = match failure.reply_error {
+            Some(ReplyError::Full { unconsumed }) => return Err(too_many_calls(unconsumed)),
+            Some(ReplyError::Session(error)) => return Err(error),
+            Some(
+                ReplyError::TooLarge { .. } | ReplyError::NoMemory { .. } | ReplyError::Segment(_),
+            ) => ErrorCode::NoMemory,
+            None => failure.code,
+        };
+        let reason = &failure.reason;
+        if code == ErrorCode::Panicked || request.one_way || replied {
+            tracing::warn!(method = request.method, %reason, "handler failed");
+        }
+        if replied || request.one_way {
+            if let Place::Alone(link) = &mut self.place {
+                link.abandon();
+            }
+            return Ok(());
+        }
+        self.link().abandon();
+        match self.serving(request, &mut replied).fail(code, reason) {
+            Ok(()) => Ok(()),
+            Err(ReplyError::Session(error)) => Err(error),
+            Err(ReplyError::Full { unconsumed }) => Err(too_many_calls(unconsumed)),
+            // An inline reason needs no memory.
+            Err(
+                ReplyError::TooLarge { .. } | ReplyError::NoMemory { .. } | ReplyError::Segment(_),
+            ) => Err(too_many_calls(0)),
+        }
+    }
+}
+
+/// The client has more calls in flight than the ring has slots for replies.
+#[cold]
+fn too_many_calls(unconsumed: usize) -> SessionError {
+    CallViolation::TooManyCalls(unconsumed).into()
+}
+
+/// Why a call was not replied to. The message is taken while panics are still caught: making it is
+/// the handler's own code.
+struct Failure {
+    code: ErrorCode,
+    reason: String,
+    reply_error: Option<ReplyError>,
+}
+
+impl Failure {
+    fn new(code: ErrorCode, reason: &str) -> Self {
+        Self { code, reason: reason.to_owned(), reply_error: None }
+    }
+
+    #[cold]
+    fn of(error: crate::HandlerError) -> Self {
+        let reason = error.to_string();
+        let reply_error = error.downcast().ok().map(|error| *error);
+        Self { code: ErrorCode::Failed, reason, reply_error }
+    }
+
+    #[cold]
+    fn panicked(panic: &(dyn std::any::Any + Send)) -> Self {
+        Self::new(ErrorCode::Panicked, &format!("the handler panicked: {}", panic_message(panic)))
+    }
+}
+
+/// The message of a panic.
+pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("(no message)")
+}
