@@ -6,19 +6,16 @@ use std::time::Duration;
 
 use breezeway_os::shortage::RETRY_AFTER;
 use breezeway_os::{Deadline, Peer, TrustedPeer, Waiting, clock, ready};
-use breezeway_proto::ErrorCode;
 use breezeway_shm::Want;
 use rustix::event::PollFlags;
 
 use crate::call::Handler;
 use crate::carrier::Carrier;
-use crate::channel::{Driving, Incoming, ServerChannel, WorkerDriver};
-use crate::deferred::DeferredCall;
+use crate::channel::{Driving, ServerChannel, WorkerDriver};
 use crate::error::{ConnectError, SessionError};
 use crate::handshake::{self, Agreed, HandshakeError};
 use crate::link::{Link, Notice, SHORTAGE_PATIENCE};
 use crate::log_limit::LogLimit;
-use crate::offload;
 use crate::options::SessionOptions;
 use crate::presence::SessionId;
 use crate::slice::{Group, SLICE, Slice};
@@ -35,8 +32,9 @@ pub(crate) use turn::{Progress, Rest, panic_message};
 /// The serving end of one session: for a parent and its child, for tests, and inside a
 /// [`Server`](crate::Server).
 ///
-/// One thread serves the session without a lock, until a handler defers a call or a reply finds no
-/// memory. From then on threads share the session, as they share a [`ServerChannel`].
+/// A session without streams is served by one thread without a lock, until a handler defers a call
+/// or a reply finds no memory. From then on threads share the session, as they share a
+/// [`ServerChannel`]. A session with streams is shared from the beginning.
 pub struct ServerSession {
     terms: Terms,
     place: Place,
@@ -57,18 +55,18 @@ pub struct ServerSession {
 
 /// Until when a session is tried again, since its client was gone in a shortage.
 #[derive(Default)]
-pub(crate) struct Orphan(Option<Deadline>);
+struct Orphan(Option<Deadline>);
 
 impl Orphan {
     /// Whether to try again later: for any time as long as the client lives, and for a limited time
     /// once it is gone, as its descriptors may be those that are short.
-    pub(crate) fn may_retry(&mut self, is_gone: bool) -> bool {
+    fn may_retry(&mut self, is_gone: bool) -> bool {
         !is_gone || !self.0.get_or_insert_with(|| Deadline::after(SHORTAGE_PATIENCE)).has_passed()
     }
 }
 
 /// Asks the kernel whether a client is gone, by its session's socket or its process's descriptor.
-pub(crate) fn is_gone(socket: BorrowedFd<'_>, exit: Option<BorrowedFd<'_>>) -> bool {
+fn is_gone(socket: BorrowedFd<'_>, exit: Option<BorrowedFd<'_>>) -> bool {
     let now = || Deadline::after(Duration::ZERO);
     let hung_up = ready(socket, PollFlags::RDHUP, now());
     let exited = exit.map_or(Ok(false), |exit| ready(exit, PollFlags::IN, now()));
@@ -234,7 +232,7 @@ impl ServerSession {
         match &mut self.place {
             Place::Alone(link) => Ok(link.prepare_sleep()?),
             place => {
-                self.terms.hear_calls();
+                self.terms.begin_turn();
                 Ok(place.driver_mut().prepare_sleep())
             }
         }
@@ -318,7 +316,7 @@ impl ServerSession {
             let mut slice = Slice::new(clock::ticks(), ticks);
             let progress = self.serve_some(handler, 1, &mut slice);
             if let Place::Shared(_) = &self.place {
-                return serve_shared(self.place.driver().channel(), handler);
+                return self.serve_to_the_end(handler);
             }
             let waited = progress.and_then(|progress| {
                 if progress == Progress::Served(0) {
@@ -340,6 +338,15 @@ impl ServerSession {
         }
     }
 
+    /// Serves calls on this thread, with others that reply to those that were deferred.
+    fn serve_to_the_end(&self, handler: &impl Handler) -> Result<(), SessionError> {
+        let channel = self.place.driver().channel();
+        while let Some(incoming) = channel.accept()? {
+            self.serve_incoming(incoming, handler);
+        }
+        Ok(())
+    }
+
     /// Waits until there may be something to serve.
     fn wait(&mut self) -> Result<(), SessionError> {
         let link = self.link();
@@ -358,15 +365,4 @@ impl ServerSession {
     pub(crate) fn link(&mut self) -> &mut Link {
         self.place.link_mut()
     }
-}
-
-/// Serves calls on this thread, with others that reply to those that were deferred.
-fn serve_shared(channel: &ServerChannel, handler: &impl Handler) -> Result<(), SessionError> {
-    while let Some(incoming) = channel.accept()? {
-        match incoming {
-            Incoming::Call(call) => offload::serve(DeferredCall::new(call), handler),
-            Incoming::Stream(_, stream) => stream.reset(ErrorCode::Refused),
-        }
-    }
-    Ok(())
 }

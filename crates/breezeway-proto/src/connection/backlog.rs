@@ -179,12 +179,12 @@ impl<B> Backlog<B> {
         (self.at, self.lacks_slots, self.is_copying) = (0, false, false);
     }
 
+    fn end_pass(&mut self) {
+        self.timeout = self.entries.iter().map(Waiting::timeout).min().unwrap_or(Time::NEVER);
+    }
+
     /// Returns the entry that is to be attempted next; `None` ends the pass.
     pub fn next_transmit(&mut self) -> Option<(Head, &mut Content<B>)> {
-        if self.at >= self.entries.len() {
-            let timeouts = self.entries.iter().map(Waiting::timeout);
-            self.timeout = timeouts.min().unwrap_or(Time::NEVER);
-        }
         self.entries.get_mut(self.at).map(|waiting| (waiting.head, &mut waiting.content))
     }
 
@@ -219,6 +219,9 @@ impl<B> Backlog<B> {
                     self.at += 1;
                 }
             }
+        }
+        if self.at >= self.entries.len() {
+            self.end_pass();
         }
     }
 

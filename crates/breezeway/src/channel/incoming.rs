@@ -99,13 +99,13 @@ impl ServerChannel {
         Ok((channel, driver))
     }
 
-    fn new(agreed: Agreed, peer: Peer, options: &SessionOptions, driving: Driving) -> Self {
-        Self::waiting(agreed, peer, options.waiting(), driving)
-    }
-
-    /// As the others, with no more than it takes of the options.
-    pub(crate) fn waiting(agreed: Agreed, peer: Peer, waiting: Waiting, driving: Driving) -> Self {
-        Self::known_as(SessionId::next(), agreed, peer, waiting, driving)
+    pub(super) fn new(
+        agreed: Agreed,
+        peer: Peer,
+        options: &SessionOptions,
+        driving: Driving,
+    ) -> Self {
+        Self::known_as(SessionId::next(), agreed, peer, options.waiting(), driving)
     }
 
     /// The serving end of the session with this id.

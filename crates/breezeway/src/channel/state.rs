@@ -316,8 +316,8 @@ impl State {
         let waits = self.has_more_to_send();
         let has_room = waits && self.link.has_new_room()?;
         let mut sent = false;
-        let is_late = to_deadline(self.connection.backlog.poll_timeout()).has_passed();
-        if has_room || self.connection.backlog.is_copying() || is_late {
+        let backlog = &self.connection.backlog;
+        if has_room || backlog.is_copying() || to_deadline(backlog.poll_timeout()).has_passed() {
             sent = self.send_backlog()?;
         }
         if has_room {

@@ -47,8 +47,8 @@ pub(crate) struct WorkerDriver {
 }
 
 impl WorkerDriver {
-    /// Drives a session for its worker. (A thread that serves its session alone has no worker:
-    /// there the threads that wait take the turns.)
+    /// Makes the driver of a session. Where it has no worker the threads that wait take the turns,
+    /// and this only holds the session.
     pub(crate) fn new(channel: ServerChannel) -> Self {
         let shared = &channel.handle.shared;
         let (has_unwritten, is_closed) =
@@ -255,9 +255,9 @@ impl WorkerDriver {
         self.shared().try_with(|state| state.link.shares_cpu()).unwrap_or(false)
     }
 
-    /// Lets the client make no more calls and open no more streams; whether there was room for it.
-    pub(crate) fn say_go_away(&self) -> bool {
-        self.shared().with(State::say_go_away)
+    /// Lets the client make no more calls and open no more streams, if there is room to say so.
+    pub(crate) fn say_go_away(&self) {
+        self.shared().with(State::say_go_away);
     }
 
     /// Whether calls or streams are being served, or replies wait for room.
@@ -293,6 +293,7 @@ impl Drop for WorkerDriver {
             state.has_driver
         });
         if !drives {
+            // The drop of the last handle closes it.
             return;
         }
         if Arc::strong_count(shared) > 1 {
@@ -346,8 +347,7 @@ mod tests {
         let channel = Channel::negotiate(client, peer, carrier, &options, driving).unwrap();
         first(&channel);
         let agreed = accepting.join().unwrap();
-        let server =
-            ServerChannel::waiting(agreed, server_peer, options.waiting(), Driving::Elsewhere);
+        let server = ServerChannel::new(agreed, server_peer, &options, Driving::Elsewhere);
         (channel, WorkerDriver::new(server.reply_timeout(PATIENCE)))
     }
 

@@ -16,18 +16,16 @@ impl ServerSession {
     /// Lets a client that takes the entry open nothing more here (`docs/abi.md`, section 1.2).
     /// Where there is no room for it now, the next call of this tries again.
     pub(crate) fn say_go_away(&mut self) {
-        if !self.terms.may_say_go_away {
-            return;
-        }
-        self.terms.may_say_go_away = match &mut self.place {
-            Place::Alone(link) => {
+        match &mut self.place {
+            Place::Alone(link) if self.terms.may_say_go_away => {
                 let said = link.send(Head::of_session(Kind::GoAway, 0), Body::Bytes(&[]));
+                self.terms.may_say_go_away = said.is_err();
                 // Of a dead peer the next turn learns.
                 let _ = link.flush_now();
-                said.is_err()
             }
-            place => !place.driver().say_go_away(),
-        };
+            Place::Alone(_) => {}
+            place => place.driver().say_go_away(),
+        }
     }
 
     /// Says that the session is over, behind all replies, and serves no more. Of a shared session
@@ -40,13 +38,12 @@ impl ServerSession {
     }
 
     fn say_shutdown_alone(&mut self) {
+        let Place::Alone(link) = &mut self.place else { return };
         if self.broken || std::mem::replace(&mut self.has_said_shutdown, true) {
             // Without an orderly end: the client is to see that.
             return;
         }
-        let client_has_closed = self.client_has_closed;
-        let Place::Alone(link) = &mut self.place else { return };
-        if !client_has_closed {
+        if !self.client_has_closed {
             // A full ring or a dead peer: the end of file says the same, less politely.
             let _ = link.send(Head::of_session(Kind::Shutdown, 0), Body::Bytes(&[]));
         }

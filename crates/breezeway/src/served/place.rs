@@ -53,10 +53,10 @@ impl Terms {
         Some(Duration::from_nanos(clock::nanoseconds(ticks)))
     }
 
-    /// Notes that a turn of the worker follows.
-    pub(super) fn hear_calls(&self) {
+    /// Notes that the worker begins a turn of the session.
+    pub(super) fn begin_turn(&self) {
         if let Some(worker) = &self.worker {
-            worker.hear();
+            worker.begin_turn();
         }
     }
 
@@ -101,7 +101,7 @@ impl Place {
     }
 
     /// Returns the driver of a shared session. Out of line: plain calls are not to pay for it.
-    #[cold]
+    #[inline(never)]
     pub(super) fn driver(&self) -> &WorkerDriver {
         match self {
             Self::Shared(Some(driver)) => driver,
@@ -109,7 +109,7 @@ impl Place {
         }
     }
 
-    #[cold]
+    #[inline(never)]
     pub(super) fn driver_mut(&mut self) -> &mut WorkerDriver {
         match self {
             Self::Shared(Some(driver)) => driver,
@@ -117,7 +117,8 @@ impl Place {
         }
     }
 
-    /// Moves the link behind a lock. The session's worker drives it there.
+    /// Moves the link behind a lock. The session's worker drives it there, or without one the
+    /// threads that wait.
     #[cold]
     pub(crate) fn share(&mut self, terms: &Terms) -> &ServerChannel {
         let Self::Alone(link) = std::mem::replace(self, Self::Shared(None)) else {

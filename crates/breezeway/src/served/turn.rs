@@ -61,7 +61,7 @@ impl ServerSession {
         polls: u32,
         slice: &mut Slice<'_>,
     ) -> Result<Progress, SessionError> {
-        self.terms.hear_calls();
+        self.terms.begin_turn();
         let (attended, mut has_arrivals) = self.place.driver_mut().turn(polls)?;
         let driver = self.place.driver();
         let mut served = 0;
@@ -83,7 +83,7 @@ impl ServerSession {
     }
 
     /// Serves one call, or finds a thread for a stream. Returns the bytes of the request.
-    fn serve_incoming(&self, incoming: Incoming, handler: &impl Handler) -> usize {
+    pub(super) fn serve_incoming(&self, incoming: Incoming, handler: &impl Handler) -> usize {
         match (incoming, &self.streams) {
             (Incoming::Call(call), _) => {
                 let len = call.message().len();

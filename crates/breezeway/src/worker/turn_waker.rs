@@ -11,7 +11,7 @@ pub(crate) struct TurnWaker {
     inbox: Arc<Inbox>,
     token: usize,
     id: SessionId,
-    /// That it was asked for, and no turn was taken since.
+    /// Set once a turn was asked for, until one begins.
     called: Signal,
 }
 
@@ -25,8 +25,8 @@ impl TurnWaker {
         &self.inbox
     }
 
-    /// Notes that a turn follows.
-    pub(crate) fn hear(&self) {
+    /// Notes that a turn begins: the next request for one calls the worker again.
+    pub(crate) fn begin_turn(&self) {
         self.called.clear();
     }
 }

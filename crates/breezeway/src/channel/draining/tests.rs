@@ -47,7 +47,7 @@ pub(in crate::channel) fn pair(
         move || {
             let peer = connect::peer(&server, carrier).unwrap();
             let agreed = handshake::accept(server, carrier, &options).unwrap();
-            ServerChannel::waiting(agreed, peer, options.waiting(), Driving::ByCallers)
+            ServerChannel::new(agreed, peer, &options, Driving::ByCallers)
         }
     });
     let peer = connect::peer(&client, carrier).unwrap();
