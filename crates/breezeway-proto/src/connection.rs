@@ -21,7 +21,7 @@ mod tests;
 mod window;
 
 pub use arrivals::{Arrival, Arrivals};
-pub use backlog::{Attempt, Backlog, Content, Lack};
+pub use backlog::{Attempt, Backlog, BacklogBody, Lack};
 pub use calls::{Answer, Calls};
 pub use metadata::{METADATA_PREFIX, MetadataError, split};
 pub use served::{Served, ServedCall};

@@ -1,6 +1,7 @@
 //! A session that threads and tasks share.
 
 mod back_channel;
+mod backlog;
 mod calling;
 mod closing;
 mod draining;
@@ -8,7 +9,6 @@ mod driver;
 mod incoming;
 mod last_replies;
 mod leadership;
-mod outbox;
 mod outgoing;
 mod pacing;
 mod parker;

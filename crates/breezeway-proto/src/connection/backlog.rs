@@ -39,9 +39,9 @@ pub enum Lack {
 
 /// What is sent of an entry.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Content<B> {
+pub enum BacklogBody<B> {
     /// Its own body.
-    Body(B),
+    Own(B),
     /// The reason of its failure, which fits into a slot.
     Reason(&'static str),
 }
@@ -66,7 +66,7 @@ pub enum Attempt {
 
 struct Waiting<B> {
     head: Head,
-    content: Content<B>,
+    content: BacklogBody<B>,
     len: usize,
     /// Time from which on the entry is not wanted.
     until: Time,
@@ -168,7 +168,7 @@ impl<B> Backlog<B> {
         self.lacks_slots |= lack == Lack::Slot;
         self.is_copying |= lack == Lack::Copy;
         let memory_until = (lack == Lack::Memory).then(|| now.after(self.patience));
-        let content = Content::Body(body);
+        let content = BacklogBody::Own(body);
         let waiting = Waiting { head, content, len, until, memory_until, holds_calls: false };
         self.timeout = self.timeout.min(waiting.timeout());
         self.entries.push_back(waiting);
@@ -184,7 +184,7 @@ impl<B> Backlog<B> {
     }
 
     /// Returns the entry that is to be attempted next; `None` ends the pass.
-    pub fn next_transmit(&mut self) -> Option<(Head, &mut Content<B>)> {
+    pub fn next_transmit(&mut self) -> Option<(Head, &mut BacklogBody<B>)> {
         self.entries.get_mut(self.at).map(|waiting| (waiting.head, &mut waiting.content))
     }
 
@@ -246,7 +246,7 @@ impl<B> Backlog<B> {
         waiting.head.flags = Flags::FIN.with(Flags::ERROR);
         waiting.head.tag = code.number();
         self.bytes = self.bytes - waiting.len + reason.len();
-        (waiting.content, waiting.len) = (Content::Reason(reason), reason.len());
+        (waiting.content, waiting.len) = (BacklogBody::Reason(reason), reason.len());
         (waiting.until, waiting.memory_until) = (Time::NEVER, None);
     }
 }
@@ -289,8 +289,8 @@ mod tests {
     /// The failures that wait, by number.
     fn failures<B>(backlog: &Backlog<B>) -> Vec<(u32, ErrorCode, &'static str)> {
         let failure = |waiting: &Waiting<B>| match waiting.content {
-            Content::Body(_) => None,
-            Content::Reason(reason) => {
+            BacklogBody::Own(_) => None,
+            BacklogBody::Reason(reason) => {
                 assert_eq!(waiting.head.flags, Flags::FIN.with(Flags::ERROR));
                 let code = ErrorCode::from_number(waiting.head.tag);
                 Some((waiting.head.stream, code, reason))

@@ -17,11 +17,11 @@ use breezeway_proto::{Flags, Head, Kind};
 use breezeway_shm::SendError;
 use rustix::net::{Shutdown, shutdown};
 
+use super::backlog::PATIENCE;
 use super::closing::Closing;
 use super::draining::Draining;
 use super::last_replies::LastReplies;
 use super::leadership::Leadership;
-use super::outbox::PATIENCE;
 use super::receiving::QueuedMessage;
 use super::stand_in::StandIn;
 use super::stream_waiters::{Registration, StreamWaiters};

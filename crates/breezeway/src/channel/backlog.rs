@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use breezeway_os::{Deadline, clock};
-use breezeway_proto::connection::{Attempt, Content, Lack};
+use breezeway_proto::connection::{Attempt, BacklogBody, Lack};
 use breezeway_proto::{Head, Time};
 use breezeway_shm::SendError;
 use breezeway_shm::layout::INLINE_MAX;
@@ -65,13 +65,13 @@ impl State {
 fn attempt(
     link: &mut Link,
     head: Head,
-    content: &mut Content<OwnedBody>,
+    content: &mut BacklogBody<OwnedBody>,
     in_turns: bool,
     may_copy: bool,
 ) -> Result<Attempt, SendError> {
     let body = match content {
-        Content::Body(body) => body,
-        Content::Reason(reason) => {
+        BacklogBody::Own(body) => body,
+        BacklogBody::Reason(reason) => {
             debug_assert!(reason.len() <= INLINE_MAX, "an entry holds it: {reason}");
             return link.send(head, Body::Bytes(reason.as_bytes())).map(|()| Attempt::Sent);
         }
