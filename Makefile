@@ -106,11 +106,6 @@ unsafe:
 relaxed:
 	.ci/relaxed
 
-## Clippy over every target, and over the crates whose features may be off (4 minutes).
-lint:
-	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
-	$(CARGO) clippy -p breezeway-shmipc -p breezeway-thrift --all-targets --locked -- -D warnings
-
 ## Every test with every feature, three programs at a time (6 minutes to build, 5 to run).
 unit:
 	$(TEST) --no-run
@@ -229,6 +224,11 @@ properties:
 	PROPTEST_CASES=$(CASES) $(CARGO) test --release --locked -p breezeway-proto connection::tests
 
 # ---- parts of `make ship` ----
+
+## Clippy over every target, and over the crates whose features may be off (4 minutes).
+lint:
+	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
+	$(CARGO) clippy -p breezeway-shmipc -p breezeway-thrift --all-targets --locked -- -D warnings
 
 ## Every crate without features, with each alone and with all; shmipc's tests without tokio.
 features:
