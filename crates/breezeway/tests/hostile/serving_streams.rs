@@ -91,6 +91,7 @@ fn lent_message_above_the_cap_ends_the_session() {
                 assert!(reason.contains(&expected), "{reason}");
             } else {
                 assert_eq!(peer.next_message().unwrap().flags() & flag::ERROR, 0);
+                assert!(dies(&stage, peer).contains("the peer died"));
             }
         }
         stage.bystander.goes_on();
