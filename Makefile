@@ -38,7 +38,7 @@ LONG = sessions command services hostile interop endpoints
 QUIET = measuring
 SUITES = $(LONG:%=suite-%) suite-lib suite-rest suite-doc
 
-.PHONY: help demo charts check test ship full measuring $(SUITES) format columns links arrows unsafe lint unit model release upstream budgets peers bench-iceoryx2 bench-grpc study-grpc bench-rpc bench-thrift bench-compile bench-tokio bench-threads bench-against bench-calls bench-idle bench-fairness bench-cold bench-streams bench-tls bench-go clean go go-race fuzz-go \
+.PHONY: help demo charts check test ship full measuring $(SUITES) format columns prose links arrows unsafe lint unit model release upstream budgets peers bench-iceoryx2 bench-grpc study-grpc bench-rpc bench-thrift bench-compile bench-tokio bench-threads bench-against bench-calls bench-idle bench-fairness bench-cold bench-streams bench-tls bench-go clean go go-race fuzz-go \
 	golden carriers carriers-tls needs relaxed arm64 etcd soak soak-go slow restarts failover polling shmipc-peers bench-shmipc features docs tutorial fuzz-check peers-check random-idls packages msrv asan tsan properties hostile attacks faults torture fuzz
 .DEFAULT_GOAL := help
 
@@ -64,11 +64,11 @@ charts: release
 	.ci/charts
 
 ## While one works: format, lints and unit tests (budget: 1 minute when warm).
-check: format columns arrows unsafe relaxed links
+check: format columns prose arrows unsafe relaxed links
 	$(LINTED) $(TEST) --quiet --lib --bins
 
 ## Before a commit is pushed: format and the tests in Rust (budget: 10 minutes from nothing on two cores).
-test: format columns arrows unsafe relaxed links unit
+test: format columns prose arrows unsafe relaxed links unit
 
 # Two at a time, the long ones first: each builds in a target directory of its own.
 BUILDS = peers-check features packages model etcd msrv docs fuzz-check tutorial
@@ -89,6 +89,10 @@ format:
 ## No comment and no line of a document is longer than 100 columns.
 columns:
 	.ci/columns
+
+## Wording that readers stumble over stays within the limits of .ci/prose-limits.
+prose:
+	.ci/prose
 
 ## Links of documents lead somewhere, and the tests that documents name exist.
 links:
