@@ -1,4 +1,4 @@
-//! Control segments: what each side says to the other outside of entries, and the ring
+//! Control segments: the ring, and the state words that each side publishes beside it
 //! (`docs/abi.md`, section 3.1).
 
 use std::os::fd::OwnedFd;
@@ -14,18 +14,19 @@ use crate::ring::layout::{
 };
 use crate::ring::words::{ForeignWords, OwnWords};
 
-/// Our control segment: writable here, sealed for everybody else.
+/// This side's control segment: writable here, sealed against all other processes.
 pub struct ControlSegment {
     pub(crate) words: OwnWords,
     /// Entries in its ring.
     pub(crate) capacity: u32,
-    /// Lend numbers that it has release bits for.
+    /// Lend numbers that have a release bit.
     pub(crate) lend_count: u32,
 }
 
 impl ControlSegment {
-    /// Creates one with `capacity` ring entries (a power of two, 8..=65536) and `lend_count`
-    /// release bits (a multiple of 64, 64..=1024), and gives the descriptor to send to the peer.
+    /// Creates a segment with `capacity` ring entries (a power of two, 8..=65536) and `lend_count`
+    /// release bits (a multiple of 64, 64..=1024), and returns it with the descriptor to send to
+    /// the peer.
     pub fn create(capacity: u32, lend_count: u32) -> Result<(Self, OwnedFd), SegmentError> {
         let (mapping, fd) = segment::create(control_size(capacity))?;
         let words = OwnWords::new(Arc::new(mapping));
@@ -42,7 +43,7 @@ impl ControlSegment {
         Ok((Self { words, capacity, lend_count }, fd))
     }
 
-    /// Whether it has so many entries and release bits.
+    /// Returns true if the segment has this many entries and release bits.
     pub fn is_of(&self, capacity: u32, lend_count: u32) -> bool {
         (self.capacity, self.lend_count) == (capacity, lend_count)
     }
@@ -51,15 +52,16 @@ impl ControlSegment {
 /// The peer's control segment, checked and mapped read-only.
 pub struct ForeignControl {
     pub(crate) words: ForeignWords,
-    /// Entries in its ring, as the hello said.
+    /// Entries in its ring, from the hello.
     pub(crate) capacity: u32,
-    /// Lend numbers that it has release bits for, as the hello said.
+    /// Lend numbers that have a release bit, from the hello.
     pub(crate) lend_count: u32,
 }
 
 impl ForeignControl {
-    /// Checks and maps what the peer sent for a ring of `capacity` entries. The limits come from
-    /// the hello, checked by the caller; what the segment says of itself is not read.
+    /// Checks and maps the descriptor that the peer sent for a ring of `capacity` entries. The
+    /// limits come from the hello, validated by the caller; the segment's own header fields are not
+    /// read.
     pub fn accept(
         fd: impl Into<ForeignDescriptor>,
         capacity: u32,

@@ -5,7 +5,7 @@ use crate::ring::layout::COUNTERS_AT;
 use crate::ring::words::OwnWords;
 use std::sync::atomic::Ordering;
 
-/// The counters, in the order of `docs/abi.md`, section 7.
+/// Indexes of the counters, in the order of `docs/abi.md`, section 7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub(crate) enum Counter {
@@ -19,7 +19,7 @@ pub(crate) enum Counter {
     SegmentsAdded,
 }
 
-/// Our counters.
+/// Counters of this side's control segment.
 pub(crate) struct Counters(OwnWords);
 
 impl Counters {
@@ -27,19 +27,19 @@ impl Counters {
         Self(own)
     }
 
-    /// Sets a counter.
+    /// Sets `counter` to `value`.
     #[inline]
     pub(crate) fn set(&self, counter: Counter, value: u64) {
         self.0.word(COUNTERS_AT + 8 * counter as usize).store(value, Ordering::Relaxed);
     }
 
-    /// Reads a counter.
+    /// Returns the value of `counter`.
     #[inline]
     pub(crate) fn get(&self, counter: Counter) -> u64 {
         self.0.word(COUNTERS_AT + 8 * counter as usize).load(Ordering::Relaxed)
     }
 
-    /// Adds to a counter.
+    /// Adds `amount` to `counter`.
     #[inline]
     pub(crate) fn add(&self, counter: Counter, amount: u64) {
         self.set(counter, self.get(counter).wrapping_add(amount));

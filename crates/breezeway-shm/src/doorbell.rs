@@ -1,13 +1,14 @@
 //! The session socket: doorbell bytes, segment descriptors, and the peer's end (`docs/abi.md`,
 //! section 1).
 //!
-//! A descriptor that is received while no number for it is left is lost (recvmsg(2)). So every read
-//! only peeks, from where the last one ended (`SO_PEEK_OFF`), and what was peeked is consumed
-//! later, many bytes at once: a sleeper makes one system call, as it would without.
+//! A descriptor received while this process has no free descriptor number is lost (recvmsg(2)).
+//! Every read therefore only peeks, from the offset where the last one ended (`SO_PEEK_OFF`), and
+//! the peeked bytes are consumed later, many at once: a sleeper makes one system call, as it would
+//! without peeking.
 //!
 //! Each descriptor is validated and mapped by the read that receives it, and closed. A pending
-//! segment takes no descriptor of this process, and nothing is left in the socket unread: not what
-//! lies behind the segments, and not the peer's own end of the connection.
+//! segment takes no descriptor of this process, and the socket is always read to its end: past the
+//! segments, up to the end of file if the peer has closed.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -29,28 +30,28 @@ use breezeway_os::{Connection, Deadline, Origin, any_ready, ready, shortage};
 
 const DOORBELL: u8 = 0;
 const SEGMENT: u8 = 1;
-/// What a session socket's send buffer holds at least, as the kernel counts: 64 doorbell bytes,
-/// which a peer may leave unread, and 64 segments take less than 800 bytes each.
+/// Minimum size of a session socket's send buffer, in the kernel's accounting: room for 64 doorbell
+/// bytes, which a peer may leave unread, and 64 segments, at less than 800 bytes each.
 pub const SEND_BUFFER: usize = 160 * 1024;
-/// Bytes read at once; a socket holds a few hundred of these one-byte messages at most.
+/// Bytes per read; a socket holds a few hundred of these one-byte messages at most.
 const READ: usize = 512;
-/// Reads in search of one segment; a peer that rings without end only keeps its own session's bytes
-/// unread.
+/// Reads in search of one segment. A peer that rings without end only leaves bytes of its own
+/// session unread.
 const MAX_READS: usize = 32;
-/// Reads that empty the socket of whatever a peer that follows the rules may have left there: each
-/// segment ends one.
+/// Reads that empty the socket of everything that a conforming peer may have left there: each
+/// segment ends one read.
 const MAX_DRAIN_READS: usize = MAX_PENDING_SEGMENTS + MAX_READS;
-/// Bytes that were peeked at and not consumed yet, at most.
+/// Maximum number of bytes peeked and not consumed.
 const MAX_PEEKED: usize = 64;
 
-/// The session socket failed.
+/// Error of the session socket.
 #[derive(Debug, Error)]
 pub enum SocketError {
-    /// The peer sent what the ABI does not allow.
+    /// The peer broke a rule of the ABI.
     #[error(transparent)]
     Violation(#[from] Violation),
-    /// This process is short of something that the peer's next segment takes. The session goes on,
-    /// and the segment can still be had.
+    /// This process lacks a resource that the peer's next segment needs. The session continues, and
+    /// the segment can be received later.
     #[error("the peer's next segment cannot be mapped now: {0}")]
     Shortage(SegmentError),
     /// This is a forked child of the process that opened the session.
@@ -66,23 +67,23 @@ pub enum SocketError {
 enum Read {
     /// Bytes, at least one.
     Bytes,
-    /// Nothing is there, or will ever come.
+    /// Nothing is there, or the peer has closed.
     Nothing,
-    /// This process has no number or no room for a segment, or the kernel no memory. What was to be
-    /// read is still there.
+    /// This process has no descriptor number or no room for a segment, or the kernel no memory. The
+    /// unread bytes are still in the socket.
     Shortage(SegmentError),
 }
 
-/// Our end of the session socket as far as any thread may use it: to ring. It outlives the session
-/// as long as somebody holds a lease.
+/// Thread-safe part of the session socket, used for ringing. It outlives the session as long as a
+/// lease exists.
 pub(crate) struct Bell {
     socket: Connection,
 }
 
 impl Bell {
-    /// Wakes a peer that announced that it sleeps; false if it reads no more. If the socket is
-    /// full, bytes are pending that wake it all the same; if the peer is gone, its end of file says
-    /// so.
+    /// Wakes a peer that announced that it sleeps. Returns false if the peer no longer reads. If
+    /// the socket is full, the pending bytes wake the peer; if the peer is gone, end of file
+    /// reports that.
     pub(crate) fn ring(&self) -> Result<bool, Errno> {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         loop {
@@ -96,29 +97,30 @@ impl Bell {
     }
 }
 
-/// Our end of the session socket.
+/// This side's end of the session socket.
 pub(crate) struct Doorbell {
     bell: Arc<Bell>,
     origin: Origin,
-    /// Segments that came and that no consumed entry has announced yet.
+    /// Segments that were received and that no consumed entry has announced yet.
     pending: VecDeque<Mapping>,
-    /// Sum of their sizes: of a sender at most twice the cap.
+    /// Sum of their sizes; at most twice the cap.
     pending_bytes: u64,
-    /// Those that count against the peer's process.
+    /// Pending segments counted against the peer's process.
     counted: PendingCount,
-    /// The cap.
+    /// Largest segment accepted: the cap.
     max_segment: u64,
-    /// Bytes peeked at and not consumed.
+    /// Bytes peeked and not consumed.
     peeked: usize,
-    /// Whether the kernel lets reads go on where the last one ended. If not, each read consumes.
+    /// True if the kernel supports `SO_PEEK_OFF`. Otherwise each read consumes.
     has_peek_offset: bool,
     closed: bool,
-    /// Whether the peer reads no more.
+    /// True if the peer no longer reads.
     unheard: bool,
 }
 
 impl Doorbell {
-    /// Takes the session's socket; `cap` is the most payload bytes of a direction.
+    /// Creates the doorbell of a session on `socket`. `cap` is the maximum of payload bytes per
+    /// direction.
     pub(crate) fn new(socket: OwnedFd, cap: u64) -> Self {
         let (socket, origin) = (Connection::from(socket), Origin::here());
         let has_peek_offset = scm::set_peek_offset(&socket, 0).is_ok();
@@ -140,26 +142,25 @@ impl Doorbell {
         &self.bell.socket
     }
 
-    /// What other threads ring.
+    /// Returns the part that other threads use to ring.
     pub(crate) fn bell(&self) -> &Arc<Bell> {
         &self.bell
     }
 
-    /// Whether the peer's end of file was seen.
+    /// Returns true after the peer's end of file was read.
     #[inline]
     pub(crate) fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// Whether the peer reads the socket no more, as a doorbell that could not be rung has shown,
-    /// or is gone.
+    /// Returns true if the peer no longer reads the socket, as a failed ring has shown, or is gone.
     #[inline]
     pub(crate) fn is_unheard(&self) -> bool {
         self.unheard || self.closed
     }
 
-    /// The peer is known to be gone, even if a child of it still holds the socket open. What it has
-    /// sent can still be taken.
+    /// Marks the peer as gone, even if a child of the peer still holds the socket open. Entries
+    /// that the peer has sent can still be taken.
     pub(crate) fn peer_gone(&mut self) {
         self.closed = true;
     }
@@ -170,7 +171,7 @@ impl Doorbell {
         Ok(())
     }
 
-    /// Hands a payload segment's descriptor to the peer. `EAGAIN` (the peer leaves hundreds of
+    /// Sends a payload segment's descriptor to the peer. `EAGAIN` (the peer leaves hundreds of
     /// bytes unread) and `ETOOMANYREFS` are shortages.
     pub(crate) fn send_segment(&self, fd: BorrowedFd<'_>) -> Result<(), Errno> {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
@@ -183,9 +184,9 @@ impl Doorbell {
         }
     }
 
-    /// Reads the socket empty without blocking: forgets doorbell bytes, maps segments, notes the
-    /// end of file. Returns false if something may be left there: a descriptor for which this
-    /// process has no number, or what a peer sends faster than it is read.
+    /// Reads the socket empty without blocking: discards doorbell bytes, maps segments, notes end
+    /// of file. Returns false if bytes may remain: a descriptor for which this process has no
+    /// number, or bytes that the peer sends faster than they are read.
     pub(crate) fn drain(&mut self) -> Result<bool, SocketError> {
         let mut is_empty = self.closed;
         for _ in 0..MAX_DRAIN_READS {
@@ -202,7 +203,7 @@ impl Doorbell {
         Ok(is_empty)
     }
 
-    /// Sleeps until the doorbell rings or the peer goes: one `recvmsg`. May return early.
+    /// Sleeps until the doorbell rings or the peer closes: one `recvmsg`. May return early.
     pub(crate) fn sleep(&mut self) -> Result<(), SocketError> {
         if self.closed {
             return Ok(());
@@ -210,7 +211,7 @@ impl Doorbell {
         match self.read(RecvFlags::empty())? {
             Read::Bytes => self.consume_many(),
             Read::Shortage(_) => self.pause(RETRY_AFTER),
-            // Nothing, and no end: somebody who shares the socket has made it non-blocking.
+            // Nothing, and no end of file: another holder of the socket has made it non-blocking.
             Read::Nothing if !self.closed => {
                 self.consume()?;
                 ready(self.socket(), PollFlags::IN, Deadline::NEVER)?;
@@ -220,12 +221,12 @@ impl Doorbell {
         }
     }
 
-    /// As [`Self::sleep`], for at most `timeout`: `poll`, then a read.
+    /// Sleeps like [`sleep`](Self::sleep), for at most `timeout`: `poll`, then a read.
     pub(crate) fn sleep_for(&mut self, timeout: Duration) -> Result<(), SocketError> {
         if self.closed {
             return Ok(());
         }
-        // What was only peeked at is still there for poll.
+        // Peeked bytes that are not consumed would make poll return at once.
         self.consume()?;
         if ready(self.socket(), PollFlags::IN, Deadline::after(timeout))?
             && matches!(self.read(RecvFlags::DONTWAIT)?, Read::Shortage(_))
@@ -235,7 +236,7 @@ impl Doorbell {
         Ok(())
     }
 
-    /// As [`Self::sleep`], also until `other` is readable.
+    /// Sleeps like [`sleep`](Self::sleep), but returns also when `other` is readable.
     pub(crate) fn sleep_beside(
         &mut self,
         other: BorrowedFd<'_>,
@@ -244,7 +245,7 @@ impl Doorbell {
         if self.closed {
             return Ok(());
         }
-        // What was only peeked at is still there for poll.
+        // Peeked bytes that are not consumed would make poll return at once.
         self.consume()?;
         let mut polled =
             [PollFd::new(self.socket(), PollFlags::IN), PollFd::new(&other, PollFlags::IN)];
@@ -257,13 +258,14 @@ impl Doorbell {
         Ok(())
     }
 
-    /// Lets some time go by, as nothing reports that a number for a descriptor is free again.
+    /// Waits for a short time, because no event reports that a descriptor number is free again.
     fn pause(&mut self, time: Duration) -> Result<(), SocketError> {
         self.closed |= ready(self.socket(), PollFlags::RDHUP, Deadline::after(time))?;
         Ok(())
     }
 
-    /// One read, which leaves in the socket what it gives but for segments.
+    /// Reads once. Only bytes of segments are consumed; all others are peeked and stay in the
+    /// socket.
     fn read(&mut self, flags: RecvFlags) -> Result<Read, SocketError> {
         let mut bytes = [0; READ];
         let mut descriptors = Vec::new();
@@ -281,8 +283,8 @@ impl Doorbell {
             Err(errno) => return Err(errno.into()),
         };
         if received.descriptors > 1 {
-            // A read gives what came with one message, which may be one. They stay in the socket,
-            // and are closed with it.
+            // One read returns the descriptors of one message, of which at most one is allowed.
+            // They stay in the socket and are closed with it.
             return Err(Violation::UnwantedDescriptors.into());
         }
         if received.is_cut {
@@ -297,14 +299,15 @@ impl Doorbell {
         if last == SEGMENT
             && let Some(descriptor) = &descriptor
         {
-            // At once: it may be the peer's own end of this connection, which would never end.
+            // Map at once: the descriptor may be the peer's own end of this connection, which must
+            // not stay open.
             match segment::map_foreign(descriptor, 1..=self.max_segment) {
                 Err(error) if error.is_shortage() => return self.leave(error),
                 Err(error) => segment = Some(Err(error)),
                 Ok(mapping) => {
                     let (pending, size) = (self.pending.len(), mapping.size());
-                    // Not left there as in a shortage: it would hide the peer's end, and its other
-                    // sessions may never make room.
+                    // Not left in the socket as in a shortage: it would hide the peer's end of
+                    // file, and the peer's other sessions may never make room.
                     let counted = self.counted.add(pending, size, &self.bell.socket);
                     segment = Some(counted.map(|()| mapping));
                 }
@@ -312,12 +315,12 @@ impl Doorbell {
         }
         self.peeked += bytes.len();
         if descriptor.is_some() || !self.has_peek_offset {
-            // As long as a descriptor lies in the socket it is open, and counts against its sender.
-            // Closing it there does not block, as it is held here.
+            // A descriptor in the socket is open and counts against its sender. Consuming it does
+            // not block, because a copy of it is held here.
             let came_along = self.consume()?;
             if bytes.len() == READ && !came_along {
-                // A peek that fills its room gives those of the message behind, where they still
-                // are.
+                // A peek that fills its buffer also returns the descriptors of the next message,
+                // which are still in the socket.
                 if let Some(Ok(_)) = segment {
                     self.counted.remove(self.pending.len() + 1);
                 }
@@ -332,7 +335,8 @@ impl Doorbell {
         Ok(Read::Bytes)
     }
 
-    /// Leaves in the socket what the last read gave, as this process is short of something.
+    /// Leaves the bytes of the last read in the socket, because this process is short of a
+    /// resource.
     fn leave(&self, error: SegmentError) -> Result<Read, SocketError> {
         if self.has_peek_offset {
             scm::set_peek_offset(self.socket(), self.peeked)?;
@@ -355,7 +359,7 @@ impl Doorbell {
         if self.peeked < MAX_PEEKED { Ok(()) } else { self.consume().map(drop) }
     }
 
-    /// Takes from the socket what was peeked at; whether descriptors came with that.
+    /// Consumes the peeked bytes. Returns true if descriptors came with them.
     fn consume(&mut self) -> Result<bool, SocketError> {
         let (mut bytes, mut had_descriptors) = ([0; READ], false);
         while self.peeked > 0 {
@@ -375,7 +379,8 @@ impl Doorbell {
         Ok(had_descriptors)
     }
 
-    /// Takes the next segment in order, read from the socket if need be, also after the peer's end.
+    /// Takes the next segment in order, reading the socket if none is pending, even after end of
+    /// file.
     pub(crate) fn take_segment(&mut self) -> Result<Mapping, SocketError> {
         for _ in 0..MAX_READS {
             if !self.pending.is_empty() {
@@ -399,8 +404,8 @@ fn not_received(source: Errno) -> SegmentError {
     SegmentError::Call { call: "recvmsg", size: 0, source }
 }
 
-/// Checks the bytes of a read. It ends with the byte that carries a descriptor, so only its last
-/// byte can be a segment.
+/// Checks the bytes of a read. A read ends with the byte that carries a descriptor, so only its
+/// last byte can be a segment.
 fn check(bytes: &[u8], has_descriptor: bool) -> Result<(), Violation> {
     let (&last, others) = bytes.split_last().expect("a read gave at least one byte");
     if let Some(&byte) = others.iter().find(|&&byte| byte != DOORBELL) {
@@ -418,11 +423,11 @@ impl Drop for Doorbell {
         if !self.origin.is_here() {
             return;
         }
-        // Ends the connection for both, also where a forked child holds a copy of the socket. Fails
-        // only if the peer was faster.
+        // Ends the connection for both sides, also where a forked child holds a copy of the socket.
+        // Fails only if the peer has already closed.
         let _ = shutdown(self.socket(), Shutdown::Both);
-        // Doorbell bytes are most of what is left unread; whatever else is there is dealt with
-        // when the bell goes, mostly now.
+        // Reads the doorbell bytes, which are most of the unread bytes. Dropping the bell, usually
+        // right after this, closes the rest.
         let _ = self.drain();
     }
 }
@@ -443,7 +448,7 @@ mod tests {
     use breezeway_os::segment;
     use rustix::io::ioctl_fionread;
 
-    /// The cap of all sessions here.
+    /// Cap of all sessions in these tests.
     const CAP: u64 = 64 * 4096;
 
     fn pair() -> (Doorbell, Doorbell) {
@@ -543,7 +548,7 @@ mod tests {
         }
     }
 
-    /// Descriptors of this process that are memfds.
+    /// Counts the descriptors of this process that are memfds.
     fn memfds() -> usize {
         let entries = std::fs::read_dir("/proc/self/fd").unwrap();
         let targets = entries.filter_map(|entry| entry.unwrap().path().read_link().ok());
@@ -558,7 +563,7 @@ mod tests {
         ringing.ring().unwrap();
         assert!(hearing.drain().unwrap());
         assert_eq!(ioctl_fionread(&hearing).unwrap(), 0, "the doorbell behind them");
-        // Other tests have some of their own meanwhile.
+        // Other tests have memfds of their own at the same time.
         assert!(memfds() < before + MAX_PENDING_SEGMENTS / 2);
         for _ in 0..MAX_PENDING_SEGMENTS {
             take(&mut hearing).unwrap();
@@ -641,7 +646,7 @@ mod tests {
     #[test]
     fn a_descriptor_that_is_no_segment_is_not_kept() {
         let (one, other) = UnixStream::pair().unwrap();
-        // The peer sends its own end: whoever keeps it never sees the end of the connection.
+        // The peer sends its own end: a process that keeps it never sees the end of the connection.
         scm::send(&one, &[SEGMENT], &[one.as_fd()], SendFlags::empty()).unwrap();
         let mut hearing = Doorbell::new(other.into(), CAP);
         let outcome = hearing.drain();

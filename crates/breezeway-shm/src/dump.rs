@@ -1,5 +1,5 @@
-//! The last entries of a ring, as a tool reads them from outside. The process that has it mapped is
-//! not asked, and nothing that it says is believed.
+//! Dump of a ring's last entries, read by a tool from outside. The process that has the ring mapped
+//! does not take part, and none of its values is trusted.
 
 use std::io;
 
@@ -11,28 +11,28 @@ use crate::ring::layout::{
     CONTROL_VERSION_AT, ENTRY_SIZE, RING_AT, RING_CAPACITY, control_size,
 };
 
-/// A control segment, as it was when it was read.
+/// Copy of a control segment at one moment.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ControlDump {
-    /// Entries that its ring holds.
+    /// Capacity of its ring, in entries.
     pub capacity: u32,
-    /// How many entries of the peer's ring its owner has consumed.
+    /// Entries of the peer's ring that its owner has consumed.
     pub consumed: u64,
     /// Entries committed so far, as far as the ring shows.
     pub published: u64,
-    /// The last ones that did not change while they were read, the oldest first, each with its
+    /// The last entries that did not change while they were read, oldest first, each with its
     /// position.
     pub entries: Vec<(u64, Entry)>,
 }
 
 impl ControlDump {
-    /// Reads the control segment that a process has mapped at this address, and of its ring the
-    /// last `most` entries.
+    /// Reads the control segment that process `pid` has mapped at `address`, with the last `most`
+    /// entries of its ring.
     ///
     /// # Errors
     ///
-    /// The process must not be looked into, or has no control segment there.
+    /// The caller may not inspect the process, or the process has no control segment there.
     pub fn of(pid: u32, address: u64, most: usize) -> io::Result<Self> {
         let mappings = shared_mappings(pid)?;
         let mapping = mappings.iter().find(|mapping| mapping.starts_at(address));
@@ -53,7 +53,7 @@ impl ControlDump {
         if !capacity.is_power_of_two() || !RING_CAPACITY.contains(&capacity) {
             return Err(invalid("its ring has a size that no ring has"));
         }
-        // Before memory is taken for it.
+        // Bounds the capacity before memory is allocated for it.
         word(control_size(capacity) - 8)?;
         let consumed = word(CONSUMED_AT)?;
         let mut copies = [const { Vec::new() }; 2];
@@ -67,14 +67,14 @@ impl ControlDump {
     }
 }
 
-/// Of two copies of a ring, how many entries were published, and the last ones that are the same in
-/// both.
+/// Compares two copies of a ring. Returns the number of published entries, and the last entries
+/// that are equal in both.
 fn last(before: &[u8], after: &[u8], most: usize) -> (u64, Vec<(u64, Entry)>) {
     let slots = (before.len() / ENTRY_SIZE) as u64;
     let sequence = |entry: &[u8]| {
         u64::from_le_bytes(*entry.first_chunk().expect("an entry is longer than a word"))
     };
-    // One that belongs elsewhere is a forgery, or no entry yet.
+    // A sequence that belongs to another slot is forged, or the slot holds no entry yet.
     let position = |(slot, entry): (usize, &[u8])| {
         let position = sequence(entry).checked_sub(1)?;
         (position % slots == slot as u64).then_some(position)
@@ -119,7 +119,7 @@ mod tests {
         Entry::new(head, b"body")
     }
 
-    /// A ring of 8 in which so many entries were published.
+    /// Returns a ring of 8 slots in which `published` entries were published.
     fn ring(published: u64) -> Vec<u8> {
         let mut ring = vec![0; 8 * ENTRY_SIZE];
         for position in 0..published {

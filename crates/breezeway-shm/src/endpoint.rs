@@ -1,4 +1,4 @@
-//! One process's end of a session: what it writes, what it reads, and how both wake each other.
+//! One process's end of a session: sending, receiving, and waiting for the peer.
 
 mod error;
 mod message;
@@ -42,7 +42,7 @@ use space::EndpointId;
 /// One process's end of a session. `Send`; one thread at a time uses it.
 pub struct Endpoint {
     id: EndpointId,
-    /// Dropped first: the peer sees the end before memory is given back.
+    /// Dropped first: the peer sees the end of file before memory is given back.
     doorbell: Doorbell,
     origin: Origin,
     own: OwnWords,
@@ -50,38 +50,39 @@ pub struct Endpoint {
     rings: Duplex,
     lender: Lender,
     borrower: Borrower,
-    /// How leases end, also after this endpoint.
+    /// Ends leases, also after this endpoint is dropped.
     releaser: Arc<Releaser>,
-    /// Where space that was reserved to be filled elsewhere comes back if it is not sent.
+    /// Receives owned space that is dropped without being sent.
     returned: Arc<Returned>,
-    /// How much of that is there.
+    /// Number of owned spaces that are neither sent nor returned.
     reserved_elsewhere: usize,
-    /// Whom to wake for it, where that is not this side's own sleep.
+    /// Waker for returned space, for a driver that does not sleep by [`Self::sleep`].
     return_waker: Option<Waker>,
-    /// What wakes this side's own sleep, once there was one for it.
+    /// Notifier for returned space during [`Self::sleep`], created by the first sleep that needs
+    /// it.
     return_notifier: Option<Arc<Notifier>>,
-    /// Whether the sleep that is prepared is to be woken by it.
+    /// True if returned space must end the prepared sleep.
     sleeps_for_return: bool,
     counters: Counters,
     meter: Meter,
-    /// To whom its segments are handed out.
+    /// Account that this side's segments are charged to.
     memory: MemoryAccount,
     distance: Distance,
     trusted: bool,
-    /// Set while the socket may hold bytes that no event will report again.
+    /// True while the socket may hold bytes that no event will report again.
     unread: bool,
     flushes_since_check: u32,
-    /// Entries about segments that the peer is not known to have consumed, with their positions.
+    /// Entries about segments that the peer is not known to have consumed: position and kind.
     segment_entries: VecDeque<(u64, u8)>,
-    /// How a segment is made that has to be added now.
+    /// Mode of creating the next segment: at once or in pieces.
     pieces: Pieces,
-    /// When the segments in use were last checked, in clock ticks.
+    /// Time of the last check of the segments in use, in clock ticks.
     checked_segments: u64,
-    /// Ticks between two such checks at least.
+    /// Minimum number of ticks between two such checks.
     window: u64,
-    /// What the peer had consumed when [`Self::check_peer`] was last called.
+    /// Entries that the peer had consumed at the last call of [`Self::check_peer`].
     checked_consumed: u64,
-    /// Whether `entry` was taken and not finished.
+    /// True if `entry` was taken and not finished.
     has_entry: bool,
     borrowed: Option<Borrowed>,
     staging: Staging,
@@ -89,7 +90,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Puts together what the hello has exchanged.
+    /// Creates an endpoint from the segments and limits that the hello exchanged.
     pub fn new(socket: OwnedFd, own: ControlSegment, peer: ForeignControl, limits: Limits) -> Self {
         let bytes = |limit| usize::try_from(limit).unwrap_or(isize::MAX as usize);
         let (cap, most) = (bytes(limits.cap), bytes(limits.segment_cap));
@@ -133,55 +134,55 @@ impl Endpoint {
         }
     }
 
-    /// From now on its numbers are kept there.
+    /// Records this session's numbers in `meter` from now on.
     pub fn set_meter(&mut self, meter: Meter) {
         meter.set(Field::OwnControl, self.own.address());
         meter.set(Field::PeerControl, self.peer.address());
         self.meter = meter;
     }
 
-    /// From now on its segments count on this account.
+    /// Charges this side's segments to `account` from now on.
     pub fn set_memory_account(&mut self, account: MemoryAccount) {
         self.memory = account;
     }
 
-    /// Its numbers.
+    /// Returns the session's meter.
     #[inline(always)]
     pub fn meter(&mut self) -> &mut Meter {
         &mut self.meter
     }
 
-    /// Where its handlers are noted.
+    /// Returns the handle that records handler times, if the session has a public record.
     pub fn handler_times(&self) -> Option<HandlerTimes> {
         self.meter.handler_times()
     }
 
-    /// What it has counted so far.
+    /// Returns the numbers counted so far.
     pub fn stats(&self) -> Record {
         self.meter.record()
     }
 
-    /// From now on lent payload is given as slices.
+    /// Returns lent payload as slices from now on.
     pub fn trust(&mut self, _proof: TrustedPeer) {
         self.trusted = true;
     }
 
-    /// The largest message that can be sent.
+    /// Returns the size of the largest message that can be sent.
     pub fn cap(&self) -> usize {
         self.lender.accounts.cap()
     }
 
-    /// Entries published so far.
+    /// Returns the number of entries published so far.
     pub fn published(&self) -> u64 {
         self.rings.producer.published()
     }
 
-    /// Entries that the peer has consumed, as far as is known since [`Self::refresh`].
+    /// Returns the number of entries that the peer had consumed at the last [`Self::refresh`].
     pub fn known_consumed(&self) -> u64 {
         self.rings.producer.known_consumed()
     }
 
-    /// Reads how far the peer has consumed. What it released by then is visible afterwards.
+    /// Reads how far the peer has consumed. Its releases up to that point are visible afterwards.
     pub fn refresh(&mut self) -> Result<(), Violation> {
         self.rings.producer.refresh()
     }

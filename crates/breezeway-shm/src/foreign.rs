@@ -1,9 +1,9 @@
 //! Bytes that another process may be writing.
 //!
-//! The rule of this file: what the peer can still change is never behind a reference.
-//! [`ForeignBytes`] is a length and an address; it copies bytes out, or reads a value at an offset,
-//! and each call sees whatever is there at that moment. Two reads of one place may differ. Copy
-//! first, then judge. (The idea of rust-vmm's `VolatileSlice`.)
+//! Memory that the peer can still change is never behind a reference. [`ForeignBytes`] is a length
+//! and an address; it copies bytes out, or reads a value at an offset, and each call sees the bytes
+//! of that moment. Two reads of one place may differ. Copy first, then validate. (The idea of
+//! rust-vmm's `VolatileSlice`.)
 
 use std::fmt;
 use std::io::{self, Read};
@@ -17,19 +17,19 @@ use breezeway_os::segment::SegmentError;
 
 const PAGE: usize = 4096;
 
-/// Who else may write the bytes.
+/// Possibility that another process writes the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stability {
-    /// The peer, at any moment.
+    /// The peer may write them at any moment.
     MayChange,
-    /// Nobody: a private copy, or lent by a peer that is trusted.
+    /// The bytes do not change: a private copy, or lent by a trusted peer.
     Stable,
 }
 
 /// A received body: bytes in the peer's memory, or a private copy of a small message.
 ///
 /// There is no `Deref` to `[u8]`: the peer may change lent bytes while they are read.
-/// [`Self::as_slice`] gives a slice where there is a proof that it does not.
+/// [`Self::as_slice`] returns a slice where the bytes are known to be stable.
 #[derive(Clone, Copy)]
 pub struct ForeignBytes<'a> {
     address: *const u8,
@@ -38,18 +38,17 @@ pub struct ForeignBytes<'a> {
     _lifetime: PhantomData<&'a [u8]>,
 }
 
-// SAFETY: it only allows reading: by copies that bear concurrent writes, or, where the bytes are
-// stable, like a shared slice, which is Send.
+// SAFETY: it only allows reading: by copies that tolerate concurrent writes, or, where the bytes
+// are stable, like a shared slice, which is Send.
 unsafe impl Send for ForeignBytes<'_> {}
-// SAFETY: `&ForeignBytes` gives nothing but such reads, which threads may make at the same time.
+// SAFETY: `&ForeignBytes` allows only such reads, which threads may make at the same time.
 unsafe impl Sync for ForeignBytes<'_> {}
 
 impl<'a> ForeignBytes<'a> {
-    /// Bytes of a piece in [`Self::try_for_each_chunk`]. Measured on Zen 4 near, a 4 MiB echo over
-    /// bare touched memory: 1.48 with 2 KiB, 1.57 with 4 KiB, 2.0 with 16 KiB.
+    /// Bytes per piece in [`Self::try_for_each_chunk`].
     pub const CHUNK: usize = WIDE_FROM;
 
-    /// Bytes that nobody else writes.
+    /// Wraps bytes that no other thread or process writes.
     #[inline]
     pub fn stable(bytes: &'a [u8]) -> Self {
         Self {
@@ -60,32 +59,32 @@ impl<'a> ForeignBytes<'a> {
         }
     }
 
-    /// Bytes in the peer's segment.
+    /// Wraps bytes in the peer's segment.
     ///
     /// # Safety
     ///
-    /// `address` is mapped readable for `len` bytes during `'a`. If `trusted`, nobody writes them
-    /// during `'a`.
+    /// `address` is mapped readable for `len` bytes during `'a`. If `trusted`, no process writes
+    /// them during `'a`.
     #[inline]
     pub(crate) unsafe fn lent(address: *const u8, len: usize, trusted: bool) -> Self {
         let stability = if trusted { Stability::Stable } else { Stability::MayChange };
         Self { address, len, stability, _lifetime: PhantomData }
     }
 
-    /// How many bytes there are.
+    /// Returns the length in bytes.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no bytes.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The bytes as a slice, if nobody can change them: small messages (up to 104 bytes, which are
-    /// private copies), and every message of a session that [trusts its
+    /// Returns the bytes as a slice, if they cannot change: small messages (up to 104 bytes, which
+    /// are private copies), and every message of a session that [trusts its
     /// peer](breezeway_os::TrustedPeer).
     #[inline]
     pub fn as_slice(&self) -> Option<&'a [u8]> {
@@ -98,7 +97,7 @@ impl<'a> ForeignBytes<'a> {
         Some(unsafe { std::slice::from_raw_parts(self.address, self.len) })
     }
 
-    /// A part of the bytes. Panics if the range reaches outside, like slicing.
+    /// Returns a range of the bytes. Panics if the range reaches outside, like slicing.
     #[inline]
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Self {
         let start = match range.start_bound() {
@@ -126,7 +125,8 @@ impl<'a> ForeignBytes<'a> {
         unsafe { self.copy_raw(to.as_mut_ptr()) }
     }
 
-    /// As [`Self::copy_to`], into memory that another CPU will read next: past this CPU's caches.
+    /// Copies like [`copy_to`](Self::copy_to), into memory that another CPU will read next: past
+    /// this CPU's caches.
     pub(crate) fn stream_to(&self, to: &mut [u8]) {
         assert_eq!(to.len(), self.len, "copy of {} bytes into {}", self.len, to.len());
         // SAFETY: both lengths are equal; the source is readable for 'a; `to` is an exclusive
@@ -134,6 +134,8 @@ impl<'a> ForeignBytes<'a> {
         unsafe { stream_from_foreign(to.as_mut_ptr(), self.address, self.len) }
     }
 
+    /// Copies all bytes to `to`.
+    ///
     /// # Safety
     ///
     /// `to` is writable for `self.len` bytes, is ours alone and does not overlap these bytes.
@@ -161,7 +163,7 @@ impl<'a> ForeignBytes<'a> {
         }
     }
 
-    /// A private copy of all bytes.
+    /// Returns a private copy of all bytes.
     pub fn to_vec(&self) -> Vec<u8> {
         let mut copy = Vec::new();
         self.append_to(&mut copy);
@@ -180,7 +182,7 @@ impl<'a> ForeignBytes<'a> {
         Ok(copy)
     }
 
-    /// Copies the `N` bytes at `offset`, or `None` if they reach outside.
+    /// Returns the `N` bytes at `offset`, or `None` if they reach outside.
     #[inline]
     pub fn array_at<const N: usize>(&self, offset: usize) -> Option<[u8; N]> {
         if offset.checked_add(N)? > self.len {
@@ -195,22 +197,22 @@ impl<'a> ForeignBytes<'a> {
         Some(copy)
     }
 
-    /// The little-endian `u32` at `offset`, or `None` if it reaches outside.
+    /// Returns the little-endian `u32` at `offset`, or `None` if it reaches outside.
     #[inline]
     pub fn u32_le_at(&self, offset: usize) -> Option<u32> {
         self.array_at(offset).map(u32::from_le_bytes)
     }
 
-    /// The little-endian `u64` at `offset`, or `None` if it reaches outside.
+    /// Returns the little-endian `u64` at `offset`, or `None` if it reaches outside.
     #[inline]
     pub fn u64_le_at(&self, offset: usize) -> Option<u64> {
         self.array_at(offset).map(u64::from_le_bytes)
     }
 
     /// Passes all bytes to `visit` in order, in pieces of [`Self::CHUNK`] bytes (the last one may
-    /// be shorter), of which each is a private copy: for checking or parsing a large payload
-    /// while it is warm. Stops at the first error. Of a body that the peer may not change nothing
-    /// is copied. [`Self::try_for_each_line`] is faster where a line at a time is enough.
+    /// be shorter), each a private copy: for checking or parsing a large payload while it is in the
+    /// cache. Stops at the first error. Stable bytes are not copied. [`Self::try_for_each_line`] is
+    /// faster if a line at a time suffices.
     #[inline]
     pub fn try_for_each_chunk<E>(
         &self,
@@ -232,10 +234,10 @@ impl<'a> ForeignBytes<'a> {
     /// Passes all bytes to `visit` in order, line by line (64 bytes; the last piece may be
     /// shorter), each read once. Stops at the first error.
     ///
-    /// The fastest way to compare or to add up a large body, whoever may change it: a line goes
-    /// from its cache into registers, and if `visit` is small enough to be inlined, it is compiled
-    /// for AVX2 where the CPU has it. What has to see more than a line at a time takes
-    /// [`Self::try_for_each_chunk`]. Figures: docs/performance.md, "Beside iceoryx2".
+    /// The fastest way to compare or sum a large body, stable or not: each line goes from the cache
+    /// into registers, and a `visit` small enough to be inlined is compiled for AVX2 where the CPU
+    /// has it. Code that needs more than one line at a time uses [`Self::try_for_each_chunk`].
+    /// Figures: docs/performance.md, "Beside iceoryx2".
     #[inline]
     pub fn try_for_each_line<E>(
         &self,
@@ -258,7 +260,7 @@ impl<'a> ForeignBytes<'a> {
         visit(&copy[..rest.len])
     }
 
-    /// A reader over the bytes that cannot pass their end.
+    /// Returns a reader over the bytes that cannot pass their end.
     pub fn reader(&self) -> ForeignReader<'a> {
         ForeignReader { rest: *self }
     }
@@ -270,7 +272,7 @@ impl fmt::Debug for ForeignBytes<'_> {
     }
 }
 
-/// The private memory through which chunks are read. It is not cleared for each body.
+/// Private buffer through which chunks are read. It is not cleared for each body.
 #[repr(C, align(64))]
 struct ChunkBuffer([MaybeUninit<u8>; PAGE + ForeignBytes::CHUNK]);
 
@@ -293,9 +295,9 @@ impl ChunkBuffer {
         }
     }
 
-    /// Where in the buffer a piece goes: to the start of a line, half a page away from where its
-    /// source lies in a page. A CPU takes a load for one of what was just stored if their addresses
-    /// agree in the lower twelve bits, and lets it wait.
+    /// Returns the place of a piece in the buffer: the start of a line, half a page away from the
+    /// piece's offset in its source page. A CPU delays a load that agrees with a recent store in
+    /// the lower twelve address bits.
     fn start_for(&self, source: *const u8) -> usize {
         let away = (source.addr() + PAGE / 2).wrapping_sub(self.0.as_ptr().addr());
         away % PAGE / LINE * LINE
@@ -309,7 +311,7 @@ pub struct ForeignReader<'a> {
 }
 
 impl<'a> ForeignReader<'a> {
-    /// What was not read yet.
+    /// Returns the bytes that were not read yet.
     pub fn rest(&self) -> ForeignBytes<'a> {
         self.rest
     }

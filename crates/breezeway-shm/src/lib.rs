@@ -79,7 +79,7 @@ mod payload;
 mod pending;
 #[cfg(not(loom))]
 pub mod statistics;
-/// What of it the model checker runs.
+/// The part of it that the model checker runs.
 #[cfg(loom)]
 #[path = "statistics/modelled.rs"]
 mod statistics;

@@ -1,5 +1,5 @@
-//! Pending segments that this process has mapped, counted for each peer process, whose sessions may
-//! be many: the kernel bounds the mappings of a process (`vm.max_map_count`, 65,530).
+//! Count of the pending segments that this process has mapped, per peer process (a peer may have
+//! many sessions): the kernel bounds the mappings of a process (`vm.max_map_count`, 65,530).
 
 use std::collections::HashMap;
 use std::os::fd::AsFd;
@@ -8,14 +8,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use breezeway_os::segment::SegmentError;
 use breezeway_os::{MemoryLimit, Origin, Peer};
 
-/// Pending segments of one session that are not counted: a sender that announces what it sends has
-/// no more at a time.
+/// Pending segments of one session that are not counted: a sender that announces each segment it
+/// sends has no more at a time.
 const UNCOUNTED: usize = 4;
-/// The most counted segments of one peer process, and of all unknown processes of one user.
+/// Maximum of counted segments of one peer process, and of all unknown processes of one user.
 const MOST_OF_PROCESS: usize = 1024;
 const MOST_OF_USER: usize = 4096;
 
-/// Whose segments are counted together. Users that are not known here are one.
+/// Process or user whose segments are counted together. Users unknown in this namespace are one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Holder {
     Process(u32),
@@ -33,7 +33,7 @@ fn counts() -> MutexGuard<'static, Option<HashMap<Holder, usize>>> {
 #[derive(Debug)]
 pub(crate) struct PendingCount {
     origin: Origin,
-    /// Known once something is counted.
+    /// Set once a segment is counted.
     holder: Option<Holder>,
     counted: usize,
 }
@@ -47,7 +47,7 @@ impl PendingCount {
     ///
     /// # Errors
     ///
-    /// The peer's process, or its user if the process is unknown, has as many as it may.
+    /// The peer's process, or its user if the process is unknown, has reached its limit.
     pub(crate) fn add(
         &mut self,
         pending: usize,
@@ -73,7 +73,7 @@ impl PendingCount {
         Ok(())
     }
 
-    /// One of `pending` segments is not pending any more.
+    /// Notes that one of `pending` segments is not pending any more.
     pub(crate) fn remove(&mut self, pending: usize) {
         if pending > UNCOUNTED {
             self.subtract(1);
@@ -93,8 +93,8 @@ impl PendingCount {
     }
 }
 
-/// Returns the process, or its user where the kernel does not name it. (A process must not end the
-/// sessions of another one of its user.)
+/// Returns the process, or its user where the kernel does not name it. (A process must not be able
+/// to end the sessions of another process of the same user.)
 fn holder_of(socket: impl AsFd) -> Holder {
     let (pid, uid) = Peer::of(socket).map_or((None, None), |peer| (peer.pid, peer.uid));
     pid.map_or(Holder::User(uid), Holder::Process)

@@ -1,12 +1,12 @@
 //! The ring of entries: one producing process, one consuming process, nothing written by both.
 //!
-//! The producer's tail is nowhere in shared memory: each entry's sequence word says whether it is
+//! The producer's tail is not in shared memory: each entry's sequence word shows whether it is
 //! committed (the idea of LMAX's and Vyukov's bounded queues, with a single writer per side). The
 //! consumer's progress lies in the consumer's own segment. Sleeping follows virtio's event index
 //! (VIRTIO 1.2, section 2.7.10): a waiter announces the index at which it wants to be woken and
-//! never takes that back.
+//! never withdraws it.
 //!
-//! Nothing below this module knows an operating system, so the model checker runs this very code.
+//! This module and its children use no operating system, so the model checker runs this very code.
 
 mod consumer;
 mod duplex;
@@ -22,7 +22,7 @@ pub(crate) mod model;
 #[cfg(loom)]
 pub(crate) mod mutants;
 
-/// Where the words of a control segment lie; the model checker packs them.
+/// Offsets of the words of a control segment; the model checker packs them.
 mod offsets {
     #[cfg(not(loom))]
     pub(super) use super::layout::{
@@ -41,7 +41,7 @@ pub use entry::{Entry, Head};
 pub(crate) use producer::{Producer, PublishFailure};
 pub(crate) use release::{Lent, Releases};
 
-/// Whether an advance from `old` to `new` passes the index `wake`.
+/// Returns true if an advance from `old` to `new` passes the index `wake`.
 #[inline(always)]
 fn crossed(wake: u64, old: u64, new: u64) -> bool {
     new.wrapping_sub(wake).wrapping_sub(1) < new.wrapping_sub(old)

@@ -1,5 +1,5 @@
-//! What a process says about its sessions, for tools that read it from outside (`docs/abi.md`,
-//! section 9): who writes it, and who reads it.
+//! Statistics of a process about its sessions, for tools that read them from outside
+//! (`docs/abi.md`, section 9): the writing side and the reading side.
 
 mod fields;
 mod lifetime;

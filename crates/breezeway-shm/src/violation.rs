@@ -1,4 +1,4 @@
-//! What a peer can do wrong: one variant per rule, so that a log line names the attack.
+//! Violations of the ABI by a peer: one variant per rule, so that a log line names the attack.
 
 use thiserror::Error;
 
@@ -16,7 +16,7 @@ pub enum Violation {
     Sequence {
         /// Position of the entry.
         position: u64,
-        /// What its sequence word says.
+        /// Value of its sequence word.
         found: u64,
     },
     /// The inline length is larger than an entry's body.
@@ -30,11 +30,11 @@ pub enum Violation {
     /// `consumed` went back, or past what was published.
     #[error("the peer says it consumed up to {found}, but {consumed}..={published} is possible")]
     Consumed {
-        /// What it says.
+        /// The value found.
         found: u64,
-        /// The last value it gave.
+        /// The last value the peer published.
         consumed: u64,
-        /// How many entries were published.
+        /// Number of entries published.
         published: u64,
     },
     /// A released lend number that is not lent.
@@ -45,10 +45,10 @@ pub enum Violation {
     LendNumber {
         /// The number in the descriptor.
         lend: u32,
-        /// How many there are.
+        /// The agreed count.
         count: u32,
     },
-    /// A descriptor that names a segment that is not there.
+    /// A descriptor of a segment that is not mapped.
     #[error("descriptor names segment {0}, which is not mapped")]
     UnknownSegment(u32),
     /// A descriptor that reaches outside its segment, or is empty.
@@ -72,12 +72,12 @@ pub enum Violation {
     /// A body of another length than its kind of entry has.
     #[error("an entry's body has {found} bytes where it has {expected}")]
     BodyLength {
-        /// Its length.
+        /// Length found.
         found: usize,
-        /// What it must be.
+        /// Length required.
         expected: usize,
     },
-    /// More payload segments at one time than allowed.
+    /// More payload segments than allowed.
     #[error("more than {0} payload segments at one time")]
     SegmentCount(usize),
     /// A segment that is retired while payload in it is lent.
@@ -102,7 +102,7 @@ pub enum Violation {
     /// A `segment add` entry without its descriptor on the socket.
     #[error("a segment was announced, but its file descriptor was not sent before")]
     SegmentMissing,
-    /// More segments that are not announced than a sender may have.
+    /// More unannounced segments than a sender may have.
     #[error(
         "{count} segments of {bytes} bytes are pending; at most {MAX_PENDING_SEGMENTS}, of {limit} \
          bytes, may be"
@@ -112,17 +112,17 @@ pub enum Violation {
         count: usize,
         /// Sum of their sizes.
         bytes: u64,
-        /// The most that this may be.
+        /// The limit of that sum.
         limit: u64,
     },
-    /// A segment that is not what the ABI asks for.
+    /// A segment that violates the ABI's requirements.
     #[cfg(not(loom))]
     #[error("unfit segment: {0}")]
     Segment(#[from] SegmentError),
     /// A byte on the socket that is neither doorbell nor segment.
     #[error("byte {0:#04x} on the session socket")]
     SocketByte(u8),
-    /// File descriptors that nobody asked for.
+    /// Unexpected file descriptors.
     #[error("unexpected file descriptors on the session socket")]
     UnwantedDescriptors,
 }

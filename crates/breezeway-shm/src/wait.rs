@@ -1,5 +1,5 @@
-//! Waiting for one peer, as the wait policy says. (A server that serves many sessions with one
-//! thread has its own loop.)
+//! Waiting of one thread for one peer, by the wait policy. (A server that serves many sessions with
+//! one thread has its own loop.)
 
 use std::time::Duration;
 
@@ -12,14 +12,13 @@ use crate::statistics::Field;
 use breezeway_os::spin::{SpinBudget, WaitPolicy, Waiting};
 use breezeway_os::{Deadline, clock, cpu};
 
-/// Polls between two readings of the clock. Each takes some ten nanoseconds with its pause, which
-/// keeps the waiter from pulling the line away while the peer writes it (measured: an echo with a
-/// pause per poll takes 0.6 of the time without).
+/// Polls between two readings of the clock. The pause in each poll keeps the waiter from pulling
+/// the line away while the peer writes it.
 const POLLS_PER_TICK: u32 = 64;
-/// How often a spinning waiter asks the socket whether the peer is still there.
+/// Interval at which a spinning waiter checks the socket for the peer's end of file.
 const CLOSE_CHECK: Duration = Duration::from_millis(1);
 
-/// Why a wait ended without what was waited for.
+/// Error of a wait that ended before its condition held.
 #[derive(Debug, Error)]
 pub enum WaitError {
     /// The deadline passed.
@@ -33,21 +32,21 @@ pub enum WaitError {
     Socket(#[from] SocketError),
 }
 
-/// How one thread waits for one peer.
+/// Waits of one thread for one peer.
 pub struct Waiter {
     policy: WaitPolicy,
     budget: SpinBudget,
 }
 
 impl Waiter {
-    /// Waits as `waiting` says.
+    /// Creates a waiter with this policy and spin bound.
     pub fn new(waiting: impl Into<Waiting>) -> Self {
         clock::calibrate();
         let Waiting { policy, spin_bound } = waiting.into();
         Self { policy, budget: SpinBudget::new(clock::ticks_in(spin_bound)) }
     }
 
-    /// Waits until what is wanted has come, or until `deadline`.
+    /// Waits until `want` holds, or until `deadline`.
     #[inline(always)]
     pub fn wait(
         &mut self,
@@ -73,7 +72,7 @@ impl Waiter {
         want: Want,
         deadline: Deadline,
     ) -> Result<(), WaitError> {
-        // The peer may sleep until it knows what was consumed, or published, before this.
+        // The peer may sleep until it sees the progress or entries from before this wait.
         endpoint.flush()?;
         let start = clock::ticks();
         let budget = match self.policy {
@@ -90,7 +89,7 @@ impl Waiter {
         Ok(())
     }
 
-    /// Polls, and counts what came of it.
+    /// Polls, and counts the outcome.
     fn spin_counted(
         &self,
         endpoint: &mut Endpoint,
@@ -110,7 +109,7 @@ impl Waiter {
         outcome
     }
 
-    /// Polls for at most `budget` ticks; true if what is wanted has come.
+    /// Polls for at most `budget` ticks. Returns true if `want` holds.
     fn spin(
         &self,
         endpoint: &mut Endpoint,
@@ -137,7 +136,7 @@ impl Waiter {
                 checked = now;
                 endpoint.drain()?;
             }
-            // Asked after the close check: what was committed before the peer went is still taken.
+            // Checked after the socket: entries committed before the peer closed are still taken.
             for _ in 0..POLLS_PER_TICK {
                 if endpoint.has(want).map_err(SocketError::from)? {
                     return Ok(true);
@@ -150,7 +149,7 @@ impl Waiter {
         }
     }
 
-    /// Sleeps until what is wanted has come.
+    /// Sleeps until `want` holds.
     fn sleep(
         &self,
         endpoint: &mut Endpoint,

@@ -1,5 +1,5 @@
-//! A forked child's copies of what its parent keeps. A test program of its own: a child of one with
-//! many threads could not print.
+//! Copies in a forked child of what its parent keeps. A test program of its own: a child of a
+//! process with many threads could not print.
 
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,7 +13,7 @@ use breezeway_shm::{
     Body, ControlSegment, Endpoint, ForeignControl, Head, Limits, Want, layout::MESSAGE,
 };
 
-/// Held by the test that runs: a lock that the other one holds in a fork is held for ever in the
+/// Held by the running test: a lock that the other test holds during a fork stays locked in the
 /// child.
 static ALONE: Mutex<()> = Mutex::new(());
 
@@ -33,14 +33,14 @@ fn pair() -> [Endpoint; 2] {
     ]
 }
 
-/// Runs `work` in a forked child; whether it said yes and did not die.
+/// Runs `work` in a forked child. Returns true if it returned true and did not die.
 fn in_forked_child(work: impl FnOnce() -> bool) -> bool {
     assert!(ALONE.try_lock().is_err(), "the other test may hold what the child would wait for");
     // SAFETY: the child runs `work` and ends; the other thread of this process only waits.
     let child = unsafe { libc::fork() };
     assert!(child >= 0, "fork");
     if child == 0 {
-        // Whatever hangs is ended by the kernel.
+        // A child that hangs is ended by the kernel.
         // SAFETY: sets a timer, touches no memory.
         unsafe { libc::alarm(20) };
         let outcome = catch_unwind(AssertUnwindSafe(work));
@@ -71,7 +71,7 @@ fn what_a_child_does_with_its_copies_changes_nothing_for_the_parent() {
     let fine = in_forked_child(|| {
         let message = message.take().unwrap();
         let readable = message.to_vec() == [7; LEN];
-        // The parent may give it back meanwhile.
+        // The parent may give it back at the same time.
         let is_no_slice = message.bytes().as_slice().is_none();
         drop(message);
         let mut space = space.take().unwrap();
@@ -93,7 +93,7 @@ fn what_a_child_does_with_its_copies_changes_nothing_for_the_parent() {
     assert!(matches!(all_that_came_back, Want::Memory { .. }));
 }
 
-/// The numbers of the sessions that a process says it has.
+/// Returns the session numbers that a process publishes.
 fn numbers(pid: u32) -> Vec<u64> {
     let file = StatisticsFile::open(pid).unwrap().expect("it has had a session");
     file.read().unwrap().records.iter().map(|record| record.number).collect()
@@ -112,7 +112,7 @@ fn a_child_has_statistics_of_its_own_and_its_parents_stay_as_they_are() {
         let childs = Meter::new(&description);
         let pid = std::process::id();
         let one = numbers(pid) == [childs.record().number];
-        // What it was born with.
+        // The parent's meter, inherited by the fork.
         parents.waited();
         parents.holds(1, 1);
         times.note(1_000);

@@ -1,4 +1,4 @@
-//! Why a message was not sent.
+//! Error of sending a message.
 
 use breezeway_os::segment::SegmentError;
 use thiserror::Error;
@@ -8,15 +8,15 @@ use crate::payload::shortage::Shortage;
 use crate::ring::Want;
 use crate::violation::Violation;
 
-/// Why a message was not sent, or space for it not reserved. Nothing was published, nothing taken.
+/// Error of sending a message or of reserving space for it. Nothing was published or consumed.
 #[derive(Debug, Error)]
 pub enum SendError {
-    /// The peer has to consume first: the ring is full.
+    /// The ring is full: the peer has to consume entries first.
     #[error("the ring is full: {unconsumed} entries are not consumed; wait until the peer has")]
     Full {
         /// Entries that the peer has not consumed.
         unconsumed: usize,
-        /// What to wait for before sending again: a quarter of them.
+        /// Condition to wait for before sending again: a quarter of the entries is consumed.
         until: Want,
     },
     /// The message is larger than the session allows.
@@ -25,20 +25,20 @@ pub enum SendError {
          sides"
     )]
     TooLarge {
-        /// Length asked for.
+        /// Requested length.
         len: usize,
         /// The cap: the smaller of both sides' settings.
         cap: usize,
     },
-    /// There is no payload memory at the moment. There will be when the peer has released more, or,
-    /// for one more segment, consumed more.
+    /// There is no payload memory now. Memory becomes available when the peer has released more,
+    /// or, for another segment, consumed more.
     #[error("no payload memory for {len} bytes: {shortage}")]
     NoMemory {
-        /// Length asked for.
+        /// Requested length.
         len: usize,
-        /// What is short.
+        /// Resource that is short.
         shortage: Shortage,
-        /// What to wait for before trying again. `None` if nothing is lent and the peer has
+        /// Condition to wait for before trying again. `None` if nothing is lent and the peer has
         /// consumed everything: then only this side's own reserved space can be given back.
         until: Option<Want>,
     },

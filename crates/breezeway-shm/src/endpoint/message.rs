@@ -1,4 +1,4 @@
-//! Received messages that own what they hold: a private copy, or a lease of the peer's memory.
+//! Received messages that own their content: a private copy, or a lease of the peer's memory.
 
 use std::fmt;
 use std::ops::{Bound, RangeBounds};
@@ -12,7 +12,7 @@ use crate::ring::layout::INLINE_MAX;
 use breezeway_os::Origin;
 use breezeway_os::segment::Mapping;
 
-/// How leases of one session end, on any thread, during the session and after it.
+/// Ends the leases of one session, on any thread, during the session and after it.
 pub(super) struct Releaser {
     releases: Arc<Releases>,
     bell: Arc<Bell>,
@@ -25,8 +25,8 @@ impl Releaser {
     }
 }
 
-/// A part of the peer's memory that it does not write again before this is dropped, if it keeps to
-/// the rules.
+/// A lease of a part of the peer's memory, which a conforming peer does not write before the lease
+/// is dropped.
 struct Lease {
     /// Present until dropped.
     segment: Option<Arc<Mapping>>,
@@ -38,76 +38,75 @@ impl Drop for Lease {
     fn drop(&mut self) {
         let Some(segment) = self.segment.take() else { return };
         if !self.releaser.origin.is_here() {
-            // The lease is the parent's, and so are the bits, which a child does not have.
+            // The lease belongs to the parent, and the release bits are not mapped in a child.
             return;
         }
         if self.releaser.releases.end_lease(segment, self.lend)
             && self.releaser.bell.ring().is_err()
         {
-            // Left to the next release or wait of this side, which reports what fails.
+            // Leaves the doorbell to the next release or wait of this side, which reports errors.
             self.releaser.releases.not_rung();
         }
     }
 }
 
-/// Where a message's bytes are.
+/// Location of a message's bytes.
 enum Held {
-    /// The body of an entry. Boxed, as messages are moved from hand to hand: 199 streams under
-    /// tokio take 350 ns a round trip, and 376 where each move copies it.
+    /// The body of an entry. Boxed, so that moving a message does not copy it.
     Inline(Box<[u8; INLINE_MAX]>),
-    /// In private memory.
+    /// Private memory.
     Private(Vec<u8>),
-    /// In the peer's memory, at this address.
+    /// The peer's memory, at this address.
     Lent { lease: Lease, address: *const u8, trusted: bool },
 }
 
-/// A received message that owns what it holds: a private copy of up to 104 bytes, else a lease of
-/// the peer's memory.
+/// A received message that owns its content: a private copy of up to 104 bytes, else a lease of the
+/// peer's memory.
 ///
-/// Any number may be kept, by any threads, past the session's end. Dropping one releases what it
-/// holds, in whatever order. The peer can send no more than its lend numbers and the session's cap
-/// allow as long as they are kept; [`Self::to_vec`] makes a copy to keep instead.
+/// Any number may be kept, by any threads, past the session's end, and dropped in any order.
+/// Dropping a message releases its memory. As long as messages are kept, the peer's lend numbers
+/// and the session's cap limit what it can send; [`Self::to_vec`] makes a copy to keep instead.
 ///
-/// In a forked child its bytes are those that the parent's message has, as long as the parent keeps
-/// that; dropping it there releases nothing.
+/// In a forked child a message has the bytes of the parent's message for as long as the parent
+/// keeps that one. Dropping it in the child releases nothing.
 pub struct Message {
     held: Held,
     start: usize,
     end: usize,
 }
 
-// SAFETY: the address points into a mapping that the lease keeps alive, which does not care from
-// which thread it is read, and everything else is `Send`.
+// SAFETY: the address points into a mapping that the lease keeps alive and that may be read from
+// any thread; every other field is `Send`.
 unsafe impl Send for Message {}
-// SAFETY: a shared reference gives no more than `ForeignBytes`, which bear concurrent writes.
+// SAFETY: a shared reference gives only `ForeignBytes`, which tolerate concurrent writes.
 unsafe impl Sync for Message {}
 
 impl Message {
-    /// How many bytes there are.
+    /// Returns the length in bytes.
     #[inline]
     pub fn len(&self) -> usize {
         self.end - self.start
     }
 
-    /// Whether there are none.
+    /// Returns true if the message has no bytes.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.start == self.end
     }
 
-    /// Its bytes: those of a lent message the peer may still change, unless it is
-    /// [trusted](Endpoint::trust).
+    /// Returns the message's bytes. The peer may still change those of a lent message, unless the
+    /// peer is [trusted](Endpoint::trust).
     #[inline]
     pub fn bytes(&self) -> ForeignBytes<'_> {
         let all = match &self.held {
             Held::Inline(bytes) => ForeignBytes::stable(&bytes[..]),
             Held::Private(bytes) => ForeignBytes::stable(bytes),
             Held::Lent { lease, address, trusted } => {
-                // A parent that is done with its own message lets the peer write here again.
+                // The parent may drop its own message, and the peer may then write here again.
                 let trusted = *trusted && lease.releaser.origin.is_here();
                 // SAFETY: the range was checked by `Borrower::borrow` to lie in the mapping that
                 // the lease keeps alive, and `self`, which the result borrows, keeps the lease.
-                // `trusted` stems from a `TrustedPeer`, and what it lends stays as it is until the
+                // `trusted` stems from a `TrustedPeer`, which does not change lent bytes before the
                 // lease ends.
                 return unsafe { ForeignBytes::lent(address.add(self.start), self.len(), trusted) };
             }
@@ -115,8 +114,8 @@ impl Message {
         all.slice(self.start..self.end)
     }
 
-    /// Leaves out all bytes but a part of them. The rest stays lent, as memory is released as a
-    /// whole. Panics if the range reaches outside, like slicing.
+    /// Narrows the message to a range of its bytes. The rest stays lent, because memory is released
+    /// as a whole. Panics if the range reaches outside, like slicing.
     pub fn narrow(&mut self, range: impl RangeBounds<usize>) {
         let start = match range.start_bound() {
             Bound::Included(&start) => start,
@@ -132,31 +131,32 @@ impl Message {
         (self.start, self.end) = (self.start + start, self.start + end);
     }
 
-    /// Leaves out the first `count` bytes. Panics if there are not as many.
+    /// Removes the first `count` bytes. Panics if the message is shorter.
     pub fn skip(&mut self, count: usize) {
         self.narrow(count..);
     }
 
-    /// Whether it holds memory of the peer, which is lent until it is dropped.
+    /// Returns true if the message holds memory of the peer, which is lent until the message is
+    /// dropped.
     #[inline]
     pub fn is_lent(&self) -> bool {
         matches!(self.held, Held::Lent { .. })
     }
 
-    /// A private copy of its bytes.
+    /// Returns a private copy of the bytes.
     pub fn to_vec(&self) -> Vec<u8> {
         self.bytes().to_vec()
     }
 }
 
 impl Default for Message {
-    /// One without bytes.
+    /// Returns an empty message.
     fn default() -> Self {
         Self::from(Vec::new())
     }
 }
 
-/// A message whose bytes are private: where there is no shared memory, and in tests.
+/// Message with private bytes: for carriers without shared memory, and for tests.
 impl From<Vec<u8>> for Message {
     fn from(bytes: Vec<u8>) -> Self {
         Self { start: 0, end: bytes.len(), held: Held::Private(bytes) }
@@ -174,9 +174,9 @@ impl fmt::Debug for Message {
 }
 
 impl Endpoint {
-    /// Ends the current message as [`Self::finish`] does, but for what it holds, which is now the
-    /// result's. Empty if it was released before. The head in [`Self::entry`] stays until the next
-    /// entry is taken.
+    /// Ends the current message like [`finish`](Self::finish), but moves its content into the
+    /// result instead of releasing it. The result is empty if the content was released before. The
+    /// head in [`Self::entry`] stays until the next entry is taken.
     ///
     /// # Panics
     ///

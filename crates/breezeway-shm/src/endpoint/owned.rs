@@ -1,4 +1,5 @@
-//! Space for a message that is filled by any thread while the session goes on, and sent later.
+//! Owned message space: any thread fills it while the session runs, and the endpoint's user sends
+//! it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,15 +19,15 @@ use breezeway_os::Origin;
 use breezeway_os::copy::stream_fence;
 use breezeway_os::segment::{Mapping, Unfinished};
 
-/// Payload memory that is filled elsewhere. Dropping it gives it back.
+/// Payload memory that is filled outside the endpoint. Dropping it gives it back.
 struct Reserved {
     /// Present until sent or dropped.
     loan: Option<Loan>,
-    /// Bytes of the message: no more than were taken.
+    /// Length of the message; at most the length of the loan.
     len: usize,
-    /// Our segment. Present until dropped.
+    /// This side's segment. Present until dropped.
     segment: Option<Arc<Mapping>>,
-    /// Where the loan goes if it is not sent.
+    /// Receives the loan if it is not sent.
     returned: Arc<Returned>,
     origin: Origin,
     copying: Copying,
@@ -54,7 +55,7 @@ impl Reserved {
 
 impl Drop for Reserved {
     fn drop(&mut self) {
-        // First, so that the lender is the last who holds a segment that it retires.
+        // First, so that the lender holds the last reference to a segment that it retires.
         self.segment = None;
         if self.origin.is_here()
             && let Some(loan) = self.loan.take()
@@ -64,21 +65,21 @@ impl Drop for Reserved {
     }
 }
 
-/// What owned space holds.
+/// Content of an owned space.
 enum Held {
-    /// Nothing: it was sent.
+    /// Nothing: the space was sent.
     Nothing,
-    /// So many bytes of private memory.
+    /// Private memory, of which this many bytes are used.
     Inline([u8; INLINE_MAX], usize),
     /// Payload memory.
     Payload(Reserved),
 }
 
-/// Space for one message that owns what it holds: any thread fills it, for as long as it likes.
-/// Then it is sent by who drives the endpoint, or dropped, which gives it back.
+/// Space for one message that owns its memory: any thread fills it, for any length of time. The
+/// endpoint's user then sends it. Dropping it gives the memory back.
 ///
-/// The peer can read what lies in payload memory, from 105 bytes on, before it is sent. Until then
-/// the space and a lend number are taken, and the segment in which it lies is not given back.
+/// Payload memory (from 105 bytes on) is readable by the peer before it is sent. The space holds a
+/// lend number until it is sent or dropped, and its segment is not given back before that.
 ///
 /// It may outlive its endpoint. In a forked child it cannot be filled, and dropping it there
 /// changes nothing.
@@ -88,7 +89,7 @@ pub struct OwnedSpace {
 }
 
 impl OwnedSpace {
-    /// Its length in bytes; 0 once it was sent.
+    /// Returns the length in bytes; 0 after it was sent.
     #[inline]
     pub fn len(&self) -> usize {
         match &self.held {
@@ -98,13 +99,13 @@ impl OwnedSpace {
         }
     }
 
-    /// Whether it has no bytes.
+    /// Returns true if the space has no bytes.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The bytes to be filled. They hold whatever this session wrote there before, or zeros.
+    /// Returns the bytes to fill. They hold bytes that this session wrote there before, or zeros.
     ///
     /// # Panics
     ///
@@ -118,8 +119,8 @@ impl OwnedSpace {
         }
     }
 
-    /// Keeps the first `len` bytes, if there are more: the message will have no others. What is not
-    /// needed comes back when it is sent.
+    /// Shortens the message to its first `len` bytes, if it is longer. The rest of the memory is
+    /// given back when the message is sent.
     #[inline]
     pub fn truncate(&mut self, len: usize) {
         match &mut self.held {
@@ -129,16 +130,16 @@ impl OwnedSpace {
         }
     }
 
-    /// Whether it was truncated, so that sending it gives payload memory back.
+    /// Returns true if the space was truncated, so that sending it gives payload memory back.
     pub fn is_cut(&self) -> bool {
         matches!(&self.held, Held::Payload(Reserved { loan: Some(loan), len, .. }) if *len < loan.len)
     }
 
-    /// Copies `bytes` to `offset`, the fastest way.
+    /// Copies `bytes` to `offset` by the fastest method.
     ///
     /// # Panics
     ///
-    /// If they reach outside, and as [`Self::bytes_mut`].
+    /// If the range reaches outside, or in a forked child of the process that reserved the space.
     pub fn write(&mut self, offset: usize, bytes: ForeignBytes<'_>) {
         let copying = match &self.held {
             Held::Payload(reserved) => reserved.copying,
@@ -146,7 +147,7 @@ impl OwnedSpace {
         };
         fill(self.bytes_mut(), offset, bytes, copying);
         if copying == Copying::Far {
-            // What passes the caches is not ordered by handing the space to another thread.
+            // Non-temporal stores are not ordered by moving the space to another thread.
             stream_fence();
         }
     }
@@ -159,9 +160,9 @@ impl fmt::Debug for OwnedSpace {
 }
 
 impl Endpoint {
-    /// Takes space for a message of `len` bytes that any thread may fill: up to 104 in private
-    /// memory, more in a payload segment, which is added when needed. Any number may be taken as
-    /// far as lend numbers and the cap go.
+    /// Reserves space for a message of `len` bytes that any thread may fill: up to 104 bytes in
+    /// private memory, more in a payload segment, which is added when needed. The number of such
+    /// spaces is limited by the lend numbers and the cap.
     pub fn reserve_owned(&mut self, len: usize) -> Result<OwnedSpace, SendError> {
         if !self.origin.is_here() {
             return Err(SocketError::Forked.into());
@@ -183,9 +184,10 @@ impl Endpoint {
         Ok(OwnedSpace { owner: self.id, held })
     }
 
-    /// As [`Self::reserve_owned`], but a segment that has to be added is made in pieces, one each
-    /// time: `None` after each but the last. Meanwhile the segment is in `begun`, which the caller
-    /// keeps for as long as the space is wanted; where other space is found it is dropped.
+    /// Reserves space like [`reserve_owned`](Self::reserve_owned), but creates a needed segment in
+    /// pieces, one per call: `None` after each piece but the last. The unfinished segment is in
+    /// `begun`, which the caller keeps for as long as the space is wanted; it is dropped if other
+    /// space is found.
     pub fn reserve_in_pieces(
         &mut self,
         len: usize,
@@ -198,7 +200,7 @@ impl Endpoint {
                 *begun = Some(segment);
                 Ok(None)
             }
-            // No piece was made, as where the ring has no slot for now.
+            // No piece was made, for example because the ring has no free slot now.
             (Err(error), Pieces::One(segment)) => {
                 *begun = segment;
                 Err(error)
@@ -207,7 +209,7 @@ impl Endpoint {
         }
     }
 
-    /// Publishes a message from owned space. On an error the space stays as it is.
+    /// Publishes a message from owned space. On an error the space keeps its content.
     pub(super) fn send_owned(
         &mut self,
         head: Head,
@@ -242,14 +244,14 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Takes back what was reserved to be filled elsewhere and dropped there.
+    /// Takes back owned spaces that were dropped without being sent.
     pub fn collect_returned(&mut self) {
         for loan in self.returned.take() {
             self.take_back(loan);
         }
     }
 
-    /// Takes back what was reserved to be filled elsewhere.
+    /// Takes back the loan of an owned space.
     fn take_back(&mut self, loan: Loan) {
         self.reserved_elsewhere -= 1;
         self.lender.give_back(loan);

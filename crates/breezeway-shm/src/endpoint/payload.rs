@@ -1,4 +1,4 @@
-//! When an endpoint adds payload segments and gives them back, and how it announces that.
+//! Adding, announcing and retiring an endpoint's payload segments.
 
 use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, OwnedFd};
@@ -24,29 +24,29 @@ use breezeway_os::{MemoryAccount, clock};
 /// keeps.
 const FLUSHES_PER_CHECK: u32 = 64;
 
-/// The bounds of a session's memory.
+/// Limits of a session's payload memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The largest message. What both hellos agreed on.
+    /// Largest message, as both hellos agreed.
     pub cap: u64,
-    /// The most bytes of payload segments per direction at one time: the cap, and what is
-    /// [kept for streams](Endpoint::keep_for_streams) beside it.
+    /// Maximum bytes of payload segments per direction at any time: the cap plus the memory
+    /// [reserved for streams](Endpoint::keep_for_streams).
     pub segment_cap: u64,
-    /// Bytes of this side's first payload segment, unless a message asks for more. Rounded up to
-    /// whole pages; the cap counts if it is less.
+    /// Size of this side's first payload segment in bytes, unless a message needs more. Rounded up
+    /// to whole pages, and limited by the cap.
     pub first_segment: u64,
-    /// How long traffic must do without one of this side's payload segments before it is given
-    /// back. The largest that is free is kept ten times as long.
+    /// Time after which a payload segment that traffic has not needed is given back. The largest
+    /// free segment is kept ten times as long.
     pub shrink_after: Duration,
 }
 
 impl Limits {
-    /// The usual first segment: 64 KiB.
+    /// Default size of the first segment: 64 KiB.
     pub const FIRST_SEGMENT: u64 = 64 * 1024;
-    /// The usual time before a segment is given back: 1 s.
+    /// Default time before a segment is given back: 1 s.
     pub const SHRINK_AFTER: Duration = Duration::from_secs(1);
 
-    /// This cap, nothing beside it, and what is usual.
+    /// Returns limits with this cap, no reserve for streams, and defaults for the rest.
     pub const fn new(cap: u64) -> Self {
         Self {
             cap,
@@ -57,7 +57,7 @@ impl Limits {
     }
 }
 
-/// What a session's payload segments take now.
+/// Memory that a session's payload segments take now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PayloadMemory {
@@ -67,11 +67,11 @@ pub struct PayloadMemory {
     pub own_added: u32,
     /// Bytes of the peer's segments.
     pub peers: u64,
-    /// Segments that the peer has added so far, as far as this side has taken entries.
+    /// Segments that the peer has added so far, up to the last entry taken here.
     pub peers_added: u32,
 }
 
-/// A payload segment for a session that is yet to come. No peer has been sent it.
+/// A payload segment created before its session exists. It was not sent to any peer.
 #[derive(Debug)]
 pub struct FirstSegment {
     mapping: Mapping,
@@ -79,12 +79,12 @@ pub struct FirstSegment {
 }
 
 impl FirstSegment {
-    /// Makes a segment of `size` bytes, or of more within the cap where huge pages are quicker to
-    /// have, on this account.
+    /// Creates a segment of `size` bytes, charged to `account`; larger, within the cap, if huge
+    /// pages make that faster.
     ///
     /// # Errors
     ///
-    /// There is no memory for it, or too little of what the account may have.
+    /// Memory is short, or the account's limit is reached.
     pub fn create(size: u64, cap: u64, account: &MemoryAccount) -> Result<Self, SegmentError> {
         let most = usize::try_from(cap).unwrap_or(isize::MAX as usize) / PAGE * PAGE;
         let size = pages(usize::try_from(size).unwrap_or(most).min(most));
@@ -92,37 +92,38 @@ impl FirstSegment {
         Ok(Self { mapping, fd })
     }
 
-    /// Its bytes.
+    /// Returns the size in bytes.
     pub fn size(&self) -> usize {
         self.mapping.size()
     }
 }
 
-/// How a segment is made that has to be added.
+/// Mode of creating the next segment.
 #[derive(Default)]
 pub(super) enum Pieces {
     /// At once.
     #[default]
     None,
-    /// A piece of it, which is the next one of what was begun.
+    /// In pieces: the next one extends this unfinished segment.
     One(Option<Unfinished>),
-    /// That piece was made, and more are missing.
+    /// The next piece was made, and more are missing.
     Made(Unfinished),
 }
 
 impl Endpoint {
-    /// Keeps half of the lend numbers, and the memory beside the cap, for so many streams, each of
-    /// which can thus send a message of its share while it holds nothing, whatever others hold.
+    /// Reserves half of the lend numbers, and the memory beside the cap, for `streams` streams.
+    /// Each of them can then send a message of its share while it holds nothing, regardless of the
+    /// others.
     pub fn keep_for_streams(&mut self, streams: usize) {
         self.lender.accounts.keep_for(streams);
     }
 
-    /// Whose payload is what is reserved from now on.
+    /// Sets the account that is charged for payload reserved from now on.
     pub fn set_account(&mut self, account: Account) {
         self.lender.account = account;
     }
 
-    /// What payload segments take now.
+    /// Returns the memory that payload segments take now.
     pub fn payload_memory(&self) -> PayloadMemory {
         PayloadMemory {
             own: self.lender.segments.total() as u64,
@@ -132,25 +133,27 @@ impl Endpoint {
         }
     }
 
-    /// Bytes that are reserved or lent, as far as is known.
+    /// Returns the bytes that are reserved or lent, up to the last collection.
     #[inline]
     pub fn under_way(&self) -> usize {
         self.lender.segments.taken()
     }
 
-    /// Takes back what the peer has released, for [`Self::under_way`]; nothing in a forked child.
+    /// Takes back payload that the peer has released, which updates [`Self::under_way`]. Does
+    /// nothing in a forked child.
     pub fn collect_released(&mut self) {
         if self.origin.is_here() {
             self.collect();
         }
     }
 
-    /// Adds the first segment, which was made before there was a session; drops it if the session's
-    /// cap is less. The peer may map it before a message needs it.
+    /// Adds a first segment that was created before the session; drops it if the session's cap is
+    /// smaller. The peer may map it before a message needs it.
     ///
     /// # Errors
     ///
-    /// The socket failed, or does not take it now. Then the first message makes another.
+    /// The socket failed, or does not accept the segment now. Then the first message creates
+    /// another one.
     pub fn add_first_segment(&mut self, first: FirstSegment) -> Result<(), SendError> {
         let FirstSegment { mapping, fd } = first;
         let is_first = self.lender.segments.next_number() == 0;
@@ -161,7 +164,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Refuses what never fits.
+    /// Rejects a message that can never fit.
     pub(super) fn check_len(&self, len: usize) -> Result<(), SendError> {
         let cap = self.cap();
         if len > cap { Err(SendError::TooLarge { len, cap }) } else { Ok(()) }
@@ -185,8 +188,8 @@ impl Endpoint {
         Ok(loan)
     }
 
-    /// The way when the space known to be free does not suffice, or should not be taken before what
-    /// was released is looked for: collects that, else grows.
+    /// Slow path: the space known to be free does not suffice, or released space should be
+    /// collected before more is taken. Collects, then grows.
     #[cold]
     fn take_loan_anew(&mut self, len: usize) -> Result<Loan, SendError> {
         self.collect();
@@ -206,7 +209,7 @@ impl Endpoint {
             {
                 return Ok(loan);
             }
-            // A piece that was made is no shortage.
+            // A piece that was made is not a shortage.
             if !matches!(self.pieces, Pieces::Made(_)) {
                 self.count_no_memory();
             }
@@ -214,7 +217,7 @@ impl Endpoint {
         } else {
             self.count_no_memory();
         }
-        // Pending are also the entries by which this attempt has dropped segments.
+        // The entries by which this attempt has dropped segments are pending too.
         let pending = self.rings.producer.published() > consumed
             || self.rings.lent.is_any()
             || self.reserved_elsewhere > 0;
@@ -227,14 +230,14 @@ impl Endpoint {
         self.meter.add(Field::NoMemory, 1);
     }
 
-    /// Takes back what the peer has released, and what was reserved elsewhere and not sent.
+    /// Takes back what the peer has released, and owned spaces that were not sent.
     fn collect(&mut self) {
         self.collect_returned();
         self.lender.collect(&mut self.rings.lent);
         self.note_lent();
     }
 
-    /// Writes down what the peer has of ours, and what of the ring it is known to have taken.
+    /// Records the payload lent to the peer and the ring entries it is known to have consumed.
     pub(super) fn note_lent(&mut self) {
         if self.origin.is_here() {
             self.meter.set(Field::Lends, self.lender.lends() as u64);
@@ -243,7 +246,7 @@ impl Endpoint {
         }
     }
 
-    /// Why space for `len` bytes could not be taken.
+    /// Returns the reason why space for `len` bytes could not be taken.
     fn shortage(&self, len: usize) -> Shortage {
         let segments = &self.lender.segments;
         if !self.lender.may_take(len) {
@@ -260,15 +263,15 @@ impl Endpoint {
         }
     }
 
-    /// Adds a segment that holds `len` bytes, dropping wholly free ones if the cap asks for it.
-    /// False if there is no room now.
+    /// Adds a segment that holds `len` bytes, dropping wholly free segments if the cap requires it.
+    /// Returns false if there is no room now.
     fn grow(&mut self, len: usize) -> Result<bool, SendError> {
         self.rings.producer.refresh()?;
         if !self.lender.segments.can_make_room(len) {
             return Ok(false);
         }
         while self.lender.segments.growth(len).is_none() {
-            // The largest first: each of them is too small, and so the fewest go.
+            // The largest first: each of them is too small, so this drops the fewest.
             let Some(number) = self.lender.segments.spare() else { return Ok(false) };
             if !self.retire(number)? {
                 return Ok(false);
@@ -277,7 +280,8 @@ impl Endpoint {
         let Some(size) = self.lender.segments.growth(len) else { return Ok(false) };
         let needed = pages(len);
         match self.add_segment(size, needed..=self.lender.segments.left()) {
-            // Room to spare is for speed: where memory is short, what the message takes will do.
+            // The extra room is only for speed: if memory is short, a segment of the message's size
+            // suffices.
             Err(SendError::Segment(error)) if error.is_shortage() && needed < size => {
                 self.add_segment(needed, needed..=needed)
             }
@@ -285,8 +289,8 @@ impl Endpoint {
         }
     }
 
-    /// Adds a segment of about `size` bytes, within `bounds`; false if the peer has to consume more
-    /// first.
+    /// Adds a segment of about `size` bytes, within `bounds`. Returns false if the peer has to
+    /// consume more first.
     fn add_segment(
         &mut self,
         size: usize,
@@ -308,8 +312,8 @@ impl Endpoint {
         Ok(true)
     }
 
-    /// Makes the next piece of a segment of about `size` bytes, which was `begun` unless the bounds
-    /// exclude that one; `None` if more are missing.
+    /// Makes the next piece of a segment of about `size` bytes, continuing `begun` unless its size
+    /// is outside the bounds. Returns `None` if pieces are missing.
     fn make_piece(
         &mut self,
         begun: Option<Unfinished>,
@@ -327,7 +331,8 @@ impl Endpoint {
         Ok(None)
     }
 
-    /// Hands a segment to the peer. There is a slot to announce it in.
+    /// Sends a segment to the peer. The caller has checked that a ring slot for its announcement is
+    /// free.
     fn hand_over(&mut self, mapping: Mapping, fd: OwnedFd) -> Result<(), SendError> {
         let size = mapping.size();
         self.doorbell.send_segment(fd.as_fd()).map_err(|source| {
@@ -341,7 +346,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Drops a wholly free segment; false if the peer has to consume more first.
+    /// Drops a wholly free segment. Returns false if the peer has to consume more first.
     fn retire(&mut self, number: u32) -> Result<bool, Violation> {
         let consumed = self.rings.producer.known_consumed();
         if !self.lender.segments.may_retire(number, consumed)
@@ -361,14 +366,14 @@ impl Endpoint {
         self.counters.set(Counter::SegmentsAdded, u64::from(segments.next_number()));
     }
 
-    /// Checks now and then for segments that traffic no longer needs.
+    /// Checks at intervals for segments that traffic no longer needs.
     #[cold]
     pub(super) fn tidy_now_and_then(&mut self) -> Result<(), SocketError> {
         self.flushes_since_check += 1;
         if self.flushes_since_check < FLUSHES_PER_CHECK { Ok(()) } else { self.tidy() }
     }
 
-    /// Drops segments that traffic has not needed for a while, if it is time to.
+    /// Drops segments that traffic no longer needs, if the check is due.
     pub(super) fn tidy(&mut self) -> Result<(), SocketError> {
         self.flushes_since_check = 0;
         let now = clock::ticks();
@@ -379,7 +384,7 @@ impl Endpoint {
         self.collect();
         self.lender.segments.age();
         self.rings.producer.refresh()?;
-        // Any other failure can wait for the next check: this is only to save memory.
+        // Any other failure can wait for the next check: this only saves memory.
         if let Some(size) = self.lender.segments.modest_growth()
             && let Err(SendError::Socket(error)) = self.add_segment(size, size..=size)
         {
@@ -393,21 +398,21 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Adds a segment for messages to go around in, if there are many.
+    /// Adds a segment for messages to rotate through, if there are many messages.
     fn add_round(&mut self) -> Result<(), SocketError> {
         let Some(size) = self.lender.segments.round_growth() else { return Ok(()) };
         self.rings.producer.refresh()?;
         match self.add_segment(size, size..=size) {
             Err(SendError::Socket(error)) => Err(error),
-            // This is only for speed.
+            // A failure only costs speed.
             _ => Ok(()),
         }
     }
 
-    /// Whether an entry about segments may take a slot: a quarter of the ring at most holds such.
-    /// Messages in flight take half of it, and what the peer has consumed without saying so a
-    /// quarter, so replies always have a slot. A new segment also waits until few enough others
-    /// are pending.
+    /// Returns true if an entry about segments may take a slot: such entries take at most a quarter
+    /// of the ring. Messages in flight take at most half, and entries whose consumption the peer
+    /// has not published a quarter, so replies always have a slot. A new segment also waits until
+    /// few enough others are pending.
     fn has_slot_for(&mut self, kind: u8) -> bool {
         let producer = &self.rings.producer;
         let consumed = producer.known_consumed();
@@ -420,7 +425,7 @@ impl Endpoint {
             && (kind != SEGMENT_ADD || added().count() < MAX_PENDING_SEGMENTS)
     }
 
-    /// Publishes an entry about segments; false if the ring has no slot for it.
+    /// Publishes an entry about segments. Returns false if the ring has no slot for it.
     fn announce(&mut self, kind: u8, tag: u32, body: &[u8]) -> Result<bool, Violation> {
         if !self.has_slot_for(kind) {
             return Ok(false);
@@ -438,7 +443,7 @@ impl Endpoint {
     }
 }
 
-/// Why a segment did not reach the peer: a shortage fails the message only.
+/// Converts the error of a segment that did not reach the peer: a shortage fails only the message.
 fn not_handed_over(error: SegmentError) -> SendError {
     match error {
         SegmentError::Call { source, .. } if !error.is_shortage() => {

@@ -1,4 +1,4 @@
-//! What an endpoint receives: entries, one at a time, and the payload lent with them.
+//! Receiving half of an endpoint: entries, one at a time, and the payload lent with them.
 
 use super::Endpoint;
 use crate::doorbell::SocketError;
@@ -12,10 +12,12 @@ use breezeway_os::segment::SegmentError;
 
 impl Endpoint {
     /// Takes the next entry, if one is committed, and consumes it: the peer may use its slot again.
-    /// It stays the current one, and what it lends is lent, until [`Self::finish`] or
+    /// It stays the current entry, and its payload stays lent, until [`Self::finish`] or
     /// [`Self::detach`].
-    /// An entry about a segment is dealt with here, one a call (a peer may send any number of
-    /// them), and a large segment a piece a call; then this says false although more may be there.
+    ///
+    /// An entry about a segment is handled here, at most one per call (a peer may send any number
+    /// of them), and a large segment one piece per call. The result is then false although more
+    /// entries may be there.
     #[inline(always)]
     pub fn take(&mut self) -> Result<bool, SocketError> {
         if self.has_entry {
@@ -43,14 +45,14 @@ impl Endpoint {
         Ok(true)
     }
 
-    /// Consumes the entry that was copied and dealt with. The peer learns of it at once only if it
+    /// Consumes the entry that was copied and handled. The peer learns of it at once only if it
     /// waits for that, or after a quarter of the ring.
     #[inline(always)]
     fn consume(&mut self) -> Result<(), SocketError> {
         if self.rings.consumer.advance() { self.flush() } else { Ok(()) }
     }
 
-    /// Takes back what the entry says to be released.
+    /// Takes back the payload that the entry releases.
     #[inline(always)]
     fn take_release(&mut self) -> Result<(), Violation> {
         match self.entry.released() {
@@ -63,9 +65,9 @@ impl Endpoint {
         }
     }
 
-    /// Deals with an entry about segments; true for others, which become the current one. After a
-    /// shortage, and while a large segment is mapped piece by piece, the entry is still the next
-    /// one.
+    /// Handles an entry about segments. Returns true for other entries, which become the current
+    /// one. After a shortage, and while a large segment is mapped piece by piece, the entry stays
+    /// the next one.
     fn take_session_entry(&mut self) -> Result<bool, SocketError> {
         let kind = self.entry.kind_number();
         match kind {
@@ -90,14 +92,15 @@ impl Endpoint {
         Ok(false)
     }
 
-    /// How often [`Self::take`] may have to be asked for all that the peer's ring holds: once for
-    /// each entry, and for pieces of segments, in which the cap may come and go a few times.
+    /// Returns the number of calls of [`Self::take`] that can be needed to empty the peer's ring:
+    /// one per entry, plus pieces of segments, up to four times the cap.
     pub fn most_pending(&self) -> usize {
         self.rings.consumer.capacity() as usize + 4 * self.borrower.most_pieces()
     }
 
-    /// Maps the segment that a `segment add` entry announces, a piece a call: a turn that serves a
-    /// peer is not to take the milliseconds of a large one. True after the last.
+    /// Maps the segment that a `segment add` entry announces, one piece per call, so that one turn
+    /// does not take the milliseconds that a large segment needs. Returns true after the last
+    /// piece.
     fn add_peers_segment(&mut self) -> Result<bool, SocketError> {
         let size = self.entry.body_word(0);
         self.borrower.check_len(&self.entry, 8)?;
@@ -115,27 +118,27 @@ impl Endpoint {
         Ok(is_added)
     }
 
-    /// The current entry.
+    /// Returns the current entry.
     #[inline]
     pub fn entry(&self) -> &Entry {
         &self.entry
     }
 
-    /// The current entry's body: a private copy if it came inline, else the peer's memory.
+    /// Returns the current entry's body: a private copy if it came inline, else the peer's memory.
     #[inline]
     pub fn body(&self) -> ForeignBytes<'_> {
         body(&self.borrower, self.borrowed.as_ref(), &self.entry, self.trusted)
     }
 
-    /// The current entry's body, if it came inline: as many bytes as an entry holds, of which those
-    /// behind its length mean nothing.
+    /// Returns the full inline room of the current entry's body. The bytes behind the body's length
+    /// have no meaning.
     #[inline]
     pub fn inline_body(&self) -> [u8; INLINE_MAX] {
         self.entry.inline_room()
     }
 
     /// Releases the current entry's payload ahead of [`Self::finish`], so that the release travels
-    /// with the next entry published. Its body is empty from now on.
+    /// with the next entry published. The body is empty afterwards.
     #[inline(always)]
     pub fn release(&mut self) {
         if let Some(borrowed) = self.borrowed.take() {
@@ -144,20 +147,20 @@ impl Endpoint {
         }
     }
 
-    /// Whether an entry was taken and neither finished nor detached.
+    /// Returns true if an entry was taken and neither finished nor detached.
     #[inline]
     pub fn has_current(&self) -> bool {
         self.has_entry
     }
 
-    /// Whether the peer lends the current entry's body, and it was not released.
+    /// Returns true if the current entry's body is lent by the peer and not yet released.
     #[inline]
     pub fn is_lent(&self) -> bool {
         self.has_entry && self.borrowed.is_some()
     }
 
     /// Ends the current entry and releases its payload; does nothing without one. The release
-    /// travels with the next entry published, or is made visible by [`Self::flush`], at once only
+    /// travels with the next entry published, or becomes visible by [`Self::flush`]; at once only
     /// if the peer waits for it.
     #[inline(always)]
     pub fn finish(&mut self) -> Result<(), SocketError> {

@@ -1,4 +1,4 @@
-//! How an endpoint sends: it reserves, fills and publishes, and gives back what it did not publish.
+//! Sending half of an endpoint: reserving, filling, publishing, and giving back unpublished space.
 
 use super::Endpoint;
 use super::error::SendError;
@@ -20,10 +20,10 @@ pub(super) struct NotLent {
 }
 
 impl Endpoint {
-    /// Takes space for a message of `len` bytes: up to 104 in private memory, of which there is one
-    /// piece, more in a payload segment, which is added when needed. The peer can read reserved
-    /// payload space before it is sent. The space must be sent or go to [`Self::abandon`], else it
-    /// stays taken until the session ends.
+    /// Reserves space for a message of `len` bytes: up to 104 bytes in private memory, of which
+    /// there is one piece, more in a payload segment, which is added when needed. The peer can read
+    /// reserved payload space before it is sent. The space must be sent or passed to
+    /// [`Self::abandon`], else it stays taken until the session ends.
     #[inline(always)]
     pub fn reserve(&mut self, len: usize) -> Result<Space, SendError> {
         let mut space = Space::none();
@@ -31,15 +31,15 @@ impl Endpoint {
         Ok(space)
     }
 
-    /// Gives back what `space` holds and takes space for `len` bytes instead, as [`Self::reserve`]
-    /// does; on an error it holds nothing.
+    /// Gives back the memory of `space` and reserves `len` bytes like [`reserve`](Self::reserve).
+    /// On an error `space` holds nothing.
     #[inline(always)]
     pub fn renew(&mut self, space: &mut Space, len: usize) -> Result<(), SendError> {
         self.abandon(space);
         if !self.origin.is_here() {
             return Err(SocketError::Forked.into());
         }
-        // In place: a copy of fresh fields as one would wait for all to leave the store buffer.
+        // Written in place: copying a fresh `Space` as a whole would stall on the store buffer.
         space.owner = self.id;
         space.held =
             if len <= INLINE_MAX { Held::Inline(len) } else { Held::Payload(self.take_loan(len)?) };
@@ -55,7 +55,7 @@ impl Endpoint {
         space.held = Held::Nothing;
     }
 
-    /// Keeps the first `len` bytes of reserved space, if there are more, and gives the rest back.
+    /// Shortens reserved space to its first `len` bytes, if it is longer, and gives the rest back.
     pub fn truncate(&mut self, space: &mut Space, len: usize) {
         if len >= space.len() {
             return;
@@ -73,7 +73,8 @@ impl Endpoint {
         };
     }
 
-    /// Reserved space, to be filled. Panics in a forked child of the process that reserved it.
+    /// Returns reserved space for filling. Panics in a forked child of the process that reserved
+    /// it.
     #[inline(always)]
     pub fn fill<'a>(&'a mut self, space: &'a mut Space) -> Filling<'a> {
         assert!(
@@ -123,7 +124,7 @@ impl Endpoint {
         self.noted(outcome, head, body.len())
     }
 
-    /// Notes what came of publishing a message of so many bytes.
+    /// Counts the outcome of publishing a message of `bytes` bytes.
     #[inline(always)]
     fn noted(
         &mut self,
@@ -206,8 +207,8 @@ impl Endpoint {
         self.lend_or_give_back(head, loan)
     }
 
-    /// Refuses before anything is copied or released. (A segment that has to be added takes a slot
-    /// as well, so there may be none afterwards.)
+    /// Fails with `Full` before anything is copied or released. (A segment that has to be added
+    /// takes a slot as well, so there may be none afterwards.)
     fn check_slot(&mut self) -> Result<(), SendError> {
         if self.rings.producer.known_space() == 0 {
             self.refresh()?;
@@ -243,13 +244,13 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Says whether many entries will follow each other, none of which the peer is waiting for.
+    /// Sets whether many entries will follow each other, none of which the peer is waiting for.
     pub fn set_batching(&mut self, batching: bool) {
         self.rings.producer.set_batching(batching);
     }
 
-    /// Lets the peer see what was consumed and released, and wakes it if it sleeps for that or for
-    /// anything published since the last call: once for a batch.
+    /// Publishes this side's progress and releases, and wakes the peer if it sleeps for them or for
+    /// an entry published since the last call: once per batch.
     #[inline(always)]
     pub fn flush(&mut self) -> Result<(), SocketError> {
         if !self.origin.is_here() {
@@ -265,8 +266,8 @@ impl Endpoint {
         self.ring_if(due)
     }
 
-    /// As [`Self::flush`], if the peer does not know all that was consumed and released: it may
-    /// sleep for that, while this side polls for more without sleeping.
+    /// Flushes like [`flush`](Self::flush), if consumed entries or releases are unpublished: the
+    /// peer may sleep for them while this side polls for more without sleeping.
     #[inline(always)]
     pub fn flush_progress(&mut self) -> Result<(), SocketError> {
         if self.rings.is_settled() { Ok(()) } else { self.flush() }

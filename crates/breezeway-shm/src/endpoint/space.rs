@@ -1,4 +1,4 @@
-//! Space for one message: who holds it, how it is filled, and what a message is sent from.
+//! Space for one message: its owner, its memory, and the body that a message is sent from.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,7 +7,7 @@ use crate::foreign::ForeignBytes;
 use crate::payload::lender::Loan;
 use breezeway_os::copy::{PREFETCHED_UP_TO, STREAM_FROM, claim_and_copy};
 
-/// Which endpoint of this process a space belongs to. Numbers are not used again.
+/// Number of an endpoint in this process, which marks the spaces it reserved. Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EndpointId(u64);
 
@@ -17,38 +17,38 @@ impl EndpointId {
 
     pub(super) fn next() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        // Relaxed: nothing but the number itself is shared.
+        // Relaxed: only the number itself is shared.
         Self(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 }
 
 /// Space reserved for one message: private until it is sent, or payload memory.
 ///
-/// It belongs to the endpoint that reserved it; another endpoint refuses it with a panic.
+/// It belongs to the endpoint that reserved it; another endpoint rejects it with a panic.
 #[derive(Debug)]
 pub struct Space {
     pub(super) owner: EndpointId,
     pub(super) held: Held,
 }
 
-/// What a space holds.
+/// Content of a space.
 #[derive(Debug)]
 pub(super) enum Held {
-    /// Nothing: it was sent or given back.
+    /// Nothing: the space was sent or given back.
     Nothing,
-    /// So many bytes of the endpoint's staging memory, of which there is one piece.
+    /// This many bytes of the endpoint's staging memory, of which there is one piece.
     Inline(usize),
     /// Payload memory.
     Payload(Loan),
 }
 
 impl Space {
-    /// No space: what is left after sending.
+    /// Returns an empty space, the state after sending.
     pub const fn none() -> Self {
         Self { owner: EndpointId::NOBODY, held: Held::Nothing }
     }
 
-    /// Its length in bytes.
+    /// Returns the length in bytes.
     #[inline]
     pub fn len(&self) -> usize {
         match &self.held {
@@ -58,13 +58,13 @@ impl Space {
         }
     }
 
-    /// Whether it has no bytes.
+    /// Returns true if the space has no bytes.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Takes the payload memory that it holds, if it holds any; then it holds nothing.
+    /// Takes the payload memory out of the space, if it holds any. The space is empty afterwards.
     #[inline]
     pub(super) fn take_loan(&mut self, endpoint: EndpointId) -> Option<Loan> {
         if !matches!(self.held_by(endpoint), Held::Payload(_)) {
@@ -76,8 +76,8 @@ impl Space {
         }
     }
 
-    /// What it holds, for its owner. Without this check, one endpoint could write where another
-    /// has lent.
+    /// Returns the content, for the owner only. Without this check, one endpoint could write where
+    /// another one has lent.
     #[inline(always)]
     pub(super) fn held_by(&self, endpoint: EndpointId) -> &Held {
         let is_owner = self.owner == endpoint || matches!(self.held, Held::Nothing);
@@ -86,15 +86,15 @@ impl Space {
     }
 }
 
-/// What a message is sent from.
+/// Source of a message's body.
 #[derive(Debug)]
 pub enum Body<'a> {
     /// A copy of these bytes: inline up to 104, else lent.
     Bytes(&'a [u8]),
-    /// Reserved space, which was filled. If the message is not sent, the space stays.
+    /// Reserved space that was filled. If the message is not sent, the space keeps its content.
     Space(&'a mut Space),
-    /// Space that owns what it holds, filled by whatever thread. If the message is not sent, the
-    /// space stays.
+    /// Owned space that any thread has filled. If the message is not sent, the space keeps its
+    /// content.
     Owned(&'a mut OwnedSpace),
     /// A copy of the current message's body, which is released with it.
     Received,
@@ -107,14 +107,14 @@ pub struct Filling<'a> {
     copying: Copying,
 }
 
-/// How bytes get into reserved space.
+/// Method of copying bytes into reserved space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Copying {
     /// Into private memory.
     Private,
-    /// Into shared memory of a near peer.
+    /// Into shared memory of a peer on a near core.
     Near,
-    /// Into shared memory of a distant peer.
+    /// Into shared memory of a peer on a distant core.
     Far,
 }
 
@@ -124,25 +124,25 @@ impl<'a> Filling<'a> {
         Self { received, bytes, copying }
     }
 
-    /// Private memory that is being filled, for a carrier without shared memory.
+    /// Wraps private memory to be filled, for a carrier without shared memory.
     #[inline(always)]
     pub fn private(received: ForeignBytes<'a>, bytes: &'a mut [u8]) -> Self {
         Self::new(received, bytes, Copying::Private)
     }
 
-    /// The bytes to be filled. They hold whatever this session wrote there before, or zeros.
+    /// Returns the bytes to fill. They hold bytes that this session wrote there before, or zeros.
     #[inline(always)]
     pub fn into_bytes(self) -> &'a mut [u8] {
         self.bytes
     }
 
-    /// The current message's body and the bytes to be filled.
+    /// Returns the current message's body and the bytes to fill.
     #[inline(always)]
     pub fn into_parts(self) -> (ForeignBytes<'a>, &'a mut [u8]) {
         (self.received, self.bytes)
     }
 
-    /// Copies `bytes` to `offset`, the fastest way. Panics if they reach outside.
+    /// Copies `bytes` to `offset` by the fastest method. Panics if they reach outside.
     #[inline(always)]
     pub fn write(&mut self, offset: usize, bytes: ForeignBytes<'_>) {
         fill(self.bytes, offset, bytes, self.copying);
@@ -155,8 +155,8 @@ impl<'a> Filling<'a> {
     }
 }
 
-/// Large payloads for a distant peer are written past the caches, however small the pieces they
-/// are written in.
+/// Copies `bytes` into `space`. Large payloads for a distant peer are written past the caches,
+/// however small the pieces they are written in.
 #[inline]
 pub(super) fn fill(space: &mut [u8], offset: usize, bytes: ForeignBytes<'_>, copying: Copying) {
     let size = space.len();

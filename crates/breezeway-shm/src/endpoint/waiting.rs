@@ -1,4 +1,4 @@
-//! How an endpoint waits for its peer, and notices that it is gone.
+//! Waiting for the peer, and detecting that it is gone.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -15,26 +15,28 @@ use rustix::io::Errno;
 use std::sync::atomic::Ordering;
 
 impl Endpoint {
-    /// The session socket, to be watched by a [`Sleeper`](breezeway_os::Sleeper), each of whose
-    /// events is passed on to [`Self::note_readable`]. Nobody else may read or write it.
+    /// Returns the session socket, to be watched by a [`Sleeper`](breezeway_os::Sleeper). Each
+    /// event must be passed on to [`Self::note_readable`]. Only the endpoint may read or write the
+    /// socket.
     pub fn socket(&self) -> BorrowedFd<'_> {
         self.doorbell.as_fd()
     }
 
-    /// Whether what is wanted has come.
+    /// Returns true if the condition `want` holds.
     #[inline(always)]
     pub fn has(&mut self, want: Want) -> Result<bool, Violation> {
         Ok(self.rings.has(want)? || (matches!(want, Want::Memory { .. }) && self.returned.is_any()))
     }
 
-    /// What a wait for more payload memory than there is now waits for.
+    /// Returns the wait condition for more payload memory than there is now.
     #[inline]
     pub fn more_memory(&self) -> Want {
         Want::Memory { consumed: self.known_consumed(), back: self.rings.lent.back() }
     }
 
-    /// Notes that an event has reported the socket readable. It is read empty before the next
-    /// sleep: a full socket would report no further byte, and the peer's own end may lie there.
+    /// Notes that an event has reported the socket readable. The socket is read empty before the
+    /// next sleep: a full socket would report no further byte, and the peer's end of file may be in
+    /// it.
     pub fn note_readable(&mut self) {
         self.unread = true;
     }
@@ -46,10 +48,10 @@ impl Endpoint {
         self.unread
     }
 
-    /// Announces that this side is about to sleep until what is wanted comes, and polls for it once
-    /// more. True if it has not come: then a doorbell byte will arrive on the socket when it does.
-    /// A second call for another want may read the byte that the first one left: ask [`Self::has`]
-    /// for the first again.
+    /// Announces that this side is about to sleep until `want` holds, and polls for it once more.
+    /// Returns true if it does not hold: then a doorbell byte will arrive on the socket when it
+    /// does. A second call for another condition may read the byte that the first one caused: check
+    /// [`Self::has`] for the first condition again.
     pub fn prepare_sleep(&mut self, want: Want) -> Result<bool, SocketError> {
         if !self.origin.is_here() {
             return Err(SocketError::Forked);
@@ -72,16 +74,16 @@ impl Endpoint {
         Ok(true)
     }
 
-    /// Whether the peer still rings for what a prepared sleep for memory waits for. A reservation
-    /// that finds too little looks at what was released, and takes the intent back: a thread that
-    /// sleeps meanwhile has to be woken then, to announce another.
+    /// Returns true if the peer still rings for the wait that a prepared sleep for memory
+    /// announced. A reservation that finds too little memory collects releases and withdraws the
+    /// announcement: a thread that is asleep must then be woken to announce another one.
     pub fn is_release_announced(&self) -> bool {
         self.rings.lent.is_announced()
     }
 
-    /// Whom to wake when space from [`Self::reserve_owned`] is dropped unsent while a sleep for
-    /// memory is prepared: for whoever then sleeps by other means than [`Self::sleep`], which is
-    /// woken by itself.
+    /// Sets the waker for owned space (see [`Self::reserve_owned`]) that is dropped unsent while a
+    /// sleep for memory is prepared. Needed by drivers that do not sleep by [`Self::sleep`], which
+    /// wakes without it.
     pub fn set_return_waker(&mut self, waker: &Waker) {
         match &mut self.return_waker {
             Some(present) => present.clone_from(waker),
@@ -89,8 +91,8 @@ impl Endpoint {
         }
     }
 
-    /// Has the next return of space that was reserved to be filled elsewhere end a sleep for
-    /// memory; false if some has come back.
+    /// Arranges that the next returned owned space ends a sleep for memory. Returns false if some
+    /// has already come back.
     fn arm_return(&mut self, want: Want) -> Result<bool, SocketError> {
         self.sleeps_for_return = false;
         if !matches!(want, Want::Memory { .. }) || self.reserved_elsewhere == 0 {
@@ -110,8 +112,8 @@ impl Endpoint {
         Ok(self.returned.wake(&Waker::from(Arc::clone(notifier))))
     }
 
-    /// Sleeps until the doorbell rings or the peer goes: one system call without a deadline, two
-    /// with one. May return early. [`Self::prepare_sleep`] comes first.
+    /// Sleeps until the doorbell rings or the peer closes: one system call without a deadline, two
+    /// with one. May return early. [`Self::prepare_sleep`] must come first.
     pub fn sleep(&mut self, deadline: Deadline) -> Result<(), SocketError> {
         if self.sleeps_for_return
             && let Some(notifier) = &self.return_notifier
@@ -132,25 +134,26 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Whether the peer's end of file was seen. Entries committed before it can still be taken.
+    /// Returns true after the peer's end of file was read. Entries committed before it can still be
+    /// taken.
     #[inline]
     pub fn is_closed(&self) -> bool {
         self.doorbell.is_closed()
     }
 
-    /// Whether the peer is known to be gone, or to read its socket no more, so that nobody is woken
-    /// by what is sent.
+    /// Returns true if the peer is known to be gone, or to read its socket no more, so that sending
+    /// wakes it no longer.
     #[inline]
     pub fn is_write_closed(&self) -> bool {
         self.doorbell.is_unheard()
     }
 
-    /// Reads the socket to see whether the peer is gone, unless the peer has consumed something
-    /// since the last call: for a sender that waits for no reply, now and then.
+    /// Reads the socket to detect that the peer is gone, unless the peer has consumed entries since
+    /// the last call. For a sender that waits for no reply, at intervals.
     #[cold]
     pub fn check_peer(&mut self) -> Result<(), SocketError> {
-        // A flood reads the peer's progress whenever the ring seems full: mostly that is enough,
-        // and spares one line's transfer.
+        // A flood of messages reads the peer's progress whenever the ring seems full: that is
+        // usually enough and avoids a cache-line transfer.
         if self.known_consumed() == self.checked_consumed {
             self.refresh()?;
         }
@@ -159,16 +162,16 @@ impl Endpoint {
         if before == consumed { self.drain() } else { Ok(()) }
     }
 
-    /// Notes that the peer is gone, as a hang-up or an
-    /// [`exit_descriptor`](breezeway_os::exit_descriptor) shows. What it committed before can still
-    /// be taken.
+    /// Marks the peer as gone, after a hang-up or an event on its
+    /// [`exit_descriptor`](breezeway_os::exit_descriptor). Entries that it committed before can
+    /// still be taken.
     pub fn peer_gone(&mut self) -> Result<(), SocketError> {
         self.drain()?;
         self.doorbell.peer_gone();
         Ok(())
     }
 
-    /// Publishes on which CPU this side waits, for [`Self::shares_cpu`] on the other side.
+    /// Publishes the CPU on which this side waits, for [`Self::shares_cpu`] on the other side.
     #[inline]
     pub fn note_cpu(&self) {
         let now = cpu::current() as u64 + 1;
@@ -178,8 +181,8 @@ impl Endpoint {
         }
     }
 
-    /// Whether the peer last waited on the CPU that this thread runs on: then it cannot answer
-    /// while we spin. A lie costs one bounded spin.
+    /// Returns true if the peer last waited on the CPU that this thread runs on: then it cannot
+    /// answer while this thread spins. A false claim by the peer costs one bounded spin.
     pub fn shares_cpu(&self) -> bool {
         self.peer.load(CPU_AT) == cpu::current() as u64 + 1
     }

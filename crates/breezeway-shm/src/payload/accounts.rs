@@ -1,17 +1,17 @@
-//! Who holds how much of what is lent, so that one stream which keeps what it was sent never stops
-//! another's next message: a part of the lend numbers, and memory beside the cap, is kept for those
-//! that hold nothing.
+//! Accounting of lent payload by stream, so that a stream that keeps its messages never blocks
+//! another stream's next message: a part of the lend numbers, and memory beside the cap, is
+//! reserved for streams that hold nothing.
 
-/// Whose payload something is. Two bytes, so that what is taken for each payload stays as small as
-/// without it. Streams past 65,534 share one.
+/// Account that a payload is charged to. Two bytes, so that the record of a loan does not grow.
+/// Streams past 65,534 share one account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Account(u16);
 
 impl Account {
-    /// Payload of the session as a whole: calls.
+    /// Account of the session as a whole: calls.
     pub const SESSION: Self = Self(0);
 
-    /// The account of a stream, by a small number that no other has at the same time.
+    /// Returns the account of a stream, given a small index that no other live stream has.
     pub fn of_stream(index: usize) -> Self {
         Self(u16::try_from(index + 1).unwrap_or(u16::MAX))
     }
@@ -23,17 +23,17 @@ struct Held {
     bytes: usize,
 }
 
-/// What is kept for accounts that hold nothing, and what each holds.
+/// Reserve for accounts that hold nothing, and the amount that each account holds.
 #[derive(Debug)]
 pub(crate) struct Accounts {
-    /// Among how many accounts what is kept is divided; 0 if nothing is.
+    /// Number of accounts that share the reserve; 0 if nothing is reserved.
     shares: usize,
     cap: usize,
-    /// Bytes beside the cap that are kept.
+    /// Reserved bytes beside the cap.
     reserve: usize,
     numbers: usize,
     taken: Held,
-    /// By account; the session's own is not counted.
+    /// Held amounts by account, without the session's own.
     held: Vec<Held>,
 }
 
@@ -42,24 +42,24 @@ impl Accounts {
         Self { shares: 0, cap, reserve, numbers, taken: Held::default(), held: Vec::new() }
     }
 
-    /// From now on half of the numbers and the reserve are kept for so many accounts. Comes before
-    /// anything is taken.
+    /// Reserves half of the numbers and all of the reserve for `shares` accounts from now on. Must
+    /// be called before anything is taken.
     pub(crate) fn keep_for(&mut self, shares: usize) {
         assert!(self.taken.numbers == 0, "what is kept is agreed on before it is needed");
         self.shares = shares;
     }
 
-    /// The largest message: what is kept is not for one alone.
+    /// Returns the largest message: the reserve is not available to a single one.
     pub(crate) fn cap(&self) -> usize {
         self.cap
     }
 
-    /// The largest message that somebody who holds nothing can be sure of.
+    /// Returns the largest message that an account that holds nothing can always send.
     fn share(&self) -> usize {
         self.reserve.checked_div(self.shares).unwrap_or(0)
     }
 
-    /// Whether an account may take so much more, as far as others do not need it.
+    /// Returns true if an account may take `len` more bytes without touching the reserve of others.
     #[inline]
     pub(crate) fn allows(&self, account: Account, len: usize) -> bool {
         if self.shares == 0 {
@@ -107,7 +107,7 @@ impl Accounts {
         }
     }
 
-    /// Part of what was taken comes back, and its number does not.
+    /// Gives back a part of what was taken, and keeps its number.
     pub(crate) fn shorten(&mut self, account: Account, by: usize) {
         if self.shares == 0 {
             return;
@@ -118,7 +118,7 @@ impl Accounts {
         }
     }
 
-    /// What an account holds, in bytes.
+    /// Returns the bytes that an account holds.
     pub(crate) fn held(&self, account: Account) -> usize {
         self.held.get(account.0 as usize).map_or(0, |held| held.bytes)
     }
@@ -132,7 +132,8 @@ mod tests {
         Account::of_stream(index)
     }
 
-    /// 750 bytes, 250 beside them that are kept for 10 streams, and 64 numbers, half of them kept.
+    /// Returns accounts with 750 bytes, 250 more reserved for 10 streams, and 64 numbers, half of
+    /// them reserved.
     fn shared() -> Accounts {
         let mut accounts = Accounts::new(750, 250, 64);
         accounts.keep_for(10);

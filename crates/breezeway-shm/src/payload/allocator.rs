@@ -24,13 +24,13 @@ pub(crate) struct FreeSpace {
     extents: Vec<Extent>,
 }
 
-/// The bytes that an allocation of `len` really takes.
+/// Returns the size that an allocation of `len` bytes takes.
 pub(crate) fn rounded(len: usize) -> usize {
     len.next_multiple_of(GRANULE)
 }
 
 impl FreeSpace {
-    /// A segment of `size` bytes, all free.
+    /// Creates the free space of an unused segment of `size` bytes.
     pub(crate) fn new(size: usize) -> Self {
         Self { size, extents: vec![Extent { offset: 0, len: size }] }
     }
@@ -50,7 +50,8 @@ impl FreeSpace {
         Some(offset)
     }
 
-    /// As [`Self::take`], the first place at or behind `from` that ends at or before `end`.
+    /// Takes `len` bytes like [`take`](Self::take), at the first place at or behind `from` that
+    /// ends at or before `end`.
     #[inline]
     pub(crate) fn take_within(&mut self, from: usize, end: usize, len: usize) -> Option<usize> {
         let len = rounded(len);
@@ -82,12 +83,12 @@ impl FreeSpace {
         }
     }
 
-    /// Gives back what `take(len)` gave.
+    /// Gives back the result of `take(len)`.
     #[inline]
     pub(crate) fn give_back(&mut self, offset: usize, len: usize) {
         let len = rounded(len);
         match self.extents.first_mut() {
-            // What was taken last of the lowest space comes back first, mostly.
+            // The space taken last from the lowest address usually comes back first.
             Some(first) if offset + len == first.offset => {
                 first.offset = offset;
                 first.len += len;
@@ -115,12 +116,12 @@ impl FreeSpace {
         }
     }
 
-    /// Size of the segment.
+    /// Returns the size of the segment.
     pub(crate) fn size(&self) -> usize {
         self.size
     }
 
-    /// Whether nothing is taken.
+    /// Returns true if nothing is taken.
     pub(crate) fn is_whole(&self) -> bool {
         matches!(self.extents[..], [extent] if extent.len == self.size)
     }
@@ -167,7 +168,7 @@ mod tests {
         assert_eq!(space.take(5000), Some(first));
     }
 
-    /// The same by the simplest means: one flag for each granule, and the lowest run that is long
+    /// Reference allocator for comparison: one flag per granule, and the lowest run that is long
     /// enough.
     struct Flags(Vec<bool>);
 
@@ -221,7 +222,7 @@ mod tests {
     #[test]
     fn pieces_come_back_as_one_in_whatever_order() {
         const PIECES: usize = 6;
-        // Every order in which six pieces can come back.
+        // All orders in which six pieces can be given back.
         for mut order in 0..720 {
             let mut space = FreeSpace::new(PIECES * GRANULE);
             let mut taken: Vec<_> = (0..PIECES).map(|_| space.take(1).unwrap()).collect();

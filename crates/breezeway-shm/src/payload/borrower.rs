@@ -12,8 +12,8 @@ use std::sync::Arc;
 /// Length of a descriptor in an entry's body.
 const DESCRIPTOR_LEN: usize = 24;
 
-/// A payload that the peer has lent: a validated descriptor. The value is the obligation to release
-/// it once, and is never copied.
+/// A payload that the peer has lent: a validated descriptor. It must be released once and is never
+/// copied.
 #[derive(Debug)]
 pub(crate) struct Borrowed {
     /// Index in the list of segments, valid until the next entry is taken.
@@ -25,14 +25,14 @@ pub(crate) struct Borrowed {
 
 struct ForeignSegment {
     number: u32,
-    /// Leases hold it as well.
+    /// Leases hold a reference as well.
     mapping: Arc<Mapping>,
 }
 
 /// A segment that is mapped and not added yet.
 struct Arriving {
     mapping: Mapping,
-    /// Bytes whose pages are entered.
+    /// Bytes whose pages are populated.
     done: usize,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Borrower {
     arriving: Option<Arriving>,
     next_number: u32,
     total: u64,
-    /// The most bytes of segments at one time, and of one message.
+    /// Maximum bytes of segments at any time.
     segment_cap: u64,
     cap: u64,
     lend_count: u32,
@@ -54,22 +54,22 @@ impl Borrower {
         Self { segments, arriving, next_number: 0, total: 0, segment_cap, cap, lend_count }
     }
 
-    /// Bytes of segments now.
+    /// Returns the bytes of the segments mapped now.
     pub(crate) fn total(&self) -> u64 {
         self.total
     }
 
-    /// Pieces in which segments as large as their cap are mapped.
+    /// Returns the number of pieces in which segments up to their cap are mapped.
     pub(crate) fn most_pieces(&self) -> usize {
         usize::try_from(self.segment_cap / PIECE as u64).unwrap_or(usize::MAX / 8) + MOST_SEGMENTS
     }
 
-    /// Segments that the peer has added so far.
+    /// Returns the number of segments that the peer has added so far.
     pub(crate) fn added(&self) -> u32 {
         self.next_number
     }
 
-    /// Judges the descriptor in an entry.
+    /// Validates the descriptor in an entry.
     #[inline]
     pub(crate) fn borrow(&self, entry: &Entry) -> Result<Borrowed, Violation> {
         let (first, offset, len) = (entry.body_word(0), entry.body_word(1), entry.body_word(2));
@@ -96,15 +96,15 @@ impl Borrower {
         Ok(Borrowed { segment, lend: lend as u16, offset: offset as usize, len: len as usize })
     }
 
-    /// Judges the length of an entry's body that has a fixed form.
+    /// Validates the body length of an entry whose body has a fixed length.
     #[inline]
     pub(crate) fn check_len(&self, entry: &Entry, expected: usize) -> Result<(), Violation> {
         let found = entry.inline_len();
         if found == expected { Ok(()) } else { Err(Violation::BodyLength { found, expected }) }
     }
 
-    /// The bytes of a checked descriptor. `trusted` if a proof says that the peer does not change
-    /// them.
+    /// Returns the bytes of a validated descriptor. `trusted` requires a proof that the peer does
+    /// not change them.
     #[inline]
     pub(crate) fn bytes(&self, borrowed: &Borrowed, trusted: bool) -> ForeignBytes<'_> {
         let mapping = &self.segments[borrowed.segment].mapping;
@@ -115,7 +115,7 @@ impl Borrower {
         unsafe { ForeignBytes::lent(mapping.address().add(borrowed.offset), borrowed.len, trusted) }
     }
 
-    /// Judges what a `segment add` entry says.
+    /// Validates the number and size in a `segment add` entry.
     pub(crate) fn check_segment(&self, number: u32, size: u64) -> Result<(), Violation> {
         if number != self.next_number {
             return Err(Violation::SegmentNumber { found: number, expected: self.next_number });
@@ -129,8 +129,9 @@ impl Borrower {
         Ok(())
     }
 
-    /// Whether the segment that a checked `segment add` entry announces is mapped already. The peer
-    /// may have changed the entry since: what was mapped has the size that it said first.
+    /// Returns true if the segment that a validated `segment add` entry announces is already
+    /// mapped. The peer may have changed the entry since: the mapped segment has the size that was
+    /// validated first.
     pub(crate) fn has_arriving(&self, size: u64) -> Result<bool, Violation> {
         match &self.arriving {
             None => Ok(false),
@@ -142,13 +143,13 @@ impl Borrower {
         }
     }
 
-    /// The next segment, of which no page is entered yet.
+    /// Starts adding the next segment, of which no page is populated yet.
     pub(crate) fn begin(&mut self, mapping: Mapping) {
         self.arriving = Some(Arriving { mapping, done: 0 });
     }
 
-    /// Enters more of its pages, for about half a slice, and adds it after the last; true if it is
-    /// added.
+    /// Populates more of its pages, for about half a slice, and adds it after the last page.
+    /// Returns true once it is added.
     pub(crate) fn goes_on(&mut self) -> bool {
         let Some(mut arriving) = self.arriving.take() else { return true };
         arriving.done = arriving.mapping.populate(arriving.done);
@@ -167,13 +168,13 @@ impl Borrower {
         self.next_number += 1;
     }
 
-    /// The segment of a checked descriptor, for a lease.
+    /// Returns the segment of a validated descriptor, for a lease.
     pub(crate) fn segment(&self, borrowed: &Borrowed) -> Arc<Mapping> {
         Arc::clone(&self.segments[borrowed.segment].mapping)
     }
 
-    /// Drops the segment that a `segment retire` entry names. With the last lease in it, which was
-    /// ended before the peer could see the release, goes the last other hold of its mapping.
+    /// Drops the segment that a `segment retire` entry names. All leases in it ended before the
+    /// peer could see their release, so this drops the last reference to the mapping.
     pub(crate) fn retire(&mut self, number: u32) -> Result<(), Violation> {
         let index = self
             .segments

@@ -1,7 +1,7 @@
-//! The sending side of payload: which space of our payload segments is lent, under which number.
+//! Sending side of payload: the lent space of our payload segments, by lend number.
 //!
-//! Everything but the payload bytes is private memory. The peer's release bits only say which parts
-//! of our own memory we may write again, so garbage there harms the liar alone.
+//! All state but the payload bytes is private memory. The peer's release bits only mark parts of
+//! our own memory that may be written again, so false bits corrupt only the peer's own messages.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use crate::ring::Lent;
 use crate::violation::Violation;
 use breezeway_os::segment::Mapping;
 
-/// What may be taken until what was released is looked for again: for small messages a part of the
-/// first segment, else some messages.
+/// Amount that may be taken before releases are collected again: for small messages a part of the
+/// first segment, else a number of messages.
 const LOOKS_PER_FIRST: usize = 4;
 const MESSAGES_PER_LOOK: usize = 4;
 
-/// Space taken for one payload, with the lend number it will have. The value is the only access to
-/// the space: it moves from the lender to the sender and back, and is never copied.
+/// Space taken for one payload, with its lend number. The value is the only access to the space: it
+/// moves from the lender to the sender and back, and is never copied.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Loan {
     segment: u32,
@@ -32,7 +32,8 @@ impl Loan {
         Place { segment: self.segment, offset: self.offset }
     }
 
-    /// The descriptor that says to the peer where the payload lies (`docs/abi.md`, section 4.2).
+    /// Returns the descriptor that gives the payload's location to the peer (`docs/abi.md`, section
+    /// 4.2).
     #[inline]
     pub(crate) fn descriptor(&self) -> [u8; 24] {
         let mut bytes = [0; 24];
@@ -44,17 +45,17 @@ impl Loan {
     }
 }
 
-/// What of our payload segments is lent.
+/// Lent and free parts of our payload segments.
 pub(crate) struct Lender {
     pub(crate) segments: Segments,
     pub(crate) accounts: Accounts,
-    /// Who takes what is taken next.
+    /// Account charged for the next payload taken.
     pub(crate) account: Account,
     /// Free lend numbers; the one used last comes first.
     free_numbers: Vec<u16>,
-    /// What is lent, by lend number.
+    /// Lent payloads by lend number.
     loans: Vec<Option<Loan>>,
-    /// Bytes taken since what the peer has released was last looked for.
+    /// Bytes taken since releases were last collected.
     unlooked: usize,
 }
 
@@ -70,8 +71,9 @@ impl Lender {
         }
     }
 
-    /// Takes space for `len` bytes and a lend number, if there is both. None as well where space
-    /// that was released may be better: after [`collect`](Self::collect) there is no such reason.
+    /// Takes space for `len` bytes and a lend number, if there is both. Also returns `None` where
+    /// released space may be a better place; after [`collect`](Self::collect) it no longer does so
+    /// for that reason.
     #[inline]
     pub(crate) fn take(&mut self, len: usize) -> Option<Loan> {
         if !self.accounts.allows(self.account, len) {
@@ -108,19 +110,20 @@ impl Lender {
         freed
     }
 
-    /// The bytes of a loan, to be filled. The peer may read them at any time.
+    /// Returns the bytes of a loan for filling. The peer may read them at any time.
     #[inline]
     pub(crate) fn bytes_mut(&mut self, loan: &Loan) -> &mut [u8] {
         let mapping = self.segments.mapping(loan.place());
         let end = loan.offset.checked_add(loan.len);
         assert!(end.is_some_and(|end| end <= mapping.size()), "loan outside its segment");
         // SAFETY: the range was checked to lie in our writable mapping, which lives in `self`. The
-        // result borrows `self` exclusively, and what others fill meanwhile are other loans, which
+        // result borrows `self` exclusively, and other threads fill only other loans, which the
+        // allocator keeps apart; the peer can only read.
         // the allocator keeps apart; the peer can only read.
         unsafe { std::slice::from_raw_parts_mut(mapping.address().add(loan.offset), loan.len) }
     }
 
-    /// The segment of a loan that is to be filled elsewhere.
+    /// Returns the segment of a loan that is to be filled outside the endpoint.
     pub(crate) fn segment(&mut self, loan: &Loan) -> Arc<Mapping> {
         Arc::clone(self.segments.mapping(loan.place()))
     }
@@ -133,7 +136,7 @@ impl Lender {
         lent.lend(number);
     }
 
-    /// Takes back what the peer says, in an entry, that it released.
+    /// Takes back the payload that the peer releases by an entry.
     #[inline]
     pub(crate) fn released(&mut self, lend: u16, lent: &mut Lent) -> Result<(), Violation> {
         let loan = self.loans.get_mut(usize::from(lend)).and_then(Option::take);
@@ -143,7 +146,7 @@ impl Lender {
         Ok(())
     }
 
-    /// Takes back everything whose release bit the peer has flipped.
+    /// Takes back all payloads whose release bit the peer has flipped.
     pub(crate) fn collect(&mut self, lent: &mut Lent) {
         self.unlooked = 0;
         lent.collect(|number| {
@@ -153,22 +156,23 @@ impl Lender {
         });
     }
 
-    /// Payloads that are reserved or lent now.
+    /// Returns the number of payloads that are reserved or lent now.
     pub(crate) fn lends(&self) -> usize {
         self.loans.len() - self.free_numbers.len()
     }
 
-    /// Lend numbers, and so the most payloads that are lent at one time.
+    /// Returns the number of lend numbers, the maximum of payloads lent at any time.
     pub(crate) fn numbers(&self) -> usize {
         self.loans.len()
     }
 
-    /// Whether more payload could be lent if there were space for it.
+    /// Returns true if a lend number is free.
     pub(crate) fn has_numbers(&self) -> bool {
         !self.free_numbers.is_empty()
     }
 
-    /// Whether who takes next may have so much, as far as others do not need it.
+    /// Returns true if the current account may take `len` bytes without touching the reserve of
+    /// others.
     pub(crate) fn may_take(&self, len: usize) -> bool {
         self.accounts.allows(self.account, len)
     }

@@ -1,5 +1,4 @@
-//! Space that was reserved to be filled elsewhere and was dropped there instead of being sent: it
-//! waits here until the lender has a use for it.
+//! Owned space that was dropped without being sent: it waits here until the lender takes it back.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,7 +9,7 @@ use crate::payload::lender::Loan;
 /// Loans on their way back to the lender.
 #[derive(Default)]
 pub(crate) struct Returned {
-    /// Whether there are any, so that who has none takes no lock.
+    /// True if there are any, so that the check takes no lock.
     any: AtomicBool,
     state: Mutex<State>,
 }
@@ -18,13 +17,13 @@ pub(crate) struct Returned {
 #[derive(Default)]
 struct State {
     loans: Vec<Loan>,
-    /// Whom the next one wakes.
+    /// Waker for the next loan that comes back.
     waiter: Option<Waker>,
 }
 
 impl Returned {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nobody panics with the lock.
+        // No code panics while it holds the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -40,14 +39,14 @@ impl Returned {
         }
     }
 
-    /// Whether there are any. A waiter who is told that there are none is woken by the next, if it
-    /// has said so before by [`Self::wake`].
+    /// Returns true if there are any. If it returns false, the next loan wakes the waker that was
+    /// set before by [`Self::wake`].
     pub(crate) fn is_any(&self) -> bool {
-        // Relaxed: whoever wants to see them takes the lock.
+        // Relaxed: a reader that takes the loans acquires the lock.
         self.any.load(Ordering::Relaxed)
     }
 
-    /// Wakes `waiter` when the next loan comes back; false if some are there already.
+    /// Wakes `waiter` when the next loan comes back. Returns false if some are there already.
     pub(crate) fn wake(&self, waiter: &Waker) -> bool {
         let mut state = self.lock();
         let none = state.loans.is_empty();
@@ -57,7 +56,7 @@ impl Returned {
         none
     }
 
-    /// Takes what has come back.
+    /// Takes all returned loans.
     pub(crate) fn take(&self) -> Vec<Loan> {
         if !self.is_any() {
             return Vec::new();

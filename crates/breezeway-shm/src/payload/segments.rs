@@ -1,19 +1,18 @@
-//! Our payload segments: where space for a message is taken, when a segment is added, and when one
-//! goes.
+//! Our payload segments: placement of messages, and when segments are added and retired.
 //!
-//! They are sorted by size, and space is taken from the smallest that has it. So small messages
-//! keep to a small segment, whose pages and lines are warm, and the large segments fall empty when
-//! large messages cease. A new segment has room for twice of all that is taken, so that traffic
-//! which goes on as it is soon fits into one; while nothing is taken it is as large as the message.
+//! Segments are sorted by size, and space is taken from the smallest that has it. Small messages
+//! therefore stay in a small segment, whose pages and lines are warm, and large segments become
+//! free when large messages cease. A new segment has room for twice of all that is taken, so that
+//! steady traffic soon fits into one; while nothing is taken it is as large as the message.
 //!
-//! A segment that traffic has not needed for a while goes. The largest that is free, the spare,
-//! goes much later, and one of the first size stays. There are no timers: time is cut into windows,
-//! which end when there is traffic, so that an idle session costs nothing and a pause, however
-//! long, is one window.
+//! A segment that traffic has not needed for a while is retired. The largest free one, the spare,
+//! is kept much longer, and one of the first size stays. There are no timers: time is cut into
+//! windows, which end when there is traffic, so that an idle session costs nothing and a pause of
+//! any length is one window.
 //!
-//! Where there are many messages of some size they do not lie in the same place each time, but go
-//! around in as much memory as a second-level cache does not hold. A few would only keep that
-//! memory, and where the cap is small, none do.
+//! Many messages of one size are not placed in the same spot each time: they rotate through more
+//! memory than a second-level cache holds. A few messages do not rotate, because they would only
+//! keep that memory, and where the cap is small, none do.
 
 use std::sync::Arc;
 
@@ -21,42 +20,43 @@ use crate::payload::allocator::{FreeSpace, rounded};
 use breezeway_os::cpu;
 use breezeway_os::segment::Mapping;
 
-/// The most payload segments a direction has at one time.
+/// Maximum number of payload segments per direction at any time.
 pub(crate) const MOST_SEGMENTS: usize = 64;
-/// Messages from this size on go around, if at least two fit. A line that both sides have in their
-/// second-level caches must be taken from the other's by who writes it next, and by who then reads
-/// it, one by one; one that the shared cache holds need not. (Figures: `docs/design.md`.)
+/// Messages of at least this size rotate, if at least two fit. A line that both sides have in their
+/// second-level caches must be transferred from the other cache for each write and again for each
+/// read; a line that only the shared cache holds need not. (Figures: `docs/design.md`.)
 const ROUND_FROM: usize = 16 * 1024;
-/// Bytes in which they do: more than a second-level cache has, and a huge page.
+/// Bytes of memory they rotate through: more than a second-level cache, and one huge page.
 const ROUND: usize = 2 << 20;
-/// The share of the last cache in which they do for a peer that is far.
+/// Divisor of the last-level cache's size that gives the rotation's size for a distant peer.
 const FAR_SHARE: usize = 2;
-/// The share of the cap that is taken for that at most. Where the cap has less for it, no messages
-/// go around.
+/// Divisor of the cap that gives the largest rotation. Where that is too small, messages do not
+/// rotate.
 const MOST_OF_CAP: usize = 4;
-/// How many times larger the segment may be. It stays as long as messages go around in it.
+/// Factor by which the segment may exceed the rotation's size. It stays as long as messages rotate
+/// in it.
 const MUCH_LARGER: usize = 4;
-/// Windows in which messages go around, from one on in which they were as many bytes as they go
-/// around in.
+/// Windows in which messages rotate, counted from one with as many bytes as the rotation's size.
 const BUSY: u32 = 2;
-/// How often messages of a window would have gone around when a segment is added for that.
+/// Number of full rotations within one window after which a segment is added for them.
 const OFTEN: usize = 16;
 /// Segment sizes are multiples of this.
 pub(crate) const PAGE: usize = 4096;
 
-/// Windows in a row in which nothing was taken from a segment before it goes.
+/// Consecutive windows without use after which a segment is retired.
 const QUIET: u32 = 1;
-/// The same for the spare, the largest of the wholly free segments.
+/// Consecutive windows without use after which the spare, the largest wholly free segment, is
+/// retired.
 const QUIET_SPARE: u32 = 10;
 
 struct PayloadSegment {
     number: u32,
-    /// Held as well by who fills a part of it elsewhere.
+    /// The mapping, also held by threads that fill owned space in it.
     mapping: Arc<Mapping>,
     free: FreeSpace,
-    /// Whether anything was taken since the last window began.
+    /// True if space was taken since the last window began.
     used: bool,
-    /// Windows in a row in which nothing was taken.
+    /// Consecutive windows in which no space was taken.
     quiet: u32,
 }
 
@@ -71,27 +71,27 @@ pub(crate) struct Place {
 pub(crate) struct Segments {
     list: Vec<PayloadSegment>,
     next_number: u32,
-    /// Size of the first one, unless a message asks for more.
+    /// Size of the first segment, unless a message needs more.
     first: usize,
-    /// The most bytes of segments at one time.
+    /// Maximum bytes of segments at any time.
     cap: usize,
     total: usize,
     /// Bytes taken.
     taken: usize,
-    /// The most bytes taken since the last window began.
+    /// Maximum of bytes taken since the last window began.
     peak: usize,
-    /// Windows in a row in which the first segment would have done.
+    /// Consecutive windows in which the first segment would have sufficed.
     modest: u32,
-    /// Whether there is more than an idle session keeps, or may be a reason for more.
+    /// True if there is more than an idle session keeps, or may be a reason for more.
     grown: bool,
-    /// Where the next message that goes around is to lie.
+    /// Offset of the next rotating message.
     round: usize,
-    /// Bytes since the last window began of messages that can go around.
+    /// Bytes of messages that can rotate, since the last window began.
     going: usize,
-    /// Windows left in which they do, this one included.
+    /// Windows left in which messages rotate, this one included.
     busy: u32,
     is_far: bool,
-    /// What is gone around in, for a peer that is near or far; 0 where nothing is.
+    /// Size of the rotation for a near and a distant peer; 0 without rotation.
     near_round: usize,
     far_round: usize,
     /// Bytes of retired segments that the peer may still have mapped, until it has consumed up to
@@ -123,43 +123,43 @@ impl Segments {
         }
     }
 
-    /// As many bytes more at one time than the cap.
+    /// Raises the limit of bytes at any time by `reserve`.
     pub(crate) fn keeping(self, reserve: usize) -> Self {
         Self { cap: self.cap + reserve, ..self }
     }
 
-    /// Size of the first one, unless a message asks for more.
+    /// Returns the size of the first segment, unless a message needs more.
     #[inline]
     pub(crate) fn first(&self) -> usize {
         self.first
     }
 
-    /// Bytes of segments now.
+    /// Returns the bytes of segments now.
     pub(crate) fn total(&self) -> usize {
         self.total
     }
 
-    /// Bytes taken now.
+    /// Returns the bytes taken now.
     pub(crate) fn taken(&self) -> usize {
         self.taken
     }
 
-    /// Whether there are as many as there may be.
+    /// Returns true if the maximum number of segments exists.
     pub(crate) fn are_all(&self) -> bool {
         self.list.len() == MOST_SEGMENTS
     }
 
-    /// Segments added so far, and so the number of the next one.
+    /// Returns the number of segments added so far, which is the number of the next one.
     pub(crate) fn next_number(&self) -> u32 {
         self.next_number
     }
 
     /// Takes space for `len` bytes, if there is some.
     ///
-    /// Unless what was released has been `looked` for of late, none of a segment behind one that
-    /// would be large enough: fast traffic would else fill a small segment with what was released
-    /// long ago, and keep a large one. Where there is no small one yet, small messages find nothing
-    /// either, so that what they really need is known.
+    /// Unless releases were `looked` for recently, it takes nothing from a segment larger than one
+    /// that would suffice: fast traffic would otherwise fill a small segment with payload released
+    /// long ago, and keep a large one. Where there is no small segment yet, small messages get
+    /// nothing either, so that their real need becomes known.
     #[inline]
     pub(crate) fn take(&mut self, len: usize, looked: bool) -> Option<Place> {
         if len >= ROUND_FROM
@@ -185,24 +185,25 @@ impl Segments {
         None
     }
 
-    /// How much memory messages go around in.
+    /// Returns the size of the rotation.
     fn round_size(&self) -> usize {
         if self.is_far { self.far_round } else { self.near_round }
     }
 
-    /// The segment in which messages go around, or that before which it would lie: the smallest
-    /// that is large enough, if it is not much larger.
+    /// Returns the index of the segment in which messages rotate: the smallest that is large
+    /// enough, if it is not much larger. Otherwise returns the index where such a segment would be
+    /// inserted.
     fn round_segment(&self) -> Result<usize, usize> {
         let round = self.round_size();
         let index = self.list.partition_point(|segment| segment.free.size() < round);
-        // One of the first size stays anyway.
+        // A segment of the first size stays anyway.
         let most = (MUCH_LARGER * round).max(self.first);
         let found = self.list.get(index).is_some_and(|segment| segment.free.size() <= most);
         if found { Ok(index) } else { Err(index) }
     }
 
-    /// Takes space behind that of the message before, or from the start again: in the segment for
-    /// that, else in the one below if it has some room for it.
+    /// Takes space behind that of the previous rotating message, or at the start again: in the
+    /// rotation segment, else in the next smaller one if that has room.
     fn take_around(&mut self, len: usize) -> Option<Place> {
         let round = self.round_size();
         if self.busy == 0 || len > round / 2 {
@@ -235,7 +236,7 @@ impl Segments {
         }
     }
 
-    /// Notes a message that can go around.
+    /// Counts a message that can rotate.
     fn count_going(&mut self, len: usize) {
         let round = self.round_size();
         if len <= round / 2 {
@@ -247,7 +248,7 @@ impl Segments {
         }
     }
 
-    /// Gives back what `take(len)` gave.
+    /// Gives back the result of `take(len)`.
     #[inline]
     pub(crate) fn give_back(&mut self, place: Place, len: usize) {
         if let Some(segment) = self.find(place.segment) {
@@ -256,7 +257,8 @@ impl Segments {
         }
     }
 
-    /// Gives back what `take(len)` gave behind the first `kept` bytes; whether that is anything.
+    /// Gives back what `take(len)` returned behind the first `kept` bytes. Returns true if that
+    /// frees space.
     pub(crate) fn shorten(&mut self, place: Place, len: usize, kept: usize) -> bool {
         let (len, kept) = (rounded(len), rounded(kept));
         if kept < len {
@@ -266,7 +268,7 @@ impl Segments {
         kept < len
     }
 
-    /// The mapping that holds a place.
+    /// Returns the mapping that holds a place.
     #[inline]
     pub(crate) fn mapping(&mut self, place: Place) -> &Arc<Mapping> {
         &self.find(place.segment).expect("what is taken lies in a live segment").mapping
@@ -279,30 +281,30 @@ impl Segments {
 
     // ---- growing ----
 
-    /// How large a new segment should be so that `len` bytes fit, with room to spare where the cap
-    /// allows. `None` if the cap leaves no room for it.
+    /// Returns the size of a new segment for `len` bytes, with extra room where the cap allows.
+    /// `None` if the cap leaves no room for it.
     pub(crate) fn growth(&self, len: usize) -> Option<usize> {
         let needed = pages(len);
         let left = self.left();
-        // One message at a time, as calls send them, needs no more than its own room.
+        // A sender with one message at a time, as in calls, needs only that message's room.
         let spare = if self.taken == 0 { 0 } else { needed.saturating_add(2 * pages(self.taken)) };
-        // Sizes that creep up still add few segments.
+        // Slowly growing message sizes still add few segments.
         let wanted = needed.saturating_add(spare).max(self.first).max(self.total);
         (needed <= left && !self.are_all()).then(|| wanted.min(left))
     }
 
-    /// The most bytes that a new segment may have.
+    /// Returns the maximum size of a new segment.
     pub(crate) fn left(&self) -> usize {
         (self.cap - self.total) / PAGE * PAGE
     }
 
-    /// Whether there is room for `len` bytes once all wholly free segments are retired.
+    /// Returns true if there is room for `len` bytes once all wholly free segments are retired.
     pub(crate) fn can_make_room(&self, len: usize) -> bool {
         let free: usize = self.whole().map(|segment| segment.free.size()).sum();
         pages(len) <= (self.cap - self.total + free) / PAGE * PAGE
     }
 
-    /// Notes whether the peer is far.
+    /// Notes whether the peer runs on a distant core.
     #[inline]
     pub(crate) fn set_far(&mut self, is_far: bool) {
         if self.is_far != is_far {
@@ -310,7 +312,7 @@ impl Segments {
         }
     }
 
-    /// Whether there is no segment for messages to go around in.
+    /// Returns true if no segment for rotation exists.
     fn lacks_round(&self) -> bool {
         self.round_segment().is_err()
     }
@@ -319,8 +321,8 @@ impl Segments {
         self.going > 0 && self.going / OFTEN >= self.round_size()
     }
 
-    /// Size of a segment to add because messages would have gone around in it often within this
-    /// window. Says so once for so many.
+    /// Returns the size of a segment to add because messages would have rotated in it often within
+    /// this window. Returns it once per that many messages.
     pub(crate) fn round_growth(&mut self) -> Option<usize> {
         if !self.goes_often() {
             return None;
@@ -350,13 +352,13 @@ impl Segments {
         self.list.iter().filter(|segment| segment.free.is_whole())
     }
 
-    /// The largest segment in which nothing is taken.
+    /// Returns the largest segment in which nothing is taken.
     pub(crate) fn spare(&self) -> Option<u32> {
         self.whole().last().map(|segment| segment.number)
     }
 
-    /// Whether there is more than an idle session keeps, which is one segment of the first size at
-    /// most.
+    /// Returns true if there is more than an idle session keeps, which is at most one segment of
+    /// the first size.
     #[inline(always)]
     pub(crate) fn have_grown(&self) -> bool {
         self.grown
@@ -366,7 +368,7 @@ impl Segments {
         self.grown = self.total > self.first;
     }
 
-    /// A window is over: notes what traffic has needed in it.
+    /// Ends a window: notes the memory that traffic needed in it.
     pub(crate) fn age(&mut self) {
         let modest = self.peak <= self.first / 2;
         self.modest = if modest { self.modest.saturating_add(1) } else { 0 };
@@ -380,10 +382,10 @@ impl Segments {
         }
     }
 
-    /// A segment that traffic has not needed for a while.
+    /// Returns a segment that traffic has not needed for a while.
     pub(crate) fn unneeded(&self) -> Option<u32> {
         let spare = self.spare();
-        // What an idle session keeps.
+        // The segment that an idle session keeps.
         let kept = self.list.first().filter(|segment| segment.free.size() <= self.first);
         let kept = kept.map(|segment| segment.number);
         let mut whole = self.whole().filter(|segment| Some(segment.number) != kept);
@@ -391,16 +393,16 @@ impl Segments {
         whole.find(|segment| segment.quiet >= patience(segment.number)).map(|found| found.number)
     }
 
-    /// Size of a segment to add for traffic that has become modest, so that what it does not fill
-    /// falls empty: where the first messages were large there is none of the first size.
+    /// Returns the size of a segment to add for traffic that has become small, so that larger
+    /// segments become free: where the first messages were large there is none of the first size.
     pub(crate) fn modest_growth(&self) -> Option<usize> {
         let smallest = self.list.first()?.free.size();
         let fits = self.first <= self.cap - self.total && !self.are_all();
         (smallest > self.first && self.modest >= QUIET_SPARE && fits).then_some(self.first)
     }
 
-    /// Whether a segment may be retired now that the peer has consumed so many entries: what it may
-    /// still have mapped of retired ones stays within the cap.
+    /// Returns true if a segment may be retired once the peer has consumed `consumed` entries: the
+    /// retired segments that it may still have mapped stay within the cap.
     pub(crate) fn may_retire(&mut self, number: u32, consumed: u64) -> bool {
         let (bytes, until) = &mut self.leaving;
         if consumed >= *until {
@@ -424,7 +426,7 @@ impl Segments {
     }
 }
 
-/// The whole pages that `len` bytes take.
+/// Returns the size of the whole pages that `len` bytes take.
 pub(crate) fn pages(len: usize) -> usize {
     rounded(len).next_multiple_of(PAGE)
 }
@@ -443,8 +445,8 @@ mod tests {
         Segments::new(FIRST, CAP)
     }
 
-    /// Adds a segment as a session does when `len` bytes do not fit. False if the cap does not
-    /// allow it.
+    /// Adds a segment as a session does when `len` bytes do not fit. Returns false if the cap does
+    /// not allow it.
     fn grow(segments: &mut Segments, len: usize) -> bool {
         let Some(size) = segments.growth(len) else { return false };
         segments.add(segment::create(size).unwrap().0);
@@ -462,7 +464,7 @@ mod tests {
         segments.list.iter().map(|segment| segment.mapping.size() / PAGE).collect()
     }
 
-    /// Lets windows go by in which nothing is taken, and what is unneeded go.
+    /// Ends `count` windows in which nothing is taken, and retires the unneeded segments.
     fn windows(segments: &mut Segments, count: u32) {
         for _ in 0..count {
             segments.age();
@@ -513,7 +515,7 @@ mod tests {
         assert_eq!(segments.take(2 * PAGE + 1, true).unwrap().segment, large.segment);
     }
 
-    /// Takes and gives back messages of this size; gives where they lay.
+    /// Takes and gives back messages of this size, and returns their places.
     fn one_by_one(segments: &mut Segments, len: usize, count: usize) -> Vec<(u32, usize)> {
         let one = |_| {
             let place = take(segments, len);
@@ -523,7 +525,7 @@ mod tests {
         (0..count).map(one).collect()
     }
 
-    /// As many bytes of messages as begin a busy window.
+    /// Takes and gives back as many bytes of messages as begin a busy window.
     fn busy(segments: &mut Segments, round: usize) {
         one_by_one(segments, ROUND_FROM, round / ROUND_FROM);
         segments.round = 0;
@@ -674,7 +676,8 @@ mod tests {
         assert_eq!(segments.next_number(), 2);
     }
 
-    /// One message of `len` bytes in each of so many windows, after which nothing else is there.
+    /// Takes one message of `len` bytes in each of `count` windows, after which nothing else is
+    /// there.
     fn now_and_then(segments: &mut Segments, len: usize, count: u32) {
         for _ in 0..count {
             one_by_one(segments, len, 1);
@@ -810,7 +813,8 @@ mod tests {
             steps in prop::collection::vec(step(), 1..300),
         ) {
             let mut segments = segments();
-            // So small that there is one soon, and that some messages are too long for it.
+            // Small enough that a segment is soon added, and that some messages are too long for
+            // it.
             (segments.near_round, segments.far_round) = (24 * PAGE, 96 * PAGE);
             let mut model: Vec<(Place, usize)> = Vec::new();
             for step in steps {
@@ -846,7 +850,7 @@ mod tests {
                     Step::Window => windows(&mut segments, 1),
                     Step::Far(is_far) => segments.set_far(is_far),
                     Step::Round => {
-                        // As after many messages more.
+                        // As after many more messages.
                         segments.going = segments.going.saturating_mul(OFTEN);
                         if let Some(size) = segments.round_growth() {
                             segments.add(segment::create(size).unwrap().0);

@@ -1,26 +1,26 @@
-//! What payload memory is short of, and what helps.
+//! Shortages of payload memory and their remedies.
 
 use std::fmt;
 
-/// Why there is no payload memory for a message at the moment.
+/// Reason why there is no payload memory for a message now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Shortage {
-    /// Too much of the cap is taken, or the rest is cut up.
+    /// Too much of the cap is taken, or the rest is fragmented.
     Cap {
         /// Bytes that are reserved or lent.
         taken: usize,
         /// The cap: the smaller of both sides' settings.
         cap: usize,
     },
-    /// What is left is kept for streams that hold nothing.
+    /// The remaining memory is reserved for streams that hold nothing.
     Kept {
         /// Bytes that this stream holds.
         held: usize,
     },
-    /// As many payloads are lent as there are numbers for them.
+    /// All lend numbers are in use.
     Numbers(usize),
-    /// As many segments are there as there may be.
+    /// The maximum number of segments exists.
     Segments(usize),
     /// A new segment cannot be announced before the peer has consumed more of what is in the ring.
     Progress,

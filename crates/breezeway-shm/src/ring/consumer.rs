@@ -8,18 +8,19 @@ use super::sync::{FenceSite, Ordering, acquire_fence, release};
 use super::words::{ForeignWords, OwnWords};
 use crate::violation::Violation;
 
-/// After so many entries that were there at once, the lines of later ones are asked for: what is
-/// done for an entry is too long for the processor to look at the next one meanwhile. Not before,
-/// as a line that the producer is about to write is taken from it for nothing.
+/// Run of entries found committed after which the lines of later ones are prefetched: handling an
+/// entry takes too many instructions for the processor to reach the next one out of order. Not
+/// earlier, because prefetching a line that the producer is about to write takes it away for
+/// nothing.
 const LONG_RUN: u64 = 8;
-/// How many entries ahead.
+/// Distance of the prefetch, in entries.
 const AHEAD: u64 = 8;
 
 /// The consuming end of the peer's ring.
 pub(crate) struct Consumer {
     /// The peer's control segment: the ring and its intent.
     peer: ForeignWords,
-    /// Our control segment: our progress and intent.
+    /// This side's control segment: progress and intent.
     own: OwnWords,
     mask: u64,
     /// Position of the next entry to consume.
@@ -28,13 +29,13 @@ pub(crate) struct Consumer {
     published: u64,
     /// Progress that was compared with the peer's intent.
     announced: u64,
-    /// Entries in a row that were consumed and there when they were looked for.
+    /// Consecutive entries that were committed when they were polled for.
     run: u64,
 }
 
 impl Consumer {
-    /// The consumer of the ring in `peer`, which has `capacity` entries (as the hello said and was
-    /// checked).
+    /// Creates the consumer of the ring in `peer`, which has `capacity` entries (from the hello,
+    /// validated).
     pub(crate) fn new(peer: ForeignWords, own: OwnWords, capacity: u32) -> Self {
         assert!(capacity.is_power_of_two());
         Self {
@@ -48,7 +49,7 @@ impl Consumer {
         }
     }
 
-    /// Entries that the ring holds.
+    /// Returns the capacity of the ring, in entries.
     pub(crate) fn capacity(&self) -> u64 {
         self.mask + 1
     }
@@ -63,7 +64,7 @@ impl Consumer {
         RING_AT + (position & self.mask) as usize * ENTRY_SIZE
     }
 
-    /// Whether the next entry is committed. The peer may commit it at any moment.
+    /// Returns true if the next entry is committed. The peer may commit it at any moment.
     #[inline(always)]
     pub(crate) fn ready(&self) -> Result<bool, Violation> {
         let sequence = self.peer.load(self.slot());
@@ -80,7 +81,7 @@ impl Consumer {
         Violation::Sequence { position: self.head, found }
     }
 
-    /// Copies the next entry, if it is committed, into private memory; it is not consumed before
+    /// Copies the next entry, if it is committed, into private memory. It is not consumed before
     /// [`Self::advance`].
     #[inline(always)]
     pub(crate) fn peek(&mut self, entry: &mut Entry) -> Result<bool, Violation> {
@@ -106,8 +107,8 @@ impl Consumer {
         Ok(true)
     }
 
-    /// Consumes the entry that was copied. True if progress should now be published, because a
-    /// quarter of the ring is unpublished or the peer announced to wait for this:
+    /// Consumes the entry that was copied. Returns true if progress should now be published,
+    /// because a quarter of the ring is unpublished or the peer announced that it waits for this:
     /// then [`Self::publish_progress`], a full fence and [`Self::doorbell_due`] must follow.
     #[inline(always)]
     pub(crate) fn advance(&mut self) -> bool {
@@ -118,13 +119,13 @@ impl Consumer {
             || crossed(self.peer.load(SPACE_WAKE_AT), self.published, self.head)
     }
 
-    /// Whether the peer can see all that was consumed.
+    /// Returns true if the published progress includes all consumed entries.
     #[inline(always)]
     pub(crate) fn progress_is_published(&self) -> bool {
         self.published == self.head
     }
 
-    /// Lets the peer see what was consumed.
+    /// Publishes the progress, so that the peer can see it.
     #[inline(always)]
     pub(crate) fn publish_progress(&mut self) {
         if self.published != self.head {
@@ -134,8 +135,8 @@ impl Consumer {
         }
     }
 
-    /// Whether the peer announced to sleep on progress published since the last call. A full fence
-    /// after the publication comes first.
+    /// Returns true if the peer announced a sleep that ends with progress published since the last
+    /// call. A full fence after the publication must come first.
     #[inline(always)]
     pub(crate) fn doorbell_due(&mut self) -> bool {
         let due = crossed(self.peer.load(SPACE_WAKE_AT), self.announced, self.published);

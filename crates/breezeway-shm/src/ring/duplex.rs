@@ -1,5 +1,5 @@
-//! Both rings of a session as one end sees them, the releases of payload beside them, and when the
-//! other end is to be woken. There is no operating system here, so the model checker runs this very
+//! Both rings of a session as one end sees them, the releases of payload, and the decision when the
+//! other end must be woken. No operating system is used here, so the model checker runs this very
 //! code (`model.rs`).
 
 use std::sync::Arc;
@@ -9,42 +9,42 @@ use super::words::{ForeignWords, OwnWords};
 use super::{Consumer, Lent, Producer, Releases};
 use crate::violation::Violation;
 
-/// What an end waits for.
+/// Condition that an end waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Want {
-    /// The next entry.
+    /// The next entry is committed.
     Data,
-    /// That the peer consumes more than this many entries.
+    /// The peer has consumed more than this many entries.
     Consumed(u64),
-    /// Payload memory: that the peer releases some, or, as either may bring some, the next entry,
-    /// or that the peer consumes more than so many entries.
+    /// Payload memory may be available: the peer has released some, an entry is committed, or the
+    /// peer has consumed more than `consumed` entries.
     Memory {
         /// Entries that the peer is known to have consumed.
         consumed: u64,
-        /// Payloads that have come back by now: those that come back by the way, as when this side
-        /// checks what it no longer needs, end the wait as well.
+        /// Payloads that have come back by now. Payloads collected for another reason, such as a
+        /// check for unneeded segments, end the wait as well.
         back: u64,
     },
 }
 
-/// The producing end of our ring and the consuming end of the peer's, and both ends' payload as far
-/// as it is lent.
+/// The producing end of our ring and the consuming end of the peer's, with the state of both ends'
+/// lent payload.
 pub(crate) struct Duplex {
     pub(crate) producer: Producer,
     pub(crate) consumer: Consumer,
-    /// What is lent to the peer.
+    /// Payload lent to the peer.
     pub(crate) lent: Lent,
-    /// Releases of what the peer has lent; leases hold them as well.
+    /// Releases of payload that the peer has lent; leases hold a reference as well.
     pub(crate) releases: Arc<Releases>,
     /// 1 + the released lend number that the next entry will carry; 0 if none.
     hidden_release: u16,
-    /// Whether this end has flipped a bit and not compared the peer's intent since.
+    /// True if this end has flipped a bit and not compared the peer's intent since.
     flipped: bool,
 }
 
 impl Duplex {
-    /// Both ends in the control segments `own` and `peer`, whose rings hold so many entries, in
-    /// this order; the peer keeps bits for so many of our lend numbers.
+    /// Creates both ends in the control segments `own` and `peer`, whose rings have these
+    /// capacities, in this order; the peer keeps a bit for each of our `lend_count` lend numbers.
     pub(crate) fn new(
         own: &OwnWords,
         peer: &ForeignWords,
@@ -63,8 +63,8 @@ impl Duplex {
 
     // ---- releasing ----
 
-    /// Says that a payload is no longer read: with the next entry that is published, or by its bit
-    /// if another one waits for that already.
+    /// Releases a payload: by the next entry that is published, or by its bit if another release
+    /// already waits for that entry.
     #[inline]
     pub(crate) fn release(&mut self, lend: u16) {
         if self.hidden_release == 0 {
@@ -74,13 +74,13 @@ impl Duplex {
         }
     }
 
-    /// What the next entry must carry: 1 + a lend number, or 0.
+    /// Returns the release for the next entry: 1 + a lend number, or 0.
     #[inline(always)]
     pub(crate) fn hidden_release(&self) -> u16 {
         self.hidden_release
     }
 
-    /// The entry that carries it was published.
+    /// Notes that the entry with the release was published.
     #[inline(always)]
     pub(crate) fn release_published(&mut self) {
         if self.hidden_release != 0 {
@@ -88,7 +88,7 @@ impl Duplex {
         }
     }
 
-    /// Releases by its bit what no entry may carry for long.
+    /// Publishes by its bit the release that waits for an entry.
     #[inline(always)]
     fn settle(&mut self) {
         if let Some(lend) = self.hidden_release.checked_sub(1) {
@@ -104,15 +104,15 @@ impl Duplex {
 
     // ---- waking the peer ----
 
-    /// Whether the peer can see all that was consumed and released, and was woken for it if it
-    /// waited.
+    /// Returns true if all consumed entries and releases are published, and the peer was woken for
+    /// them if it waited.
     #[inline(always)]
     pub(crate) fn is_settled(&self) -> bool {
         self.consumer.progress_is_published() && self.hidden_release == 0 && !self.flipped
     }
 
-    /// Lets the peer see what was consumed and released. True if the doorbell is due: the peer
-    /// sleeps for that, or for what was published since the last call.
+    /// Publishes consumed entries and releases. Returns true if the doorbell is due: the peer
+    /// sleeps for them, or for an entry published since the last call.
     ///
     /// One fence stands between all publications and the loads of all intents.
     #[inline(always)]
@@ -123,10 +123,10 @@ impl Duplex {
         self.doorbell_due()
     }
 
-    /// Whether the peer announced to sleep for something published since the last call.
+    /// Returns true if the peer announced a sleep that ends with a publication since the last call.
     #[inline(always)]
     fn doorbell_due(&mut self) -> bool {
-        // All are asked, whatever the first says: each remembers how far it has compared.
+        // All are evaluated, regardless of the first result: each notes how far it has compared.
         let due = self.producer.doorbell_due() | self.consumer.doorbell_due();
         let flipped = std::mem::take(&mut self.flipped);
         due | (flipped && self.releases.doorbell_due())
@@ -134,7 +134,7 @@ impl Duplex {
 
     // ---- waiting ----
 
-    /// Whether what is wanted has come.
+    /// Returns true if the condition `want` holds.
     #[inline(always)]
     pub(crate) fn has(&mut self, want: Want) -> Result<bool, Violation> {
         match want {
@@ -147,14 +147,14 @@ impl Duplex {
         }
     }
 
-    /// Whether the peer has consumed more than `count` entries.
+    /// Returns true if the peer has consumed more than `count` entries.
     fn has_consumed(&mut self, count: u64) -> Result<bool, Violation> {
         self.producer.refresh()?;
         Ok(self.producer.known_consumed() > count)
     }
 
-    /// Announces that this end is about to sleep for `want`; it must check once more before it
-    /// does. True if the doorbell is due for the peer.
+    /// Announces that this end is about to sleep for `want`; the caller must check once more before
+    /// it does. Returns true if the peer's doorbell is due.
     ///
     /// The fence after the intent is also the one that the load of the peer's intents needs.
     pub(crate) fn announce(&mut self, want: Want) -> bool {
@@ -174,7 +174,7 @@ impl Duplex {
             }
         }
         full_fence(FenceSite::AfterIntent);
-        // Also for a lease's thread that could not ring.
+        // Includes a release by a lease's thread that could not ring.
         self.doorbell_due() | self.releases.doorbell_due()
     }
 }

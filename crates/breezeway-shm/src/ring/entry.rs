@@ -1,10 +1,10 @@
-//! One control record, in private memory: what a producer publishes and what a consumer has copied
-//! out of the peer's ring.
+//! One control record, in private memory: published by a producer, or copied by a consumer out of
+//! the peer's ring.
 
 use super::layout::{BODY_WORD, ENTRY_WORDS, INLINE_MAX};
 
-/// Everything of an entry but its body, as numbers. Their meaning is the caller's, but for the
-/// kinds and the flag in [`layout`](super::layout).
+/// All fields of an entry but its body, as numbers. The caller defines their meaning, except for
+/// the kinds and the flag in [`layout`](super::layout).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     /// Number of the kind.
@@ -15,17 +15,17 @@ pub struct Head {
     pub stream: u32,
     /// Method, error code, or the number of a segment.
     pub tag: u32,
-    /// Time that the sender of a request waits, as `docs/abi.md` codes it (section 4.4), or 0.
+    /// Time that the sender of a request waits, encoded as in `docs/abi.md` (section 4.4), or 0.
     pub time: u16,
 }
 
 impl Head {
-    /// The head of an entry that concerns the session, not a stream.
+    /// Returns the head of an entry that concerns the session, not a stream.
     pub const fn of_session(kind: u8, tag: u32) -> Self {
         Self { kind, flags: 0, stream: 0, tag, time: 0 }
     }
 
-    /// Words 1 and 2 of the entry.
+    /// Returns words 1 and 2 of the entry.
     #[inline(always)]
     pub(crate) fn to_words(self, len: usize, released: u16) -> [u64; 2] {
         let first = u64::from(self.kind)
@@ -37,8 +37,8 @@ impl Head {
     }
 }
 
-/// An entry copied out of the peer's ring. Private memory: it no longer changes. Nothing in it has
-/// been judged but the inline length.
+/// An entry copied out of the peer's ring. Private memory: it no longer changes. Only the inline
+/// length has been validated.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Entry {
@@ -52,8 +52,8 @@ impl Default for Entry {
 }
 
 impl Entry {
-    /// An entry with this head and inline body (at most 104 bytes), as its producer would publish
-    /// it: for tests and tools.
+    /// Creates an entry with this head and inline body (at most 104 bytes), as its producer would
+    /// publish it: for tests and tools.
     pub fn new(head: Head, body: &[u8]) -> Self {
         let mut entry = Self::default();
         [entry.words[1], entry.words[2]] = head.to_words(body.len(), 0);
@@ -65,7 +65,7 @@ impl Entry {
         entry
     }
 
-    /// An entry as it lies in a ring, for tools.
+    /// Reads an entry from its bytes in a ring, for tools.
     #[cfg(not(loom))]
     pub(crate) fn of_bytes(bytes: &[u8]) -> Self {
         let mut entry = Self::default();
@@ -75,19 +75,19 @@ impl Entry {
         entry
     }
 
-    /// The number of the kind, as the peer wrote it.
+    /// Returns the number of the kind, as the peer wrote it.
     #[inline]
     pub fn kind_number(&self) -> u8 {
         self.words[1] as u8
     }
 
-    /// The flag bits, as the peer wrote them.
+    /// Returns the flag bits, as the peer wrote them.
     #[inline]
     pub fn flag_bits(&self) -> u8 {
         (self.words[1] >> 8) as u8
     }
 
-    /// Length of the inline body; at most 104.
+    /// Returns the length of the inline body; at most 104.
     #[inline]
     pub fn inline_len(&self) -> usize {
         (self.words[1] >> 16) as u16 as usize
@@ -99,37 +99,37 @@ impl Entry {
         self.words[1] &= !(0xffff << 16);
     }
 
-    /// The stream number.
+    /// Returns the stream number.
     #[inline]
     pub fn stream(&self) -> u32 {
         (self.words[1] >> 32) as u32
     }
 
-    /// The tag.
+    /// Returns the tag.
     #[inline]
     pub fn tag(&self) -> u32 {
         self.words[2] as u32
     }
 
-    /// How long the sender will wait, as it is coded.
+    /// Returns the time that the sender waits, in its encoded form.
     #[inline]
     pub fn time(&self) -> u16 {
         (self.words[2] >> 48) as u16
     }
 
-    /// The lend number that the peer says it has released, if any.
+    /// Returns the lend number that the entry releases, if any.
     #[inline]
     pub(crate) fn released(&self) -> Option<u16> {
         ((self.words[2] >> 32) as u16).checked_sub(1)
     }
 
-    /// A word of the body.
+    /// Returns a word of the body.
     #[inline]
     pub(crate) fn body_word(&self, index: usize) -> u64 {
         self.words[BODY_WORD + index]
     }
 
-    /// The inline body and whatever lies behind its end.
+    /// Returns the inline body and the bytes behind its end.
     #[inline]
     pub(crate) fn inline_room(&self) -> [u8; INLINE_MAX] {
         let mut bytes = [0; INLINE_MAX];
@@ -139,7 +139,7 @@ impl Entry {
         bytes
     }
 
-    /// The inline body.
+    /// Returns the inline body.
     #[inline]
     pub fn inline(&self) -> &[u8] {
         let len = self.inline_len().min(INLINE_MAX);

@@ -20,11 +20,11 @@ pub const MESSAGE: u8 = 1;
 pub const SEGMENT_ADD: u8 = 6;
 /// Kind of an entry that retires a payload segment.
 pub const SEGMENT_RETIRE: u8 = 7;
-/// Flag of a message whose body is a descriptor of lent payload.
+/// Flag of a message with a descriptor of lent payload as its body.
 pub const LENT: u8 = 0x04;
 
-/// Segments that one side has sent and whose `segment add` entry the other has not consumed, at
-/// most: as many as a direction may have.
+/// Maximum number of segments that one side has sent and whose `segment add` entry the other has
+/// not consumed: the maximum of segments per direction.
 pub const MAX_PENDING_SEGMENTS: usize = 64;
 
 /// `BRZWCTRL`, the first eight bytes of a control segment.
@@ -42,16 +42,15 @@ pub const CONTROL_CAPACITY_AT: usize = 0x010;
 pub const CONTROL_LENDS_AT: usize = 0x018;
 /// Offset of `consumed`: how many entries of the peer's ring the owner has consumed.
 pub const CONSUMED_AT: usize = 0x080;
-/// Offset of `data_wake`: the position in the peer's ring at whose publication the owner wants the
+/// Offset of `data_wake`: the position in the peer's ring whose publication must ring the owner's
 /// doorbell.
 pub const DATA_WAKE_AT: usize = 0x100;
-/// Offset of `space_wake`: the value of the peer's `consumed` at which the owner wants the
-/// doorbell.
+/// Offset of `space_wake`: the value of the peer's `consumed` that must ring the owner's doorbell.
 pub const SPACE_WAKE_AT: usize = 0x108;
-/// Offset of 1 + the CPU on which the owner last waited.
+/// Offset of `cpu`: 1 + the CPU on which the owner last waited.
 pub const CPU_AT: usize = 0x110;
-/// Offset of `release_wake`: 0, or the number of the wait in which the owner wants the doorbell
-/// when the peer flips a release bit.
+/// Offset of `release_wake`: 0, or the number of the wait in which a flipped release bit must ring
+/// the owner's doorbell.
 pub const RELEASE_WAKE_AT: usize = 0x118;
 /// Offset of the release bits.
 pub const RELEASED_AT: usize = 0x180;
@@ -60,7 +59,7 @@ pub const COUNTERS_AT: usize = 0x400;
 /// Offset of the ring, and size of the page before it.
 pub const RING_AT: usize = 0x1000;
 
-/// The intent of somebody who does not sleep: no publication crosses it.
+/// Intent of a side that does not sleep: no publication crosses it.
 pub const NO_WAKE: u64 = u64::MAX;
 
 /// Smallest and largest ring capacity, in entries (powers of two).
@@ -68,7 +67,7 @@ pub const RING_CAPACITY: core::ops::RangeInclusive<u32> = 8..=65_536;
 /// Smallest and largest number of lend numbers (multiples of 64).
 pub const LEND_COUNT: core::ops::RangeInclusive<u32> = 64..=1024;
 
-/// Bytes of a control segment whose ring holds `capacity` entries.
+/// Returns the size in bytes of a control segment whose ring holds `capacity` entries.
 pub const fn control_size(capacity: u32) -> usize {
     (RING_AT + capacity as usize * ENTRY_SIZE).next_multiple_of(4096)
 }

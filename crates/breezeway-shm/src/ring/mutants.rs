@@ -1,4 +1,4 @@
-//! What the model checker changes about the ring: the orderings that a mutant lacks, and offsets
+//! Changes that the model checker makes to the ring: the orderings that a mutant lacks, and offsets
 //! without gaps.
 //!
 //! A mutant is the protocol with one thing missing. The model must find it wrong, else it would not
@@ -8,8 +8,8 @@ use std::cell::Cell;
 
 use super::sync::FenceSite;
 
-/// As in `layout`, without the unused words between: the checker keeps a history of every word of
-/// its memory.
+/// Offsets as in `layout`, without the unused words between: the checker keeps a history of every
+/// word of its memory.
 pub(crate) const CONSUMED_AT: usize = 0;
 pub(crate) const DATA_WAKE_AT: usize = 8;
 pub(crate) const SPACE_WAKE_AT: usize = 16;
@@ -17,12 +17,12 @@ pub(crate) const RELEASE_WAKE_AT: usize = 24;
 pub(crate) const RELEASED_AT: usize = 32;
 pub(crate) const RING_AT: usize = 40;
 
-/// What a mutant lacks.
+/// The part of the protocol that a mutant lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mutant {
     /// One ordering in the ring.
     Without(FenceSite),
-    /// The check of what is wanted after the intent was announced.
+    /// The check of the wanted condition after the intent was announced.
     Recheck,
     /// Reading the socket empty before the intent is announced: it is read after the last check.
     ReadBeforeIntent,
@@ -49,12 +49,12 @@ pub(crate) fn without<T>(what: Mutant, model: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Whether the present mutant lacks `what`.
+/// Returns true if the present mutant lacks `what`.
 pub(crate) fn lacks(what: Mutant) -> bool {
     PRESENT.get() == Some(what)
 }
 
-/// Whether the present mutant lacks the ordering of `site`.
+/// Returns true if the present mutant lacks the ordering of `site`.
 pub(crate) fn removed(site: FenceSite) -> bool {
     lacks(Mutant::Without(site))
 }

@@ -27,18 +27,18 @@ fn write_body(body: &[u8], words: &[AtomicU64]) {
     }
 }
 
-/// A word of fewer than eight bytes.
+/// Returns the word of fewer than eight bytes.
 #[inline(never)]
 fn last_word(rest: &[u8]) -> u64 {
     rest.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte))
 }
 
-/// Why an entry could not be published.
+/// Reason why an entry could not be published.
 #[derive(Debug)]
 pub(crate) enum PublishFailure {
     /// The peer has not consumed enough.
     Full,
-    /// The peer's progress makes no sense.
+    /// The peer's progress is impossible.
     Violation(Violation),
 }
 
@@ -53,14 +53,14 @@ pub(crate) struct Producer {
     tail: u64,
     /// Positions below were compared with the peer's intent.
     announced: u64,
-    /// What the peer is known to have consumed.
+    /// Entries that the peer is known to have consumed.
     consumed: u64,
-    /// Whether many entries will follow each other: see [`Self::set_batching`].
+    /// True if many entries will follow each other: see [`Self::set_batching`].
     batching: bool,
 }
 
 impl Producer {
-    /// The producer of the ring in `own`, which has `capacity` entries.
+    /// Creates the producer of the ring in `own`, which has `capacity` entries.
     pub(crate) fn new(own: OwnWords, peer: ForeignWords, capacity: u32) -> Self {
         assert!(capacity.is_power_of_two());
         Self {
@@ -74,30 +74,30 @@ impl Producer {
         }
     }
 
-    /// Entries published so far.
+    /// Returns the number of entries published so far.
     #[inline]
     pub(crate) fn published(&self) -> u64 {
         self.tail
     }
 
-    /// What the peer has consumed, as far as is known.
+    /// Returns the number of entries that the peer is known to have consumed.
     pub(crate) fn known_consumed(&self) -> u64 {
         self.consumed
     }
 
-    /// Free slots, as far as is known without loading the peer's line. The peer may meanwhile
-    /// consume more.
+    /// Returns the number of free slots that are known without loading the peer's line. The peer
+    /// may have consumed more since.
     #[inline]
     pub(crate) fn known_space(&self) -> u64 {
         self.mask + 1 - (self.tail - self.consumed)
     }
 
-    /// Entries that the ring holds.
+    /// Returns the capacity of the ring, in entries.
     pub(crate) fn capacity(&self) -> u64 {
         self.mask + 1
     }
 
-    /// Reads the peer's progress and judges it by its distance.
+    /// Reads the peer's progress and validates it by its distance.
     pub(crate) fn refresh(&mut self) -> Result<(), Violation> {
         let found = self.peer.load(CONSUMED_AT);
         acquire_fence(FenceSite::ConsumedSeen);
@@ -115,9 +115,8 @@ impl Producer {
     /// Publishes one entry; a spinning peer sees it at once, a sleeping one after
     /// [`Self::doorbell_due`]. `body` is at most 104 bytes.
     ///
-    /// Its words go from the slice to the ring without a stop: each store waits until its line is
-    /// ours again, and the fewer stores wait behind it, the more lines can be asked for at once
-    /// (measured: a message costs 36 ns instead of 44).
+    /// Its words go from the slice to the ring directly: each store waits until this CPU owns its
+    /// line, and the fewer stores queue behind it, the more lines can be requested at once.
     #[inline(always)]
     pub(crate) fn publish(
         &mut self,
@@ -142,21 +141,21 @@ impl Producer {
         let end = if body.len() > INLINE_FIRST_LINE { ENTRY_WORDS } else { FIRST_LINE_WORDS };
         write_body(body, &slot[BODY_WORD..end]);
         // Release: the entry's words before, and the payload bytes that a descriptor names, are
-        // visible to whoever sees the sequence.
+        // visible to every reader that sees the sequence.
         slot[0].store(self.tail + 1, release(FenceSite::SequenceStore));
         self.tail += 1;
         Ok(())
     }
 
-    /// Says whether many entries will follow each other.
+    /// Sets whether many entries will follow each other.
     pub(crate) fn set_batching(&mut self, batching: bool) {
         self.batching = batching;
     }
 
     /// Takes the lines of some free slots back from the peer's cache together. A store waits until
-    /// its line is ours, and stores are made in order, so entries written one by one wait for
-    /// one line after the other; these stores stand so close to each other that the processor asks
-    /// for all the lines at once. What follows in a batch is mostly as long as its first body.
+    /// this CPU owns its line, and stores complete in order, so entries written one by one wait for
+    /// one line after the other; these stores stand so close to each other that the processor
+    /// requests all the lines at once. The bodies of a batch are usually as long as its first one.
     fn claim_lines(&mut self, len: usize) -> Result<(), Violation> {
         if self.known_space() < CLAIMED {
             self.refresh()?;
@@ -174,8 +173,8 @@ impl Producer {
         Ok(())
     }
 
-    /// Whether the peer announced to sleep on something published since the last call. A full fence
-    /// after the publication comes first.
+    /// Returns true if the peer announced a sleep that ends with an entry published since the last
+    /// call. A full fence after the publication must come first.
     #[inline(always)]
     pub(crate) fn doorbell_due(&mut self) -> bool {
         let due = crossed(self.peer.load(DATA_WAKE_AT), self.announced, self.tail);

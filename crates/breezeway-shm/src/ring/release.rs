@@ -1,8 +1,9 @@
-//! Releases of payload by their bits: who reads a payload no more flips its number's bit, from any
-//! thread, and wakes the sender that waits for memory (`docs/abi.md`, sections 4.2 and 5).
+//! Releases of payload by bits: a reader that no longer needs a payload flips the bit of its lend
+//! number, from any thread, and wakes the sender that waits for memory (`docs/abi.md`, sections 4.2
+//! and 5).
 //!
 //! Bits have no order, so the waiter announces no index that could be crossed, but a number that
-//! differs for each of its waits, and is rung for once.
+//! differs for each of its waits, and one ring ends each wait.
 
 use super::offsets::{RELEASE_WAKE_AT, RELEASED_AT};
 use super::sync::{
@@ -10,13 +11,13 @@ use super::sync::{
 };
 use super::words::{ForeignWords, OwnWords};
 
-/// The release bits of payload that the peer has lent, and the peer's intent. Any thread flips.
+/// Release bits of payload that the peer has lent, and the peer's intent. Any thread may flip.
 pub(crate) struct Releases {
-    /// Our control segment: the bits.
+    /// This side's control segment: the bits.
     own: OwnWords,
     /// The peer's control segment: its intent.
     peer: ForeignWords,
-    /// The wait of the peer that was last rung for; 0 is none.
+    /// Number of the peer's wait that was last rung for; 0 if none.
     rung: AtomicU64,
 }
 
@@ -39,35 +40,35 @@ impl Releases {
         }
     }
 
-    /// Whether the peer announced that it waits for a release, in a wait that nobody has rung for.
-    /// Then the caller rings. A full fence after the flip comes first.
+    /// Returns true if the peer announced that it waits for a release, in a wait that was not rung
+    /// for yet. Then the caller must ring. A full fence after the flip must come first.
     pub(crate) fn doorbell_due(&self) -> bool {
         match self.peer.load(RELEASE_WAKE_AT) {
             0 => false,
-            // Relaxed: whoever skips a wait relies on the one who took it, and each of them has
-            // flipped before.
+            // Relaxed: a thread that skips a wait relies on the thread that took it, and each of
+            // them has flipped before.
             wait => self.rung.swap(wait, Ordering::Relaxed) != wait,
         }
     }
 
-    /// The peer could not be rung: whoever asks next is to try again.
+    /// Notes that ringing failed: the next call of [`Self::doorbell_due`] tries again.
     pub(crate) fn not_rung(&self) {
         self.rung.store(0, Ordering::Relaxed);
     }
 
-    /// Whether the peer seems to wait for a release that nobody has rung for. Without a fence this
-    /// may miss an intent.
+    /// Returns true if the peer seems to wait for a release and was not rung for it. Without a
+    /// fence this may miss an intent.
     #[inline]
     pub(crate) fn is_awaited(&self) -> bool {
         let wait = self.peer.load(RELEASE_WAKE_AT);
         wait != 0 && wait != self.rung.load(Ordering::Relaxed)
     }
 
-    /// Ends a lease, on any thread: lets go of the segment, then says so. True if the doorbell is
-    /// due.
+    /// Ends a lease, on any thread: drops the reference to the segment, then flips the bit. Returns
+    /// true if the doorbell is due.
     ///
-    /// In this order: once the peer sees the release it may retire the segment, which is to find
-    /// no lease in it and to unmap it.
+    /// In this order: once the peer sees the release it may retire the segment, and the receiver of
+    /// that entry must find no lease in it when it unmaps it.
     pub(crate) fn end_lease<T>(&self, segment: Arc<T>, lend: u16) -> bool {
         if removed(FenceSite::IntentAfterFlip) {
             let due = self.doorbell_due();
@@ -87,15 +88,15 @@ impl Releases {
     }
 }
 
-/// Whether nobody holds a lease in a segment, so that it can be unmapped: leases are counted by
-/// their references to it.
+/// Returns true if no lease in a segment exists, so that it can be unmapped: each lease holds a
+/// reference to it.
 pub(crate) fn is_unleased<T>(segment: &Arc<T>) -> bool {
     Arc::strong_count(segment) == 1
 }
 
-/// Which of our lend numbers are lent, and which of those the peer has released by their bits.
+/// Lend numbers that are lent, and those that the peer has released by their bits.
 pub(crate) struct Lent {
-    /// Our control segment: our intent.
+    /// This side's control segment: its intent.
     own: OwnWords,
     /// The peer's control segment: its release bits.
     peer: ForeignWords,
@@ -105,20 +106,20 @@ pub(crate) struct Lent {
     seen: Vec<u64>,
     /// Payloads that have come back so far.
     back: u64,
-    /// Our last wait for a release.
+    /// Number of our last wait for a release.
     wait: u64,
-    /// Whether the intent names it.
+    /// True if the announced intent is that wait.
     announced: bool,
 }
 
 impl Lent {
-    /// With so many lend numbers, a multiple of 64.
+    /// Creates the state for `count` lend numbers, a multiple of 64.
     pub(crate) fn new(own: OwnWords, peer: ForeignWords, count: u32) -> Self {
         let words = vec![0; count as usize / 64];
         Self { own, peer, lent: words.clone(), seen: words, back: 0, wait: 0, announced: false }
     }
 
-    /// Whether anything is lent.
+    /// Returns true if any payload is lent.
     pub(crate) fn is_any(&self) -> bool {
         self.lent.iter().any(|&word| word != 0)
     }
@@ -128,7 +129,7 @@ impl Lent {
         self.back += 1;
     }
 
-    /// Payloads that have come back so far, by bits and by entries.
+    /// Returns the number of payloads that have come back so far, by bits and by entries.
     pub(crate) fn back(&self) -> u64 {
         self.back
     }
@@ -146,7 +147,7 @@ impl Lent {
         self.back += 1;
     }
 
-    /// Numbers in a word of bits that are released and were not collected.
+    /// Returns the numbers in a word of bits that are released and were not collected.
     fn released(&self, word: usize) -> u64 {
         match self.lent[word] {
             0 => 0,
@@ -154,7 +155,7 @@ impl Lent {
         }
     }
 
-    /// Whether the peer has released something by its bit that was not collected.
+    /// Returns true if the peer has released a number by its bit that was not collected.
     pub(crate) fn has_release(&self) -> bool {
         (0..self.lent.len()).any(|word| self.released(word) != 0)
     }
@@ -189,12 +190,13 @@ impl Lent {
         self.announced = true;
     }
 
-    /// Whether the peer still rings for the next release, as the last sleep for memory asked.
+    /// Returns true if the peer still rings for the release that the last sleep for memory
+    /// announced.
     pub(crate) fn is_announced(&self) -> bool {
         self.announced
     }
 
-    /// Takes the intent back: whoever flips from now on need not ring.
+    /// Withdraws the intent: releases from now on need not ring.
     fn withdraw(&mut self) {
         if std::mem::take(&mut self.announced) {
             self.own.word(RELEASE_WAKE_AT).store(0, Ordering::Relaxed);

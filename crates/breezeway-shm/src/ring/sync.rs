@@ -9,8 +9,8 @@ pub(crate) use loom::sync::atomic::{AtomicU64, Ordering, fence};
 #[cfg(not(loom))]
 pub(crate) use std::sync::Arc;
 
-/// Where an ordering stands that the ring, or the statistics, cannot do without; the models remove
-/// them one by one to show that each is needed.
+/// Place of an ordering that the ring, or the statistics, needs. The models remove them one by one
+/// to show that each is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FenceSite {
     /// Full fence between a publication (an entry or `consumed`) and the load of the peer's intent.
@@ -31,23 +31,25 @@ pub(crate) enum FenceSite {
     FlipSeen,
     /// Full fence between a flip and the load of the peer's intent.
     AfterFlip,
-    /// No fence, but as needed: a flip changes one bit, whoever else flips another of its word.
+    /// No fence, but also needed: a flip changes one bit, even if other threads flip others of its
+    /// word.
     FlipOfOneBit,
-    /// No fence, but as needed: the peer's intent is loaded after the flip.
+    /// No fence, but also needed: the peer's intent is loaded after the flip.
     IntentAfterFlip,
-    /// No fence, but as needed: a lease is taken off its segment's count before its bit is flipped.
+    /// No fence, but also needed: a lease's reference to its segment is dropped before its bit is
+    /// flipped.
     LeaseBeforeFlip,
-    /// No fence, but as needed: each wait for a release has a number of its own.
+    /// No fence, but also needed: each wait for a release has a number of its own.
     NumberOfEachWait,
-    /// No fence, but as needed: a release that waits for an entry is flipped before a wait.
+    /// No fence, but also needed: a release that waits for an entry is flipped before a wait.
     HiddenRelease,
-    /// No fence, but as needed: the check that only free slots are claimed for a batch.
+    /// No fence, but also needed: the check that only free slots are claimed for a batch.
     ClaimOfFreeSlots,
-    /// No fence, but as needed: the publication of progress by a consumer that is about to wait.
+    /// No fence, but also needed: the publication of progress by a consumer that is about to wait.
     ProgressBeforeWaiting,
     /// Acquire of a statistics record that is taken.
     RecordTaken,
-    /// Release of one that is given back.
+    /// Release of a record that is given back.
     RecordGivenBack,
     /// Release fence behind the odd sequence of a record, before its words are written.
     SequenceIsOdd,
@@ -55,11 +57,11 @@ pub(crate) enum FenceSite {
     RecordDescribed,
 }
 
-/// Whether the model has taken away the ordering of this site.
+/// Returns true if the model has removed the ordering of this site.
 #[cfg(loom)]
 pub(crate) use super::mutants::removed;
 
-/// No ordering is ever missing outside the model.
+/// Returns false: no ordering is missing outside the model.
 #[cfg(not(loom))]
 #[inline(always)]
 pub(crate) const fn removed(_site: FenceSite) -> bool {
@@ -83,13 +85,13 @@ pub(crate) fn acquire_fence(site: FenceSite) {
     }
 }
 
-/// The ordering of a store that publishes what was done before it.
+/// Returns the ordering of a store that publishes the stores before it.
 #[inline(always)]
 pub(crate) fn release(site: FenceSite) -> Ordering {
     if removed(site) { Ordering::Relaxed } else { Ordering::Release }
 }
 
-/// The ordering of a read-modify-write before which comes what was released there.
+/// Returns the ordering of a read-modify-write that follows the stores released there.
 #[inline(always)]
 pub(crate) fn acquire(site: FenceSite) -> Ordering {
     if removed(site) { Ordering::Relaxed } else { Ordering::Acquire }

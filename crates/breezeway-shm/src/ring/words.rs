@@ -1,5 +1,5 @@
-//! Shared memory as 64-bit words: ours, which we may store to, and the peer's, which we may only
-//! load from.
+//! Shared memory as 64-bit words: ours, which this process may store to, and the peer's, which it
+//! may only load from.
 //!
 //! Foreign words are loaded with `Relaxed` only, ordered by an acquire fence afterwards: on
 //! read-only pages Rust guarantees nothing else.
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::layout::{ENTRY_SIZE, ENTRY_WORDS, FIRST_LINE_WORDS};
 use super::sync::{AtomicU64, Ordering};
 
-/// What keeps the words' memory alive.
+/// Owner of the words' memory, which keeps it alive.
 #[cfg(not(loom))]
 type Backing = breezeway_os::segment::Mapping;
 /// The model's memory.
@@ -27,7 +27,7 @@ struct Words {
 // SAFETY: the memory behind `first` is alive as long as `_backing`, which is shared by reference
 // count, and is only reached through atomics.
 unsafe impl Send for Words {}
-// SAFETY: `&Words` gives nothing but references to atomics in memory that `_backing` keeps alive.
+// SAFETY: `&Words` gives only references to atomics in memory that `_backing` keeps alive.
 unsafe impl Sync for Words {}
 
 impl Words {
@@ -54,10 +54,10 @@ impl Words {
         // SAFETY: the index is inside the run, which is mapped, 8-aligned (page-aligned base) and
         // outlived by `_backing`. In this process the word is only reached through atomics. Another
         // process may write it in any width and at any alignment while we load it: it is outside of
-        // this program, so its stores take part in no data race of ours, and what a relaxed load of
-        // an aligned word gives is some mixture of its bytes, which is a valid `u64`. Nothing rests
-        // on which one, since each value is judged. (Only a peer that keeps to the page, and so
-        // writes whole aligned words, can rely on what we make of them.)
+        // this program, so its stores take part in no data race of ours, and the result of a
+        // relaxed load of an aligned word is some mixture of its bytes, which is a valid `u64`. No
+        // code depends on which one, since each value is validated. (Only a peer that keeps to the
+        // ABI page, and so writes whole aligned words, can rely on how its values are read.)
         unsafe { &*self.first.add(index) }
     }
 
@@ -67,7 +67,7 @@ impl Words {
         assert!(index + ENTRY_WORDS <= self.count, "entry outside its segment");
         // SAFETY: the assertion keeps ENTRY_WORDS words inside the run, which is mapped, 8-aligned
         // and outlived by `_backing`. They are only reached through atomics, and any bytes that
-        // another process writes there meanwhile are valid `u64`s.
+        // another process writes there at the same time are valid `u64`s.
         unsafe { &*self.first.add(index).cast() }
     }
 }
@@ -81,26 +81,27 @@ impl OwnWords {
         Self(Words::new(backing))
     }
 
-    /// Where they are mapped, for tools.
+    /// Returns the address of the mapping, for tools.
     #[cfg(not(loom))]
     pub(crate) fn address(&self) -> u64 {
         self.0.address()
     }
 
-    /// The word at a byte offset.
+    /// Returns the word at a byte offset.
     #[inline(always)]
     pub(crate) fn word(&self, byte_offset: usize) -> &AtomicU64 {
         self.0.word(byte_offset)
     }
 
-    /// The sixteen words of the entry at a byte offset.
+    /// Returns the sixteen words of the entry at a byte offset.
     #[inline(always)]
     pub(crate) fn entry(&self, byte_offset: usize) -> &[AtomicU64; ENTRY_WORDS] {
         self.0.entry(byte_offset)
     }
 }
 
-/// Words of a segment that the peer owns: whatever it wrote, at whatever moment, mapped read-only.
+/// Words of a segment that the peer owns, mapped read-only. The peer may write any value at any
+/// moment.
 #[derive(Clone)]
 pub(crate) struct ForeignWords(Words);
 
@@ -109,25 +110,25 @@ impl ForeignWords {
         Self(Words::new(backing))
     }
 
-    /// Where they are mapped, for tools.
+    /// Returns the address of the mapping, for tools.
     #[cfg(not(loom))]
     pub(crate) fn address(&self) -> u64 {
         self.0.address()
     }
 
-    /// Relaxed load of the word at a byte offset.
+    /// Loads the word at a byte offset, relaxed.
     #[inline(always)]
     pub(crate) fn load(&self, byte_offset: usize) -> u64 {
         self.0.word(byte_offset).load(Ordering::Relaxed)
     }
 
-    /// The entry at a byte offset.
+    /// Returns the entry at a byte offset.
     #[inline(always)]
     pub(crate) fn entry(&self, byte_offset: usize) -> ForeignEntry<'_> {
         ForeignEntry(self.0.entry(byte_offset))
     }
 
-    /// Asks for the lines of the entry at a byte offset. (To the model it is nothing.)
+    /// Prefetches the lines of the entry at a byte offset. (The model ignores it.)
     #[inline(always)]
     pub(crate) fn prefetch_entry(&self, byte_offset: usize) {
         let first = self.0.first.wrapping_byte_add(byte_offset);
@@ -142,7 +143,7 @@ impl ForeignWords {
 pub(crate) struct ForeignEntry<'a>(&'a [AtomicU64; ENTRY_WORDS]);
 
 impl ForeignEntry<'_> {
-    /// Copies all of the first line but the sequence.
+    /// Copies all words of the first line but the sequence.
     #[inline(always)]
     pub(crate) fn copy_first_line(self, to: &mut [u64; ENTRY_WORDS]) {
         self.copy::<1, FIRST_LINE_WORDS>(to);

@@ -10,13 +10,13 @@ pub const HEADER_SIZE: usize = 4096;
 pub const RECORD_SIZE: usize = 512;
 /// 64-bit words of a record.
 pub(super) const RECORD_WORDS: usize = RECORD_SIZE / 8;
-/// Records that this version makes room for.
+/// Records that a file of this version has room for.
 pub const CAPACITY: usize = 4096;
-/// Words that say how many handlers took how long, of each record.
+/// Words of a record's histogram of handler times.
 pub(super) const TIMES: usize = 128;
-/// Bytes of them.
+/// Size of that histogram in bytes.
 pub const TIMES_SIZE: usize = 8 * TIMES;
-/// Where those of the first record begin: behind all records.
+/// Offset of the first record's histogram: behind all records.
 pub(super) const TIMES_OFFSET: usize = HEADER_SIZE + CAPACITY * RECORD_SIZE;
 
 /// Words of the header, in their order.
@@ -59,15 +59,15 @@ macro_rules! numbers {
         }
 
         impl Field {
-            /// All, in the order of the page.
+            /// All fields, in the order of the ABI page.
             pub const ALL: &[Self] = &[$(Self::$variant,)+];
 
-            /// Its name on the page.
+            /// Returns the field's name on the ABI page.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => stringify!($name),)+ }
             }
 
-            /// What it is, in a few words.
+            /// Returns a short description of the field.
             pub const fn description(self) -> &'static str {
                 match self { $(Self::$variant => concat!($($doc),+).trim_ascii_start(),)+ }
             }
@@ -85,12 +85,12 @@ macro_rules! numbers {
                 Self { $($name: word(Field::$variant.word()),)+ }
             }
 
-            /// Adds those of another session.
+            /// Adds the numbers of another session.
             pub fn add(&mut self, other: &Self) {
                 $(self.$name = self.$name.wrapping_add(other.$name);)+
             }
 
-            /// Those that only grow: what a session holds and waits for ends with it.
+            /// Returns the numbers that only grow: state ends with its session.
             pub(super) fn without_state(mut self) -> Self {
                 for field in Field::ALL {
                     match field { $(Field::$variant if field.is_state() => self.$name = 0,)+ _ => {} }
@@ -98,7 +98,7 @@ macro_rules! numbers {
                 self
             }
 
-            /// One by its field.
+            /// Returns the number of one field.
             pub fn get(&self, field: Field) -> u64 {
                 match field { $(Field::$variant => self.$name,)+ }
             }
@@ -117,7 +117,7 @@ numbers! {
     MessagesSent messages_sent,
     /// Replies, and last messages of streams, sent.
     EndsSent ends_sent,
-    /// Replies that say that a call failed, and resets, sent.
+    /// Error replies and resets sent.
     ErrorsSent errors_sent,
     /// All other entries sent.
     ControlsSent controls_sent,
@@ -133,7 +133,7 @@ numbers! {
     MessagesReceived messages_received,
     /// Replies, and last messages of streams, received.
     EndsReceived ends_received,
-    /// Replies that say that a call failed, and resets, received.
+    /// Error replies and resets received.
     ErrorsReceived errors_received,
     /// All other entries received.
     ControlsReceived controls_received,
@@ -151,15 +151,15 @@ numbers! {
     RingFull ring_full,
     /// Reservations that found no memory.
     NoMemory no_memory,
-    /// What this side waits for: 0 nothing, 1 what the peer sends, 2 the peer to take entries, 3
-    /// memory to come back.
+    /// Condition that this side waits for: 0 none, 1 an entry of the peer, 2 ring space, 3 payload
+    /// memory.
     WaitsFor waits_for,
-    /// Since when, in nanoseconds of `CLOCK_BOOTTIME`, if it sleeps or has spun for a
+    /// Start of that wait in nanoseconds of `CLOCK_BOOTTIME`, if it sleeps or has spun for a
     /// millisecond.
     WaitsSince waits_since,
     /// Entries published in the own ring.
     Published published,
-    /// How many of these the peer is known to have consumed.
+    /// Published entries that the peer is known to have consumed.
     Consumed consumed,
     /// Bytes of the own payload segments.
     OwnMemory own_memory,
@@ -169,38 +169,38 @@ numbers! {
     Lends lends,
     /// Bytes of the own payload memory that are reserved or lent, as far as is known.
     Lent lent,
-    /// Bytes that the socket has not taken.
+    /// Bytes queued that the socket has not accepted.
     Unwritten unwritten,
     /// Streams that are open now.
     Streams streams,
-    /// Calls, messages and streams that have come and nobody has taken up.
+    /// Calls, messages and streams that arrived and were not taken up yet.
     Arrivals arrivals,
-    /// Where the process has mapped its own control segment.
+    /// Address of the own control segment's mapping.
     OwnControl own_control,
-    /// Where it has mapped the peer's.
+    /// Address of the mapping of the peer's control segment.
     PeerControl peer_control,
     /// Calls whose handler was timed.
     Timed timed,
 }
 
 impl Field {
-    /// Whether it says how things are, and not how often something was.
+    /// Returns true if the field is a state and not a count.
     pub const fn is_state(self) -> bool {
         self as usize >= Self::WaitsFor as usize
     }
 }
 
-/// Where the numbers begin.
+/// Word of the first number.
 const FIRST_NUMBER: usize = Identity::MaxInFlight as usize + 1;
 
 impl Field {
-    /// Which word of a record it is.
+    /// Returns the index of the field's word in a record.
     #[inline(always)]
     pub(super) const fn word(self) -> usize {
         FIRST_NUMBER + self as usize
     }
 
-    /// Its offset in a record, in bytes.
+    /// Returns the field's offset in a record, in bytes.
     pub const fn offset(self) -> usize {
         8 * self.word()
     }
@@ -208,7 +208,7 @@ impl Field {
 
 const _: () = {
     assert!(FIRST_NUMBER + Field::ALL.len() <= RECORD_WORDS);
-    // What is written for each message lies in one line for each direction.
+    // The words written for each message lie in one line per direction.
     assert!(Field::CallsSent.offset().is_multiple_of(64));
     assert!(Field::CallsReceived.offset().is_multiple_of(64));
 };

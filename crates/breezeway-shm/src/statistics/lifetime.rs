@@ -1,4 +1,4 @@
-//! Whose a record is, from one session to the next: who may take it, and when it is whole.
+//! Ownership of a record from one session to the next, and the sequence that marks it as complete.
 //!
 //! A record's sequence is even while a session has it, and odd while none has; it is 0 before the
 //! first. A reader that finds the same even number before and behind its copy has copied one
@@ -6,13 +6,13 @@
 
 use crate::ring::sync::{AtomicU64, FenceSite, Ordering, acquire, fence, release, removed};
 
-/// Takes the first record that is free, of those that have a bit here.
+/// Takes the first free record, of those that have a bit here.
 pub(super) fn take(taken: &[AtomicU64]) -> Option<usize> {
     for (index, word) in taken.iter().enumerate() {
         let mut bits = word.load(Ordering::Relaxed);
         while bits != u64::MAX {
             let free = (!bits).trailing_zeros();
-            // Acquire: what the last owner wrote into the record comes before.
+            // Acquire: the last owner's writes to the record come before.
             let order = acquire(FenceSite::RecordTaken);
             match word.compare_exchange(bits, bits | 1 << free, order, Ordering::Relaxed) {
                 Ok(_) => return Some(64 * index + free as usize),
@@ -23,7 +23,7 @@ pub(super) fn take(taken: &[AtomicU64]) -> Option<usize> {
     None
 }
 
-/// Gives one back.
+/// Gives a record back.
 pub(super) fn give_back(taken: &[AtomicU64], record: usize) {
     let order = release(FenceSite::RecordGivenBack);
     taken[record / 64].fetch_and(!(1 << (record % 64)), order);
@@ -31,7 +31,7 @@ pub(super) fn give_back(taken: &[AtomicU64], record: usize) {
 
 /// Lets the new owner of a record write its words.
 pub(super) fn describe(sequence: &AtomicU64, words: impl FnOnce()) {
-    // Odd or 0 since it is free: what follows is not read before the sequence is even.
+    // Odd or 0 while it is free: the words are not read as valid before the sequence is even.
     let before = sequence.load(Ordering::Relaxed);
     if !removed(FenceSite::SequenceIsOdd) {
         fence(Ordering::Release);
@@ -40,7 +40,7 @@ pub(super) fn describe(sequence: &AtomicU64, words: impl FnOnce()) {
     sequence.store((before | 1).wrapping_add(1), release(FenceSite::RecordDescribed));
 }
 
-/// The owner writes nothing more.
+/// Marks the record as ended: its owner writes nothing more.
 pub(super) fn end(sequence: &AtomicU64) {
     let ended = sequence.load(Ordering::Relaxed).wrapping_add(1);
     sequence.store(ended, Ordering::Release);

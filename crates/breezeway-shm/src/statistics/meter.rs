@@ -14,18 +14,18 @@ use super::table::Table;
 use super::times::HandlerTimes;
 use crate::ring::layout;
 
-/// What is known of a session from its start on.
+/// Properties of a session that are known from its start.
 #[derive(Clone, Debug)]
 pub struct Description {
-    /// Which end of it this is.
+    /// The end of the session that this side is.
     pub role: Role,
-    /// What its messages travel by: 1 shared memory, 2 a unix socket, 3 TCP.
+    /// The carrier: 1 shared memory, 2 a unix socket, 3 TCP.
     pub carrier: u8,
-    /// How it waits.
+    /// The wait policy.
     pub policy: WaitPolicy,
-    /// Whether threads or tasks share it.
+    /// True if threads or tasks share the session.
     pub shared: bool,
-    /// Who is on the other side; `None` of a worker.
+    /// The peer; `None` for a worker.
     pub peer: Option<Peer>,
     /// The most payload bytes per direction.
     pub cap: u64,
@@ -36,7 +36,7 @@ pub struct Description {
 }
 
 impl Description {
-    /// Of a thread that serves sessions.
+    /// Returns the description of a thread that serves sessions.
     pub fn of_worker(policy: WaitPolicy) -> Self {
         let (role, peer) = (Role::Worker, None);
         Self {
@@ -51,7 +51,7 @@ impl Description {
         }
     }
 
-    /// The words of the first line behind the session's number.
+    /// Returns the words of the first line behind the session's number.
     fn words(&self, since: u64) -> [(Identity, u64); 6] {
         let policy = match self.policy {
             WaitPolicy::Busy => 1,
@@ -73,12 +73,12 @@ impl Description {
     }
 }
 
-/// Where a record lies.
+/// Location of a record.
 enum Place {
     /// In the process's table.
     Table(&'static Table, usize),
-    /// In memory of its own: the table is full, or there is none. No box, which would claim to be
-    /// the only way to its memory.
+    /// In private memory: the table is full, or there is none. Not a box, which would claim to be
+    /// the only access to its memory.
     Private(Arc<[AtomicU64; RECORD_WORDS]>, Option<&'static Table>),
 }
 
@@ -93,16 +93,16 @@ pub struct Meter {
     /// The record's first word.
     words: *const AtomicU64,
     place: Place,
-    /// Whether a wait is noted that a message ends.
+    /// True if a wait is noted that a message ends.
     waits: bool,
-    /// The server's whose session it is.
+    /// Registry of the server that the session belongs to.
     registry: Option<Arc<Registry>>,
     role: Role,
     origin: Origin,
 }
 
-// SAFETY: `words` points to atomics which live as long as `place`, for ever or in memory that it
-// keeps and that does not move.
+// SAFETY: `words` points to atomics which live as long as `place`: in the table, which is never
+// freed, or in memory that `place` keeps and that does not move.
 unsafe impl Send for Meter {}
 // SAFETY: `&Meter` only loads and stores atomics, through `words`, which lives as long as `place`.
 unsafe impl Sync for Meter {}
@@ -113,7 +113,7 @@ impl fmt::Debug for Meter {
     }
 }
 
-/// What an entry counts as, as distance from the first word of its direction.
+/// Class that an entry is counted in, as distance from the first word of its direction.
 const CALL: usize = 0;
 const POST: usize = 1;
 const STREAM: usize = 2;
@@ -123,7 +123,7 @@ const ERROR: usize = 5;
 const CONTROL: usize = 6;
 const BYTES: usize = 7;
 
-/// By the flags of a message, what it counts as.
+/// Class of a message by its flags.
 static CLASS: [u8; 256] = {
     let mut classes = [0; 256];
     let mut flags = 0;
@@ -134,7 +134,7 @@ static CLASS: [u8; 256] = {
     classes
 };
 
-/// Kind and flags by which an entry is counted (`docs/abi.md`, section 4.1).
+/// Kinds and flags by which an entry is counted (`docs/abi.md`, section 4.1).
 mod counted {
     pub(super) const RESET: u8 = 2;
     pub(super) const OPEN: u8 = 0x01;
@@ -161,7 +161,7 @@ const fn class_of(flags: u8) -> usize {
 #[inline(always)]
 fn class(kind: u8, flags: u8) -> usize {
     if kind == layout::MESSAGE {
-        // The mask is for the compiler, which then needs no check of where this leads.
+        // The mask lets the compiler omit the bounds check.
         usize::from(CLASS[usize::from(flags)]) & BYTES
     } else if kind == counted::RESET {
         ERROR
@@ -171,7 +171,7 @@ fn class(kind: u8, flags: u8) -> usize {
 }
 
 impl Meter {
-    /// Takes a record in the process's statistics, or memory of its own where there is none left.
+    /// Takes a record in the process's statistics, or private memory if none is free.
     pub fn new(description: &Description) -> Self {
         let place = match Table::of_this_process().map(|table| (table, table.take())) {
             Some((table, Some(index))) => Place::Table(table, index),
@@ -182,8 +182,8 @@ impl Meter {
         meter
     }
 
-    /// In memory of its own, from the start: for an endpoint that nobody has described. It has to
-    /// have a role, and is said to be a client's.
+    /// Creates a meter in private memory, for an endpoint without a description. Every meter has a
+    /// role; this one gets a client's.
     pub(crate) fn unlisted() -> Self {
         let meter = Self::at(Place::private(None), Role::Client);
         meter.word(Identity::Kind as usize).store(Role::Client as u64, Ordering::Relaxed);
@@ -200,7 +200,7 @@ impl Meter {
 
     fn describe(&self, description: &Description) {
         lifetime::describe(self.word(Identity::Sequence as usize), || {
-            // Only where there are some: otherwise their page is a hole, which is to stay one.
+            // Only if there are some: otherwise their page is a hole, which must stay one.
             if let Place::Table(table, index) = self.place
                 && self.word(Field::Timed.word()).load(Ordering::Relaxed) != 0
             {
@@ -224,7 +224,7 @@ impl Meter {
         unsafe { &*self.words.add(index) }
     }
 
-    /// Adds to a number.
+    /// Adds `amount` to a number.
     #[inline(always)]
     pub fn add(&self, field: Field, amount: u64) {
         self.add_to(field.word(), amount);
@@ -265,12 +265,14 @@ impl Meter {
         }
     }
 
-    /// Whether what is written there can be: a forked child has no table of its parent's.
+    /// Returns true in the process that owns the record: a forked child has no table of its
+    /// parent's.
     fn is_here(&self) -> bool {
         self.origin.is_here()
     }
 
-    /// Where the session's handlers are noted; `None` if it has no record that anybody reads.
+    /// Returns the handle that records handler times; `None` if the session has no record in the
+    /// table.
     pub fn handler_times(&self) -> Option<HandlerTimes> {
         match self.place {
             Place::Table(table, index) => {
@@ -280,7 +282,7 @@ impl Meter {
         }
     }
 
-    /// From now on it is one of a server's, which asks it from other threads.
+    /// Adds the session to a server's registry, which reads it from other threads.
     pub fn join(&mut self, registry: &Arc<Registry>) {
         registry.join(&self.record(), Words { first: self.words, origin: self.origin });
         self.registry = Some(Arc::clone(registry));
@@ -306,7 +308,7 @@ impl Meter {
         self.set(Field::WaitsFor, what as u64);
     }
 
-    /// Notes that it no longer does.
+    /// Notes that the wait is over.
     #[cold]
     pub fn waited(&mut self) {
         if !std::mem::take(&mut self.waits) || !self.is_here() {
@@ -316,8 +318,8 @@ impl Meter {
         self.set(Field::WaitsSince, 0);
     }
 
-    /// Notes how many streams are open, and how much has come that nobody has taken up. A forked
-    /// child may ask for it.
+    /// Notes the number of open streams, and of arrivals that were not taken up. May be called in a
+    /// forked child.
     pub fn holds(&self, streams: usize, arrivals: usize) {
         if self.is_here() {
             self.set(Field::Streams, streams as u64);
@@ -325,7 +327,7 @@ impl Meter {
         }
     }
 
-    /// All that there is to know now: in a forked child nothing but the role.
+    /// Returns a snapshot of the record: in a forked child only the role.
     pub fn record(&self) -> Record {
         if !self.is_here() {
             let role = self.role as u64;
@@ -334,16 +336,16 @@ impl Meter {
         Record::read(|index| self.word(index).load(Ordering::Relaxed))
     }
 
-    /// The numbers now.
+    /// Returns the current numbers.
     pub fn totals(&self) -> Totals {
         self.record().totals
     }
 }
 
-/// Which session of this process it is.
+/// Returns a session number that is unique in this process.
 fn next_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
-    // Relaxed: nothing but the number itself is shared.
+    // Relaxed: only the number itself is shared.
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
@@ -381,7 +383,7 @@ mod tests {
     #[test]
     fn a_session_that_ends_while_the_process_is_summed_up_counts_once() {
         const SESSIONS: u64 = 2_000;
-        // No other test lets a worker wait so long.
+        // No other test lets a worker wait that long.
         const MARK: u64 = 1 << 40;
         let before = workers().totals.spin_time >> 40;
         let (begun, over) = (AtomicU64::new(0), AtomicBool::new(false));

@@ -1,3 +1,3 @@
-//! The part of the statistics that is modelled: whose a record is.
+//! The part of the statistics that is modelled: the lifetime of a record.
 
 mod lifetime;

@@ -1,4 +1,4 @@
-//! The sessions of one server: what those that live count, and the sums of those that have ended.
+//! The sessions of one server: the counts of live ones, and the sums of ended ones.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,27 +10,27 @@ use breezeway_os::Origin;
 use super::fields::{RECORD_WORDS, Totals};
 use super::snapshot::Record;
 
-/// The sessions of one server. Each adds itself ([`Meter::join`](super::Meter::join)), and takes
-/// itself out when it ends.
+/// The sessions of one server. Each adds itself ([`Meter::join`](super::Meter::join)), and removes
+/// itself when it ends.
 #[derive(Default)]
 pub struct Registry(Mutex<State>);
 
-/// The sessions of one server at a moment.
+/// Snapshot of the sessions of one server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Look {
-    /// Those that live, in the order in which they began.
+    /// Records of live sessions, in the order in which they began.
     pub live: Vec<Record>,
-    /// How many there have been so far.
+    /// Number of sessions so far.
     pub joined: u64,
-    /// The sums of those that have ended.
+    /// Sums of the ended sessions.
     pub ended: Totals,
 }
 
 #[derive(Default)]
 struct State {
-    /// By their numbers.
+    /// Live sessions by number.
     live: HashMap<u64, Member>,
-    /// How many of each user, by the uid as records have it.
+    /// Number of sessions per user, by the uid in the records.
     by_user: HashMap<u32, usize>,
     joined: u64,
     ended: Totals,
@@ -41,12 +41,12 @@ struct Member {
     user: u32,
 }
 
-/// A record whose owner lives.
+/// Words of a record whose owner lives.
 #[derive(Clone, Copy)]
 pub(super) struct Words {
-    /// Its first word.
+    /// Pointer to the first word.
     pub(super) first: *const AtomicU64,
-    /// A forked child has nothing there.
+    /// Process that owns the record; a forked child has no memory there.
     pub(super) origin: Origin,
 }
 
@@ -64,7 +64,7 @@ impl Registry {
         self.0.lock().expect("nobody panics with the lock")
     }
 
-    /// Adds a session. Its words stay until [`Self::leave`].
+    /// Adds a session. Its words stay valid until [`Self::leave`].
     pub(super) fn join(&self, record: &Record, words: Words) {
         let user = record.peer_uid.unwrap_or(u32::MAX);
         let mut state = self.lock();
@@ -73,7 +73,7 @@ impl Registry {
         state.live.insert(record.number, Member { words, user });
     }
 
-    /// Takes a session out that ends with these numbers.
+    /// Removes a session that ends with these numbers.
     pub(super) fn leave(&self, record: &Record) {
         let mut state = self.lock();
         let Some(member) = state.live.remove(&record.number) else { return };
@@ -86,8 +86,8 @@ impl Registry {
         state.ended.add(&record.totals.without_state());
     }
 
-    /// What the sessions count and have counted. Each is among those that live or among those that
-    /// have ended, and never both.
+    /// Returns a snapshot of all sessions. Each is among the live or among the ended, and never
+    /// both.
     pub fn look(&self) -> Look {
         let state = self.lock();
         let mut live: Vec<_> =
@@ -96,15 +96,15 @@ impl Registry {
         Look { live, joined: state.joined, ended: state.ended }
     }
 
-    /// Sessions that live of a user; of those whose user is not known, with `None`.
+    /// Returns the number of live sessions of a user; with `None`, of those whose user is unknown.
     pub fn sessions_of(&self, user: Option<u32>) -> usize {
         self.lock().by_user.get(&user.unwrap_or(u32::MAX)).copied().unwrap_or(0)
     }
 }
 
 impl Words {
-    /// The record, while its owner is among the members of a registry whose lock is held; `None`
-    /// in a child of the process that it is in.
+    /// Returns the record of a member of a registry whose lock is held; `None` in a forked child of
+    /// the process that owns it.
     fn read(self) -> Option<Record> {
         let word = |index| {
             assert!(index < RECORD_WORDS, "word outside its record");

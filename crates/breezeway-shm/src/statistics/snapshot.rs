@@ -1,4 +1,4 @@
-//! Records as somebody reads them: the owner, or a tool that is told anything.
+//! Records as read by their owner, or by a tool that must not trust them.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -13,30 +13,30 @@ use super::table::LABEL;
 use super::times::Times;
 use crate::ring::Want;
 
-/// The most records that are read of a process, whatever it says.
+/// Maximum number of records read from one process, whatever its header claims.
 const MOST_RECORDS: usize = 4 * CAPACITY;
 
-/// Which end of a session a record is of.
+/// End of a session that a record belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Role {
-    /// It makes the calls.
+    /// The end that makes the calls.
     Client = 1,
-    /// It serves them.
+    /// The end that serves them.
     Server = 2,
-    /// No session: a thread that serves some.
+    /// No session: a thread that serves sessions.
     Worker = 3,
 }
 
-/// What a side waits for.
+/// Condition that a side waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum WaitsFor {
-    /// What the peer sends.
+    /// An entry of the peer.
     Data = 1,
-    /// The peer to take entries.
+    /// Room: the peer has to consume entries.
     Room = 2,
-    /// Memory to come back.
+    /// Memory: payload has to come back.
     Memory = 3,
 }
 
@@ -51,44 +51,44 @@ impl From<Want> for WaitsFor {
 }
 
 impl WaitsFor {
-    /// What a number of [`Totals::waits_for`] says.
+    /// Returns the condition with this number in [`Totals::waits_for`].
     pub fn from_number(number: u64) -> Option<Self> {
         [Self::Data, Self::Room, Self::Memory].into_iter().find(|&what| what as u64 == number)
     }
 }
 
-/// What a record says. Nothing of it is checked but the role.
+/// The contents of a record. Only the role is validated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Record {
-    /// Which session of its process it is, from 1 on.
+    /// Number of the session in its process, from 1 on.
     pub number: u64,
-    /// Which end of it.
+    /// End of the session that the record belongs to.
     pub role: Role,
-    /// What its messages travel by: 1 shared memory, 2 a unix socket, 3 TCP.
+    /// The carrier: 1 shared memory, 2 a unix socket, 3 TCP.
     pub carrier: u8,
-    /// How it waits: 1 busy, 2 park, 3 adaptive.
+    /// The wait policy: 1 busy, 2 park, 3 adaptive.
     pub policy: u8,
-    /// Whether threads or tasks share it.
+    /// True if threads or tasks share the session.
     pub shared: bool,
     /// The peer's process.
     pub peer_pid: Option<u32>,
     /// The peer's user.
     pub peer_uid: Option<u32>,
-    /// Since when there is the session, in nanoseconds of `CLOCK_BOOTTIME`.
+    /// Start of the session, in nanoseconds of `CLOCK_BOOTTIME`.
     pub since: u64,
-    /// The most payload bytes per direction.
+    /// Maximum of payload bytes per direction.
     pub cap: u64,
     /// Entries of the own ring and of the peer's.
     pub rings: [u32; 2],
-    /// The most calls in flight.
+    /// Maximum of calls in flight.
     pub max_in_flight: u64,
-    /// What was counted.
+    /// The counted numbers.
     pub totals: Totals,
 }
 
 impl Record {
-    /// Reads one that exists.
+    /// Reads a record with a valid role.
     pub(super) fn read(word: impl Fn(usize) -> u64) -> Self {
         Self::parse(word).expect("an owner writes roles that exist")
     }
@@ -116,8 +116,8 @@ impl Record {
         })
     }
 
-    /// Calls that have not ended, of which this side has begun, or serves, those that it can tell:
-    /// of a session without streams.
+    /// Returns the number of calls in progress that this side has begun or serves. Exact only for a
+    /// session without streams.
     pub fn in_flight(&self) -> u64 {
         let Totals {
             calls_sent,
@@ -136,35 +136,35 @@ impl Record {
     }
 }
 
-/// What a process says of its sessions.
+/// Statistics of a process about its sessions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProcessStatistics {
-    /// When its first session began, in nanoseconds of `CLOCK_BOOTTIME`.
+    /// Start of its first session, in nanoseconds of `CLOCK_BOOTTIME`.
     pub since: u64,
     /// Sessions, and workers, so far.
     pub opened: u64,
-    /// How many of them found no record.
+    /// Number of those that found no free record.
     pub unrecorded: u64,
-    /// Those that live.
+    /// Records of the live ones.
     pub records: Vec<Record>,
-    /// How long handlers took, by the number of their session; of those of which it is known.
+    /// Handler times by the number of their session, where they are known.
     pub times: HashMap<u64, Times>,
 }
 
-/// The file of statistics of another process, open.
+/// The open statistics file of another process.
 #[derive(Debug)]
 pub struct StatisticsFile {
     memory: SharedMemory,
 }
 
 impl StatisticsFile {
-    /// Finds that of a process of the same user, or of any as root; `None` if it has none, as it
-    /// has had no session. The process is not asked and not slowed down.
+    /// Opens the file of a process of the same user, or of any as root. Returns `None` if it has
+    /// none, because it has had no session. The process is not involved and not slowed down.
     ///
     /// # Errors
     ///
-    /// There is no such process, or it must not be looked into.
+    /// There is no such process, or the caller may not inspect it.
     pub fn open(pid: u32) -> io::Result<Option<Self>> {
         let label = LABEL.to_string_lossy();
         let is_ours = |name: &str| {
@@ -184,7 +184,7 @@ impl StatisticsFile {
             let mut magic = [0; 8];
             match memory.read_at(0, &mut magic).map(|()| u64::from_le_bytes(magic)) {
                 Ok(MAGIC) => return Ok(Some(Self { memory })),
-                // Nobody has used it: one that a process has made and will never use lies for a
+                // Unused: a process that makes two files at once keeps the unused one open for a
                 // moment beside the one that it uses.
                 Ok(0) => {}
                 _ => other = Some(Self { memory }),
@@ -193,11 +193,11 @@ impl StatisticsFile {
         Ok(other)
     }
 
-    /// Reads what it says now.
+    /// Reads the current statistics.
     ///
     /// # Errors
     ///
-    /// It is no file of statistics, or one of another version, or it cannot be read.
+    /// It is not a statistics file, has another version, or cannot be read.
     pub fn read(&self) -> io::Result<ProcessStatistics> {
         let mut header = [0; HEAD_SIZE];
         self.memory.read_at(0, &mut header)?;
@@ -213,8 +213,8 @@ impl StatisticsFile {
         Ok(header.with(&before, &records, &copy()?, times))
     }
 
-    /// Those of the records that have some, by session, as far as they begin there and can be
-    /// read: a thousand of them by one system call.
+    /// Returns the handler times of the records that have some, by session, as far as they lie in
+    /// the file and can be read: a thousand of them by one system call.
     fn times(&self, begin: Option<u64>, records: &[u8]) -> Option<HashMap<u64, Times>> {
         let records = records.chunks_exact(RECORD_SIZE).enumerate();
         let timed: Vec<(usize, u64)> = records
@@ -234,16 +234,16 @@ impl StatisticsFile {
     }
 }
 
-/// Bytes of the header that mean something.
+/// Size of the used part of the header in bytes.
 const HEAD_SIZE: usize = 8 * (Header::TimesSize as usize + 1);
 
-/// What the header says.
+/// Contents of the header.
 struct Head {
     since: u64,
     opened: u64,
     unrecorded: u64,
     used: u64,
-    /// Where the times begin, if there are some.
+    /// Offset of the handler times, if there are some.
     times: Option<u64>,
 }
 
@@ -266,8 +266,8 @@ impl Head {
         })
     }
 
-    /// The records that are the same session's in a copy from before and in one from after. In
-    /// what order one copy was made is not known.
+    /// Returns the records that belong to the same session in a copy from before and in one from
+    /// after. The order in which one copy was made is not known.
     fn with(
         self,
         before: &[u8],
@@ -295,7 +295,7 @@ fn invalid(what: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-/// A word of a record or of a header.
+/// Returns a word of a record or of a header.
 fn word(bytes: &[u8], index: usize) -> u64 {
     let at = 8 * index;
     bytes.get(at..at + 8).map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().expect("8 bytes")))

@@ -1,4 +1,4 @@
-//! The file in which a process keeps its records, and which of them are taken.
+//! The file in which a process keeps its records, and the set of records that are taken.
 
 use std::ffi::CStr;
 use std::os::fd::OwnedFd;
@@ -19,34 +19,31 @@ use super::snapshot::{Record, Role, WaitsFor};
 /// The name that tools know the file by.
 pub(super) const LABEL: &CStr = c"breezeway-stats";
 
-/// A process's records. Made once and never dropped but by a forked child, which has none of it.
+/// A process's records. Created once and never freed; a forked child creates its own.
 pub(super) struct Table {
     mapping: Mapping,
-    /// Tools of the same user open the file by it.
+    /// Keeps the file open, so that tools of the same user can open it.
     _descriptor: OwnedFd,
     origin: Origin,
     /// A bit for each record that a session has.
     taken: [AtomicU64; CAPACITY / 64],
-    /// What those that have ended have counted. A forked child has a table of its own, and so a
-    /// lock of its own.
+    /// Sums of the ended sessions. A forked child has a table of its own, and so a lock of its own.
     ended: Mutex<[Sums; 3]>,
 }
 
-/// What the sessions of this process, or its workers, count and have counted.
+/// Counts of the sessions of this process, or of its workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sums {
-    /// Of which role they are.
+    /// The role that the sums are of.
     pub role: Role,
-    /// How many live. (Of more than there is room for in the file, those beyond it are not known
-    /// before they end.)
+    /// Number of live ones. (Sessions that found no free record are not counted before they end.)
     pub live: u64,
-    /// How many of these wait for what the peer sends, for room, and for memory.
+    /// Number of live ones that wait for an entry, for room, and for memory.
     pub waiting: [u64; 3],
-    /// How many there have been.
+    /// Number of all so far.
     pub opened: u64,
-    /// The sums: the counts of all there have been, and what those hold that live. Nothing says
-    /// what they wait for.
+    /// The sums: counts of all sessions so far, and the state of live ones. The wait fields are 0.
     pub totals: Totals,
 }
 
@@ -69,8 +66,8 @@ impl Sums {
     }
 }
 
-/// The sums of each role's, of this process. What sessions count while this looks may be in it or
-/// not; one that ends is in it once.
+/// Returns the sums of each role in this process. A count made during the call may be missing; a
+/// session that ends during it is counted once.
 pub fn sums_of_this_process() -> [Sums; 3] {
     Table::of_this_process().map_or_else(Sums::of_each_role, Table::sums)
 }
@@ -79,7 +76,7 @@ pub fn sums_of_this_process() -> [Sums; 3] {
 ///
 /// # Errors
 ///
-/// A limit of this process does not allow it, or memory or descriptors are short.
+/// A limit of this process prevents it, or memory or descriptors are short.
 pub fn make_file() -> Result<(), SegmentError> {
     match Table::find_or_make() {
         Err(error) if error.is_shortage() => Err(error),
@@ -88,15 +85,15 @@ pub fn make_file() -> Result<(), SegmentError> {
 }
 
 impl Table {
-    /// This process's, made now if there is none; `None` if that fails, which is tried again for
-    /// the next session.
+    /// Returns this process's table, made now if there is none; `None` if that fails, and then the
+    /// next session tries again.
     pub(super) fn of_this_process() -> Option<&'static Self> {
         Self::find_or_make().ok().flatten()
     }
 
     fn find_or_make() -> Result<Option<&'static Self>, SegmentError> {
         static CURRENT: AtomicPtr<Table> = AtomicPtr::new(ptr::null_mut());
-        // No lock: one that another thread holds in a fork would be held for ever in the child.
+        // No lock: a lock held by another thread during a fork would stay locked in the child.
         let current = CURRENT.load(Ordering::Acquire);
         // SAFETY: `CURRENT` holds null or the address of a leaked box, which is never freed.
         if let Some(table) = unsafe { current.as_ref() }
@@ -111,7 +108,7 @@ impl Table {
             // freed either.
             Ok(_) => Ok(Some(unsafe { &*fresh })),
             Err(other) => {
-                // SAFETY: it was made above and nobody else has seen it.
+                // SAFETY: it was made above and was not published.
                 drop(unsafe { Box::from_raw(fresh) });
                 // SAFETY: `CURRENT` holds null or the address of a leaked box, which is never
                 // freed.
@@ -144,7 +141,7 @@ impl Table {
         Ok(table)
     }
 
-    /// Whether it was not made by a process that this one was forked from.
+    /// Returns true unless the table was inherited from the process that this one was forked from.
     pub(super) fn is_of_this_process(&self) -> bool {
         self.origin.is_here()
     }
@@ -153,12 +150,12 @@ impl Table {
         &self.words(0, HEADER_SIZE / 8)[field as usize]
     }
 
-    /// The words of a record.
+    /// Returns the words of a record.
     pub(super) fn record(&self, index: usize) -> &[AtomicU64] {
         self.words(HEADER_SIZE + index * RECORD_SIZE, RECORD_WORDS)
     }
 
-    /// How long the handlers took of the session that has a record.
+    /// Returns the histogram of handler times of a record.
     pub(super) fn times(&self, index: usize) -> &[AtomicU64] {
         self.words(TIMES_OFFSET + index * TIMES_SIZE, TIMES)
     }
@@ -179,8 +176,8 @@ impl Table {
     /// Takes the first free record.
     pub(super) fn take(&self) -> Option<usize> {
         self.header(Header::Opened).fetch_add(1, Ordering::Relaxed);
-        // Only now: one of two that were made at once is never used, and no tool takes it for the
-        // other. Whoever sees the magic sees the rest.
+        // Only now: of two files that were made at once one is never used, and no tool takes it for
+        // the other. A reader that sees the magic sees the rest.
         self.header(Header::Magic).store(MAGIC, Ordering::Release);
         if let Some(record) = lifetime::take(&self.taken) {
             self.header(Header::Used).fetch_max(record as u64 + 1, Ordering::Relaxed);
@@ -194,8 +191,7 @@ impl Table {
         self.ended.lock().expect("nobody panics with the lock")
     }
 
-    /// Adds what a session that ends has counted; `free` says in its record, if it has one, that
-    /// it has ended.
+    /// Adds the counts of a session that ends; `free` marks its record, if it has one, as ended.
     pub(super) fn ends(&self, role: Role, totals: &Totals, free: impl FnOnce()) {
         let mut ended = self.lock();
         if let Some(sums) = ended.iter_mut().find(|sums| sums.role == role) {
@@ -206,13 +202,13 @@ impl Table {
     }
 
     fn sums(&self) -> [Sums; 3] {
-        // With the lock, none that is seen to live ends.
+        // While the lock is held, no live session ends.
         let ended = self.lock();
         let mut all = *ended;
         let used = self.header(Header::Used).load(Ordering::Relaxed) as usize;
         for index in 0..used.min(CAPACITY) {
             let words = self.record(index);
-            // Acquire: what belongs to the session that the sequence is of.
+            // Acquire: orders the reads of this session's words after its sequence.
             let sequence = words[Identity::Sequence as usize].load(Ordering::Acquire);
             if sequence == 0 || !sequence.is_multiple_of(2) {
                 continue;
@@ -229,7 +225,7 @@ impl Table {
         all
     }
 
-    /// Gives one back.
+    /// Gives a record back.
     pub(super) fn give_back(&self, record: usize) {
         lifetime::give_back(&self.taken, record);
     }
@@ -241,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_full_table_says_so_and_has_room_again_when_a_session_ends() {
-        // Under another name: other tests look for that of this process.
+        // Uses another name: other tests look for the file of this process.
         let table = Table::new(c"full-stats").unwrap();
         for record in 0..CAPACITY {
             assert_eq!(table.take(), Some(record), "the lowest free one");

@@ -1,4 +1,4 @@
-//! How long the handlers of a session's calls took: how many times there were of each length.
+//! Histogram of the handler times of a session's calls.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,16 +6,17 @@ use breezeway_os::Origin;
 
 use super::fields::{Field, Identity, TIMES};
 
-/// How many handlers took how long, as a process says it of one session.
+/// Histogram of handler times that a process publishes for one session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Times([u64; TIMES]);
 
-/// The shortest time, in nanoseconds, that a word counts; the first one counts shorter ones too.
+/// Returns the shortest time, in nanoseconds, that a word counts; the first one counts shorter ones
+/// too.
 pub const fn shortest(word: usize) -> u64 {
     (4 + word as u64 % 4) << (2 + word / 4)
 }
 
-/// The word that counts a time.
+/// Returns the word that counts a time.
 const fn word_of(nanoseconds: u64) -> usize {
     if nanoseconds < shortest(0) {
         return 0;
@@ -38,21 +39,21 @@ impl Times {
         Self(std::array::from_fn(word))
     }
 
-    /// How many there are.
+    /// Returns the number of times.
     pub fn count(&self) -> u64 {
-        // Forged ones may be too many to be counted.
+        // Saturates: forged counts may be arbitrarily large.
         self.0.iter().fold(0, |sum, &count| sum.saturating_add(count))
     }
 
-    /// Those that have come since an earlier look at the same session.
+    /// Returns the counts added since an earlier snapshot of the same session.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
-        // What goes backwards was forged.
+        // A count that decreased was forged.
         Self(std::array::from_fn(|word| self.0[word].saturating_sub(earlier.0[word])))
     }
 
-    /// The time, in nanoseconds, that so many of a hundred do not exceed, to an eighth or so: the
-    /// middle of what its word counts. `None` if there are none.
+    /// Returns the time, in nanoseconds, that this percentage of handlers does not exceed, within
+    /// about an eighth: the middle of its word's range. `None` if there are none.
     pub fn percentile(&self, percent: u64) -> Option<u64> {
         let rank = (u128::from(self.count()) * u128::from(percent)).div_ceil(100).max(1);
         let mut seen = 0;
@@ -64,21 +65,21 @@ impl Times {
     }
 }
 
-/// Where handlers of a session's calls are noted, by any thread, also once the session has ended:
-/// then nothing is noted.
+/// Recorder of handler times of a session, for any thread. After the session has ended it records
+/// nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct HandlerTimes {
     /// The session's record, and the times that belong to it.
     record: &'static [AtomicU64],
     times: &'static [AtomicU64],
-    /// What the record's sequence is while it is the session's.
+    /// The record's sequence while the session has it.
     sequence: u64,
-    /// A forked child has nothing there.
+    /// Process that owns the record; a forked child has no memory there.
     origin: Origin,
 }
 
 impl HandlerTimes {
-    /// Of the session that has the record now.
+    /// Creates the recorder of the session that has the record now.
     pub(super) fn new(
         record: &'static [AtomicU64],
         times: &'static [AtomicU64],
@@ -88,21 +89,21 @@ impl HandlerTimes {
         Self { record, times, sequence, origin }
     }
 
-    /// The session's number in its process, while it lives.
+    /// Returns the session's number in its process, while it lives.
     pub fn session(&self) -> Option<u64> {
         let word = |field: Identity| self.record[field as usize].load(Ordering::Relaxed);
         let lives = self.origin.is_here() && word(Identity::Sequence) == self.sequence;
         lives.then(|| word(Identity::Number))
     }
 
-    /// Notes that a handler took so long, in nanoseconds.
+    /// Counts a handler that took this long, in nanoseconds.
     #[cold]
     pub fn note(&self, nanoseconds: u64) {
         if !self.origin.is_here() {
             return;
         }
-        // Another session's by now: what belongs to it is nobody's business here. (It may become
-        // that right behind this check, and one time be counted there; no harm is done.)
+        // The record belongs to another session by now. (That may still happen right after this
+        // check, and one time be counted there; this is harmless.)
         let sequence = &self.record[Identity::Sequence as usize];
         if sequence.load(Ordering::Relaxed) != self.sequence {
             return;

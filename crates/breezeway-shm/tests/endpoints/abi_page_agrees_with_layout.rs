@@ -1,5 +1,5 @@
-//! `docs/abi.md` is normative: its tables and the code's constants are the same, and what the code
-//! writes lies where the page says.
+//! `docs/abi.md` is normative: its tables and the code's constants agree, and the code writes its
+//! fields at the offsets of the page.
 
 use crate::page::{PAGE, bytes, name, number, table};
 use crate::support::{FIN, OPEN, Pair, Terms, take};
@@ -94,7 +94,7 @@ fn progress_intents_and_releases_lie_where_the_page_says() {
     assert_eq!(own(fields("space_wake")), 7);
     let cpu = own(fields("cpu"));
     assert!((1..=4096).contains(&cpu), "1 + a CPU: {cpu}");
-    // Two lent payloads: one release can be told in an entry, the other has its bit.
+    // Two lent payloads: one release travels in an entry, the other has its bit.
     for call in 0..2 {
         let mut space = pair.one.reserve(200).unwrap();
         pair.one.send(message(2 * call + 7, 0), Body::Space(&mut space)).unwrap();
@@ -107,7 +107,7 @@ fn progress_intents_and_releases_lie_where_the_page_says() {
     assert_eq!(pair.other_control.word(fields("released")), 0b11, "lend numbers 0 and 1");
 }
 
-/// Where the fields of the control segment lie, by the page.
+/// Returns the offsets of the control segment's fields, from the page.
 fn fields_by_name() -> impl Fn(&str) -> usize {
     let rows = table("control");
     move |wanted| number(&rows.iter().find(|row| name(&row[2]) == wanted).unwrap()[0])
@@ -132,7 +132,7 @@ fn the_fields_of_an_entry() {
     assert_eq!((body.0, body.1), (BODY_WORD * 8, INLINE_MAX));
     assert_eq!(INLINE_FIRST_LINE, FIRST_LINE_WORDS * 8 - body.0);
 
-    // What is written lies there.
+    // The values are written at these offsets.
     let mut pair = Pair::new(Terms::default());
     let head = Head { kind: MESSAGE, flags: 0x0a, stream: 0x4433_2211, tag: 0x8877_6655, time: 0 };
     pair.one.send(head, Body::Bytes(&[0x99; 5])).unwrap();

@@ -1,5 +1,5 @@
 //! Two endpoints against a simple model: everything arrives once, in order and unchanged, memory
-//! comes back, and what waiting for memory rests on holds.
+//! comes back, and the conditions for waiting for memory hold.
 
 use std::collections::VecDeque;
 use std::sync::OnceLock;
@@ -120,7 +120,7 @@ struct Side {
     queue: VecDeque<Sent>,
     current: Option<Current>,
     reserved: VecDeque<(u32, usize, Space)>,
-    /// Payloads that have come back, as a shortage said last.
+    /// Payloads that have come back, from the last shortage.
     back: u64,
     kept: Vec<(Sent, Message)>,
 }
@@ -144,7 +144,7 @@ impl Session {
         Self { sides: [Side::new(one), Side::new(other)], terms, next_id: 0 }
     }
 
-    /// Reserves, and says whether it was right if that failed.
+    /// Reserves space, and checks that a failure was justified.
     fn reserve(&mut self, side: usize, len: usize) -> Option<(u32, usize, Space)> {
         let cap = self.terms.cap as usize;
         match self.sides[side].endpoint.reserve(len) {
@@ -237,7 +237,7 @@ impl Session {
         }
     }
 
-    /// What is kept, however much has come since, is what was sent.
+    /// Kept messages are unchanged, however much has come since.
     fn check_kept(&self, side: usize) {
         for (sent, message) in &self.sides[side].kept {
             assert_eq!(message.len(), sent.len);
@@ -322,7 +322,7 @@ impl Session {
         }
     }
 
-    /// Receives everything, gives everything back, and tells all of it.
+    /// Receives everything, gives everything back, and publishes all of it.
     fn settle(&mut self) {
         for side in [0, 1] {
             while let Some((.., mut space)) = self.sides[side].reserved.pop_back() {
@@ -413,7 +413,7 @@ proptest! {
         session.settle();
         session.expect_all_memory_back();
         session.expect_all_numbers_back();
-        // And it goes on as if nothing had been.
+        // The session continues as if nothing had happened.
         for side in [0, 1] {
             session.step(side, Step::Send { len: terms.cap as usize, flush: true });
             session.step(1 - side, Step::Take);
@@ -456,7 +456,7 @@ fn receiving() -> impl Strategy<Value = Receiving> {
     ]
 }
 
-/// What has become of the one payload that the sender has room for.
+/// State of the one payload that the sender has room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lent {
     /// In the ring, or held by the receiver.
@@ -469,7 +469,7 @@ enum Lent {
 
 /// A sender with room for one payload, and small messages around it: it has the memory again when
 /// the receiver has released it, at the latest when that flushed, waited or answered, and not
-/// before. What the receiver consumes says nothing.
+/// before. The receiver's progress has no influence.
 fn memory_follows_releases(capacity: u32, steps: &[(Receiving, u8)]) {
     const LEN: usize = 40_000;
     let terms = Terms { ring_capacity: capacity, cap: 65_536, ..Terms::default() };
@@ -669,7 +669,7 @@ fn a_full_ring_gives_the_space_back_to_the_caller() {
 fn space_of_another_endpoint_is_not_filled() {
     let mut pair = Pair::new(Terms::default());
     let mut space = pair.one.reserve(1_000).unwrap();
-    // What lies there of the other endpoint's memory may be lent.
+    // The other endpoint's memory at the same place may be lent.
     lend(&mut pair.other, 0, 1_000).unwrap();
     pair.other.fill(&mut space).into_bytes().fill(1);
 }

@@ -1,4 +1,4 @@
-//! What is published, byte for byte, against hex written by hand from sections 4 and 4.2 of
+//! Published entries, byte for byte, against hex written by hand from sections 4 and 4.2 of
 //! `docs/abi.md`.
 
 use crate::support::{FIN, OPEN, Pair, Terms, take};
@@ -149,7 +149,7 @@ fn a_release_that_an_entry_tells_does_not_flip_its_bit() {
         assert!(take(&mut pair.one).unwrap());
         pair.one.finish().unwrap();
     }
-    // Of two releases one is told by its bit at once, the other in the next entry.
+    // Of two releases one is published by its bit at once, the other in the next entry.
     pair.one.send(REQUEST, Body::Bytes(b"done")).unwrap();
     pair.one.flush().unwrap();
     assert_eq!(entry(&pair, 0)[20..22], [1, 0], "lend number 0");

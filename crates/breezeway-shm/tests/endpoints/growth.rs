@@ -1,5 +1,4 @@
-//! How payload memory grows with what is sent, how it is given back, and what is said when there is
-//! none.
+//! Growth and shrinking of payload memory with the traffic, and the errors when there is none.
 
 use std::time::{Duration, Instant};
 
@@ -21,7 +20,7 @@ fn head() -> Head {
     Head { kind: MESSAGE, flags: OPEN | FIN, stream: 1, tag: 0, time: 0 }
 }
 
-/// Sends `len` bytes whose first and last tell them from others.
+/// Sends `len` bytes with a distinct first and last byte.
 fn lend(endpoint: &mut Endpoint, mark: u8, len: usize) -> Result<(), SendError> {
     let mut space = endpoint.reserve(len)?;
     let bytes = endpoint.fill(&mut space).into_bytes();
@@ -203,7 +202,7 @@ fn what_traffic_no_longer_needs_is_given_back_by_both_sides_again_and_again() {
     lend(&mut pair.one, 0, 1000).unwrap();
     receive(&mut pair.other, 0, 1000);
     for round in 0..50 {
-        // None is answered, so the releases are told by their bits.
+        // None is answered, so the releases are published by their bits.
         for mark in 0..10 {
             lend(&mut pair.one, mark, MEBIBYTE).unwrap();
         }
@@ -220,7 +219,7 @@ fn what_traffic_no_longer_needs_is_given_back_by_both_sides_again_and_again() {
     assert!(pair.one.payload_memory().own_added > 100);
 }
 
-/// Between two windows, which end an hour apart here, nobody but who takes looks for releases.
+/// Between two windows, which end an hour apart here, only a reservation collects releases.
 #[test]
 fn traffic_that_goes_faster_than_windows_end_uses_what_was_released_again() {
     const FIRST: usize = 64 * 1024;
@@ -234,11 +233,11 @@ fn traffic_that_goes_faster_than_windows_end_uses_what_was_released_again() {
         }
         for (len, most) in [(1000, FIRST), (10_000, FIRST), (40_000, FIRST + GONE_AROUND_IN)] {
             for round in 0..200 {
-                // None is answered, so the releases are told by their bits.
+                // None is answered, so the releases are published by their bits.
                 lend(&mut pair.one, 2, len).unwrap();
                 receive(&mut pair.other, 2, len);
-                // Soon all that is taken fits into the small segment, or would into one, or into
-                // that and what larger ones go around in.
+                // Soon all that is taken fits into the small segment, or would fit into one, or
+                // into that and the memory that larger ones rotate through.
                 let taken = pair.one.under_way();
                 assert!(round < 100 || taken <= most, "{taken} bytes after {round} of {len}");
             }

@@ -1,5 +1,5 @@
-//! One honest endpoint whose messages are kept, against a peer that retires, adds and lends as it
-//! likes.
+//! One honest endpoint whose messages are kept, against a peer that retires, adds and lends
+//! arbitrarily.
 
 use std::os::unix::net::UnixStream;
 
@@ -36,7 +36,7 @@ impl Stage {
         Self { honest, ring, socket, segments: 0 }
     }
 
-    /// Adds a segment of which each byte has this value.
+    /// Adds a segment filled with this value.
     fn add(&mut self, size: usize, value: u8) -> Shared {
         let shared = Shared::fit(size);
         shared.fill(0..size, value);
@@ -123,7 +123,7 @@ fn a_segment_that_the_current_message_lies_in_is_not_dropped_under_it() {
     stage.lend(0, 0, PAGE);
     stage.retire(0);
     while !stage.honest.take().unwrap() {}
-    // The entry behind it is not dealt with meanwhile.
+    // The entry behind it is not handled before that.
     assert!(stage.honest.take().unwrap() && stage.honest.body().to_vec() == [9; PAGE]);
     let message = stage.honest.detach();
     let outcome = stage.take_all();
@@ -164,7 +164,7 @@ fn whatever_the_intent_says_ending_leases_goes_on() {
     stage.take_all().unwrap();
 }
 
-/// Of 64 MiB: mapping it at once takes milliseconds.
+/// 64 MiB: mapping it at once takes milliseconds.
 #[test]
 fn a_large_segment_is_mapped_a_piece_at_a_time() {
     const LARGE: usize = 64 << 20;

@@ -1,4 +1,4 @@
-//! Messages that are kept: in whatever order, by whatever thread, past whatever end.
+//! Messages that are kept: in any order, by any thread, past any end of the session.
 
 use std::sync::mpsc::channel;
 use std::thread;
@@ -38,7 +38,7 @@ fn keep(endpoint: &mut Endpoint) -> Message {
     endpoint.detach()
 }
 
-/// So many messages of `len` bytes, kept.
+/// Sends `count` messages of `len` bytes and keeps them.
 fn kept(pair: &mut Pair, count: usize, len: usize) -> Vec<Message> {
     let one_by_one = (0..count).map(|mark| {
         send(&mut pair.one, mark, len).unwrap();
@@ -47,7 +47,7 @@ fn kept(pair: &mut Pair, count: usize, len: usize) -> Vec<Message> {
     one_by_one.collect()
 }
 
-/// How many payloads can be lent now, all of which are given back.
+/// Returns the number of payloads that can be lent now; all are given back.
 fn free_numbers(endpoint: &mut Endpoint) -> usize {
     let mut spaces = Vec::new();
     while let Ok(space) = endpoint.reserve(105) {
@@ -98,7 +98,7 @@ fn kept_messages_end_on_other_threads_at_the_same_time() {
             }
         });
         assert_eq!(free_numbers(&mut pair.one), 64);
-        // What was released by bits went by no entry.
+        // Releases by bits publish no entry.
         assert_eq!(pair.other.published(), 0);
     }
 }
@@ -261,7 +261,7 @@ fn messages_of_a_trusted_peer_are_slices() {
     }
 }
 
-/// A sender that has lent all its numbers, as messages that the receiver keeps.
+/// Returns a sender that has lent all its numbers, as messages that the receiver keeps.
 fn exhausted() -> (Pair, Vec<Message>, Want) {
     let mut pair = Pair::new(Terms { lend_count: 64, ring_capacity: 128, ..Terms::default() });
     let messages = kept(&mut pair, 64, 200);
@@ -368,7 +368,7 @@ fn a_release_that_is_collected_by_the_way_ends_the_wait_for_memory_as_well() {
     };
     assert!(pair.one.prepare_sleep(until).unwrap());
     drop(messages);
-    // Looks for segments that it no longer needs, and so at what was released.
+    // Checks for segments that it no longer needs, and so collects releases.
     for _ in 0..100 {
         pair.one.flush().unwrap();
     }

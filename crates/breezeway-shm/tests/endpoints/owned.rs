@@ -1,4 +1,4 @@
-//! Space that any thread fills while the session goes on.
+//! Owned space, filled by any thread while the session runs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -294,7 +294,7 @@ fn plain_space_is_cut_with_what_was_written_in_it() {
     }
 }
 
-/// What is done with spaces, by index.
+/// Operations on spaces, by index.
 #[derive(Clone, Debug)]
 enum Step {
     Reserve(usize),

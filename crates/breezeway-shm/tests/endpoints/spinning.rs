@@ -1,4 +1,4 @@
-//! How long a waiter spins before it sleeps, as its counter of sleeps tells.
+//! Time that a waiter spins before it sleeps, observed by its counter of sleeps.
 
 use std::time::{Duration, Instant};
 
@@ -10,8 +10,8 @@ use breezeway_shm::{Body, Head, Waiter, Want};
 /// The counter `sleeps` (section 7 of the ABI).
 const SLEEPS: usize = 0x418;
 
-/// How often an adaptive waiter with this bound sleeps while it waits for a message that is sent
-/// once `is_time` says so, of the waiter's sleeps so far.
+/// Returns how often an adaptive waiter with this bound sleeps while it waits for a message that is
+/// sent once `is_time`, given the waiter's sleeps so far, returns true.
 fn sleeps(spin_bound: Duration, is_time: impl Fn(u64) -> bool + Send) -> u64 {
     let mut pair = Pair::new(Terms::default());
     let mut sender = pair.other;

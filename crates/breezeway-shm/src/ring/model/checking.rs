@@ -26,7 +26,7 @@ thread_local! {
     static PANIC_EXPECTED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether some schedule of the mutant without `what` fails, and says `how`.
+/// Checks that some schedule of the mutant without `what` fails with a message that contains `how`.
 pub(crate) fn fails(what: Mutant, how: &str, preemptions: Option<usize>, model: fn()) {
     let found = outcome_without(what, preemptions, model)
         .err()
@@ -62,9 +62,9 @@ pub(super) fn outcome_without(
     outcome
 }
 
-/// What loom says when every thread waits: somebody sleeps who should have been woken.
+/// Message of loom when all threads wait: a sleeping end was not woken.
 pub(super) const LOST_WAKE_UP: &str = "deadlock";
-/// What loom says of a plain cell that is read and written without order.
+/// Message of loom for a plain cell that is read and written without order.
 pub(super) const DATA_RACE: &str = "Causality violation";
-/// What [`check`] says of an entry that is not what was sent.
+/// Message of [`check`] for an entry that differs from the one sent.
 pub(super) const TORN_ENTRY: &str = "torn entry";

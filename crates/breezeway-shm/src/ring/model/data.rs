@@ -13,12 +13,12 @@ fn sleeping_receiver() {
     stream_to_sleeping_receiver::<2>(one_way(2, 2));
 }
 
-/// The same with a byte on the socket that nobody waits for any more.
+/// Variant with a byte on the socket that no wait has caused.
 fn sleeping_receiver_with_a_stale_byte() {
     stream_to_sleeping_receiver::<2>(Setting { stale_bytes: 1, ..one_way(2, 2) });
 }
 
-/// The same with a receiver that reads the socket empty before every intent.
+/// Variant with a receiver that reads the socket empty before every intent.
 fn sleeping_receiver_that_drains() {
     stream_to_sleeping_receiver::<2>(Setting { reads_always: true, ..one_way(2, 2) });
 }
@@ -109,11 +109,11 @@ fn receiver_in_a_sleeper() {
     let setting = Setting { room: 1, ..one_way(1, 1) };
     let (mut sender, mut receiver) = session(setting);
     for number in 0..BEFORE {
-        // Each time the entry comes just after the intent, so that it leaves a byte and leads to no
-        // sleep.
+        // Each time the entry is committed just after the intent, so that it leaves a byte and
+        // leads to no sleep.
         let sleepy = receiver.prepare_sleep_while(Want::Data, || sender.send(number));
         assert!(!sleepy && receiver.take());
-        // The thread sleeps for other sessions' sake and so learns of this byte.
+        // The thread sleeps for other sessions and so gets the event of this byte.
         receiver.sleep_until_event();
     }
     let sending = thread::spawn(move || {
@@ -126,7 +126,7 @@ fn receiver_in_a_sleeper() {
     drop(sending.join().unwrap());
 }
 
-/// The same with a sender that also rings when it is not asked to, until the socket is full.
+/// Variant with a sender that also rings without an intent, until the socket is full.
 fn receiver_in_a_sleeper_of_a_sender_that_rings_unasked() {
     let setting = Setting { room: 1, ..one_way(1, 1) };
     let (mut sender, mut receiver) = session(setting);

@@ -12,7 +12,7 @@ fn busy_stream<const MESSAGES: u32>() {
     stream_between_busy_ends::<MESSAGES>(false);
 }
 
-/// The same with a sender that claims lines ahead.
+/// Variant with a sender that claims lines ahead.
 fn busy_batch<const MESSAGES: u32>() {
     stream_between_busy_ends::<MESSAGES>(true);
 }

@@ -1,4 +1,4 @@
-//! What the orderings of entries and progress keep apart, seen by a plain cell.
+//! Accesses that the orderings of entries and progress keep apart, checked on a plain cell.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::ring::sync::FenceSite;
 /// the slot itself when it is used again.
 struct Payload(Vec<UnsafeCell<u32>>);
 
-// SAFETY: not sound by itself; that no access races is what the model has to show, and loom checks
-// it at each access.
+// SAFETY: not sound by itself; the model has to show that no access races, and loom checks it at
+// each access.
 unsafe impl Sync for Payload {}
 // SAFETY: the cells hold plain numbers.
 unsafe impl Send for Payload {}

@@ -16,8 +16,8 @@ use crate::ring::sync::FenceSite;
 #[derive(Default)]
 struct Segment(UnsafeCell<u32>);
 
-// SAFETY: not sound by itself; that no access races is what the models have to show, and loom
-// checks it at each access.
+// SAFETY: not sound by itself; the models have to show that no access races, and loom checks it at
+// each access.
 unsafe impl Sync for Segment {}
 // SAFETY: the cell holds a plain number.
 unsafe impl Send for Segment {}
@@ -35,7 +35,7 @@ impl Segment {
     }
 }
 
-/// A thread that ends a lease of the receiver's.
+/// Spawns a thread that ends a lease of the receiver's.
 fn end_elsewhere(receiver: &End, lend: u16, held: Arc<Segment>) -> thread::JoinHandle<()> {
     let releases = std::sync::Arc::clone(&receiver.duplex.releases);
     let bell = std::sync::Arc::clone(&receiver.rings);
@@ -58,7 +58,7 @@ fn sleeping_sender<const LEASES: u16>() {
     ending.into_iter().for_each(|thread| thread.join().unwrap());
 }
 
-/// The same with a receiver whose own thread ends one lease, and then waits itself.
+/// Variant with a receiver whose own thread ends one lease, and then waits itself.
 fn sleeping_sender_and_a_receiver_that_waits() {
     let (mut sender, mut receiver) = session(one_way(8, 1));
     sender.duplex.lent.lend(0);
@@ -71,8 +71,8 @@ fn sleeping_sender_and_a_receiver_that_waits() {
     receiving.join().unwrap();
 }
 
-/// The receiver's thread ends two leases, of which it may hide one, while a third is ended
-/// elsewhere; then it flushes.
+/// The receiver's thread ends two leases, one of which it may hide, while a third is ended on
+/// another thread; then it flushes.
 fn sleeping_sender_and_a_receiver_that_flushes() {
     let (mut sender, mut receiver) = session(one_way(8, 1));
     (0..3).for_each(|lend| sender.duplex.lent.lend(lend));
@@ -98,7 +98,7 @@ fn sleeping_sender_and_an_entry() {
     receiving.join().unwrap();
 }
 
-/// And by progress, which it may need to add a segment.
+/// Progress wakes it too, because it may need that to add a segment.
 fn sleeping_sender_and_progress() {
     let (mut sender, mut receiver) = session(one_way(1, 1));
     sender.duplex.lent.lend(0);
@@ -113,7 +113,7 @@ fn sleeping_sender_and_progress() {
 /// sender makes no full fence.
 fn memory_that_comes_back() {
     let (mut sender, receiver) = session(one_way(1, 1));
-    // What keeps the memory alive is not to be what orders its use.
+    // The reference count that keeps the memory alive must not be what orders its use.
     let memory = std::sync::Arc::new(Segment::default());
     sender.duplex.lent.lend(0);
     let lease = std::sync::Arc::clone(&memory);

@@ -1,4 +1,4 @@
-//! What the models are played with: the socket, an end, a session, and messages.
+//! Parts of the models: the socket, an end, a session, and messages.
 
 use std::sync::Arc;
 
@@ -24,12 +24,12 @@ pub(super) struct Socket {
 #[derive(Default)]
 pub(super) struct Received {
     pub(super) bytes: u32,
-    /// Whether something arrived since an edge-triggered epoll last said so.
+    /// True if a byte arrived since an edge-triggered epoll last reported one.
     pub(super) edge: bool,
 }
 
 impl Socket {
-    /// A socket with so many unread bytes.
+    /// Creates a socket with this many unread bytes.
     pub(super) fn with_bytes(bytes: u32, room: u32) -> Arc<Self> {
         let received = Mutex::new(Received { bytes, edge: bytes > 0 });
         Arc::new(Self { room, received, arrival: Condvar::new() })
@@ -75,7 +75,7 @@ pub(super) struct End {
     pub(super) duplex: Duplex,
     pub(super) hears: Arc<Socket>,
     pub(super) rings: Arc<Socket>,
-    /// Whether the socket is read before each intent.
+    /// True if the socket is read before each intent.
     pub(super) reads_always: bool,
     /// Set by an event, until the socket is read.
     pub(super) unread: bool,
@@ -118,14 +118,14 @@ impl End {
         }
     }
 
-    /// Takes back what was released by its bit: how many payloads.
+    /// Collects payloads released by their bits, and returns their number.
     pub(super) fn collect(&mut self) -> usize {
         let mut count = 0;
         self.duplex.lent.collect(|_| count += 1);
         count
     }
 
-    /// Waits until so many payloads that are lent have come back by their bits.
+    /// Waits until `count` lent payloads have come back by their bits.
     pub(super) fn obtain(&mut self, count: usize) {
         let mut back = self.collect();
         while back < count {
@@ -143,7 +143,7 @@ impl End {
         self.prepare_sleep_while(want, || ())
     }
 
-    /// Prepares to sleep while, after the announcement, the peer does `meanwhile`.
+    /// Prepares to sleep; after the announcement, the peer runs `meanwhile`.
     pub(super) fn prepare_sleep_while(&mut self, want: Want, meanwhile: impl FnOnce()) -> bool {
         if mutants::lacks(Mutant::SharedFence) {
             self.duplex.consumer.publish_progress();
@@ -174,8 +174,8 @@ impl End {
         self.unread = !mutants::lacks(Mutant::ReadAfterEvent);
     }
 
-    /// What a receiver owes the peer that sleeps for space before it spins on a drained ring, for
-    /// it may spin for ever.
+    /// Publishes what the peer may sleep for before this receiver spins on a drained ring, since it
+    /// may spin for ever.
     pub(super) fn prepare_spin(&mut self) {
         if !mutants::removed(FenceSite::ProgressBeforeWaiting) {
             self.flush();
@@ -200,8 +200,8 @@ impl End {
         }
     }
 
-    /// Waits until one of both has come. The byte that the first intent has caused may be read
-    /// before the second is announced, so the first is checked again.
+    /// Waits until one of two conditions holds. The byte that the first intent has caused may be
+    /// read before the second is announced, so the first is checked again.
     pub(super) fn wait_for_either(&mut self, first: Want, second: Want) {
         while !self.has(first) && !self.has(second) {
             let nothing_came = self.prepare_sleep(first)
@@ -229,7 +229,7 @@ impl End {
     }
 }
 
-/// What is particular about a session.
+/// Parameters of a session.
 #[derive(Clone, Copy)]
 pub(super) struct Setting {
     /// Entries in either ring.
@@ -241,11 +241,11 @@ pub(super) struct Setting {
     pub(super) stale_bytes: u32,
     /// Bytes that a socket holds.
     pub(super) room: u32,
-    /// Whether the socket is read before each intent.
+    /// True if the socket is read before each intent.
     pub(super) reads_always: bool,
 }
 
-/// One direction with so many slots, all used; the other way nothing is sent.
+/// Returns a session with one direction of `slots` slots, all used; the other direction is unused.
 pub(super) const fn one_way(capacity: u32, slots: usize) -> Setting {
     Setting { capacity, slots: [slots, 1], stale_bytes: 0, room: 4, reads_always: false }
 }
@@ -257,7 +257,7 @@ pub(super) fn control_segment(slots: usize) -> Arc<Vec<AtomicU64>> {
     Arc::new((0..words).map(|word| AtomicU64::new(start(word))).collect())
 }
 
-/// Both ends of a session.
+/// Creates both ends of a session.
 pub(super) fn session(setting: Setting) -> (End, End) {
     let segments = setting.slots.map(control_segment);
     let sockets = [(); 2].map(|()| Socket::with_bytes(setting.stale_bytes, setting.room));
@@ -280,12 +280,12 @@ pub(super) fn head(number: u32) -> Head {
     Head { kind: MESSAGE, flags: 0, stream: number + 1, tag: number + 100, time: 0 }
 }
 
-/// Eight bytes, which leave the second line alone.
+/// Returns eight bytes, which leave the second line alone.
 pub(super) fn body(number: u32) -> [u8; 8] {
     [number as u8 + 1; 8]
 }
 
-/// A body that reaches into the second line.
+/// Returns a body that reaches into the second line.
 pub(super) fn long_body(number: u32) -> [u8; INLINE_FIRST_LINE + 8] {
     [number as u8 + 1; INLINE_FIRST_LINE + 8]
 }

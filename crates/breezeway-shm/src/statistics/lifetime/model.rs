@@ -1,7 +1,7 @@
 //! Two sessions that have one record, one after the other, and a tool that copies it.
 //!
-//! Taking, describing and ending are the shipped code. The tool copies by system calls, and so is
-//! given an order between its copies; what it may find in them is up to the owners.
+//! Taking, describing and ending are the shipped code. The tool copies by system calls, which order
+//! its copies; the owners decide what those can contain.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -23,7 +23,7 @@ impl Table {
         Arc::new(Self { taken: [all_but_one], sequence, number })
     }
 
-    /// A session, if the record is free.
+    /// Runs a session, if the record is free.
     fn session(&self, number: u64) -> bool {
         let Some(record) = take(&self.taken) else { return false };
         describe(&self.sequence, || self.number.store(number, Ordering::Relaxed));
@@ -32,8 +32,9 @@ impl Table {
         true
     }
 
-    /// Who has seen that a session's words are whole sees none that are older. (An acquire fence is
-    /// the order that a system call has, by which a tool copies.)
+    /// Reads the sequence, then the words: a tool that has seen that a session's words are complete
+    /// sees no older ones. (An acquire fence is the order of the system call by which a tool
+    /// copies.)
     fn read_behind_the_sequence(&self) {
         let sequence = self.sequence.load(Ordering::Relaxed);
         fence(Ordering::Acquire);
@@ -41,7 +42,8 @@ impl Table {
         assert!(number >= sequence / 2, "words of the session before");
     }
 
-    /// Who has seen a word of a session sees that the one before has ended.
+    /// Reads the words, then the sequence: a tool that has seen a word of a session sees that the
+    /// previous one has ended.
     fn read_the_sequence_behind(&self) {
         let number = self.number.load(Ordering::Relaxed);
         fence(Ordering::Acquire);
@@ -50,8 +52,8 @@ impl Table {
     }
 }
 
-/// Both together: an even sequence that is the same before and behind a copy is of the session that
-/// all of the copy is of.
+/// Both together: an even sequence that is the same before and behind a copy belongs to the session
+/// of the whole copy.
 fn sessions_and_a_tool(read: fn(&Table)) {
     let table = Table::new();
     let owner = Arc::clone(&table);

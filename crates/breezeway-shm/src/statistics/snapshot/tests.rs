@@ -152,7 +152,7 @@ fn nobody_else_can_write_it() {
         let entries = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
         entries.map(|entry| entry.path()).filter(named).collect()
     };
-    // Tests that begin at once may make one each, of which one stays.
+    // Tests that begin at the same time may make one file each, of which one stays.
     let until = Instant::now() + Duration::from_secs(60);
     let paths = loop {
         let paths = own();
@@ -209,7 +209,7 @@ fn a_file_has_its_mark_once_somebody_uses_it() {
     assert_eq!(read().unwrap().opened, 1);
 }
 
-/// A file of statistics that anybody made.
+/// Reads a forged statistics file.
 fn forged(bytes: &[u8]) -> io::Result<ProcessStatistics> {
     use std::sync::atomic::{AtomicUsize, Ordering};
     static NEXT: AtomicUsize = AtomicUsize::new(0);

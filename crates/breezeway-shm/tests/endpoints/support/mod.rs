@@ -25,7 +25,7 @@ impl Tool {
     }
 }
 
-/// What both sides agree on.
+/// Terms that both sides agree on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     pub(crate) ring_capacity: u32,
@@ -39,7 +39,7 @@ impl Default for Terms {
     }
 }
 
-/// Two ends, and a look at what each of them writes.
+/// Two ends, and a view of the bytes that each of them writes.
 pub(crate) struct Pair {
     pub(crate) one: Endpoint,
     pub(crate) other: Endpoint,
@@ -69,8 +69,8 @@ impl Pair {
     }
 }
 
-/// Takes the next message, past entries about segments, of which [`Endpoint::take`] deals with one
-/// a call.
+/// Takes the next message, skipping entries about segments, of which [`Endpoint::take`] handles one
+/// per call.
 pub(crate) fn take(endpoint: &mut Endpoint) -> Result<bool, SocketError> {
     loop {
         if endpoint.take()? {
