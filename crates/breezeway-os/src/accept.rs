@@ -1,4 +1,4 @@
-//! Taking connections from a listening socket.
+//! Accepting connections of a listening socket.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -6,22 +6,23 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with};
 
-/// Connections that are over already, in a row.
+/// Maximum number of consecutive connections that are already over.
 const MAX_OVER: usize = 4096;
 
-/// `accept4(2)`: takes the next connection of a listening socket that does not block, behind any
-/// whose client went away meanwhile; `None` if there is none. The connection itself blocks. An
-/// error is a shortage of this process or the machine, such as of descriptors, which only time
-/// mends: pause before the next try, as the connection stays and the listening socket stays
+/// `accept4(2)`: takes the next connection of a non-blocking listening socket, skipping those whose
+/// client has already left; `None` if there is none. The returned connection blocks. An error is a
+/// shortage of this process or the machine, such as of descriptors, which only time mends: pause
+/// before the next try, because the connection stays queued and the listening socket stays
 /// readable.
 pub fn accept(listener: impl AsFd) -> io::Result<Option<OwnedFd>> {
-    // One that is over says nothing of those behind it, of which no further event tells.
+    // Skipping one that is over is not enough: more may be queued behind it, without a further
+    // event.
     for _ in 0..MAX_OVER {
         match accept_with(&listener, SocketFlags::CLOEXEC) {
             Ok(socket) => return Ok(Some(socket)),
             Err(Errno::AGAIN) => return Ok(None),
             Err(Errno::INTR | Errno::CONNABORTED) => {}
-            // What the network had already done to a TCP connection (accept(2)).
+            // Errors that the network caused on a TCP connection before accept (accept(2)).
             Err(
                 Errno::NETDOWN
                 | Errno::PROTO

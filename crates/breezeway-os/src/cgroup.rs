@@ -1,13 +1,13 @@
-//! Where this process's control groups lie.
+//! Folders of this process's control groups.
 //!
-//! A limit set on any ancestor binds, so a caller gets every folder from the process's own group
-//! up to the mount point. Version 1 has one hierarchy per controller, version 2 one for all; both
-//! may be mounted at once, and then a controller lives in exactly one of them, so folders of both
-//! are returned and the one without the controller's files says nothing.
+//! A limit set on any ancestor binds, so a caller gets every folder from the process's own group up
+//! to the mount point. Version 1 has one hierarchy per controller, version 2 one for all; both may
+//! be mounted at once, and then a controller lives in exactly one of them, so folders of both are
+//! returned, and the one without the controller's files is ignored.
 
 use std::path::{Component, Path, PathBuf};
 
-/// Which interface files a control group folder has.
+/// Version of the control group interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Version {
     /// One hierarchy per controller.
@@ -19,21 +19,21 @@ pub(crate) enum Version {
 /// One control group that contains this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Folder {
-    /// Which interface files to expect.
+    /// Version of the interface files in the folder.
     pub(crate) version: Version,
     /// The folder, as mounted in this process's view.
     pub(crate) path: PathBuf,
 }
 
 impl Folder {
-    /// The text of an interface file without surrounding white space, if it can be read.
+    /// Returns the text of an interface file without surrounding white space, if it can be read.
     pub(crate) fn read(&self, file: &str) -> Option<String> {
         let text = std::fs::read_to_string(self.path.join(file)).ok()?;
         Some(text.trim().to_owned())
     }
 }
 
-/// The groups of this process under `controller` (`"cpu"`, `"memory"`), innermost first.
+/// Returns the groups of this process under `controller` (`"cpu"`, `"memory"`), innermost first.
 ///
 /// Empty where `/proc` or the hierarchies are not mounted.
 pub(crate) fn folders(controller: &str) -> Vec<Folder> {
@@ -41,7 +41,7 @@ pub(crate) fn folders(controller: &str) -> Vec<Folder> {
     folders_in(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"), controller)
 }
 
-/// [`folders`] from the texts of `/proc/self/mountinfo` and `/proc/self/cgroup`.
+/// Like [`folders`], from the texts of `/proc/self/mountinfo` and `/proc/self/cgroup`.
 pub(crate) fn folders_in(mountinfo: &str, membership: &str, controller: &str) -> Vec<Folder> {
     let mounts: Vec<Mount> = mountinfo.lines().filter_map(Mount::parse).collect();
     let mut folders = Vec::new();
@@ -73,14 +73,15 @@ impl<'a> Membership<'a> {
 /// One control group mount of `/proc/self/mountinfo`.
 struct Mount {
     version: Version,
-    /// The group that is visible at the mount point.
+    /// Group that is visible at the mount point.
     root: PathBuf,
     point: PathBuf,
     options: String,
 }
 
 impl Mount {
-    /// Fields 4 and 5 are root and mount point; type, source and super options follow ` - `.
+    /// Parses a line. Fields 4 and 5 are root and mount point; type, source and super options
+    /// follow ` - `.
     fn parse(line: &str) -> Option<Self> {
         let (before, after) = line.split_once(" - ")?;
         let mut fields = before.split(' ').skip(3);
@@ -105,7 +106,7 @@ impl Mount {
         }
     }
 
-    /// The folders from the group `path` up to the mount point.
+    /// Returns the folders from the group `path` up to the mount point.
     fn ancestors(&self, path: &str) -> Vec<Folder> {
         // Joining an empty path would leave a trailing slash; collecting the components does not.
         let own: PathBuf = self.point.join(self.below_root(path)).components().collect();
@@ -115,8 +116,8 @@ impl Mount {
             .collect()
     }
 
-    /// The part of `path` below what is mounted; nothing if the group lies outside, as it does
-    /// when a container sees its own group mounted as the root.
+    /// Returns the part of `path` below the mounted root; nothing if the group lies outside, as it
+    /// does when a container sees its own group mounted as the root.
     fn below_root(&self, path: &str) -> PathBuf {
         let below = Path::new(path).strip_prefix(&self.root).unwrap_or(Path::new(""));
         let inside = below.components().all(|part| matches!(part, Component::Normal(_)));

@@ -1,30 +1,30 @@
 //! A clock that costs a few nanoseconds to read.
 //!
-//! `clock_gettime` costs about 24 ns on the reference machine, a sixth of a round trip; reading
-//! the counter register costs less than half. Ticks are comparable between threads and processes
-//! of one machine and never between machines.
+//! Reading the counter register costs less than half of `clock_gettime`. Ticks are comparable
+//! between threads and processes of one machine and never between machines.
 //!
-//! On x86-64 the counter is the TSC if the CPU says that it runs at a constant rate in every power
-//! state (CPUID 8000_0007h, EDX bit 8; AMD64 manual volume 3, Intel SDM volume 3 "Invariant TSC").
-//! On aarch64 it is `CNTVCT_EL0`, which is constant by architecture. Elsewhere it is
-//! `CLOCK_MONOTONIC` in nanoseconds.
+//! On x86-64 the counter is the TSC if CPUID reports a constant rate in every power state (CPUID
+//! 8000_0007h, EDX bit 8; AMD64 manual volume 3, Intel SDM volume 3 "Invariant TSC"). On aarch64 it
+//! is `CNTVCT_EL0`, which is constant by architecture. Elsewhere it is `CLOCK_MONOTONIC` in
+//! nanoseconds.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-/// Which clock [`ticks`] reads. Only ever goes from undecided to one decision, and every thread
-/// comes to the same, so relaxed accesses do.
+/// Clock that [`ticks`] reads. It only goes from undecided to one decision, and every thread comes
+/// to the same, so relaxed accesses suffice.
 static SOURCE: AtomicU8 = AtomicU8::new(UNDECIDED);
 
 const UNDECIDED: u8 = 0;
 const COUNTER: u8 = 1;
 const MONOTONIC: u8 = 2;
 
-/// Long enough that a preempted sample distorts the rate by less than a part in a thousand.
+/// Calibration time: long enough that a preempted sample distorts the rate by less than a part in a
+/// thousand.
 const CALIBRATION: Duration = Duration::from_millis(1);
 
-/// The current time in ticks, since an arbitrary start.
+/// Returns the current time in ticks since an arbitrary start.
 ///
 /// Not ordered against surrounding memory accesses: the CPU may read the counter a few
 /// nanoseconds early or late, which evens out over consecutive readings.
@@ -34,7 +34,8 @@ pub fn ticks() -> u64 {
     if SOURCE.load(Ordering::Relaxed) == COUNTER { counter::read() } else { ticks_slowly() }
 }
 
-/// As [`ticks`], after every load before it has its value, and before any load after it is made.
+/// Returns [`ticks`], read after every load before it has completed and before any later load
+/// starts.
 pub fn ticks_in_order() -> u64 {
     counter::wait_for_loads();
     let now = ticks();
@@ -42,24 +43,24 @@ pub fn ticks_in_order() -> u64 {
     now
 }
 
-/// The duration of `ticks` ticks in nanoseconds; saturates.
+/// Converts `ticks` to nanoseconds; saturates.
 #[must_use]
 pub fn nanoseconds(ticks: u64) -> u64 {
     Rate::get().nanoseconds(ticks)
 }
 
-/// How many ticks `duration` lasts; saturates.
+/// Converts `duration` to ticks; saturates.
 #[must_use]
 pub fn ticks_in(duration: Duration) -> u64 {
     Rate::get().ticks(duration)
 }
 
-/// Measures the rate now rather than at the first conversion, which takes about 1 ms.
+/// Measures the rate now rather than at the first conversion. Takes about 1 ms.
 pub fn calibrate() {
     Rate::get();
 }
 
-/// What [`ticks`] reads: `"tsc"`, `"cntvct"` or `"clock_monotonic"`.
+/// Returns the name of the clock that [`ticks`] reads: `"tsc"`, `"cntvct"` or `"clock_monotonic"`.
 #[must_use]
 pub fn source() -> &'static str {
     if decide() == COUNTER { counter::NAME } else { "clock_monotonic" }
@@ -80,28 +81,28 @@ fn decide() -> u8 {
     source
 }
 
-/// Nanoseconds since the machine was started, times of sleep included: the same for all processes
-/// of one time namespace, for ever (`CLOCK_BOOTTIME`).
+/// Returns the nanoseconds since the machine was started, including suspended time: the same in all
+/// processes of one time namespace (`CLOCK_BOOTTIME`).
 #[must_use]
 pub fn since_boot() -> u64 {
     system(libc::CLOCK_BOOTTIME)
 }
 
-/// `clock_gettime(CLOCK_MONOTONIC)` in nanoseconds.
+/// Returns `clock_gettime(CLOCK_MONOTONIC)` in nanoseconds.
 fn monotonic() -> u64 {
     system(libc::CLOCK_MONOTONIC)
 }
 
 fn system(clock: libc::clockid_t) -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `now` is a valid timespec that outlives the call, the only thing the call writes.
-    // It cannot fail: every Linux has the clocks that are asked for.
+    // SAFETY: `now` is a valid timespec that outlives the call, the only thing the call writes. It
+    // cannot fail: every Linux has the clocks that this file requests.
     unsafe { libc::clock_gettime(clock, &raw mut now) };
     now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }
 
-/// How fast the counter runs, both ways as binary fractions with 32 bits behind the point, so that
-/// a conversion is a multiplication.
+/// Rate of the counter, in both directions as binary fractions with 32 bits behind the point, so
+/// that a conversion is a multiplication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Rate {
     nanoseconds_per_tick: u64,
@@ -128,7 +129,8 @@ impl Rate {
         Self::between(&before, &after)
     }
 
-    /// A counter that stands still would make every duration infinite; it counts as nanoseconds.
+    /// Computes the rate between two readings. A counter that stands still would make every
+    /// duration infinite; it counts as nanoseconds.
     fn between(before: &Instant, after: &Instant) -> Self {
         let ticks = u128::from(after.ticks.saturating_sub(before.ticks));
         let nanoseconds = u128::from(after.nanoseconds.saturating_sub(before.nanoseconds));
@@ -146,13 +148,13 @@ impl Rate {
     }
 
     fn ticks(self, duration: Duration) -> u64 {
-        // What has too many nanoseconds is for ever, however slow the counter.
+        // A duration of more nanoseconds than a u64 holds saturates, however slow the counter.
         u64::try_from(duration.as_nanos())
             .map_or(u64::MAX, |nanoseconds| product(nanoseconds, self.ticks_per_nanosecond))
     }
 }
 
-/// Times a binary fraction with 32 bits behind the point; saturates.
+/// Multiplies by a binary fraction with 32 bits behind the point; saturates.
 fn product(value: u64, rate: u64) -> u64 {
     saturate((u128::from(value) * u128::from(rate)) >> 32)
 }
@@ -161,7 +163,7 @@ fn saturate(value: u128) -> u64 {
     u64::try_from(value).unwrap_or(u64::MAX)
 }
 
-/// Both clocks, read as nearly at once as the scheduler allows.
+/// Both clocks, read as nearly at the same time as the scheduler allows.
 #[derive(Debug, Clone, Copy)]
 struct Instant {
     ticks: u64,
@@ -169,7 +171,8 @@ struct Instant {
 }
 
 impl Instant {
-    /// The tightest of a few attempts, so that an interrupt between the two reads does not count.
+    /// Reads both clocks, by the tightest of a few attempts, so that an interrupt between the two
+    /// reads does not count.
     fn now() -> Self {
         let attempts = (0..4).map(|_| {
             let before = ticks();
@@ -194,11 +197,11 @@ mod counter {
     #[inline(always)]
     pub(super) fn read() -> u64 {
         // SAFETY: every x86-64 CPU has RDTSC, and it touches no memory. A process that asked the
-        // kernel to forbid it (PR_SET_TSC) gets a signal, which is no memory error.
+        // kernel to forbid it (PR_SET_TSC) gets a signal, which is not a memory error.
         unsafe { _rdtsc() }
     }
 
-    /// `lfence`.
+    /// Executes `lfence`.
     #[inline(always)]
     pub(super) fn wait_for_loads() {
         // SAFETY: every x86-64 CPU has LFENCE, which changes nothing that the program can see.
@@ -230,7 +233,7 @@ mod counter {
         count
     }
 
-    /// `dsb ld`, `isb`.
+    /// Executes `dsb ld` and `isb`.
     #[inline(always)]
     pub(super) fn wait_for_loads() {
         // SAFETY: both barriers change nothing that the program can see.

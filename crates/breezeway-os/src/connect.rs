@@ -1,4 +1,4 @@
-//! Connecting without waiting for a server that hangs.
+//! Connecting with a deadline to a server that may hang.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
@@ -15,19 +15,20 @@ use crate::shortage;
 use crate::socket_file::stream_socket;
 use crate::tcp::prepare_tcp;
 
-/// Pause between two tries while the server's backlog is full: nothing reports the end of that.
+/// Pause between two tries while the server's backlog is full: no event reports that it has room
+/// again.
 const BACKLOG_PAUSE: Duration = Duration::from_millis(2);
-/// What each address of a host is given at least, as none cannot be waited for.
+/// Minimum time for each address of a host, because a try of zero length cannot succeed.
 const SHORTEST_TRY: Duration = Duration::from_millis(2);
 
-/// `connect(2)` to the socket file at `path`, until `deadline` while the server's backlog is full
-/// ([`io::ErrorKind::TimedOut`]). [`io::ErrorKind::ConnectionRefused`] means that the file is there
-/// and nobody listens.
+/// `connect(2)` to the socket file at `path`. Waits until `deadline` while the server's backlog is
+/// full ([`io::ErrorKind::TimedOut`]). [`io::ErrorKind::ConnectionRefused`] means that the file
+/// exists and no server listens.
 pub fn unix(path: &Path, deadline: Deadline) -> io::Result<OwnedFd> {
     unix_at(&SocketAddrUnix::new(path)?, deadline)
 }
 
-/// As [`unix`], to a name in the abstract namespace (unix(7)).
+/// Connects like [`unix`], to a name in the abstract namespace (unix(7)).
 pub fn abstract_unix(name: &[u8], deadline: Deadline) -> io::Result<OwnedFd> {
     unix_at(&SocketAddrUnix::new_abstract_name(name)?, deadline)
 }
@@ -43,16 +44,16 @@ fn unix_at(address: &SocketAddrUnix, deadline: Deadline) -> io::Result<OwnedFd> 
             Err(errno) => return Err(errno.into()),
         }
     }
-    // From here on each read says itself whether it may block.
+    // From here on each read chooses with a flag whether it blocks.
     ioctl_fionbio(&socket, false)?;
     Ok(socket)
 }
 
-/// Places for the threads that resolve names: the resolver ends each at a time of its own.
+/// Places for the threads that resolve names: only the resolver decides when each ends.
 static PLACES: Places = Places::new(64);
 
 /// Returns the addresses of a host, or [`io::ErrorKind::TimedOut`] at `deadline`. The system's
-/// resolver has no deadline, so a name is resolved on a thread, of which a process has up to 64.
+/// resolver has no deadline, so a name is resolved on a thread; a process has up to 64 of these.
 ///
 /// # Errors
 ///
@@ -76,7 +77,7 @@ fn resolve_by(
     shortage::spawn("breezeway-names", move || {
         let addresses = resolver();
         drop(place);
-        // The caller may have given up.
+        // The receiver is gone if the caller gave up.
         let _ = sender.send(addresses);
     })?;
     match deadline.time_left() {
@@ -85,13 +86,13 @@ fn resolve_by(
     }
 }
 
-/// A number of places, which are taken and come back.
+/// A counting semaphore.
 struct Places {
     free: Mutex<usize>,
     freed: Condvar,
 }
 
-/// One of the places, until it is dropped.
+/// One of the places, given back when dropped.
 struct Place(&'static Places);
 
 impl Places {
@@ -129,12 +130,12 @@ impl Drop for Place {
 }
 
 /// Connects to the first of a host's addresses that answers, until `deadline`
-/// ([`io::ErrorKind::TimedOut`]) for all of them together. What connects is prepared as
-/// [`prepare_tcp`] does. The error is that of the last address.
+/// ([`io::ErrorKind::TimedOut`]) for all of them together. The connection is prepared by
+/// [`prepare_tcp`]. The error is that of the last address.
 pub fn tcp(addresses: &[SocketAddr], deadline: Deadline) -> io::Result<OwnedFd> {
     let mut last = io::ErrorKind::AddrNotAvailable.into();
     for (index, address) in addresses.iter().enumerate() {
-        // A host that does not answer at one address may at the next.
+        // A host that does not answer at one address may answer at the next.
         let rest = (addresses.len() - index) as u32;
         let connected = match deadline.time_left() {
             None => TcpStream::connect(address),
@@ -161,7 +162,7 @@ mod tests {
 
     use super::*;
 
-    /// A port that accepts nobody: its backlog is full.
+    /// Returns a port that accepts no connection, because its backlog is full.
     fn full() -> (OwnedFd, SocketAddr, Vec<TcpStream>) {
         let flags = SocketFlags::CLOEXEC;
         let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None).unwrap();

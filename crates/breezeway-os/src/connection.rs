@@ -1,4 +1,4 @@
-//! A stranger's connection, which is read as a whole and closed without blocking.
+//! A connection with an untrusted peer, read completely and closed without blocking.
 
 use std::ops::Deref;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -8,15 +8,15 @@ use rustix::net::sockopt::set_socket_oobinline;
 use crate::fork::Origin;
 use crate::scm::close_connection;
 
-/// A connected stream socket whose other end is a stranger's.
+/// A connected stream socket with an untrusted other end.
 ///
-/// What that sends as urgent (`MSG_OOB`) is read like any other byte, of which nobody has to know
-/// (`SO_OOBINLINE`, socket(7)): on a unix socket a read drops it otherwise, and with it the
-/// descriptors that came along, in the thread that reads and for as long as closing them takes; and
-/// one that peeks passes over it, so that the socket stays readable and nothing is there.
+/// Urgent data (`MSG_OOB`) is read like any other byte (`SO_OOBINLINE`, socket(7)), so that readers
+/// need not handle it. On a unix socket a read would otherwise drop it, and with it the descriptors
+/// that came along, in the reading thread and for as long as closing them takes; and a peek would
+/// pass over it, so that the socket stays readable with nothing to read.
 ///
-/// Dropped, it ends the connection for everybody who holds it ([`close_connection`]); a forked
-/// child's copy ends nothing.
+/// Dropping it ends the connection for all holders ([`close_connection`]); a forked child's copy
+/// ends nothing.
 #[derive(Debug)]
 pub struct Connection {
     /// Present until dropped.
@@ -26,15 +26,15 @@ pub struct Connection {
 
 impl From<OwnedFd> for Connection {
     fn from(socket: OwnedFd) -> Self {
-        // The kernel asks for it at each read, so that it is not too late for what has come. Fails
-        // for no socket.
+        // The kernel checks the option at each read, so it also covers data that has already
+        // arrived. Fails only if the descriptor is not a socket.
         let _ = set_socket_oobinline(&socket, true);
         Self { socket: Some(socket), origin: Origin::here() }
     }
 }
 
 impl Connection {
-    /// The socket, for whoever makes it a `Connection` again.
+    /// Returns the socket, for a caller that makes it a `Connection` again.
     pub fn into_owned(mut self) -> OwnedFd {
         self.socket.take().expect("present until dropped")
     }

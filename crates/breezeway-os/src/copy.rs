@@ -1,27 +1,25 @@
 //! Copying bytes out of memory that another process may be writing.
 //!
 //! `copy_nonoverlapping` from such memory would be a data race, which Rust leaves undefined; a copy
-//! in inline assembly is opaque to the compiler, reads each byte once and gives whatever bytes were
-//! there. Torn values are the caller's to expect.
+//! in inline assembly is opaque to the compiler, reads each byte once and returns the bytes of that
+//! moment. The caller must expect torn values.
 
 use core::arch::asm;
 
-/// A cache line, the unit of the loops.
+/// Size of a cache line, the unit of the loops.
 pub const LINE: usize = 64;
-/// Payloads whose lines are all asked for before the first is used: short enough for what a core
-/// can have under way and for the first-level cache. Measured: 1 KiB echo 0.83 of the time.
+/// Largest payload whose lines are all prefetched before the first is used: short enough for the
+/// outstanding loads of a core and for the first-level cache.
 pub const PREFETCHED_UP_TO: usize = 2048;
-/// Of larger ones so many bytes at their beginning, where whoever does not read all looks first.
+/// Bytes prefetched at the beginning of larger payloads, which readers of a part usually read
+/// first.
 const FIRST_LINES: usize = 2 * LINE;
-/// From this many bytes on, a copy uses the widest registers that pay: below, asking whether the
-/// CPU has them would show.
+/// Size from which a copy uses the widest useful registers: below it, the check for CPU support
+/// would be noticeable.
 pub const WIDE_FROM: usize = 2048;
-/// From this many bytes on, a payload for a peer that is far is written past the caches. Lines that
-/// the writer's cache holds dirty must be fetched from there one by one, which between distant
-/// cores runs at about 1 GB/s whatever the copy instruction; streamed lines are read from memory or
-/// the shared cache. Measured on Zen 4: 64 KiB echo 5.8 times faster at a distance of 450 ns per
-/// round trip, equal at 100 ns, where 1 MiB is a quarter slower; 16 KiB 3 times faster and 1.16
-/// times slower. Inside a socket of Cascade Lake, at 250 ns, 64 KiB is 1.5 times slower.
+/// Size from which a payload for a distant peer is written past the caches. Lines that the writer's
+/// cache holds dirty must be fetched from there one by one, which is slow between distant cores;
+/// streamed lines are read from memory or the shared cache.
 pub const STREAM_FROM: usize = 64 * 1024;
 
 /// Copies `len` bytes from `from`, which another process may be writing, to `to`.
@@ -48,16 +46,16 @@ pub unsafe fn copy_from_foreign(to: *mut u8, from: *const u8, len: usize) {
 }
 
 /// Takes the lines of memory that is about to be filled back from the peer's cache, all together. A
-/// store waits until its line is ours, and stores are made in order: filled from front to back, a
-/// payload waits for one line after the other. These stores, one a line, stand so close to each
-/// other that the processor asks for many lines at once. (A prefetch for writing does nothing for a
-/// line that the peer's cache only shares.)
+/// store waits until this CPU owns its line, and stores complete in order: filled from front to
+/// back, a payload waits for one line after the other. These stores, one per line, stand so close
+/// to each other that the processor requests many lines at once. (A prefetch for writing has no
+/// effect on a line that the peer's cache only shares.)
 #[inline]
 pub fn claim_lines(bytes: &mut [u8]) {
     for line in bytes.chunks_mut(LINE) {
         let first: *mut u8 = line.as_mut_ptr();
         // SAFETY: the first byte of an exclusive slice that is not empty. Volatile, so that the
-        // stores stay as they are.
+        // compiler keeps the stores as they are.
         unsafe { first.write_volatile(0) };
     }
 }
@@ -71,8 +69,8 @@ pub fn claim_and_copy(to: &mut [u8], mut copy: impl FnMut(usize, &mut [u8])) {
     }
 }
 
-/// Asks for the lines of a small payload, or the first of a large one, as soon as it is known where
-/// it lies.
+/// Prefetches the lines of a small payload, or the first of a large one, as soon as its address is
+/// known.
 #[inline]
 pub fn prepare_to_read(from: *const u8, len: usize) {
     let len = if len <= PREFETCHED_UP_TO { len } else { FIRST_LINES };
@@ -81,7 +79,7 @@ pub fn prepare_to_read(from: *const u8, len: usize) {
     }
 }
 
-/// A hint, which may name any address.
+/// Prefetches a line; any address is allowed.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn prefetch(line: *const u8) {
@@ -92,7 +90,7 @@ fn prefetch(line: *const u8) {
     }
 }
 
-/// A hint, which may name any address.
+/// Prefetches a line; any address is allowed.
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
 fn prefetch(line: *const u8) {
@@ -103,12 +101,13 @@ fn prefetch(line: *const u8) {
     }
 }
 
-/// As [`copy_from_foreign`], into memory that another CPU will read next: past this CPU's caches
-/// where that can be done. They are visible to whoever sees a release store after [`stream_fence`].
+/// Copies like [`copy_from_foreign`], into memory that another CPU will read next: past this CPU's
+/// caches where possible. The bytes are visible to a reader that sees a release store after
+/// [`stream_fence`].
 ///
 /// # Safety
 ///
-/// As [`copy_from_foreign`].
+/// The requirements of [`copy_from_foreign`] apply.
 pub unsafe fn stream_from_foreign(to: *mut u8, from: *const u8, len: usize) {
     let head = to.align_offset(LINE).min(len);
     let lines = (len - head) / LINE;
@@ -125,8 +124,8 @@ pub unsafe fn stream_from_foreign(to: *mut u8, from: *const u8, len: usize) {
     }
 }
 
-/// Orders streamed bytes before later stores, which a release store alone does not on x86-64. Once
-/// a message: it waits for all of them.
+/// Orders streamed bytes before later stores, which a release store alone does not on x86-64. Use
+/// it once per message: it waits for all of them.
 #[inline(always)]
 pub fn stream_fence() {
     // SAFETY: a fence changes nothing.
@@ -136,9 +135,8 @@ pub fn stream_fence() {
     }
 }
 
-/// A loop over whole lines, which starts at a multiple of 32 bytes wherever it is put (Zen 5: 64
-/// KiB and 1 MiB take 3 % longer where a change elsewhere in a program has moved it): `ahead` is an
-/// instruction at its head, `store` the instruction that stores 16 bytes.
+/// Expands to a loop over whole lines, aligned to 32 bytes so that its speed does not depend on its
+/// address: `ahead` is an instruction at its head, `store` the instruction that stores 16 bytes.
 #[cfg(target_arch = "x86_64")]
 macro_rules! over_lines {
     ($to:ident, $from:ident, $lines:ident, ahead $ahead:literal, store $store:literal) => {
@@ -170,9 +168,11 @@ macro_rules! over_lines {
     };
 }
 
+/// Copies whole lines.
+///
 /// # Safety
 ///
-/// As [`copy_from_foreign`] for `lines * 64` bytes; `lines` is not 0.
+/// The requirements of [`copy_from_foreign`] apply, for `lines * 64` bytes; `lines` is not 0.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn copy_lines(to: *mut u8, from: *const u8, lines: usize) {
@@ -182,16 +182,14 @@ unsafe fn copy_lines(to: *mut u8, from: *const u8, lines: usize) {
     unsafe { over_lines!(to, from, lines, ahead "", store "movups") }
 }
 
-/// As [`copy_lines`], with 32-byte loads where the CPU has them.
+/// Copies whole lines like [`copy_lines`], with 32-byte loads where the CPU has them.
 ///
-/// It asks for nothing ahead: the hardware does that better where the lines are in a cache nearby,
-/// and where they are far it makes no difference. Measured on Zen 4 near: a 1 MiB echo that is read
-/// through pieces takes 1.50 × bare touched memory with 16-byte loads and a prefetch of 1 KiB
-/// ahead, 1.36 without the prefetch, 1.28 with 32-byte loads.
+/// There is no software prefetch: the hardware prefetcher does better where the lines are in a near
+/// cache, and for distant lines it makes no difference.
 ///
 /// # Safety
 ///
-/// As [`copy_lines`].
+/// The requirements of [`copy_lines`] apply.
 #[cfg(target_arch = "x86_64")]
 unsafe fn copy_many_lines(to: *mut u8, from: *const u8, lines: usize) {
     // SAFETY: this function has the requirements of `copy_lines`, and passes its arguments on. The
@@ -205,9 +203,11 @@ unsafe fn copy_many_lines(to: *mut u8, from: *const u8, lines: usize) {
     }
 }
 
+/// Copies whole lines with 32-byte loads.
+///
 /// # Safety
 ///
-/// As [`copy_lines`], on a CPU that has AVX.
+/// The requirements of [`copy_lines`] apply, and the CPU has AVX.
 #[cfg(target_arch = "x86_64")]
 unsafe fn copy_wide_lines(to: *mut u8, from: *const u8, lines: usize) {
     // SAFETY: this function requires `lines * 64` readable bytes at `from` and writable ones at
@@ -235,11 +235,11 @@ unsafe fn copy_wide_lines(to: *mut u8, from: *const u8, lines: usize) {
     }
 }
 
-/// Passes `lines` lines from `from` on, which another process may be writing, to `visit` in order,
-/// each read once into registers. Stops at the first error.
+/// Passes `lines` lines at `from`, which another process may be writing, to `visit` in order, each
+/// read once into registers. Stops at the first error.
 ///
-/// `visit` is compiled for AVX2 where the CPU has it, if it is inlined here: what it does with a
-/// line can stay in registers, and neither of them goes through memory.
+/// `visit` is compiled for AVX2 where the CPU has it, if it is inlined here: its work on a line can
+/// stay in registers, and neither of them goes through memory.
 ///
 /// # Safety
 ///
@@ -260,9 +260,11 @@ pub unsafe fn try_for_each_line<E>(
     unsafe { try_for_each_copied_line(from, lines, visit) }
 }
 
+/// Visits lines loaded by AVX2.
+///
 /// # Safety
 ///
-/// As [`try_for_each_line`], on a CPU that has AVX2.
+/// The requirements of [`try_for_each_line`] apply, and the CPU has AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 unsafe fn try_for_each_wide_line<E>(
@@ -288,9 +290,11 @@ unsafe fn try_for_each_wide_line<E>(
     Ok(())
 }
 
+/// Visits lines copied to the stack.
+///
 /// # Safety
 ///
-/// As [`try_for_each_line`].
+/// The requirements of [`try_for_each_line`] apply.
 #[inline]
 unsafe fn try_for_each_copied_line<E>(
     from: *const u8,
@@ -307,12 +311,12 @@ unsafe fn try_for_each_copied_line<E>(
     Ok(())
 }
 
-/// As [`copy_lines`], past the caches, and asking for lines a while ahead: a hardware prefetcher
-/// stops at each page, and streamed lines come from far.
+/// Copies whole lines like [`copy_lines`], past the caches, with a software prefetch: a hardware
+/// prefetcher stops at each page, and streamed lines come from memory or a distant cache.
 ///
 /// # Safety
 ///
-/// As [`copy_lines`], and `to` is aligned to 64.
+/// The requirements of [`copy_lines`] apply, and `to` is aligned to 64.
 #[cfg(target_arch = "x86_64")]
 unsafe fn stream_lines(to: *mut u8, from: *const u8, lines: usize) {
     // SAFETY: this function requires `lines * 64` readable bytes at `from` and writable ones at
@@ -321,11 +325,11 @@ unsafe fn stream_lines(to: *mut u8, from: *const u8, lines: usize) {
     unsafe { over_lines!(to, from, lines, ahead "prefetcht0 [{from} + 1024]", store "movntdq") }
 }
 
-/// Less than a line, by words and then bytes.
+/// Copies less than a line, by words and then bytes.
 ///
 /// # Safety
 ///
-/// As [`copy_from_foreign`].
+/// The requirements of [`copy_from_foreign`] apply.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn copy_short(to: *mut u8, from: *const u8, len: usize) {
@@ -348,9 +352,11 @@ unsafe fn copy_short(to: *mut u8, from: *const u8, len: usize) {
     }
 }
 
+/// Copies whole lines.
+///
 /// # Safety
 ///
-/// As [`copy_from_foreign`] for `lines * 64` bytes; `lines` is not 0.
+/// The requirements of [`copy_from_foreign`] apply, for `lines * 64` bytes; `lines` is not 0.
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
 unsafe fn copy_lines(to: *mut u8, from: *const u8, lines: usize) {
@@ -380,29 +386,33 @@ unsafe fn copy_lines(to: *mut u8, from: *const u8, lines: usize) {
     }
 }
 
+/// Copies whole lines.
+///
 /// # Safety
 ///
-/// As [`copy_lines`].
+/// The requirements of [`copy_lines`] apply.
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn copy_many_lines(to: *mut u8, from: *const u8, lines: usize) {
     // SAFETY: this function has the requirements of `copy_lines`, and passes its arguments on.
     unsafe { copy_lines(to, from, lines) }
 }
 
+/// Copies whole lines; there is no way past the caches here.
+///
 /// # Safety
 ///
-/// As [`copy_lines`].
+/// The requirements of [`copy_lines`] apply.
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn stream_lines(to: *mut u8, from: *const u8, lines: usize) {
     // SAFETY: this function has the requirements of `copy_lines`, and passes its arguments on.
     unsafe { copy_lines(to, from, lines) }
 }
 
-/// Less than a line, by volatile bytes.
+/// Copies less than a line, by volatile bytes.
 ///
 /// # Safety
 ///
-/// As [`copy_from_foreign`].
+/// The requirements of [`copy_from_foreign`] apply.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 unsafe fn copy_short(to: *mut u8, from: *const u8, len: usize) {

@@ -1,7 +1,7 @@
-//! CPUs: pinning, how many there are, and whether spinning can pay.
+//! CPUs: pinning, counting, and the decision whether spinning pays.
 //!
 //! A spin wait only helps while the other side runs on another CPU at the same time. The rule
-//! (design: "spin by evidence") asks what the machine and the control group leave, not at
+//! (design: "spin by evidence") depends on the CPUs of the machine and the control group, not on
 //! affinity: a thread pinned to one CPU still has a peer pinned to another.
 
 use crate::cgroup::{self, Folder, Version};
@@ -10,13 +10,13 @@ use rustix::thread::CpuSet;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// Why a thread could not be pinned.
+/// Error of pinning a thread.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum PinError {
     /// The machine has no such CPU, or this process may not use it.
     #[error("cpu {cpu} is not usable here: allowed are {}", list(allowed))]
     NotAllowed {
-        /// The CPU that was asked for.
+        /// Requested CPU.
         cpu: usize,
         /// The CPUs that this thread may use.
         allowed: Vec<usize>,
@@ -24,11 +24,11 @@ pub enum PinError {
     /// The kernel refused for another reason, such as a system call filter.
     #[error("pinning to cpu {cpu} was refused ({source}): allowed are {}", list(allowed))]
     Refused {
-        /// The CPU that was asked for.
+        /// Requested CPU.
         cpu: usize,
         /// The CPUs that this thread may use.
         allowed: Vec<usize>,
-        /// What the kernel answered.
+        /// Error of the system call.
         source: Errno,
     },
 }
@@ -51,15 +51,15 @@ pub fn pin_current_thread(cpu: usize) -> Result<(), PinError> {
     })
 }
 
-/// `sched_getaffinity(0)`: the CPUs that the calling thread may use, ascending; empty if the
-/// kernel does not say.
+/// `sched_getaffinity(0)`: returns the CPUs that the calling thread may use, ascending; empty if
+/// the call fails.
 #[must_use]
 pub fn allowed() -> Vec<usize> {
     let Ok(set) = rustix::thread::sched_getaffinity(None) else { return Vec::new() };
     (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect()
 }
 
-/// The number of CPUs that are online; at least 1.
+/// Returns the number of CPUs that are online; at least 1.
 #[must_use]
 pub fn online() -> usize {
     let path = Path::new("/sys/devices/system/cpu/online");
@@ -67,8 +67,8 @@ pub fn online() -> usize {
     listed.unwrap_or_else(allowed).len().max(1)
 }
 
-/// Bytes of the last cache that a CPU has, which it may share with others; `None` if the kernel
-/// does not say. Read once per process.
+/// Returns the size in bytes of a CPU's last-level cache, which it may share with other CPUs;
+/// `None` if the kernel does not report it. Read once per process.
 #[must_use]
 pub fn last_cache() -> Option<usize> {
     static BYTES: OnceLock<Option<usize>> = OnceLock::new();
@@ -80,18 +80,18 @@ pub fn last_cache() -> Option<usize> {
     })
 }
 
-/// Parses a size as the kernel has it, such as `32768K`.
+/// Parses a size in the kernel's format, such as `32768K`.
 fn parse_kib(text: &str) -> Option<usize> {
     text.trim().strip_suffix('K')?.parse::<usize>().ok()?.checked_mul(1024)
 }
 
-/// `getcpu()`: the CPU on which the calling thread runs, which may have changed on return.
+/// `getcpu()`: returns the CPU on which the calling thread runs, which may have changed on return.
 #[must_use]
 pub fn current() -> usize {
     rustix::thread::sched_getcpu()
 }
 
-/// How many CPUs' worth of time the control groups of this process grant, or `None` without a
+/// Returns the CPU quota of this process's control groups, in CPUs, or `None` without one.
 /// quota.
 ///
 /// The smallest over all ancestors of `cpu.max` (version 2) or `cpu.cfs_quota_us` /
@@ -101,15 +101,15 @@ pub fn cgroup_quota() -> Option<f64> {
     smallest_quota(&cgroup::folders("cpu"))
 }
 
-/// Whether waiting by spinning can be faster than sleeping: false when the machine or the quota
-/// leaves fewer than two CPUs. Decided once per process.
+/// Returns true if waiting by spinning can be faster than sleeping: false if the machine or the
+/// quota leaves fewer than two CPUs. Decided once per process.
 #[must_use]
 pub fn spinning_pays() -> bool {
     static PAYS: OnceLock<bool> = OnceLock::new();
     *PAYS.get_or_init(|| leaves_two_cpus(online(), cgroup_quota()))
 }
 
-/// Says to the CPU that this is a spin loop (`pause` on x86-64, `isb` on aarch64).
+/// Hints to the CPU that this is a spin loop (`pause` on x86-64, `isb` on aarch64).
 #[inline(always)]
 pub fn spin_hint() {
     std::hint::spin_loop();
@@ -127,7 +127,7 @@ pub fn parse_list(text: &str) -> Option<Vec<usize>> {
     for range in text.trim().split(',').filter(|range| !range.is_empty()) {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
-        // Bounds the memory that a malformed list can ask for.
+        // Bounds the memory that a malformed list can request.
         if last >= MOST_CPUS || first > last {
             return None;
         }
@@ -136,7 +136,7 @@ pub fn parse_list(text: &str) -> Option<Vec<usize>> {
     Some(cpus)
 }
 
-/// More CPUs than any Linux kernel supports (`CONFIG_NR_CPUS` ends at 8192).
+/// Upper bound of CPU numbers, above any Linux kernel's (`CONFIG_NR_CPUS` ends at 8192).
 const MOST_CPUS: usize = 1 << 16;
 
 fn leaves_two_cpus(online: usize, quota: Option<f64>) -> bool {
@@ -159,13 +159,14 @@ fn quota_of(folder: &Folder) -> Option<f64> {
     cpus_of(&quota, &period)
 }
 
-/// No quota is spelled `max` in version 2 and `-1` in version 1; neither parses as unsigned.
+/// Parses a quota and its period. No quota is spelled `max` in version 2 and `-1` in version 1;
+/// neither parses as unsigned.
 fn cpus_of(quota: &str, period: &str) -> Option<f64> {
     let (quota, period): (u32, u32) = (quota.parse().ok()?, period.trim().parse().ok()?);
     (period > 0).then(|| f64::from(quota) / f64::from(period))
 }
 
-/// CPU numbers for people: `0, 1, 4`.
+/// Formats CPU numbers for messages: `0, 1, 4`.
 fn list(cpus: &[usize]) -> String {
     if cpus.is_empty() {
         return "not known".to_owned();

@@ -1,4 +1,4 @@
-//! Until when something may take.
+//! Deadlines.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use rustix::event::Timespec;
 
 use crate::clock;
 
-/// A point in time until which something may take, or never.
+/// A point in time at which an operation must end, or never.
 ///
 /// It is kept in clock ticks, so that comparing it with [`clock::ticks`] on a hot path takes
 /// neither a system call nor a division.
@@ -17,47 +17,48 @@ impl Deadline {
     /// No deadline: it never passes.
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// `timeout` from now; never, if that is past what the clock can count.
+    /// Returns the deadline `timeout` from now; never, if the clock cannot represent it.
     #[must_use]
     pub fn after(timeout: Duration) -> Self {
         Self(clock::ticks().saturating_add(clock::ticks_in(timeout)))
     }
 
-    /// The moment `instant`.
+    /// Returns the deadline at `instant`.
     #[must_use]
     pub fn at(instant: Instant) -> Self {
         Self::after(instant.saturating_duration_since(Instant::now()))
     }
 
-    /// The moment at which [`clock::ticks`] says `ticks`; [`u64::MAX`] is never.
+    /// Returns the deadline at the time `ticks` of [`clock::ticks`]; [`u64::MAX`] is never.
     #[inline]
     #[must_use]
     pub const fn at_ticks(ticks: u64) -> Self {
         Self(ticks)
     }
 
-    /// What [`clock::ticks`] says at that moment; [`u64::MAX`] for never.
+    /// Returns the time of the deadline in [`clock::ticks`]; [`u64::MAX`] for never.
     #[inline]
     #[must_use]
     pub const fn ticks(self) -> u64 {
         self.0
     }
 
-    /// Whether it has passed.
+    /// Returns true if the deadline has passed.
     #[inline]
     #[must_use]
     pub fn has_passed(self) -> bool {
         self != Self::NEVER && self.has_passed_at(clock::ticks())
     }
 
-    /// Whether it has passed when [`clock::ticks`] says `now`: for a reading that is there already.
+    /// Returns true if the deadline has passed at the time `now`, an earlier reading of
+    /// [`clock::ticks`].
     #[inline(always)]
     #[must_use]
     pub fn has_passed_at(self, now: u64) -> bool {
         now >= self.0
     }
 
-    /// The time left: zero if it has passed, `None` if it never does.
+    /// Returns the time left: zero if the deadline has passed, `None` if it never does.
     #[must_use]
     pub fn time_left(self) -> Option<Duration> {
         if self == Self::NEVER {
@@ -67,14 +68,14 @@ impl Deadline {
         Some(Duration::from_nanos(clock::nanoseconds(ticks)))
     }
 
-    /// The time left as a system call takes it.
+    /// Returns the time left as a system call takes it.
     #[must_use]
     pub fn timespec(self) -> Option<Timespec> {
         self.time_left().map(timespec)
     }
 }
 
-/// `None` is never.
+/// Converts a timeout; `None` is never.
 impl From<Option<Duration>> for Deadline {
     #[inline]
     fn from(timeout: Option<Duration>) -> Self {
@@ -82,7 +83,7 @@ impl From<Option<Duration>> for Deadline {
     }
 }
 
-/// A duration as a system call takes it.
+/// Converts a duration for a system call.
 pub(crate) fn timespec(duration: Duration) -> Timespec {
     Timespec {
         tv_sec: duration.as_secs().try_into().unwrap_or(i64::MAX),

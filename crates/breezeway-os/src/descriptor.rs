@@ -1,14 +1,14 @@
-//! File descriptors: room for them, and those that a stranger sent, which may block when closed.
+//! File descriptors: the table's size, and received descriptors that may block when closed.
 //!
-//! `close(2)` waits for a FUSE daemon's answer, or as long as a socket lingers, and both may be the
-//! stranger's. Only memfds, which have seals, are closed at once; whatever else came is closed by
-//! threads of their own, which end when there is nothing to close.
+//! `close(2)` waits for a FUSE daemon's answer, or as long as a socket lingers, and an untrusted
+//! peer may control both. Only memfds, which have seals, are closed at once; all other received
+//! descriptors are closed by dedicated threads, which end when there is nothing to close.
 //!
-//! A process that sent some gets no more than [`MAX_CLOSERS_OF_ONE`] of these threads, so that one
-//! whose descriptors never finish closing leaves the others to everybody else. Its further ones
-//! wait, open; who has [`MAX_WAITING`] of them can be refused ([`has_too_many_to_close`]). This
-//! process's own connections wait with them where something may be left in them, and count as one
-//! ([`crate::scm::close_connection`]).
+//! Descriptors of one sending process get at most [`MAX_CLOSERS_OF_ONE`] of these threads, so that
+//! a peer whose descriptors never finish closing leaves threads for the others. Its further
+//! descriptors wait, open; a peer with [`MAX_WAITING`] of them can be refused
+//! ([`has_too_many_to_close`]). This process's own connections are queued with them if they may
+//! hold unread descriptors, and count as one ([`crate::scm::close_connection`]).
 
 use std::collections::VecDeque;
 use std::io;
@@ -24,55 +24,55 @@ use rustix::process::{Resource, getrlimit};
 use crate::fork::Origin;
 use crate::peer::Peer;
 
-/// Threads that close at one time.
+/// Maximum number of closing threads.
 const MAX_CLOSERS: usize = 16;
-/// Of these so many close what one process sent.
+/// Maximum number of these that close descriptors of one process.
 const MAX_CLOSERS_OF_ONE: usize = 4;
-/// As many descriptors of one process that wait to be closed are too many: more than come with one
-/// message. Whoever keeps to the rules has none.
+/// Number of waiting descriptors of one process that is too many: more than come with one message.
+/// A conforming peer has none.
 const MAX_WAITING: usize = 256;
-/// A closer that has had nothing to do for so long ends.
+/// Time without work after which a closing thread ends.
 const CLOSER_IDLE: Duration = Duration::from_secs(1);
-/// Memory whose pages are freed in less than a worker's slice.
+/// Size of memory whose pages are freed in less than a worker's slice.
 const FREED_AT_ONCE: u64 = 1 << 20;
 
-/// The most descriptors that this process may have open at one time (`RLIMIT_NOFILE`, the soft
+/// Returns the maximum number of open descriptors of this process (`RLIMIT_NOFILE`, the soft
 /// limit).
 pub fn open_files_limit() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// Makes this process's table of descriptors large enough for `count` of them at once, or for as
-/// many as it may have if those are fewer; `any` is one of them. The table never shrinks, and takes
-/// some 8 bytes for each.
+/// Makes this process's descriptor table large enough for `count` descriptors, or for the process's
+/// limit if that is lower; `any` is one of them. The table never shrinks, and takes some 8 bytes
+/// per entry.
 ///
-/// The kernel doubles the table when a higher number is needed. Where the process has more than one
-/// thread, that waits until no CPU can still read the old one (`expand_fdtable` in Linux's
-/// `fs/file.c`): some 15 ms, and seconds on an overloaded machine. Meanwhile none of its threads
-/// gets a descriptor. So peers that open many connections would keep others waiting.
+/// The kernel doubles the table when a higher number is needed. If the process has more than one
+/// thread, that waits until no CPU can still read the old table (`expand_fdtable` in Linux's
+/// `fs/file.c`): milliseconds, and seconds on an overloaded machine. None of the threads gets a
+/// descriptor during that time, so peers that open many connections would keep others waiting.
 pub fn make_room_for_descriptors(any: impl AsFd, count: u64) -> io::Result<()> {
     let highest = count.min(open_files_limit()).saturating_sub(1);
     match fcntl_dupfd_cloexec(any, i32::try_from(highest).unwrap_or(i32::MAX)) {
         Ok(_copy) => Ok(()),
-        // The limit is lower than a moment before, or fs.nr_open is, or no number from there on is
-        // free: there is as much room as there can be.
+        // The limit or fs.nr_open was lowered, or no number from there on is free: the table is as
+        // large as it can be.
         Err(Errno::INVAL | Errno::MFILE) => Ok(()),
         Err(errno) => Err(errno.into()),
     }
 }
 
-/// Whether so much of what a peer has sent waits to be closed that it should send nothing more: its
-/// closes take long, and each is a descriptor of ours. Over TCP none is sent.
+/// Returns true if so many descriptors sent by this peer wait to be closed that it should be
+/// refused: its closes take long, and each is a descriptor of this process. Over TCP none is sent.
 ///
-/// Never of a process whose number this one cannot see, as in another container: all these have one
-/// account, and would be refused for each other.
+/// Always false for a process whose number this one cannot see, as in another container: all of
+/// these share one account, and would be refused for each other.
 pub fn has_too_many_to_close(peer: &Peer) -> bool {
     peer.remote.is_none()
         && peer.pid.is_some()
         && Closers::of_this_process().have_too_many_of(Sender::of(peer))
 }
 
-/// Who sent a descriptor, as far as the kernel says: those of one process have their own turn.
+/// Sender of a descriptor, if the kernel reports it: descriptors of one process share a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sender {
     pid: Option<u32>,
@@ -84,13 +84,14 @@ impl Sender {
         Self { pid: peer.pid, uid: peer.uid }
     }
 
-    /// Whoever is at the other end of a socket; nobody where the kernel does not say.
+    /// Returns the process at the other end of a socket; unknown where the kernel does not report
+    /// it.
     pub(crate) fn behind(socket: impl AsFd) -> Self {
         Peer::of(socket).map(|peer| Self::of(&peer)).unwrap_or_default()
     }
 }
 
-/// A descriptor from the other side, of which nothing is known yet.
+/// A received descriptor that was not validated yet.
 #[derive(Debug)]
 pub struct ForeignDescriptor {
     /// Present until dropped.
@@ -98,7 +99,7 @@ pub struct ForeignDescriptor {
     sender: Sender,
 }
 
-/// Of a sender that is not known: all of these have one turn.
+/// A descriptor of an unknown sender; all of these share a queue.
 impl From<OwnedFd> for ForeignDescriptor {
     fn from(fd: OwnedFd) -> Self {
         Self::of(fd, Sender::default())
@@ -106,28 +107,28 @@ impl From<OwnedFd> for ForeignDescriptor {
 }
 
 impl ForeignDescriptor {
-    /// One that `sender` sent.
+    /// Wraps a descriptor that `sender` sent.
     pub(crate) fn of(fd: OwnedFd, sender: Sender) -> Self {
         Self { fd: Some(fd), sender }
     }
 
-    /// The descriptor, to be judged: asking for its seals blocks on no kind of file.
+    /// Returns the descriptor for validation: reading its seals blocks on no kind of file.
     pub(crate) fn get(&self) -> &OwnedFd {
         self.fd.as_ref().expect("present until dropped")
     }
 
-    /// Closes in this thread a segment whose pages are mapped, and so are not freed by that.
+    /// Closes a mapped segment in this thread: its pages stay mapped, and so are not freed here.
     pub fn close_mapped(self) {
         drop(self.into_owned());
     }
 
-    /// The descriptor, once it is known that closing it does not block.
+    /// Returns the descriptor, once closing it is known not to block.
     pub(crate) fn into_owned(mut self) -> OwnedFd {
         self.fd.take().expect("present until dropped")
     }
 }
 
-/// For what blocks on no kind of file, such as asking for its seals.
+/// For operations that block on no kind of file, such as reading its seals.
 impl AsFd for ForeignDescriptor {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.get().as_fd()
@@ -143,13 +144,13 @@ impl Drop for ForeignDescriptor {
     }
 }
 
-/// Whether it is memory, and so little that giving back its pages delays nobody.
+/// Returns true for memory small enough that freeing its pages causes no noticeable delay.
 fn closes_at_once(fd: &OwnedFd) -> bool {
     fcntl_get_seals(fd).is_ok()
         && fstat(fd).is_ok_and(|stat| stat.st_blocks as u64 * 512 <= FREED_AT_ONCE)
 }
 
-/// The threads that close what may block.
+/// The threads that close descriptors that may block.
 struct Closers {
     origin: Origin,
     queue: Mutex<Queue>,
@@ -158,21 +159,21 @@ struct Closers {
 
 #[derive(Default)]
 struct Queue {
-    /// One of each sender with something to close, in the order of their turns.
+    /// One account per sender with descriptors to close, in the order of their turns.
     accounts: VecDeque<Account>,
     threads: usize,
 }
 
-/// What one sender has to close.
+/// Descriptors of one sender that are to be closed.
 struct Account {
     sender: Sender,
     waiting: VecDeque<OwnedFd>,
-    /// Threads that are closing something of it.
+    /// Threads that are closing a descriptor of it.
     closing: usize,
 }
 
 impl Account {
-    /// How many of those that wait may be closed now.
+    /// Returns how many of the waiting descriptors may be closed now.
     fn startable(&self) -> usize {
         self.waiting.len().min(MAX_CLOSERS_OF_ONE - self.closing)
     }
@@ -198,12 +199,13 @@ impl Queue {
         self.accounts.iter().map(Account::startable).sum()
     }
 
-    /// Threads that close nothing now.
+    /// Returns the number of threads that close nothing now.
     fn idle(&self) -> usize {
         self.threads - self.accounts.iter().map(|account| account.closing).sum::<usize>()
     }
 
-    /// The next one to close, of whoever may have one closed and has waited longest for its turn.
+    /// Returns the next descriptor to close, from the longest waiting sender that may have one
+    /// closed.
     fn start(&mut self) -> Option<(OwnedFd, Sender)> {
         let next = self.accounts.iter().position(|account| account.startable() > 0)?;
         let mut account = self.accounts.remove(next)?;
@@ -214,7 +216,7 @@ impl Queue {
         Some((fd, sender))
     }
 
-    /// One of this sender's was closed.
+    /// Notes that a descriptor of this sender was closed.
     fn finish(&mut self, sender: Sender) {
         let position = self.position(sender).expect("kept while one is being closed");
         let account = &mut self.accounts[position];
@@ -240,11 +242,12 @@ impl Closers {
     }
 
     fn have_too_many_of(&self, sender: Sender) -> bool {
-        // A forked child has its parent's, which nobody closes there, and perhaps locked for ever.
+        // A forked child has its parent's queue, whose threads it lacks and which may stay locked
+        // for ever.
         self.origin.is_here() && self.lock().waiting_of(sender) >= MAX_WAITING
     }
 
-    /// Closes elsewhere; here if there is no thread to do it, as in a forked child.
+    /// Closes on another thread; on this one if none can be started, or in a forked child.
     fn close(&'static self, fd: OwnedFd, sender: Sender) {
         if !self.origin.is_here() {
             return;
@@ -255,14 +258,14 @@ impl Closers {
         }
         queue.add(fd, sender);
         if queue.idle() < queue.startable() && queue.threads < MAX_CLOSERS {
-            // Without another the present ones do it later.
+            // If no thread can be started, the present ones do it later.
             self.spawn(&mut queue);
         }
         drop(queue);
         self.arrived.notify_one();
     }
 
-    /// One more thread, or false.
+    /// Starts one more thread; false if that fails.
     fn spawn(&'static self, queue: &mut Queue) -> bool {
         let builder = thread::Builder::new().name("breezeway-close".to_owned());
         let spawned = builder.spawn(|| self.run()).is_ok();
@@ -302,8 +305,8 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A socket that lingers: its last close takes until this is dropped, as the other end reads
-    /// nothing, or a minute.
+    /// A socket that lingers: its last close blocks until this is dropped, as the other end reads
+    /// nothing, or for a minute.
     pub(crate) struct SlowToClose {
         socket: Option<OwnedFd>,
         _other: TcpStream,
@@ -312,7 +315,7 @@ pub(crate) mod tests {
     impl SlowToClose {
         pub(crate) fn new() -> Self {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-            // Of its own accord it grows until it takes everything that was written.
+            // Without a fixed size it would grow until it takes all that was written.
             set_socket_recv_buffer_size(&listener, 4096).unwrap();
             let mut socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
             let (other, _) = listener.accept().unwrap();
@@ -335,7 +338,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Gives every closer something that takes as long as what is given lives.
+    /// Gives every closing thread a close that lasts as long as the returned values live.
     pub(crate) fn occupy_all_closers() -> Vec<SlowToClose> {
         (0..MAX_CLOSERS)
             .map(|stranger| {
@@ -356,7 +359,7 @@ pub(crate) mod tests {
     }
 
     fn closers() -> &'static Closers {
-        // Where a sanitizer of leaks finds them.
+        // Where a leak sanitizer finds them.
         static ALL: Mutex<Vec<&Closers>> = Mutex::new(Vec::new());
         let closers = Box::leak(Box::new(new_closers()));
         ALL.lock().unwrap().push(closers);
@@ -377,7 +380,7 @@ pub(crate) mod tests {
         closers.close(other.into(), sender(2));
         // Ends when the other end is closed.
         assert_eq!(watched.read(&mut [0]).unwrap(), 0);
-        // Of its own not all have had their turn, perhaps.
+        // Some of its own may not have had their turn.
         let begun = std::time::Instant::now();
         let wanted = 2 * MAX_CLOSERS - MAX_CLOSERS_OF_ONE;
         while closers.lock().waiting_of(sender(1)) != wanted {
@@ -421,7 +424,7 @@ pub(crate) mod tests {
         }
         assert!(closers.lock().waiting_of(Sender::of(&one)) >= MAX_WAITING);
         assert!(!has_too_many_to_close(&one));
-        // Another user's are another's.
+        // Descriptors of another user belong to another sender.
         let (mut watched, end) = std::io::pipe().unwrap();
         closers.close(end.into(), Sender::of(&other));
         assert_eq!(watched.read(&mut [0]).unwrap(), 0);

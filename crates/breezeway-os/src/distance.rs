@@ -1,8 +1,9 @@
-//! Whether large payload is better written past the caches for a peer whose CPU is far.
+//! Decision whether large payload is better written past the caches, by the distance of the peer's
+//! CPU.
 //!
-//! That may change while a session lasts: a hypervisor or a scheduler moves either side. So a line
-//! that the peer has written is timed now and then. Some times speak for themselves; what is right
-//! between them differs by CPU model, and a process tries it out.
+//! The distance may change while a session lasts: a hypervisor or a scheduler moves either side.
+//! The load of a line that the peer has written is therefore timed at intervals. Some times are
+//! conclusive; between them the best choice differs by CPU model, and the process measures it.
 
 mod trial;
 
@@ -11,26 +12,24 @@ use std::time::Duration;
 use crate::clock;
 use trial::{Evidence, Trial};
 
-/// Large payloads between two samples, each of which takes as long as a line does.
+/// Large payloads between two samples, each of which costs the transfer of a line.
 const SAMPLE_EVERY: u32 = 8;
-/// Faster than any line comes from another CPU: it was in our own cache.
+/// Upper bound of a line from this CPU's own cache: no line arrives sooner from another CPU.
 const OWN_CACHE: Duration = Duration::from_nanos(40);
-/// Lines that come sooner are from a cache nearby. Measured on Zen 4: 50 to 60 ns where a round
-/// trip takes 120.
+/// Upper bound of a line from a near cache.
 const NEAR: Duration = Duration::from_nanos(100);
-/// Lines that come later are from another socket. In between are a cache of the same socket on Zen
-/// 4 (150 to 170 ns, where a 64 KiB echo past the caches takes 0.17 of the time) and on Cascade
-/// Lake (130 ns, where it takes 1.5 times as long).
+/// Lower bound of a line from another socket. Between the two bounds are caches of the same socket,
+/// where the better method depends on the CPU model.
 const FAR: Duration = Duration::from_nanos(250);
-/// Slower than any line: something interrupted.
+/// Lower bound of an interrupted sample: slower than any line.
 const INTERRUPTED: Duration = Duration::from_micros(2);
-/// Samples that have to agree.
+/// Number of samples that have to agree.
 const SURE: i8 = 2;
 
-/// What this process has found out.
+/// Evidence found by this process.
 static FOUND: Evidence = Evidence::new();
 
-/// What is known of the distance, and a trial of what is right at it.
+/// Estimate of the peer's distance, and a trial of both methods at it.
 #[derive(Debug, Default)]
 pub struct Distance {
     payloads: u32,
@@ -39,7 +38,7 @@ pub struct Distance {
     trial: Trial,
 }
 
-/// The last few samples: those that said so, less those that did not.
+/// The last few samples: those in favour, less those against.
 #[derive(Clone, Copy, Debug, Default)]
 struct Balance(i8);
 
@@ -54,14 +53,15 @@ impl Balance {
 }
 
 impl Distance {
-    /// Whether large payloads are better written past the caches; not, as long as nothing is known.
+    /// Returns true if large payloads are better written past the caches; false as long as this is
+    /// unknown.
     #[inline]
     #[must_use]
     pub fn streams(&self) -> bool {
         self.streams_by(&FOUND)
     }
 
-    /// Whether the peer is where that is known to be better: not as long as it is tried, when
+    /// Returns true if that is known to be better. False during a trial, when
     /// [`streams`](Self::streams) changes with each run of a few payloads.
     #[inline]
     #[must_use]
@@ -69,8 +69,8 @@ impl Distance {
         self.is_far_by(&FOUND)
     }
 
-    /// Notes that a large payload of `len` bytes is about to be filled. Now and then this times
-    /// `load`, of a word of its progress that the peer writes with each message.
+    /// Notes that a large payload of `len` bytes is about to be filled. At intervals this times
+    /// `load`, the load of a word of its progress that the peer writes with each message.
     pub fn sample<T>(&mut self, len: usize, load: impl FnOnce() -> T) {
         if self.payloads.is_multiple_of(SAMPLE_EVERY) {
             let start = clock::ticks_in_order();

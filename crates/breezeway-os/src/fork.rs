@@ -1,4 +1,4 @@
-//! Telling a forked child from its parent without a system call.
+//! Detection of a forked child without a system call.
 //!
 //! Writable segments are not inherited over fork (`MADV_DONTFORK`), so a child that used its
 //! parent's session would fault. One private page that the kernel wipes on fork (`MADV_WIPEONFORK`)
@@ -12,8 +12,8 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
 /// Tokens given out; a child continues its parent's count, so that tokens differ across both.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-/// The word that is zero after a fork until this process asks for its token. `None` where no such
-/// page can be had.
+/// Returns the word that is zero after a fork until this process requests its token; `None` where
+/// no such page is available.
 fn wiped_word() -> Option<&'static AtomicU64> {
     static WORD: OnceLock<Option<&'static AtomicU64>> = OnceLock::new();
     *WORD.get_or_init(|| {
@@ -29,7 +29,7 @@ fn wiped_word() -> Option<&'static AtomicU64> {
             )
         }
         .ok()?;
-        // SAFETY: the advice concerns only the page mapped above, which nobody uses yet.
+        // SAFETY: the advice concerns only the page mapped above, which no other code uses yet.
         unsafe { madvise(page, PAGE, Advice::LinuxWipeOnFork) }.ok()?;
         // SAFETY: the page is mapped, zeroed, aligned and never unmapped, so a static reference to
         // its first word is valid for ever.
@@ -37,8 +37,7 @@ fn wiped_word() -> Option<&'static AtomicU64> {
     })
 }
 
-/// The process in which something was made. What belongs to a session is of no use in a forked
-/// child.
+/// The process that created a value. Parts of a session are unusable in a forked child.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin {
     word: Option<&'static AtomicU64>,
@@ -46,7 +45,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// This process.
+    /// Returns the current process.
     pub fn here() -> Self {
         let word = wiped_word();
         let token = word.map_or(0, |word| {
@@ -59,14 +58,14 @@ impl Origin {
         Self { word, token }
     }
 
-    /// Another process, as a forked child sees its parent's.
+    /// Returns another process, like the parent of a forked child.
     #[cfg(test)]
     pub(crate) fn elsewhere() -> Self {
         static WORD: AtomicU64 = AtomicU64::new(0);
         Self { word: Some(&WORD), token: 1 }
     }
 
-    /// Whether this is still that process, and not a child forked from it.
+    /// Returns true in that process, and false in a child forked from it.
     #[inline(always)]
     pub fn is_here(self) -> bool {
         self.word.is_none_or(|word| word.load(Ordering::Relaxed) == self.token)

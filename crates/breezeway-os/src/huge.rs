@@ -1,8 +1,8 @@
 //! Huge pages behind large segments.
 //!
-//! A page of 4 KiB costs its owner and its reader 4 µs in all, one of 2 MiB some 200: `make
-//! bench-cold`. `MADV_COLLAPSE` (madvise(2), Linux 6.1) asks for one whatever
-//! `/sys/kernel/mm/transparent_hugepage/shmem_enabled` says, unless that is `deny`.
+//! Faults on small pages cost many times those on a huge one: `make bench-cold`. `MADV_COLLAPSE`
+//! (madvise(2), Linux 6.1) requests a huge page whatever the setting
+//! `/sys/kernel/mm/transparent_hugepage/shmem_enabled` is, unless that is `deny`.
 
 use std::ffi::c_void;
 use std::ops::{Range, RangeInclusive};
@@ -15,32 +15,33 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, mun
 
 use crate::clock;
 
-/// A huge page. Where the machine's are of another size, collapsing fails.
+/// Size of a huge page. Where the machine's are of another size, collapsing fails.
 pub(crate) const HUGE: usize = 2 << 20;
-/// Up to this size small pages take little more time than a huge one, and far less memory.
+/// Size up to which small pages take little more time than a huge one, and far less memory.
 const SMALL: usize = 512 * 1024;
-/// After a failure no other is asked for in this time.
+/// Time after a failure in which no huge page is requested.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Small pages in place of one take at least so long.
+/// Lower bound of the time that small pages take in place of a huge one.
 const SMALL_ONES: Duration = Duration::from_millis(1);
-/// Segments of which the average time of a page counts: while that is longer than small ones take,
-/// no other is asked for. One takes long by chance: the kernel asks every CPU for pages that it
-/// has not yet counted, and waits there behind whoever runs, for a tick of 4 ms. But it may also
-/// have to move others to make one, each time.
+/// Number of segments over which the average time of a page is taken: while that is longer than
+/// small pages take, no huge page is requested. A page can take long by chance: the kernel asks
+/// every CPU for pages not yet counted, and waits behind the running thread, for up to a tick. But
+/// it may also have to move other pages to make one, each time.
 const WINDOW: u64 = 16;
-/// One counts as so many times as long as small ones at most: by itself it keeps nobody away, and
-/// what was once is soon forgotten.
+/// Limit of one page's weight, as a multiple of the small pages' time: a single slow page does not
+/// stop the requests, and its influence soon fades.
 const MOST: u64 = 8;
-/// No other is asked for in so many times the average, or the last one's time, up to [`PAUSE`].
+/// Multiple of the average, or of the last page's time, in which no huge page is requested, up to
+/// [`PAUSE`].
 const REST: u64 = 16;
 
-/// When huge pages may be asked for again, in clock ticks.
+/// Time from which huge pages may be requested again, in clock ticks.
 static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
-/// What one has taken on average, in clock ticks.
+/// Average time of a huge page, in clock ticks.
 static AVERAGE: AtomicU64 = AtomicU64::new(0);
 
-/// The size in whole huge pages of a segment that is to have about `size` bytes. `None` if it is
-/// to be of small pages.
+/// Returns the size of a segment of about `size` bytes in whole huge pages; `None` if it should
+/// have small pages.
 pub(crate) fn size_near(size: usize, bounds: &RangeInclusive<usize>) -> Option<usize> {
     if size <= SMALL || clock::ticks() < NOT_BEFORE.load(Ordering::Relaxed) {
         return None;
@@ -50,7 +51,7 @@ pub(crate) fn size_near(size: usize, bounds: &RangeInclusive<usize>) -> Option<u
     up.or_else(|| Some(*bounds.end() / HUGE * HUGE).filter(fits))
 }
 
-/// Maps the first `len` bytes of a file shared, where a huge page could lie.
+/// Maps the first `len` bytes of a file shared, aligned for huge pages.
 pub(crate) fn map_aligned(
     fd: impl AsFd,
     len: usize,
@@ -65,22 +66,22 @@ pub(crate) fn map_aligned(
     }?;
     let before = reserved.addr().next_multiple_of(HUGE) - reserved.addr();
     let start = reserved.wrapping_byte_add(before);
-    // SAFETY: replaces a part of the range that was reserved above, which nobody else knows.
+    // SAFETY: replaces a part of the range that was reserved above, which no other code knows.
     let mapped = unsafe { mmap(start, len, protection, flags | MapFlags::FIXED, fd, 0) };
-    // Also after an error, when whatever lies between belongs to nobody or, as a kernel may have
-    // unmapped it first, to another thread.
+    // Unmapped also after an error. The range between may then be unmapped or, if the kernel
+    // unmapped it first, belong to another thread.
     let surplus = [(reserved, before), (start.wrapping_byte_add(len), HUGE - before)];
     for (address, len) in surplus.into_iter().filter(|&(_, len)| len > 0) {
         // SAFETY: an end of the reserved range, in which nothing lies. Cutting it off fails only
-        // for want of a mapping's own memory; then what is left costs address space.
+        // for lack of memory for a mapping's description; the rest then costs address space.
         let _ = unsafe { munmap(address, len) };
     }
     mapped
 }
 
-/// Puts huge pages behind a part of a file that has no pages there yet, and maps them: `address` is
-/// where [`map_aligned`] has put the file, all of which has huge pages. If it fails the part may be
-/// partly backed.
+/// Puts huge pages behind a part of a file that has no pages there yet, and maps them. `address` is
+/// the result of [`map_aligned`] for the file, all of which has huge pages. On an error the part
+/// may be partly backed.
 pub(crate) fn back(fd: impl AsFd, address: *mut c_void, part: Range<usize>) -> Result<(), Errno> {
     let start = clock::ticks();
     let outcome = try_to_back(fd, address, part.clone());
@@ -88,7 +89,7 @@ pub(crate) fn back(fd: impl AsFd, address: *mut c_void, part: Range<usize>) -> R
     let pause = match outcome {
         Ok(()) => {
             let taken = now.wrapping_sub(start) / (part.len() / HUGE) as u64;
-            // Of what two threads find at one time one may be lost.
+            // If two threads store at the same time, one result may be lost.
             let average = average_with(AVERAGE.load(Ordering::Relaxed), taken);
             AVERAGE.store(average, Ordering::Relaxed);
             pause_after(average, taken)
@@ -96,18 +97,18 @@ pub(crate) fn back(fd: impl AsFd, address: *mut c_void, part: Range<usize>) -> R
         Err(_) => clock::ticks_in(PAUSE),
     };
     if pause > 0 {
-        // Another thread may have found out more.
+        // Another thread may have found a longer pause.
         NOT_BEFORE.fetch_max(now + pause, Ordering::Relaxed);
     }
     outcome
 }
 
-/// The average of the last segments, one that took so many ticks a page included.
+/// Returns the average over the last segments, including one that took `taken` ticks per page.
 fn average_with(average: u64, taken: u64) -> u64 {
     average - average / WINDOW + taken.min(MOST * clock::ticks_in(SMALL_ONES)) / WINDOW
 }
 
-/// For how many clock ticks no huge page is asked for after one that took so many.
+/// Returns the clock ticks in which no huge page is requested after one that took `taken`.
 fn pause_after(average: u64, taken: u64) -> u64 {
     let is_long = average > clock::ticks_in(SMALL_ONES);
     let rest = || REST.saturating_mul(average.max(taken)).min(clock::ticks_in(PAUSE));
@@ -120,9 +121,9 @@ fn try_to_back(fd: impl AsFd, address: *mut c_void, part: Range<usize>) -> Resul
         pwrite(&fd, &[0], offset as u64)?;
     }
     let (address, len) = (address.wrapping_byte_add(part.start), part.len());
-    // SAFETY: both callers in `segment` give a part in whole huge pages of a mapping whose size is
-    // a multiple of theirs, so the range is within the mapping. The advice changes how the range is
-    // backed, not what is in it.
+    // SAFETY: both callers in `segment` pass a part in whole huge pages of a mapping whose size is
+    // a multiple of theirs, so the range is within the mapping. The advice changes the backing of
+    // the range, not its contents.
     if unsafe { libc::madvise(address, len, libc::MADV_COLLAPSE) } != 0 {
         let error = std::io::Error::last_os_error();
         return Err(Errno::from_io_error(&error).unwrap_or(Errno::INVAL));

@@ -6,16 +6,16 @@ use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::net::{AddressFamily, SocketType, sockopt};
 use thiserror::Error;
 
-/// An inherited descriptor is no unix stream socket. It is given back as it came.
+/// Error for an inherited descriptor that is not a unix stream socket, with the descriptor.
 #[derive(Debug, Error)]
 #[error("the inherited descriptor is no unix stream socket; pass one end of a socket pair")]
 pub struct NotAStreamSocket(pub OwnedFd);
 
 /// Takes a session socket that was inherited over exec: checks that it is a unix stream socket, and
-/// sets close-on-exec, so that this process does not pass it on in its turn.
+/// sets close-on-exec, so that this process does not pass it on.
 ///
-/// That the number of a descriptor belongs to nobody else in this process is for the program to
-/// know ([`OwnedFd`]'s `from_raw_fd` is unsafe for that reason). Standard input needs no such
+/// The program must ensure that no other code in this process owns the descriptor's number
+/// ([`OwnedFd`]'s `from_raw_fd` is unsafe for that reason). Standard input needs no such care:
 /// knowledge:
 ///
 /// ```no_run
@@ -40,7 +40,7 @@ mod tests {
 
     use super::*;
 
-    /// A descriptor as a parent leaves it for a child.
+    /// Prepares a descriptor as a parent leaves it open for a child.
     fn left_open(descriptor: impl Into<OwnedFd>) -> OwnedFd {
         let descriptor = descriptor.into();
         fcntl_setfd(&descriptor, FdFlags::empty()).unwrap();

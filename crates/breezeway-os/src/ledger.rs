@@ -1,10 +1,11 @@
-//! Segments that were handed out, counted until nobody holds them any more.
+//! Ledger of the segments handed out to clients, which counts them until the last holder is gone.
 //!
-//! A sealed memfd gives no page back while anybody has a descriptor or a mapping of it, and its
-//! pages stay charged to who made it. Who still has one its owner cannot see, and the end of the
-//! process that got it proves nothing: it may have passed it on. But the kernel says when the last
-//! hold is gone: the file, which has no name, is deleted then, and `inotify(7)` reports that. So a
-//! segment counts from before it is made, or is handed out if it was made ahead, until that report.
+//! A sealed memfd frees no page while a process has a descriptor or a mapping of it, and its pages
+//! stay charged to its creator. The creator cannot see the holders, and the end of the receiving
+//! process proves nothing: it may have passed the segment on. But the kernel reports when the last
+//! hold is gone: the file, which has no name, is deleted then, and `inotify(7)` reports that. A
+//! segment therefore counts from before it is created (or from its hand-out, if it was created
+//! ahead) until that report.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -19,36 +20,36 @@ use thiserror::Error;
 use crate::fork::Origin;
 use crate::segment::{SegmentError, create_sparse};
 
-/// How much memory clients may hold. Without a limit nothing is counted.
+/// Limits of the memory that clients may hold. Without a limit nothing is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryLimits {
-    /// All of them.
+    /// Limit for all clients.
     pub total: Option<u64>,
-    /// Those of each user; those that are not known here are one.
+    /// Limit for each user; all unknown users are one.
     pub of_user: Option<u64>,
 }
 
-/// Who holds as much as may be held.
+/// Limit that was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum MemoryLimit {
-    /// All clients together.
+    /// The limit for all clients.
     #[error("clients hold {taken} of the {limit} bytes that the server's max_memory allows")]
     Total {
-        /// Bytes that they hold.
+        /// Bytes held by them.
         taken: u64,
         /// The limit.
         limit: u64,
     },
-    /// A user.
+    /// The limit for a user.
     #[error(
         "{} hold {taken} of the {limit} bytes that the server's max_memory_of_user allows",
         name(*.user)
     )]
     OfUser {
-        /// Whose processes they are, if that is known.
+        /// The user, if known.
         user: Option<u32>,
-        /// Bytes that they hold.
+        /// Bytes held by its processes.
         taken: u64,
         /// The limit.
         limit: u64,
@@ -59,11 +60,11 @@ pub enum MemoryLimit {
         user.map_or("the peer's process".to_owned(), |user| format!("processes of user {user}"))
     )]
     Pending {
-        /// Whose processes have sent them, or None of one process.
+        /// User of the unknown processes that sent them, or `None` for one known process.
         user: Option<u32>,
         /// Segments of all its sessions.
         count: usize,
-        /// The most that there may be.
+        /// The limit.
         limit: usize,
     },
 }
@@ -72,7 +73,7 @@ fn name(user: Option<u32>) -> String {
     user.map_or("users unknown here".to_owned(), |user| format!("processes of user {user}"))
 }
 
-/// The segments that a server with limits has handed out. A clone is the same one.
+/// The segments that a server with limits has handed out. A clone refers to the same ledger.
 #[derive(Clone, Debug)]
 pub struct MemoryLedger(Option<Arc<Inner>>);
 
@@ -81,25 +82,25 @@ struct Inner {
     origin: Origin,
     total: u64,
     of_user: Option<u64>,
-    /// Where the kernel reports what is gone, or why it does not.
+    /// Inotify descriptor that reports deleted segments, or the reason why there is none.
     reports: Result<OwnedFd, Errno>,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// By the numbers of the reports: whose, and how large.
+    /// User and size of each handed-out segment, by watch number.
     handed_out: HashMap<i32, (Option<u32>, u64)>,
     total: u64,
     by_user: HashMap<Option<u32>, u64>,
 }
 
-/// To whom what a session makes is handed out. The default counts nothing.
+/// Account of a client, which segments made for it are charged to. The default counts nothing.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryAccount(Option<(Arc<Inner>, Option<u32>)>);
 
 impl MemoryLedger {
-    /// With these limits, and nothing handed out.
+    /// Creates a ledger with these limits and nothing handed out.
     pub fn new(limits: MemoryLimits) -> Self {
         let inner = || Inner {
             origin: Origin::here(),
@@ -111,12 +112,12 @@ impl MemoryLedger {
         Self((limits != MemoryLimits::default()).then(|| Arc::new(inner())))
     }
 
-    /// Makes sure that this machine reports what is gone: a server that counts what it never gets
-    /// back would sooner or later refuse everybody.
+    /// Checks that this machine reports deleted segments: a server that counts segments without
+    /// such reports would eventually refuse all clients.
     ///
     /// # Errors
     ///
-    /// It does not, or nothing can be watched.
+    /// This machine does not report them, or no file can be watched.
     pub fn probe() -> Result<(), SegmentError> {
         Self::probe_by(path_of)
     }
@@ -137,13 +138,12 @@ impl MemoryLedger {
         if state.handed_out.is_empty() { Ok(()) } else { Err(SegmentError::NotReported) }
     }
 
-    /// The account of a user, or of all who are not known.
+    /// Returns the account of a user, or the one of all unknown users.
     pub fn account(&self, user: Option<u32>) -> MemoryAccount {
         MemoryAccount(self.0.clone().map(|inner| (inner, user)))
     }
 
-    /// Bytes that are held now, as far as they are counted: 0 without limits, and in a forked
-    /// child.
+    /// Returns the bytes counted now: 0 without limits, and in a forked child.
     pub fn held(&self) -> u64 {
         let counting = self.0.as_ref().filter(|inner| inner.origin.is_here());
         counting.map_or(0, |inner| inner.state().total)
@@ -155,7 +155,7 @@ impl Inner {
         self.state.lock().expect("nobody panics with the lock")
     }
 
-    /// What is handed out now, in the process that does so.
+    /// Returns the current state, in the process that hands segments out.
     fn state(&self) -> MutexGuard<'_, State> {
         let mut state = self.lock();
         if let Ok(reports) = &self.reports {
@@ -164,7 +164,7 @@ impl Inner {
         state
     }
 
-    /// Counts what is about to be made.
+    /// Counts a segment that is about to be made.
     fn reserve(&self, user: Option<u32>, size: u64) -> Result<(), MemoryLimit> {
         let mut state = self.state();
         let taken = state.total;
@@ -181,7 +181,7 @@ impl Inner {
         Ok(())
     }
 
-    /// From now on a segment counts until it is gone.
+    /// Counts a segment until it is deleted.
     fn watch(&self, user: Option<u32>, size: u64, segment: impl AsFd) -> Result<(), Errno> {
         let mut state = self.lock();
         let watched = self.reports.as_ref().map_err(|&errno| errno).and_then(|reports| {
@@ -197,7 +197,7 @@ impl Inner {
     }
 }
 
-/// Where the kernel finds what has no name.
+/// Returns a path for a file without a name.
 fn path_of(fd: &impl AsFd) -> String {
     format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd())
 }
@@ -217,7 +217,7 @@ impl State {
         }
     }
 
-    /// Forgets what is gone.
+    /// Removes the deleted segments from the state.
     fn take(&mut self, reports: &OwnedFd) {
         let mut room = [MaybeUninit::uninit(); 4096];
         let mut reader = inotify::Reader::new(reports, &mut room);
@@ -242,8 +242,8 @@ impl State {
     }
 }
 
-/// The numbers of what is watched still, by the kernel's own list: for the case that there was no
-/// room for a report.
+/// Returns the numbers of the watches that remain, by the kernel's own list: for the case that the
+/// report queue overflowed.
 fn watched(reports: &OwnedFd) -> io::Result<HashSet<i32>> {
     let list = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", reports.as_raw_fd()))?;
     let number = |line: &str| {
@@ -254,18 +254,18 @@ fn watched(reports: &OwnedFd) -> io::Result<HashSet<i32>> {
 }
 
 impl MemoryAccount {
-    /// Makes a segment of this size, or takes one that nobody was sent, if there is room for it. It
-    /// counts until nobody has it any more.
+    /// Makes a segment of this size by `make`, or takes one that was not sent to a peer, if the
+    /// limits allow. It counts until the last holder is gone.
     ///
     /// # Errors
     ///
-    /// There is no room, it cannot be counted, or what `make` says.
+    /// A limit is reached, the segment cannot be counted, or `make` fails.
     pub fn make<S>(
         &self,
         size: usize,
         make: impl FnOnce(usize) -> Result<(S, OwnedFd), SegmentError>,
     ) -> Result<(S, OwnedFd), SegmentError> {
-        // A forked child makes nothing that lasts, and the reports are its parent's.
+        // A forked child makes no lasting segment, and the reports are its parent's.
         let counting = self.0.as_ref().filter(|(ledger, _)| ledger.origin.is_here());
         let Some((ledger, user)) = counting else { return make(size) };
         let bytes = size as u64;
@@ -338,7 +338,7 @@ mod tests {
 
     #[test]
     fn a_machine_that_does_not_report_what_is_gone_fails_the_probe() {
-        // What stays there, and what is not there at all, as without /proc.
+        // A file that stays, and one that does not exist, as without /proc.
         let stays = MemoryLedger::probe_by(|_| "/proc/self".to_owned());
         assert!(matches!(stays, Err(SegmentError::NotReported)), "{stays:?}");
         let absent = MemoryLedger::probe_by(|_| "/proc/self/fd/none".to_owned());
@@ -368,7 +368,7 @@ mod tests {
         let room: usize = room.trim().parse().unwrap();
         let (ledger, page) = (ledger(u64::MAX, None), 4096);
         let kept = ledger.account(None).make(page, create).unwrap();
-        // Each makes two reports.
+        // Each causes two reports.
         for _ in 0..room / 2 + 10 {
             let sparse = |size| crate::segment::create_sparse(c"reports", size);
             let (_, fd) = sparse(page).unwrap();

@@ -1,15 +1,15 @@
-//! What Breezeway asks of the kernel and the CPU. No protocol is known here.
+//! Kernel and CPU services for Breezeway, without any protocol.
 //!
-//! * memory that nobody but its creator can change: [`segment`]; who holds what was handed out of
-//!   it: [`MemoryLedger`]; and copies out of memory that another process may be writing: [`copy`]
+//! * memory that only its creator can change: [`segment`]; an account of the segments handed out:
+//!   [`MemoryLedger`]; and copies out of memory that another process may be writing: [`copy`]
 //! * sockets: [`accept`], [`connect`], [`socket_file`], [`inherited`], those that already listen
-//!   ([`inherited_listeners`], [`handed_listener`]), a stranger's [`Connection`], bytes with
-//!   descriptors ([`scm`]), who is on the other side ([`Peer`], [`exit_descriptor`]), and
-//!   descriptors that a stranger sent ([`ForeignDescriptor`])
+//!   ([`inherited_listeners`], [`handed_listener`]), an untrusted [`Connection`], bytes with
+//!   descriptors ([`scm`]), the identity of the peer ([`Peer`], [`exit_descriptor`]), and received
+//!   descriptors ([`ForeignDescriptor`])
 //! * waiting: [`Deadline`], [`ready`], [`Sleeper`], [`Notifier`], [`spin`]
-//! * what another process shares in memory: [`shared_mappings`]
-//! * the machine: [`clock`], [`cpu`], [`memory`], how far away the peer's CPU is ([`Distance`]),
-//!   and what to do where something is short: [`shortage`]
+//! * memory that another process shares: [`shared_mappings`]
+//! * the machine: [`clock`], [`cpu`], [`memory`], the distance of the peer's CPU ([`Distance`]),
+//!   and remedies for shortages: [`shortage`]
 //! * [`Origin`] shows whether this is a forked child, and [`TrustedPeer`] is the proof that a peer
 //!   may be trusted with memory that slices point into.
 //!

@@ -1,4 +1,4 @@
-//! Listening sockets that another process made: passed on at this one's start (`LISTEN_FDS`,
+//! Listening sockets made by another process: passed on at this one's start (`LISTEN_FDS`,
 //! sd_listen_fds(3)), or sent by a process that this one takes over from.
 
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -11,19 +11,20 @@ use rustix::net::{SocketType, sockopt};
 use crate::descriptor::ForeignDescriptor;
 use crate::fork::Origin;
 
-/// The number of the first descriptor that is passed on (`SD_LISTEN_FDS_START`).
+/// Number of the first descriptor passed on (`SD_LISTEN_FDS_START`).
 const FIRST: RawFd = 3;
 
-/// Those of the process that asked first. They stay open while it lives, as whoever passed them on
-/// keeps them too.
+/// The listeners of the process that called first. They stay open while it lives, because the
+/// process that passed them on keeps them too.
 static PASSED_ON: OnceLock<(Origin, Vec<OwnedFd>)> = OnceLock::new();
 
-/// The listening sockets that the environment says were passed on to this process, as systemd does
-/// it: `LISTEN_PID` names this process, `LISTEN_FDS` how many there are, from descriptor 3 on. From
-/// now on they do not block, and are closed on exec. What is no listening stream socket, or is
-/// closed on exec already and so was opened in this process, is left alone.
+/// Returns the listening sockets that the environment passes to this process, by systemd's
+/// protocol: `LISTEN_PID` names this process, `LISTEN_FDS` the number of descriptors, from
+/// descriptor 3 on. From now on they do not block, and are closed on exec. A descriptor that is not
+/// a listening stream socket, or that is already closed on exec and so was opened in this process,
+/// is left alone.
 ///
-/// They are this process's own, for its servers to copy; a forked child has none.
+/// They belong to this process, for its servers to copy; a forked child has none.
 pub fn inherited_listeners() -> &'static [OwnedFd] {
     let (origin, listeners) = PASSED_ON.get_or_init(|| (Origin::here(), passed_on()));
     if origin.is_here() { listeners } else { &[] }
@@ -39,23 +40,24 @@ fn passed_on() -> Vec<OwnedFd> {
     (FIRST..FIRST.saturating_add(count)).map_while(take).flatten().collect()
 }
 
-/// The descriptor of this number, if it was passed on and listens; `None` where there is none.
+/// Returns the descriptor of this number, if it was passed on and listens; `None` if it is not
+/// open.
 fn take(number: RawFd) -> Option<Option<OwnedFd>> {
-    // SAFETY: the borrow ends with this function; that the number is that of an open descriptor is
-    // what the next line asks the kernel.
+    // SAFETY: the borrow ends with this function; the next line asks the kernel whether the number
+    // is that of an open descriptor.
     let fd = unsafe { BorrowedFd::borrow_raw(number) };
     let was_passed_on = !fcntl_getfd(fd).ok()?.contains(FdFlags::CLOEXEC);
     if !was_passed_on || !is_listening(fd) || prepare(fd).is_none() {
         return Some(None);
     }
     // SAFETY: it is open, and was so when this process began, as it was not closed on exec, which
-    // Rust's own descriptors are. The protocol gives those to whoever reads the variables, which
-    // happens once.
+    // Rust's own descriptors are. The protocol gives such descriptors to the reader of the
+    // variables, and they are read once.
     Some(Some(unsafe { OwnedFd::from_raw_fd(number) }))
 }
 
-/// A descriptor that came from the process that this one takes over from, if it is a listening
-/// stream socket. From now on it does not block, for all who have a copy.
+/// Returns a descriptor received from the process that this one takes over from, if it is a
+/// listening stream socket. From now on it does not block, in any process that has a copy.
 pub fn handed_listener(fd: ForeignDescriptor) -> Option<OwnedFd> {
     // A socket that listens has nothing to linger for, so closing it does not block.
     (is_listening(&fd) && prepare(&fd).is_some()).then(|| fd.into_owned())

@@ -1,7 +1,8 @@
-//! How much memory the control groups leave to this process.
+//! Memory headroom that the control groups leave to this process.
 //!
-//! Past a memory limit the kernel kills instead of failing, so a segment is refused before it is
-//! created. This is best effort: other processes of the group may take the memory in between.
+//! Past a memory limit the kernel kills the process instead of failing a call, so a segment is
+//! refused before it is created. This is best effort: other processes of the group may take the
+//! memory in between.
 
 use crate::cgroup::{self, Folder, Version};
 use crate::segment::SegmentError;
@@ -10,31 +11,32 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// How long a reading counts: one takes ten times as long as making a control segment.
+/// Time for which a reading is valid: reading takes longer than making a control segment.
 const READING_COUNTS: Duration = Duration::from_secs(1);
 
-/// The tightest memory limit that binds this process, as it was when asked.
+/// Headroom below the tightest memory limit that binds this process, at the time of the call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Headroom {
     /// The limit in bytes.
     pub limit: u64,
-    /// The bytes that the group uses, file cache included.
+    /// Bytes that the group uses, file cache included.
     pub usage: u64,
-    /// The bytes of `usage` that are file cache, which the kernel drops before it kills.
+    /// Bytes of `usage` that are file cache, which the kernel drops before it kills.
     pub reclaimable: u64,
-    /// The file that the limit was read from, which is also where to raise it.
+    /// File that the limit was read from, where it can be raised.
     pub file: PathBuf,
 }
 
 impl Headroom {
-    /// The bytes that can still be taken: limit less what cannot be reclaimed.
+    /// Returns the bytes that can still be taken: the limit less the unreclaimable usage.
     #[must_use]
     pub fn available(&self) -> u64 {
         self.limit.saturating_sub(self.usage.saturating_sub(self.reclaimable))
     }
 }
 
-/// The smallest headroom over all control groups that contain this process, or `None` without a
+/// Returns the smallest headroom over all control groups that contain this process, or `None`
+/// without a limit.
 /// limit.
 ///
 /// Reads `memory.max` and `memory.current` (version 2) or `memory.limit_in_bytes` and
@@ -44,11 +46,11 @@ pub fn cgroup_headroom() -> Option<Headroom> {
     smallest_headroom(&cgroup::folders("memory"))
 }
 
-/// What was read last.
+/// The last reading.
 #[derive(Debug)]
 struct Reading {
     until: Instant,
-    /// Bytes that may be taken before the next reading: what others take meanwhile is not known.
+    /// Bytes that may be taken before the next reading, since other processes' use is unknown.
     trusted: u64,
 }
 
@@ -58,7 +60,7 @@ impl Reading {
         Self { until: now + READING_COUNTS, trusted }
     }
 
-    /// Whether there is surely room for so many bytes, which are taken then.
+    /// Takes `bytes` from a valid reading. Returns false if they do not fit.
     fn take(&mut self, bytes: u64, now: Instant) -> bool {
         let fits = now < self.until && bytes <= self.trusted;
         self.trusted -= if fits { bytes } else { 0 };
@@ -71,12 +73,12 @@ impl Reading {
 ///
 /// # Errors
 ///
-/// What is left, if that is too little.
+/// [`SegmentError::NoHeadroom`] with the bytes left, if they do not suffice.
 pub fn check_headroom(size: usize) -> Result<(), SegmentError> {
     static LAST: Mutex<Option<Reading>> = Mutex::new(None);
     let bytes = size as u64;
     let now = Instant::now();
-    // Another thread may have held the lock at a fork.
+    // A lock held by another thread during a fork would stay locked in the child.
     let mut last = LAST.try_lock().ok();
     if let Some(Some(reading)) = last.as_deref_mut()
         && reading.take(bytes, now)
@@ -99,18 +101,18 @@ pub fn check_headroom(size: usize) -> Result<(), SegmentError> {
     }
 }
 
-/// Private memory of fewer bytes is taken without a check.
+/// Size from which private memory is checked.
 const CHECKED_FROM: usize = 64 * 1024;
-/// Blocks from this size on are mappings of their own, which grow without a copy: glibc's
+/// Size from which blocks are mappings of their own, which grow without a copy: glibc's
 /// `DEFAULT_MMAP_THRESHOLD_MAX` (mallopt(3)).
 const MAPPED_FROM: usize = 32 * 1024 * 1024;
 
-/// Makes room for `additional` bytes behind those of `to`, as `Vec::reserve_exact` does.
+/// Reserves room for `additional` bytes behind those of `to`, like `Vec::reserve_exact`.
 ///
 /// # Errors
 ///
 /// The memory cgroup has no room for them, where touching them would end the process, or the
-/// allocator has none, where `Vec::reserve_exact` would. `to` is left as it is.
+/// allocator has none, where `Vec::reserve_exact` would abort. `to` is unchanged.
 pub fn reserve(to: &mut Vec<u8>, additional: usize) -> Result<(), SegmentError> {
     let wanted = to.len().saturating_add(additional);
     if wanted <= to.capacity() {
@@ -124,7 +126,7 @@ pub fn reserve(to: &mut Vec<u8>, additional: usize) -> Result<(), SegmentError> 
     to.try_reserve_exact(additional).map_err(|_| SegmentError::Private { size: wanted })
 }
 
-/// Returns `len` zero bytes, whose pages the kernel takes when they are first written.
+/// Returns `len` zero bytes, whose pages the kernel provides when they are first written.
 ///
 /// # Errors
 ///
@@ -148,11 +150,11 @@ pub fn zeroed(len: usize) -> Result<Vec<u8>, SegmentError> {
     Ok(unsafe { Vec::from_raw_parts(bytes, len, len) })
 }
 
-/// The interface files of one version.
+/// Interface files of one version.
 struct Files {
     limit: &'static str,
     usage: &'static str,
-    /// The lines of `memory.stat` that count file cache, of the group and those below it.
+    /// Lines of `memory.stat` that count file cache, of the group and those below it.
     cache: [&'static str; 2],
 }
 
@@ -165,7 +167,8 @@ const V1: Files = Files {
 const V2: Files =
     Files { limit: "memory.max", usage: "memory.current", cache: ["inactive_file", "active_file"] };
 
-/// Version 1 spells "no limit" as the largest number of pages; no machine has an exbibyte.
+/// Lowest value that means no limit: version 1 uses the largest number of pages; no machine has an
+/// exbibyte.
 const NO_LIMIT: u64 = 1 << 60;
 
 fn smallest_headroom(folders: &[Folder]) -> Option<Headroom> {
@@ -185,7 +188,7 @@ fn headroom_of(folder: &Folder) -> Option<Headroom> {
     Some(Headroom { limit, usage, reclaimable, file: folder.path.join(files.limit) })
 }
 
-/// The sum of the `names` lines in the text of `memory.stat`.
+/// Returns the sum of the `names` lines in the text of `memory.stat`.
 fn cache_in(statistics: &str, names: &[&str]) -> u64 {
     let values = statistics.lines().filter_map(|line| {
         let (name, value) = line.split_once(' ')?;

@@ -1,4 +1,4 @@
-//! Who is on the other side of a connection.
+//! Identity of the peer of a connection.
 
 use std::fmt;
 use std::io;
@@ -9,26 +9,26 @@ use std::sync::Arc;
 /// The uid that the kernel shows for users that this user namespace does not map.
 const OVERFLOW_UID: u32 = 65534;
 
-/// Who is on the other side of a connection: over a unix socket the credentials at the moment it
-/// connected (`SO_PEERCRED`, unix(7)), over TCP the address, over TLS also what its certificate
-/// says. For policy, not for identity: a pid may be reused.
+/// Identity of the peer of a connection: over a unix socket the credentials at the moment it
+/// connected (`SO_PEERCRED`, unix(7)), over TCP the address, over TLS also the identity in its
+/// certificate. For policy, not for authentication: a pid may be reused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
     /// Process id as seen from this pid namespace; `None` if it is not visible here.
     pub pid: Option<u32>,
-    /// User id; `None` for a user that this user namespace does not map (the overflow uid), which
-    /// equals nobody.
+    /// User id; `None` for a user that this user namespace does not map (the overflow uid). An
+    /// unknown user equals no other.
     pub uid: Option<u32>,
     /// Group id, under the same condition.
     pub gid: Option<u32>,
-    /// The address from which it is connected over TCP. Its credentials are unknown then.
+    /// Remote address over TCP. The credentials are unknown then.
     pub remote: Option<SocketAddr>,
-    /// Over TLS who the peer has proved to be; `None` of a client that was not asked for it.
+    /// Verified identity over TLS; `None` for a client that was not asked for a certificate.
     pub identity: Option<Arc<Identity>>,
 }
 
-/// Who a peer has proved to be: its certificate, which one of the roots that this side trusts
-/// vouches for.
+/// Verified identity of a peer: its certificate, issued under one of the roots that this side
+/// trusts.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Identity {
     certificate: Vec<u8>,
@@ -36,18 +36,18 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Of a certificate that was verified, and the names that it is for.
+    /// Creates the identity of a verified certificate, with the names it was issued for.
     pub fn new(certificate: Vec<u8>, names: Vec<String>) -> Self {
         Self { certificate, names }
     }
 
-    /// The certificate (X.509) in DER.
+    /// Returns the certificate (X.509) in DER.
     pub fn certificate(&self) -> &[u8] {
         &self.certificate
     }
 
-    /// The DNS names and URIs that the certificate is for (its `subjectAltName`), DNS names first;
-    /// its IP addresses are in the certificate only.
+    /// Returns the DNS names and URIs of the certificate (its `subjectAltName`), DNS names first.
+    /// Its IP addresses are only in the certificate.
     pub fn names(&self) -> &[String] {
         &self.names
     }
@@ -60,11 +60,12 @@ impl fmt::Debug for Identity {
 }
 
 impl Peer {
-    /// Asks the kernel who connected (or who listens) on the other side of `socket`.
+    /// Asks the kernel for the process that connected (or that listens) on the other side of
+    /// `socket`.
     pub fn of(socket: impl AsFd) -> io::Result<Self> {
         let mut credentials = libc::ucred { pid: 0, uid: OVERFLOW_UID, gid: OVERFLOW_UID };
-        // SAFETY: `ucred` is what this option fills in, and every bit pattern of its integers is
-        // valid.
+        // SAFETY: `ucred` is the type that this option fills in, and every bit pattern of its
+        // integers is valid.
         unsafe { socket_option(socket.as_fd(), libc::SO_PEERCRED, &mut credentials) }?;
         let known = |id: u32| (id != OVERFLOW_UID && id != u32::MAX).then_some(id);
         Ok(Self {
@@ -77,23 +78,23 @@ impl Peer {
         })
     }
 
-    /// Whoever is connected over TCP from this address.
+    /// Returns a peer connected over TCP from this address.
     pub fn remote(address: SocketAddr) -> Self {
         Self { pid: None, uid: None, gid: None, remote: Some(address), identity: None }
     }
 
-    /// Whether the peer runs under the same user id as this process.
+    /// Returns true if the peer runs under the same user id as this process.
     pub fn is_same_user(&self) -> bool {
         self.uid == Some(rustix::process::geteuid().as_raw())
     }
 }
 
-/// A descriptor that becomes readable when the process that connected exits (`SO_PEERPIDFD`, Linux
-/// 6.5), also where a forked child of it holds the socket open. `None` where the kernel has no such
-/// option or no such process; an error if this process or the machine is short of descriptors or
-/// memory.
+/// Returns a descriptor that becomes readable when the process that connected exits
+/// (`SO_PEERPIDFD`, Linux 6.5), also where a forked child of it holds the socket open. `None` where
+/// the kernel has no such option or no such process; an error if this process or the machine is
+/// short of descriptors or memory.
 pub fn exit_descriptor(socket: impl AsFd) -> io::Result<Option<OwnedFd>> {
-    /// From `asm-generic/socket.h`, the same on x86-64 and aarch64.
+    /// Value from `asm-generic/socket.h`, the same on x86-64 and aarch64.
     const SO_PEERPIDFD: libc::c_int = 77;
     let mut descriptor: libc::c_int = -1;
     // SAFETY: this option fills in one integer.
@@ -103,14 +104,14 @@ pub fn exit_descriptor(socket: impl AsFd) -> io::Result<Option<OwnedFd>> {
         Ok(()) => Ok((descriptor >= 0).then(|| unsafe { OwnedFd::from_raw_fd(descriptor) })),
         Err(error) => match error.raw_os_error() {
             Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM) => Err(error),
-            // No such option, or no process behind it: over TCP, or one that is reaped already.
+            // No such option, or no process behind it: over TCP, or already reaped.
             _ => Ok(None),
         },
     }
 }
 
-/// `getsockopt(SOL_SOCKET, option)` into `value`. rustix's type for credentials cannot hold the pid
-/// 0 of another pid namespace, and it lacks the pidfd.
+/// Reads `getsockopt(SOL_SOCKET, option)` into `value`. rustix's type for credentials cannot hold
+/// the pid 0 of another pid namespace, and it lacks the pidfd.
 ///
 /// # Safety
 ///

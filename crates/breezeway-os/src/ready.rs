@@ -7,13 +7,13 @@ use rustix::io::Errno;
 
 use crate::deadline::Deadline;
 
-/// `poll(2)`: waits until one of `events`, an error or a hang-up is there on `fd`; false if the
-/// deadline passed first. A signal does not end the wait.
+/// `poll(2)`: waits until one of `events`, an error or a hang-up occurs on `fd`. Returns false if
+/// the deadline passed first. A signal does not end the wait.
 pub fn ready(fd: impl AsFd, events: PollFlags, deadline: Deadline) -> Result<bool, Errno> {
     any_ready(&mut [PollFd::new(&fd, events)], deadline)
 }
 
-/// As [`ready`], for any of `fds`.
+/// Waits like [`ready`], for any of `fds`.
 pub fn any_ready(fds: &mut [PollFd<'_>], deadline: Deadline) -> Result<bool, Errno> {
     loop {
         match poll(fds, deadline.timespec().as_ref()) {

@@ -1,10 +1,9 @@
 //! Bytes and descriptors over a unix socket (`SCM_RIGHTS`, unix(7)).
 //!
 //! A peer may send any descriptor with any byte, so every read of such a socket goes through
-//! [`receive`] or [`peek`]: descriptors that nobody asked for are seen, and closed without
-//! blocking. Only what was peeked at is read without ([`consume`]): its descriptors are held
-//! already. All of that is so of a socket whose urgent bytes are read like others
-//! ([`Connection`](crate::Connection)).
+//! [`receive`] or [`peek`]: unexpected descriptors are detected, and closed without blocking. Only
+//! peeked bytes are read otherwise ([`consume`]): their descriptors are already held. This requires
+//! a socket whose urgent bytes are read like others ([`Connection`](crate::Connection)).
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -23,35 +22,36 @@ use crate::accept::accept;
 use crate::descriptor::{ForeignDescriptor, Sender};
 
 /// Descriptors that one [`receive`] has room for: as many as a message may carry (`SCM_MAX_FD`).
-/// What finds no room the kernel closes in the thread that reads, for as long as that takes.
+/// The kernel would close descriptors without room in the reading thread, for as long as that
+/// takes.
 const DESCRIPTOR_ROOM: usize = 253;
-/// Descriptors that [`send`] sends with one message.
+/// Maximum number of descriptors that [`send`] sends with one message.
 const SEND_ROOM: usize = 4;
-/// Bytes that are discarded at once, and reads that discard what is left in a connection at its
-/// end. Each message with descriptors takes one read, and a socket with the default size of buffers
-/// holds fewer than 300 of them.
+/// Bytes discarded at once, and reads that discard the unread bytes of a connection at its end.
+/// Each message with descriptors takes one read, and a socket with default buffer sizes holds fewer
+/// than 300 of them.
 const DISCARD: usize = 4096;
 const MAX_DISCARD_READS: usize = 1024;
-/// Descriptors that are taken out of a connection at its end: as many as who keeps to the rules may
-/// leave there. Each is one of ours until it is closed; a connection that holds more is left to be
-/// closed with them, and is one.
+/// Descriptors that are taken out of a connection at its end: as many as a conforming peer may
+/// leave there. Each is a descriptor of this process until it is closed; a connection that holds
+/// more is left to be closed together with them, and counts as one.
 const MAX_DISCARDED: usize = 8;
 
-/// What one read gave.
+/// Result of one read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
     /// Bytes read; 0 is the end of file, unless no room was given.
     pub bytes: usize,
     /// Descriptors that came with them.
     pub descriptors: usize,
-    /// Whether further ones did not arrive (`MSG_CTRUNC`), as this process, or the machine, may
-    /// have no more open files. The peer is not to blame. After a read with [`RecvFlags::PEEK`]
-    /// they are still there; otherwise the kernel has closed them.
+    /// True if further descriptors did not arrive (`MSG_CTRUNC`), because this process, or the
+    /// machine, may have no more open files. The peer is not at fault. After a read with
+    /// [`RecvFlags::PEEK`] they are still in the socket; otherwise the kernel has closed them.
     pub is_cut: bool,
 }
 
 /// `recvmsg(2)` with `MSG_CMSG_CLOEXEC`: reads into `bytes`, and appends the descriptors that came
-/// along, unjudged.
+/// along, unvalidated.
 pub fn receive(
     socket: impl AsFd,
     bytes: &mut [u8],
@@ -62,7 +62,7 @@ pub fn receive(
     receive_within(&mut space, socket, bytes, descriptors, flags)
 }
 
-/// As [`receive`], with room for as many descriptors as `space` holds.
+/// Receives like [`receive`], with room for as many descriptors as `space` holds.
 fn receive_within(
     space: &mut [MaybeUninit<u8>],
     socket: impl AsFd,
@@ -87,18 +87,19 @@ fn receive_within(
     })
 }
 
-/// As [`receive`], but leaves in the socket what it gives (`MSG_PEEK`), and receives no more than
-/// one descriptor. Where a message has more, `descriptors` stays as it is, and 2 of them stand for
-/// all: they are still there.
+/// Receives like [`receive`], but leaves the data in the socket (`MSG_PEEK`), and receives at most
+/// one descriptor. If a message has more, `descriptors` is unchanged and the returned count is 2:
+/// they are still in the socket.
 ///
-/// The rest of many would take a number each, and what finds none stays in the socket as well.
+/// Receiving all of them would take a descriptor number each, and those without a number would stay
+/// in the socket as well.
 pub fn peek(
     socket: impl AsFd,
     bytes: &mut [u8],
     descriptors: &mut Vec<ForeignDescriptor>,
     flags: RecvFlags,
 ) -> Result<Received, Errno> {
-    // One more than is wanted shows that there are more.
+    // One more than wanted, to detect that there are more.
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let before = descriptors.len();
     let flags = flags | RecvFlags::PEEK;
@@ -110,10 +111,10 @@ pub fn peek(
     Ok(received)
 }
 
-/// Takes as many bytes out of the socket as a read that peeked gave, whose descriptors are held
-/// meanwhile, so that closing them there does not block. Fewer where others read the same socket, a
-/// forked child for one. True if descriptors came with these bytes: a read that peeks, and fills
-/// its room with the end of a message, gives those of the next one as well (seen with Linux 6.18).
+/// Takes the bytes returned by a peek out of the socket. Their descriptors are held by the caller,
+/// so that closing them here does not block. Takes fewer where others read the same socket, such as
+/// a forked child. Returns true if descriptors came with these bytes: a peek that fills its buffer
+/// with the end of a message also returns the descriptors of the next one (seen with Linux 6.18).
 pub fn consume(socket: impl AsFd, mut bytes: &mut [u8]) -> Result<bool, Errno> {
     let mut had_descriptors = false;
     while !bytes.is_empty() {
@@ -132,8 +133,8 @@ pub fn consume(socket: impl AsFd, mut bytes: &mut [u8]) -> Result<bool, Errno> {
     Ok(had_descriptors)
 }
 
-/// `SO_PEEK_OFF` (socket(7)): from now on reads with [`RecvFlags::PEEK`] begin `offset` bytes
-/// behind the first unread one, and each moves that forward by what it gave.
+/// `SO_PEEK_OFF` (socket(7)): makes reads with [`RecvFlags::PEEK`] begin `offset` bytes behind the
+/// first unread one; each advances the offset by the bytes it returns.
 pub fn set_peek_offset(socket: impl AsFd, offset: usize) -> Result<(), Errno> {
     let offset = libc::c_int::try_from(offset).map_err(|_| Errno::INVAL)?;
     // SAFETY: the option takes one integer, which lives on this stack for the time of the call.
@@ -153,22 +154,23 @@ pub fn set_peek_offset(socket: impl AsFd, offset: usize) -> Result<(), Errno> {
     }
 }
 
-/// Makes a socket's send buffer hold at least `bytes`, as the kernel counts (`SO_SNDBUF`,
-/// socket(7)), or what `net.core.wmem_max` allows. Never makes it smaller. Gives its size.
+/// Makes a socket's send buffer hold at least `bytes`, in the kernel's accounting (`SO_SNDBUF`,
+/// socket(7)), or the most that `net.core.wmem_max` allows. Never makes it smaller. Returns its
+/// size.
 pub fn widen_send_buffer(socket: impl AsFd, bytes: usize) -> Result<usize, Errno> {
     if socket_send_buffer_size(&socket)? < bytes {
-        // The kernel doubles what it is given, for its own needs.
+        // The kernel doubles the given value, for its own bookkeeping.
         set_socket_send_buffer_size(&socket, bytes / 2)?;
     }
     socket_send_buffer_size(&socket)
 }
 
-/// Shuts a connection down for everybody who holds it, and closes it without blocking. What a
-/// stranger has sent and nobody has read would be closed with it, descriptors included, which may
-/// block. So they are taken out first, and only they are left to other threads; the connection
-/// itself is left to those only where taking them out fails, as for want of descriptors.
+/// Shuts a connection down for all holders, and closes it without blocking. Unread data from an
+/// untrusted peer would be closed with it, descriptors included, which may block. The descriptors
+/// are therefore taken out first, and closed on other threads; the connection itself is closed
+/// there only if taking them out fails, for example for lack of descriptor numbers.
 pub fn close_connection(socket: OwnedFd) {
-    // Fails only if the peer was faster.
+    // Fails only if the peer has already closed.
     let _ = shutdown(&socket, Shutdown::Both);
     // Nothing can be sent from here on.
     if !may_hold_descriptors(&socket) || discard_unread(&socket) {
@@ -179,19 +181,19 @@ pub fn close_connection(socket: OwnedFd) {
     }
 }
 
-/// Shuts a listening socket down for everybody who holds it, and closes it without blocking.
-/// Connections that nobody has accepted are closed with it, and what their clients have sent. So
-/// they are taken out first, and closed as [`close_connection`] does; the listening socket itself
-/// is left to other threads only where that fails, as for want of descriptors.
+/// Shuts a listening socket down for all holders, and closes it without blocking. Unaccepted
+/// connections would be closed with it, with the data that their clients have sent. They are
+/// therefore accepted first, and closed by [`close_connection`]; the listening socket itself is
+/// closed on another thread only if that fails, for example for lack of descriptor numbers.
 pub fn close_listener(socket: OwnedFd) {
     let _ = shutdown(&socket, Shutdown::Both);
-    // Nobody can connect from here on.
+    // No client can connect from here on.
     if may_hold_descriptors(&socket) && !close_unaccepted(&socket) {
         drop(ForeignDescriptor::from(socket));
     }
 }
 
-/// False if some may be left.
+/// Accepts and closes the waiting connections. Returns false if some may remain.
 fn close_unaccepted(listener: &OwnedFd) -> bool {
     loop {
         match accept(listener) {
@@ -202,27 +204,26 @@ fn close_unaccepted(listener: &OwnedFd) -> bool {
     }
 }
 
-/// Whether descriptors may be under way in a socket; true if its kind is not known.
+/// Returns true if a socket may hold unread descriptors, or if its kind is unknown.
 fn may_hold_descriptors(socket: &OwnedFd) -> bool {
     !socket_domain(socket).is_ok_and(|domain| domain != AddressFamily::UNIX)
 }
 
-/// Reads a unix socket that was shut down empty; false if something may be left in it.
+/// Reads a unix socket that was shut down empty. Returns false if data may remain.
 fn discard_unread(socket: &OwnedFd) -> bool {
     let is_empty = || ioctl_fionread(socket).is_ok_and(|unread| unread == 0);
     if is_empty() {
         return true;
     }
-    // Perhaps it was nobody's `Connection` yet.
+    // The socket may not have been a `Connection` before.
     let _ = set_socket_oobinline(socket, true);
-    // Reads that peek begin at the first unread byte. Where the kernel lacks the option they always
-    // do.
+    // Peeking begins at the first unread byte. Where the kernel lacks the option it always does.
     let _ = set_peek_offset(socket, 0);
     let mut bytes = [0; DISCARD];
     let mut taken = 0;
     for _ in 0..MAX_DISCARD_READS {
-        // A read that has no number for a descriptor, or no room, would close it here. One that
-        // peeks leaves it in the socket.
+        // A plain read would close a descriptor for which there is no number, or no room, in this
+        // thread. A peek leaves it in the socket.
         let mut descriptors = Vec::new();
         let peeked = peek(socket, &mut bytes, &mut descriptors, RecvFlags::DONTWAIT);
         let Ok(Received { bytes: len, descriptors: 0..=1, is_cut: false }) = peeked else {
@@ -239,11 +240,11 @@ fn discard_unread(socket: &OwnedFd) -> bool {
     false
 }
 
-/// `sendmsg(2)`: sends `bytes` with up to four descriptors, which travel with the first byte. Gives
-/// the number of bytes sent.
+/// `sendmsg(2)`: sends `bytes` with up to four descriptors, which travel with the first byte.
+/// Returns the number of bytes sent.
 ///
-/// `ETOOMANYREFS` means that too many descriptors of this user are under way in sockets that nobody
-/// reads (`RLIMIT_NOFILE`, unix(7)).
+/// `ETOOMANYREFS` means that too many descriptors of this user are in flight in unread sockets
+/// (`RLIMIT_NOFILE`, unix(7)).
 pub fn send(
     socket: impl AsFd,
     bytes: &[u8],
@@ -371,7 +372,7 @@ mod tests {
             let _ = closed.send(());
         });
         let outcome = is_closed.recv_timeout(std::time::Duration::from_secs(10));
-        // It ends what is slow.
+        // Ends the slow close.
         drop(slow);
         closing.join().unwrap();
         outcome.expect("closed at once");

@@ -1,5 +1,5 @@
-//! Segments: memfds that one process writes, sealed so that nobody, their owner included, can
-//! shrink them or write them through another mapping. The rules are section 3 of `docs/abi.md`;
+//! Segments: memfds that one process writes, sealed so that no process, their owner included, can
+//! shrink them or write them through another mapping. The rules are in section 3 of `docs/abi.md`;
 //! `memfd_create(2)` and `fcntl(2)` describe the seals.
 
 mod unfinished;
@@ -38,21 +38,22 @@ const TMPFS_MAGIC: u64 = 0x0102_1994;
 const OWNER_SEALS: SealFlags =
     SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::FUTURE_WRITE).union(SealFlags::SEAL);
 
-/// Why a segment could not be made, or was not accepted.
+/// Error of making or accepting a segment.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SegmentError {
-    /// A system call on the way to a segment failed.
+    /// A system call failed.
     #[error("{call} for a segment of {size} bytes: {source}{}", advice(call, *source))]
     Call {
         /// The system call.
         call: &'static str,
         /// Size of the segment.
         size: usize,
-        /// What the kernel said.
+        /// Error of the system call.
         source: Errno,
     },
-    /// The memory cgroup has no room; past its limit the kernel kills instead of failing.
+    /// The memory cgroup has no room; past its limit the kernel kills the process instead of
+    /// failing.
     #[error(
         "{size} bytes do not fit into the memory cgroup: {headroom} bytes are left below the limit \
          in {file}; raise that limit or lower the session's cap"
@@ -62,7 +63,7 @@ pub enum SegmentError {
         size: usize,
         /// Bytes left.
         headroom: u64,
-        /// Where the limit stands.
+        /// File of the limit.
         file: String,
     },
     /// The process may not make a file of this size; the kernel would end it by SIGXFSZ.
@@ -82,15 +83,15 @@ pub enum SegmentError {
         /// Bytes asked for.
         size: usize,
     },
-    /// Clients, or this one's user, hold as much memory as they may.
+    /// Clients, or this client's user, hold as much memory as allowed.
     #[error("no room for a segment of {size} bytes: {limit}; raise it, or let some be released")]
     Limit {
         /// Size of the segment.
         size: usize,
-        /// Which limit.
+        /// The limit that was reached.
         limit: MemoryLimit,
     },
-    /// What is handed out is to be counted, and this segment could not be.
+    /// Segments must be counted, and this one could not be.
     #[error(
         "no segment of {size} bytes: whether clients hold it would not be known: inotify: {source} \
          (raise sysctl fs.inotify.max_user_instances and max_user_watches, or do without max_memory \
@@ -99,16 +100,16 @@ pub enum SegmentError {
     Uncounted {
         /// Size of the segment.
         size: usize,
-        /// What the kernel said.
+        /// Error of the system call.
         source: Errno,
     },
-    /// What is handed out is to be counted, and this machine does not report what is gone.
+    /// Segments must be counted, and this machine does not report deleted ones.
     #[error(
         "this machine does not report by inotify that a memfd is gone, which max_memory and \
          max_memory_of_user need; do without them here"
     )]
     NotReported,
-    /// The peer's segment lacks the seals that keep it as it is.
+    /// The peer's segment lacks the required seals.
     #[error(
         "the segment is not sealed against shrinking and writing by others (seals {0:#x}); no \
          memfd with F_SEAL_SHRINK and F_SEAL_FUTURE_WRITE"
@@ -117,23 +118,23 @@ pub enum SegmentError {
     /// The peer's segment is not a plain tmpfs file.
     #[error("the segment is not a tmpfs file (file system type {0:#x})")]
     NotTmpfs(u64),
-    /// The peer's segment is not of the size that it announced, or that the rules give.
+    /// The peer's segment does not have the announced or allowed size.
     #[error("the segment has {found} bytes, {expected} were announced or allowed")]
     Size {
         /// Its size.
         found: u64,
-        /// What it should be.
+        /// Required size.
         expected: u64,
     },
     /// The peer's segment has holes, which could fault later.
     #[error("only {backed} of the segment's {size} bytes are backed by memory")]
     NotBacked {
-        /// Bytes with memory behind them.
+        /// Bytes backed by memory.
         backed: u64,
         /// Its size.
         size: u64,
     },
-    /// This machine's seals do not hold.
+    /// Seals have no effect on this machine.
     #[error(
         "sealed memfds do not work here: {0}; shm: needs Linux 5.1 or newer, use unix: on this \
          machine"
@@ -142,8 +143,8 @@ pub enum SegmentError {
 }
 
 impl SegmentError {
-    /// Whether this process or machine is short of something at the moment: nobody's fault, and it
-    /// may be mended.
+    /// Returns true if this process or machine lacks a resource at the moment. Such an error is not
+    /// the peer's fault and may pass.
     pub fn is_shortage(&self) -> bool {
         match self {
             Self::NoHeadroom { .. }
@@ -183,7 +184,7 @@ fn advice(call: &str, errno: Errno) -> Cow<'static, str> {
     advice.into()
 }
 
-/// What to raise where a mapping, or the allocator, found no memory.
+/// Returns advice for a mapping, or the allocator, that found no memory.
 fn memory_advice() -> String {
     match limit_of(Resource::As) {
         Some(limit) => limited("address space, RLIMIT_AS", limit, 'v'),
@@ -203,9 +204,9 @@ fn limit_of(resource: Resource) -> Option<u64> {
     getrlimit(resource).current
 }
 
-/// Bytes whose pages [`Mapping::populate`] enters at once: some 25 µs (64 MiB take 2 ms).
+/// Bytes whose pages [`Mapping::populate`] populates at once, in a small part of a slice.
 pub const PIECE: usize = 1 << 20;
-/// The smallest page that there is.
+/// Smallest page size.
 const PAGE: usize = 4096;
 
 /// A mapped run of memory, unmapped when dropped.
@@ -213,18 +214,18 @@ const PAGE: usize = 4096;
 pub struct Mapping {
     address: NonNull<u8>,
     len: usize,
-    /// For a writable mapping, which a forked child does not have.
+    /// Process of a writable mapping; a forked child does not have it.
     origin: Option<Origin>,
 }
 
-// SAFETY: a mapping is an address range, which munmap takes from any thread. It gives out a raw
-// address; the types that hold it decide which accesses to its bytes are sound.
+// SAFETY: a mapping is an address range, and munmap may be called from any thread. The type gives
+// out a raw address; the types that hold it decide which accesses to its bytes are sound.
 unsafe impl Send for Mapping {}
 // SAFETY: `&Mapping` gives the raw address and the length, and reads none of the bytes.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps a whole memfd, and with `POPULATE` among the flags its pages, so that the first touch
+    /// Maps a whole memfd; with `POPULATE` among the flags also its pages, so that the first touch
     /// does not fault.
     fn new(
         fd: impl AsFd,
@@ -254,13 +255,13 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// Enters the next pages of a mapping for reading, so that their first touch does not fault:
-    /// from `done` bytes on, as many as take about half a slice. Gives how many bytes are done now.
-    /// Pages that the kernel does not enter come as they are touched.
+    /// Populates the next pages of a mapping for reading, so that their first touch does not fault:
+    /// from `done` bytes on, as many as take about half a slice. Returns the number of populated
+    /// bytes. Pages that the kernel does not populate are mapped when they are touched.
     pub fn populate(&self, done: usize) -> usize {
         self.populate_by(done, |address, len| {
             // SAFETY: `populate_by` gives a range of this mapping, whose pages are there already:
-            // entering them changes none.
+            // populating them changes none.
             unsafe { madvise(address.cast(), len, Advice::LinuxPopulateRead) }
         })
     }
@@ -272,8 +273,8 @@ impl Mapping {
     ) -> usize {
         let piece = PIECE.min(self.len - done);
         let start = self.address.as_ptr().wrapping_add(done);
-        // Before Linux 5.14 there is no such advice. What it cannot do for another reason, as of a
-        // page that is broken, a touch could not either.
+        // Linux before 5.14 lacks this advice. Where it fails for another reason, such as a broken
+        // page, a touch would fail too.
         if advise(start, piece) == Err(Errno::INVAL) {
             for offset in (0..piece).step_by(PAGE) {
                 let mut byte = 0;
@@ -284,12 +285,12 @@ impl Mapping {
         done + piece
     }
 
-    /// Where it begins.
+    /// Returns the address of the first byte.
     pub fn address(&self) -> *mut u8 {
         self.address.as_ptr()
     }
 
-    /// Its size in bytes.
+    /// Returns the size in bytes.
     pub fn size(&self) -> usize {
         self.len
     }
@@ -298,16 +299,16 @@ impl Mapping {
 impl Drop for Mapping {
     fn drop(&mut self) {
         if self.origin.is_some_and(|origin| !origin.is_here()) {
-            // A forked child never had this range; something else may be there now.
+            // A forked child never had this range; another mapping may be there now.
             return;
         }
-        // SAFETY: the range was mapped by `new`, and whatever points into it holds the mapping by
-        // reference count.
+        // SAFETY: the range was mapped by `new`, and all users of pointers into it hold the mapping
+        // by reference count.
         unsafe { unmap(self.address, self.len) };
     }
 }
 
-/// Creates a sealed segment: the one writable mapping, and the descriptor for the peer.
+/// Creates a sealed segment: returns the only writable mapping, and the descriptor for the peer.
 pub fn create(size: usize) -> Result<(Mapping, OwnedFd), SegmentError> {
     let fd = unbacked(size)?;
     write_zeros(&fd, 0..size)?;
@@ -316,29 +317,29 @@ pub fn create(size: usize) -> Result<(Mapping, OwnedFd), SegmentError> {
     Ok((mapping, fd))
 }
 
-/// As [`create`], on this account.
+/// Creates a segment like [`create`], charged to `account`.
 fn create_for(size: usize, account: &MemoryAccount) -> Result<(Mapping, OwnedFd), SegmentError> {
     account.make(size, create)
 }
 
-/// As [`create`], on this account, but where the kernel gives huge pages the segment has a whole
-/// number of them within `bounds`. That takes a tenth of the time and may take more memory.
+/// Creates a segment like [`create`], charged to `account`; where the kernel provides huge pages,
+/// of a whole number of them within `bounds`. That is much faster and may take more memory.
 pub fn create_near(
     size: usize,
     bounds: RangeInclusive<usize>,
     account: &MemoryAccount,
 ) -> Result<(Mapping, OwnedFd), SegmentError> {
     let huge = huge::size_near(size, &bounds);
-    // Why there are no huge pages does not matter.
+    // The reason for the lack of huge pages does not matter.
     match huge.and_then(|size| account.make(size, create_of_huge_pages).ok()) {
         Some(made) => Ok(made),
         None => create_for(size, account),
     }
 }
 
-/// A segment whose pages come when they are first written, under a name of its own: for what is
-/// read by tools, which no peer gets. A process that is out of memory then is killed by the kernel,
-/// as it is for memory of any other kind.
+/// Creates a segment whose pages are allocated when they are first written, with its own name: for
+/// data that tools read and no peer receives. A process that is out of memory then is killed by the
+/// kernel, as it is for any other kind of memory.
 pub fn create_sparse(name: &CStr, size: usize) -> Result<(Mapping, OwnedFd), SegmentError> {
     let fd = named(name, size)?;
     let mapping = Mapping::new(&fd, size, true, MapFlags::empty())?;
@@ -346,11 +347,11 @@ pub fn create_sparse(name: &CStr, size: usize) -> Result<(Mapping, OwnedFd), Seg
     Ok((mapping, fd))
 }
 
-/// Whether a segment can have huge pages now.
+/// Tests that a segment can have huge pages now.
 ///
 /// # Errors
 ///
-/// Why not.
+/// The reason why it cannot.
 pub fn try_huge_page() -> Result<(), SegmentError> {
     create_of_huge_pages(HUGE).map(drop)
 }
@@ -368,7 +369,8 @@ fn create_of_huge_pages(size: usize) -> Result<(Mapping, OwnedFd), SegmentError>
     Ok((mapping, fd))
 }
 
-/// A system that emulates Linux may ignore advice that it does not know, and say that it did.
+/// Checks that all pages exist. A system that emulates Linux may ignore advice that it does not
+/// know, and report success.
 fn check_backed(fd: &OwnedFd, size: usize) -> Result<(), SegmentError> {
     let hole = |source| SegmentError::Call { call: "lseek", size, source };
     let backed = seek(fd, SeekFrom::Hole(0)).map_err(hole)?;
@@ -378,7 +380,7 @@ fn check_backed(fd: &OwnedFd, size: usize) -> Result<(), SegmentError> {
     Ok(())
 }
 
-/// A memfd without pages.
+/// Creates a memfd without pages.
 fn unbacked(size: usize) -> Result<OwnedFd, SegmentError> {
     check_headroom(size)?;
     named(c"breezeway", size)
@@ -410,8 +412,8 @@ pub fn check_file_size(size: usize) -> Result<(), SegmentError> {
     }
 }
 
-/// Gives a part of a memfd its pages. Writing them takes two thirds of the time of `fallocate`,
-/// after which each page is cleared by a fault of its own.
+/// Allocates the pages of a part of a memfd. Writing is faster than `fallocate`, after which each
+/// page is cleared by a fault of its own.
 fn write_zeros(fd: &OwnedFd, part: Range<usize>) -> Result<(), SegmentError> {
     const AT_ONCE: usize = 64;
     static ZEROS: [u8; 4096] = [0; 4096];
@@ -444,16 +446,16 @@ fn seal(fd: &OwnedFd, size: usize) -> Result<(), SegmentError> {
     fcntl_add_seals(fd, OWNER_SEALS).map_err(failed)
 }
 
-/// Checks that a peer's descriptor is a segment with all its pages, of one of these sizes, and maps
-/// it read-only. From then on its owner can take no page away, and its descriptor can be closed;
-/// [`Mapping::populate`] enters the pages. After a shortage ([`SegmentError::is_shortage`]) it can
-/// be tried again.
+/// Checks that a peer's descriptor is a fully backed segment of one of these sizes, and maps it
+/// read-only. From then on its owner cannot remove a page, and the descriptor can be closed;
+/// [`Mapping::populate`] populates the pages. After a shortage ([`SegmentError::is_shortage`]) the
+/// call can be repeated.
 pub fn map_foreign(
     descriptor: &ForeignDescriptor,
     sizes: RangeInclusive<u64>,
 ) -> Result<Mapping, SegmentError> {
     let (fd, expected) = (descriptor.get(), *sizes.end());
-    // Asking for the seals blocks on no file system, and no other kind of file has any.
+    // Reading the seals blocks on no file system, and only memfds have any.
     let seals = fcntl_get_seals(fd).unwrap_or(SealFlags::empty());
     let sealed = seals.contains(SealFlags::SHRINK)
         && seals.intersects(SealFlags::FUTURE_WRITE | SealFlags::WRITE);
@@ -470,7 +472,7 @@ pub fn map_foreign(
     if !sizes.contains(&size) {
         return Err(SegmentError::Size { found: size, expected });
     }
-    // The count alone may include blocks behind the end; both together say that every page is
+    // The count alone may include blocks behind the end. Both together prove that every page is
     // there, and the seals that it stays.
     let first_hole = seek(fd, SeekFrom::Hole(0)).map_err(failed("lseek"))?;
     if backed < size || first_hole < size {
@@ -479,7 +481,7 @@ pub fn map_foreign(
     Mapping::new(fd, size as usize, false, MapFlags::empty())
 }
 
-/// Checks what the peer sent and maps it read-only, with its pages. After these checks it can
+/// Validates a peer's descriptor and maps it read-only, with its pages. After these checks it can
 /// neither shrink nor lose pages.
 pub fn accept(fd: ForeignDescriptor, expected: u64) -> Result<Mapping, SegmentError> {
     let mapping = map_foreign(&fd, expected..=expected)?;
@@ -491,7 +493,7 @@ pub fn accept(fd: ForeignDescriptor, expected: u64) -> Result<Mapping, SegmentEr
     Ok(mapping)
 }
 
-/// Tries once per process whether sealed memfds hold what they promise on this machine.
+/// Tests once per process that sealed memfds work on this machine.
 pub fn probe() -> Result<(), SegmentError> {
     static PASSED: AtomicBool = AtomicBool::new(false);
     if !PASSED.load(Ordering::Relaxed) {
@@ -547,13 +549,13 @@ mod tests {
         seek(fd, SeekFrom::Hole(0)).unwrap()
     }
 
-    /// The peer's view of a segment that its owner has filled.
+    /// Checks the peer's view of a segment that its owner has filled.
     fn arrives(own: &Mapping, fd: OwnedFd) {
         let (size, address) = (own.size(), own.address());
-        // SAFETY: a writable mapping of that size, which nobody else writes.
+        // SAFETY: a writable mapping of that size, which no other code writes.
         unsafe { std::slice::from_raw_parts_mut(address, size) }.fill(7);
         let foreign = accept(fd.into(), size as u64).unwrap();
-        // SAFETY: mapped, and nobody writes it any more.
+        // SAFETY: mapped, and no longer written.
         let seen = unsafe { std::slice::from_raw_parts(foreign.address(), size) };
         assert!(seen.iter().all(|&byte| byte == 7));
     }
@@ -563,7 +565,7 @@ mod tests {
         let size = 1 << 16;
         let (own, fd) = create(size).unwrap();
         let foreign = accept(fd.try_clone().unwrap().into(), size as u64).unwrap();
-        // SAFETY: a writable mapping of that size, which nobody else writes.
+        // SAFETY: a writable mapping of that size, which no other code writes.
         unsafe { std::slice::from_raw_parts_mut(own.address(), size) }.fill(7);
         for advice in [Advice::LinuxCold, Advice::LinuxPageOut, Advice::LinuxDontNeed] {
             // SAFETY: the mapping is shared, so its bytes are the file's.
@@ -574,7 +576,7 @@ mod tests {
         // refuses the advice.
         let removed = unsafe { madvise(own.address().cast(), size, Advice::LinuxRemove) };
         assert_eq!(removed, Err(Errno::PERM));
-        // SAFETY: mapped, and nobody writes it any more.
+        // SAFETY: mapped, and no longer written.
         let seen = unsafe { std::slice::from_raw_parts(foreign.address(), size) };
         assert!(seen.iter().all(|&byte| byte == 7));
     }
@@ -585,7 +587,7 @@ mod tests {
             let (own, fd) = create(size).unwrap();
             assert_eq!((own.size(), first_hole(&fd)), (size, size as u64));
             assert!(fstat(&fd).unwrap().st_blocks as usize * 512 >= size);
-            // SAFETY: mapped, and nobody writes it.
+            // SAFETY: mapped, and not written.
             let bytes = unsafe { std::slice::from_raw_parts(own.address(), size) };
             assert!(bytes.iter().all(|&byte| byte == 0));
             arrives(&own, fd);
@@ -604,7 +606,7 @@ mod tests {
         }
     }
 
-    /// On how many pages of a range the next touch does not fault, by `proc_pid_pagemap(5)`.
+    /// Returns the number of populated pages in a range, by `proc_pid_pagemap(5)`.
     fn entered(mapping: &Mapping, range: Range<usize>) -> usize {
         let pagemap = std::fs::File::open("/proc/self/pagemap").unwrap();
         let first_page = (mapping.address().addr() + range.start) / PAGE;
@@ -613,7 +615,7 @@ mod tests {
         words.chunks(8).filter(|word| word[7] & 0x80 != 0).count()
     }
 
-    /// A piece of a peer's segment and two pages, none of which is entered.
+    /// Returns a peer's segment of one piece and two pages, none of which is populated.
     fn foreign_of_two_pieces() -> Mapping {
         let size = PIECE + 2 * PAGE;
         let (_own, fd) = create(size).unwrap();

@@ -1,8 +1,8 @@
-//! What another process shares in memory, found and read from outside and without its help.
+//! Memory that another process shares, found and read from outside and without its help.
 //!
-//! The process may be stopped or stuck, and need not want to be read: what is read changes
-//! meanwhile and may be forged. It is copied by system calls, so a file that is truncated under a
-//! reader is an error and no fault.
+//! The process may be stopped, stuck or uncooperative: its memory changes while it is read and may
+//! be forged. It is copied by system calls, so a file that is truncated under a reader is an error
+//! and not a fault.
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
@@ -15,7 +15,7 @@ use rustix::fs::{MemfdFlags, OFlags, fstat, major, memfd_create, minor};
 /// A device's major and minor number.
 type Device = (u32, u32);
 
-/// A file in memory (a memfd, or one of tmpfs) that a process has mapped from its start on, shared.
+/// A file in memory (a memfd, or one of tmpfs) that a process has mapped shared from its start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedMapping {
     pid: u32,
@@ -23,12 +23,12 @@ pub struct SharedMapping {
     end: u64,
     device: Device,
     inode: u64,
-    /// The file's path, `/memfd:` and a label for a memfd, as the kernel says it; whoever made the
+    /// The file's path in the kernel's form: for a memfd `/memfd:` and a label. The creator of the
     /// file has chosen it.
     pub name: String,
 }
 
-/// The memory of a mapping, to read from.
+/// Readable memory of a mapping.
 #[derive(Debug)]
 pub struct SharedMemory {
     file: File,
@@ -36,13 +36,14 @@ pub struct SharedMemory {
     len: u64,
 }
 
-/// What a process has mapped and shares, each file once.
+/// Returns the shared memory mappings of a process, each file once.
 ///
-/// Files of other file systems are left out: whoever serves one decides when a read of it ends.
+/// Files of other file systems are skipped: a server of such a file system could block a read for
+/// ever.
 ///
 /// # Errors
 ///
-/// There is no such process, or it is one of another user and this one is not root.
+/// There is no such process, or it belongs to another user and this process is not root.
 pub fn shared_mappings(pid: u32) -> io::Result<Vec<SharedMapping>> {
     let devices = memory_devices(pid)?;
     let maps = lossy(format!("/proc/{pid}/maps"))?;
@@ -55,7 +56,7 @@ pub fn shared_mappings(pid: u32) -> io::Result<Vec<SharedMapping>> {
 }
 
 impl SharedMapping {
-    /// `7f0000000000-7f0000001000 rw-s 00000000 00:01 1234   /memfd:label (deleted)`
+    /// Parses a line: `7f0000000000-7f0000001000 rw-s 00000000 00:01 1234   /memfd:label (deleted)`
     fn parse(pid: u32, line: &str) -> Option<Self> {
         let mut rest = line;
         let mut field = || {
@@ -79,7 +80,7 @@ impl SharedMapping {
         is_shared.then_some(mapping)
     }
 
-    /// Whether it is mapped at this address.
+    /// Returns true if it is mapped at this address.
     #[must_use]
     pub fn starts_at(&self, address: u64) -> bool {
         self.start == address
@@ -89,8 +90,8 @@ impl SharedMapping {
         (self.device, self.inode) == (device, inode)
     }
 
-    /// Opens it for reading: by the file if that can be had, else through the process's memory,
-    /// which takes the rights of a debugger.
+    /// Opens the mapping for reading: by its file if possible, else through the process's memory,
+    /// which requires a debugger's rights.
     ///
     /// # Errors
     ///
@@ -104,9 +105,9 @@ impl SharedMapping {
         Ok(SharedMemory { file, base: self.start, len: self.end - self.start })
     }
 
-    /// Where the file may be found: by the mapping itself, as root; by its path, as the process
-    /// sees it; by a descriptor of the process's. A process may have thousands of descriptors:
-    /// they are searched only if nothing before them leads there.
+    /// Returns paths that may lead to the file: by the mapping itself, as root; by its path, as the
+    /// process sees it; by a descriptor of the process. A process may have thousands of
+    /// descriptors: they are searched only if no path before them leads there.
     fn ways(&self) -> impl Iterator<Item = PathBuf> {
         let process = PathBuf::from(format!("/proc/{}", self.pid));
         let mapped = process.join(format!("map_files/{:x}-{:x}", self.start, self.end));
@@ -120,9 +121,9 @@ impl SharedMapping {
         std::iter::once(mapped).chain(path).chain(described.filter(is_named))
     }
 
-    /// Opens a file if it is the mapped one, and says how long it is.
+    /// Opens a file if it is the mapped one, and returns its length.
     fn open_same(&self, path: PathBuf) -> Option<(File, u64)> {
-        // What was put in its place may be a pipe, which must not be waited for.
+        // The file may have been replaced by a pipe, and opening must not wait for that.
         let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
         let options =
             OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path);
@@ -134,19 +135,19 @@ impl SharedMapping {
 }
 
 impl SharedMemory {
-    /// Bytes that can be read: those of the file, or whole pages if only the process's memory can
-    /// be had.
+    /// Returns the number of readable bytes: those of the file, or whole pages if only the
+    /// process's memory is readable.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "whoever reads wants to know how much")]
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Copies bytes out. What the process changes meanwhile may be seen in part.
+    /// Copies bytes out. A concurrent change by the process may be seen in part.
     ///
     /// # Errors
     ///
-    /// There are fewer, or the process has ended.
+    /// The range is out of bounds, or the process has ended.
     pub fn read_at(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
         let fits = at.checked_add(bytes.len() as u64).is_some_and(|end| end <= self.len);
         if !fits {
@@ -156,12 +157,13 @@ impl SharedMemory {
     }
 }
 
-/// A file of proc(5), in which names may be any bytes.
+/// Reads a file of proc(5), in which names may contain any bytes.
 fn lossy(path: String) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned())
 }
 
-/// Devices whose files live in memory: that of all memfds, and the tmpfs that the process sees.
+/// Returns the devices of files in memory: that of all memfds, and the tmpfs mounts that the
+/// process sees.
 fn memory_devices(pid: u32) -> io::Result<Vec<Device>> {
     let own = fstat(memfd_create("device", MemfdFlags::CLOEXEC)?)?;
     let mut devices = vec![(major(own.st_dev), minor(own.st_dev))];
@@ -170,7 +172,7 @@ fn memory_devices(pid: u32) -> io::Result<Vec<Device>> {
     Ok(devices)
 }
 
-/// `36 35 0:22 / /dev/shm rw,nosuid shared:1 - tmpfs tmpfs rw`
+/// Parses a line: `36 35 0:22 / /dev/shm rw,nosuid shared:1 - tmpfs tmpfs rw`
 fn tmpfs_device(line: &str) -> Option<Device> {
     let (place, system) = line.split_once(" - ")?;
     let (major, minor) = place.split(' ').nth(2)?.split_once(':')?;

@@ -1,4 +1,4 @@
-//! What this process or machine is short of, and what to do about it.
+//! Shortages of this process or machine, and their remedies.
 
 use std::cell::Cell;
 use std::io;
@@ -8,19 +8,20 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
-/// How often a call is made at once for which the kernel has no memory.
+/// Number of immediate retries of a call for which the kernel has no memory.
 const TRIES: usize = 16;
-/// How often it is made after that, with a pause before each.
+/// Number of retries after that, with a pause before each.
 const LATER_TRIES: usize = 32;
 const PAUSE: Duration = Duration::from_millis(1);
-/// After so long a thread that has paused as often as it may can do so again.
+/// Time after which a thread that has used up its pauses may pause again.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
-/// Time that a session waits before it tries again what failed for want of descriptors or memory.
+/// Time that a session waits before it retries an operation that failed for lack of descriptors or
+/// memory.
 pub const RETRY_AFTER: Duration = Duration::from_millis(10);
 
-/// What to raise where a system call failed for want of something: words for the end of a message,
-/// in brackets behind a space. Empty where there is nothing to raise.
+/// Returns the remedy for a system call that failed for lack of a resource: words for the end of a
+/// message, in brackets behind a space. Empty where nothing can be raised.
 pub fn advice(error: &io::Error) -> &'static str {
     Errno::from_io_error(error).map_or("", advice_for)
 }
@@ -40,13 +41,13 @@ pub(crate) fn advice_for(errno: Errno) -> &'static str {
 }
 
 thread_local! {
-    /// Since when this thread counts its pauses, and how many it has taken.
+    /// Start of this thread's current count of pauses, and the number taken.
     static PAUSES: Cell<Option<(Instant, usize)>> = const { Cell::new(None) };
 }
 
-/// Makes a call again where the kernel had no memory for it and nothing was done, for some 30 ms:
-/// what a peer waits for does not get lost for a shortage that passes. The pauses of one thread
-/// take no longer than that within a second, whatever it calls.
+/// Retries a call for which the kernel had no memory and that had no effect, for some 30 ms, so
+/// that a passing shortage loses nothing that a peer waits for. The pauses of one thread take no
+/// longer than that within a second, whatever it calls.
 #[inline(always)]
 pub fn retry<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
     match call() {
@@ -73,7 +74,7 @@ fn retry_in_shortage<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T,
     }
 }
 
-/// Whether this thread may pause once more; counts that it does.
+/// Counts a pause of this thread. Returns false if it may not pause again now.
 fn may_pause() -> bool {
     let current = PAUSES.get().filter(|(since, _)| since.elapsed() < AGAIN_AFTER);
     let (since, taken) = current.unwrap_or_else(|| (Instant::now(), 0));
@@ -94,7 +95,7 @@ pub fn spawn<T: Send + 'static>(
     Builder::new().name(name.to_owned()).spawn(run).map_err(no_thread)
 }
 
-/// Why a thread could not be started, with what to raise.
+/// Adds the remedy to the error of a thread that could not be started.
 pub fn no_thread(error: io::Error) -> io::Error {
     let advice = match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory => {
@@ -114,8 +115,8 @@ pub fn no_thread(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("cannot start a thread: {error}{advice}"))
 }
 
-/// Why epoll could not watch something, with what to raise: it has no space of its own, and says
-/// that there is none where this user has too many watches (epoll(7)).
+/// Adds the remedy to the error of a failed epoll watch: epoll needs no disk space, but reports a
+/// lack of space if this user has too many watches (epoll(7)).
 pub fn no_watch(error: io::Error) -> io::Error {
     if Errno::from_io_error(&error) != Some(Errno::NOSPC) {
         return error;
@@ -143,13 +144,13 @@ mod tests {
         let error = no_watch(Errno::NOSPC.into());
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
         assert!(error.to_string().contains("fs.epoll.max_user_watches"), "{error}");
-        // It is said there already.
+        // The message already contains it.
         assert_eq!(super::advice(&error), "");
         let error = no_watch(Errno::NOMEM.into());
         assert_eq!(Errno::from_io_error(&error), Some(Errno::NOMEM));
     }
 
-    /// How often a call is made that has no memory the first `failures` times, and its outcome.
+    /// Returns the number of calls made, and the outcome, if the first `failures` have no memory.
     fn made_until(failures: usize) -> (usize, Result<(), Errno>) {
         let mut made = 0;
         let outcome = retry(|| {

@@ -1,5 +1,6 @@
-//! Sleeping until a socket rings or this process says so: one epoll instance, edge-triggered, so
-//! that a wake-up costs one system call and the bytes need not be read each time (epoll(7)).
+//! Sleeping until a socket becomes readable or this process wakes the sleeper: one epoll instance,
+//! edge-triggered, so that a wake-up costs one system call and the bytes need not be read each time
+//! (epoll(7)).
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -17,16 +18,16 @@ use crate::shortage::no_watch;
 /// Events taken in one system call.
 const EVENTS: usize = 64;
 
-/// One thing that rang.
+/// One event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wake {
-    /// The token it was registered with.
+    /// Token of the descriptor's registration.
     pub token: u64,
-    /// Whether the other side is gone.
+    /// True if the other side has closed.
     pub hung_up: bool,
 }
 
-/// A place to sleep.
+/// An epoll instance to sleep on.
 pub struct Sleeper {
     epoll: Arc<OwnedFd>,
     wakes: Vec<Wake>,
@@ -39,28 +40,28 @@ impl Sleeper {
         Ok(Self { epoll: Arc::new(epoll), wakes: Vec::with_capacity(EVENTS) })
     }
 
-    /// The same place, for another thread: what rings is given to one of both.
+    /// Returns a handle to the same instance, for another thread: each event goes to one of both.
     pub fn share(&self) -> Self {
         Self { epoll: Arc::clone(&self.epoll), wakes: Vec::with_capacity(EVENTS) }
     }
 
-    /// Wakes with `token` whenever something arrives on `fd`, or its other side goes.
+    /// Wakes with `token` whenever data arrives on `fd`, or its other side closes.
     pub fn watch(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
         let flags = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
         let added = epoll::add(&self.epoll, fd, EventData::new_u64(token), flags);
         added.map_err(|errno| no_watch(errno.into()))
     }
 
-    /// Wakes with `token` for what [`Self::watch`] says, which comes first, and if `room` also when
-    /// `fd` can be written again.
+    /// Wakes with `token` for the events of [`Self::watch`], which must be called first, and if
+    /// `room` also when `fd` can be written again.
     pub fn watch_room(&self, fd: impl AsFd, token: u64, room: bool) -> io::Result<()> {
         let mut flags = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
         flags.set(EventFlags::OUT, room);
         Ok(epoll::modify(&self.epoll, fd, EventData::new_u64(token), flags)?)
     }
 
-    /// Knows `fd`, such as another sleeper, but does not wake for it before [`Self::watch_once`].
-    /// Also ends that.
+    /// Registers `fd`, such as another sleeper, without waking for it before [`Self::watch_once`].
+    /// Also ends such a watch.
     pub fn watch_later(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
         let (fd, data) = (fd.as_fd(), EventData::new_u64(token));
         match epoll::add(&self.epoll, fd, data, EventFlags::empty()) {
@@ -69,8 +70,8 @@ impl Sleeper {
         }
     }
 
-    /// Wakes with `token` once when `fd`, of [`Self::watch_later`], is readable, which it may be
-    /// already.
+    /// Wakes with `token` once when `fd`, registered by [`Self::watch_later`], is readable; at once
+    /// if it already is.
     pub fn watch_once(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
         let flags = EventFlags::IN | EventFlags::ONESHOT;
         Ok(epoll::modify(&self.epoll, fd, EventData::new_u64(token), flags)?)
@@ -81,10 +82,10 @@ impl Sleeper {
         Ok(epoll::delete(&self.epoll, fd)?)
     }
 
-    /// Sleeps until something rings or the timeout is over; without a timeout for ever, with zero
-    /// not at all. Gives what rang.
+    /// Sleeps until an event occurs or the timeout expires; without a timeout for ever, with zero
+    /// not at all. Returns the events.
     pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<&[Wake]> {
-        // Whoever only looks may have forgotten why: what rang is told whatever happens.
+        // A caller that only polls may rely on its result: events are returned whatever happens.
         let only_looks = timeout == Some(Duration::ZERO);
         let timeout = timeout.map(timespec);
         let mut buffer = [MaybeUninit::uninit(); EVENTS];
@@ -115,7 +116,7 @@ impl AsFd for Sleeper {
     }
 }
 
-/// Wakes a [`Sleeper`] of this process: a private eventfd, never handed to a peer (whose copy would
+/// Wakes a [`Sleeper`] of this process: a private eventfd, never sent to a peer (whose copy would
 /// share its non-blocking flag).
 #[derive(Clone, Debug)]
 pub struct Notifier(Arc<OwnedFd>);
@@ -126,20 +127,20 @@ impl Notifier {
         Ok(Self(Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)))
     }
 
-    /// Wakes whoever watches it. May be called from any thread.
+    /// Wakes all watchers. May be called from any thread.
     pub fn notify(&self) {
         // Fails only when the count is at its maximum: then it is readable already.
         let _ = rustix::io::write(&*self.0, &1u64.to_ne_bytes());
     }
 
-    /// Forgets notifications, for who polls it: it is readable as long as there are any.
+    /// Clears notifications, for a poller: the descriptor is readable as long as there are any.
     pub fn clear(&self) {
         // Fails only when there are none.
         let _ = rustix::io::read(&*self.0, &mut [0; 8]);
     }
 }
 
-/// Wakes a task's, or a thread's, sleep.
+/// Wakes the sleep of a task or of a thread.
 impl std::task::Wake for Notifier {
     fn wake(self: Arc<Self>) {
         self.notify();

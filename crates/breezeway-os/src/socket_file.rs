@@ -1,14 +1,14 @@
 //! The socket file at which a client finds a server: taken from a server that ended, or from a
-//! running one where asked to, and removed at the end.
+//! running one on request, and removed at the end.
 //!
-//! To find out who serves there and then to replace or remove the file are two steps, between which
-//! another server may do the same. No system call joins them, so servers take turns by a lock on
-//! the folder, and with it there is no race. A folder that may not be read cannot be locked, and
-//! whoever may read it may hold its lock for ever, as anybody may `/tmp`'s. A server does not let
-//! that stop it, and goes on without the lock: then of two that start at one path at the same
-//! moment one may remove the other's file, which listens from then on where nobody finds it, and
-//! one that ends may remove the file that replaced its own at that moment. A folder that only its
-//! servers' user may read and write excludes that.
+//! Detecting a server and then replacing or removing its file are two steps, between which another
+//! server may do the same. No system call joins them, so servers take turns by a lock on the
+//! folder, which excludes this race. A folder that may not be read cannot be locked, and any
+//! process that may read it may hold its lock for ever, as with `/tmp`. A server then continues
+//! without the lock: of two servers that start at one path at the same moment one may remove the
+//! other's file, and the other then listens without a file; and a server that ends may remove a
+//! file that replaced its own at that moment. A folder that only its servers' user may read and
+//! write excludes that.
 
 use std::fs::File;
 use std::io;
@@ -31,17 +31,17 @@ use crate::connect::unix;
 use crate::deadline::Deadline;
 use crate::scm::close_listener;
 
-/// Connections that wait to be accepted. Some clients of other systems fail at once where there is
-/// no room for one more, so there is much.
+/// Connections that wait to be accepted. Some clients of other systems fail at once if there is no
+/// room for one more, so the limit is high.
 pub(crate) const BACKLOG: i32 = 1024;
-/// How long a probe of a socket file may take.
+/// Maximum time to probe a socket file.
 const PROBE: Duration = Duration::from_millis(200);
 
 /// Tries for the lock that servers take turns by, and the pause between them: 200 ms in all.
 const TURN_TRIES: u32 = 100;
 const TURN_PAUSE: Duration = Duration::from_millis(2);
 
-/// The process of a socket that is another's to end, and the file of one that has none.
+/// Process of a socket that another process has to end, and identity of a missing file.
 const NOBODY: u32 = 0;
 const NO_FILE: (u64, u64) = (0, 0);
 
@@ -49,41 +49,40 @@ const NO_FILE: (u64, u64) = (0, 0);
 const MOUNTED: &str = "the socket file alone is mounted there, so that no server can replace it; \
     mount its folder instead";
 
-/// The digits of a name that has one of them.
+/// Digits for temporary names.
 const DIGITS: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyz";
-/// Tries for a name that is free beside a path, as many as there are of one digit.
+/// Tries for a free name beside a path, as many as there are with one digit.
 const NAME_TRIES: u32 = DIGITS.len() as u32;
-/// The error for a path beside which there is none.
+/// The error for a path beside which no name is free.
 const NO_NAME: &str = "every temporary name beside it is taken; remove the left-over sockets of \
     its folder, or use a path shorter than the longest of a socket, 107 bytes";
 
 /// The longest path of a unix socket, without its terminating zero (`sun_path`, unix(7)).
 pub const LONGEST_PATH: usize = 107;
 
-/// Why nobody can listen at a path, which the caller names.
+/// Reason why a server cannot listen at a path. The caller adds the path.
 #[derive(Debug, Error)]
 pub enum ListenError {
     /// A server already listens there.
     #[error("in use by a running server")]
     InUse,
-    /// Something that is no socket is in the way.
+    /// A file that is not a socket is in the way.
     #[error("exists and is no socket")]
     NotASocket,
-    /// Another user's socket is there, and who may not connect to it cannot find out whether it is
+    /// Another user's socket is there. A user who may not connect to it cannot detect whether it is
     /// served.
     #[error("belongs to user {owner}, and this user may not connect to it")]
     MayNotConnect {
         /// The user id that the file belongs to.
         owner: u32,
     },
-    /// A socket is there on which nobody listens, in a folder from which this user may not remove
-    /// it.
+    /// A socket without a server is there, in a folder from which this user may not remove it.
     #[error("is a left-over of user {owner}, which this user may not remove")]
     MayNotRemove {
         /// The user id that the file belongs to.
         owner: u32,
     },
-    /// The socket cannot be made there.
+    /// The socket cannot be created there.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -98,25 +97,25 @@ impl From<Errno> for ListenError {
     }
 }
 
-/// A listening socket and its file, which is removed with this: by the process that made it, and
+/// A listening socket and its file. The file is removed on drop: by the process that made it, and
 /// only while it is the same file.
 #[derive(Debug)]
 pub struct SocketFile {
-    /// While it is open the kernel holds on to the file's inode, removed or not, so that no other
-    /// file can get the same identity. Present until dropped.
+    /// Open socket. While it is open the kernel keeps the file's inode, removed or not, so that no
+    /// other file can get the same identity. Present until dropped.
     socket: Option<OwnedFd>,
     path: PathBuf,
     /// Device and inode of the file, so that only our own is removed.
     identity: (u64, u64),
-    /// The process that made it: a forked child has a copy of this, but not the file.
+    /// Process that made it: a forked child has a copy of this value, but does not own the file.
     process: u32,
 }
 
 impl SocketFile {
-    /// Listens at `path` on a stream socket that does not block, in a file with the permission bits
-    /// `mode`. A file of a server that ended, as a failed connect proves, is replaced; without the
-    /// folder's lock, see above, so may be that of one that is just beginning. Takes up to 400 ms
-    /// where others hold the lock, or a server's backlog is full.
+    /// Listens at `path` on a non-blocking stream socket, in a file with the permission bits
+    /// `mode`. The file of a server that ended, as a failed connect proves, is replaced. Without
+    /// the folder's lock (see above), the file of a server that is just starting may be replaced
+    /// too. Takes up to 400 ms where others hold the lock, or a server's backlog is full.
     pub fn listen(path: &Path, mode: u32) -> Result<Self, ListenError> {
         let _turn = take_turn(path);
         if let Some(stat) = find_socket(path)? {
@@ -125,14 +124,14 @@ impl SocketFile {
         Self::make(path, path, mode)
     }
 
-    /// The same instead of whoever serves there. The new socket, which listens already, is renamed
-    /// over the path: at no moment is there nothing to connect to. Who connected before stays with
-    /// the predecessor.
+    /// Listens like [`listen`](Self::listen), in place of a running server. The new socket, which
+    /// already listens, is renamed over the path, so that clients can connect at any moment.
+    /// Clients that connected before stay with the predecessor.
     pub fn take_over(path: &Path, mode: u32) -> Result<Self, ListenError> {
         let _turn = take_turn(path);
         find_socket(path)?;
         let first = std::process::id() ^ clock::ticks() as u32;
-        // Names that a server left behind which died before the rename are passed over.
+        // Temporary names left by a server that died before the rename are skipped.
         for number in 0..NAME_TRIES {
             match Self::make(&name_beside(path, first.wrapping_add(number)), path, mode) {
                 Err(ListenError::InUse) => {}
@@ -142,9 +141,9 @@ impl SocketFile {
         Err(io::Error::new(io::ErrorKind::AddrInUse, NO_NAME).into())
     }
 
-    /// A socket that listens in a new file, called `name` until it does and `path` at last. Where
-    /// that fails the file is removed here, in the turn that the caller has: to drop a `Self` would
-    /// be to wait for another one.
+    /// Creates a socket that listens in a new file, called `name` until it does and `path` at last.
+    /// On failure the file is removed here, within the caller's turn: dropping a `Self` would wait
+    /// for another turn.
     fn make(name: &Path, path: &Path, mode: u32) -> Result<Self, ListenError> {
         let socket = stream_socket()?;
         let mode = Mode::from_raw_mode(mode);
@@ -159,28 +158,29 @@ impl SocketFile {
             Ok(stat)
         };
         let stat = begin().inspect_err(|_| {
-            // The first error is the one that counts.
+            // Only the first error is reported.
             let _ = unlink(name);
         })?;
         let (identity, process) = (identity(&stat), std::process::id());
         Ok(Self { socket: Some(socket), path: path.into(), identity, process })
     }
 
-    /// A socket that listens already, whose file at `path` belongs to whoever made it, as far as
-    /// anybody: it stays when this is dropped, unless [`Self::own`] comes before.
+    /// Wraps a socket that already listens. Its file at `path` belongs to the process that made it,
+    /// if to any: it stays when this is dropped, unless [`Self::own`] is called before.
     pub fn adopt(socket: OwnedFd, path: &Path) -> Self {
         Self { socket: Some(socket), path: path.into(), identity: NO_FILE, process: NOBODY }
     }
 
-    /// From now on the file at the path, if it is a socket's, is this process's: who made it has
-    /// [let go](Self::release) of it.
+    /// Takes ownership of the file at the path, if it is a socket's: the process that made it has
+    /// [released](Self::release) it.
     pub fn own(&mut self) {
         let stat = find_socket(&self.path).ok().flatten();
         self.identity = stat.as_ref().map_or(NO_FILE, identity);
         self.process = std::process::id();
     }
 
-    /// Lets go: the socket, of which another process has a copy, listens on, and its file stays.
+    /// Gives up the file: the socket, of which another process has a copy, keeps listening, and its
+    /// file stays.
     pub fn release(mut self) {
         self.process = NOBODY;
     }
@@ -194,17 +194,17 @@ impl AsFd for SocketFile {
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        // A forked child has the same socket, so that to shut it down would be to end its parent's.
+        // A forked child has the same socket: shutting it down would end its parent's.
         if self.process != std::process::id() {
             return;
         }
         // Clients and successors are refused from now on, also while this waits for its turn. The
-        // socket stays open until the file was compared: a successor that replaced the file
-        // meanwhile might get the inode number of one that nobody held.
+        // socket stays open until the file was compared: otherwise a successor that replaces the
+        // file might get the same inode number.
         let _ = shutdown(&*self, Shutdown::Both);
         let _turn = take_turn(&self.path);
         if lstat(&self.path).is_ok_and(|stat| identity(&stat) == self.identity) {
-            // Somebody else may have removed it just now: then there is nothing left to do.
+            // Another process may have removed it just now: then there is nothing left to do.
             let _ = unlink(&self.path);
         }
         if let Some(socket) = self.socket.take() {
@@ -213,14 +213,14 @@ impl Drop for SocketFile {
     }
 }
 
-/// A unix stream socket that does not block.
+/// Creates a non-blocking unix stream socket.
 pub(crate) fn stream_socket() -> Result<OwnedFd, Errno> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
 }
 
-/// `bind(2)` to a new file at `path`. It inherits the socket's mode, less the umask, so at no
-/// moment may more connect than should.
+/// `bind(2)` to a new file at `path`. The file gets the socket's mode, less the umask, so at no
+/// moment may more users connect than intended.
 fn bind_to(socket: &OwnedFd, path: &Path, mode: Mode) -> Result<(), ListenError> {
     let address = SocketAddrUnix::new(path)?;
     fchmod(socket, mode)?;
@@ -247,8 +247,8 @@ fn name_beside(path: &Path, number: u32) -> PathBuf {
     })
 }
 
-/// The folder's lock, for as long as the file is open; `None` where it cannot be had, see the top
-/// of the file.
+/// Takes the folder's lock, for as long as the file is open; `None` where it is not available (see
+/// the top of the file).
 fn take_turn(path: &Path) -> Option<File> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let folder = File::open(parent.unwrap_or(Path::new("."))).ok()?;
@@ -262,7 +262,7 @@ fn take_turn(path: &Path) -> Option<File> {
     None
 }
 
-/// The socket file at `path`, if there is anything.
+/// Returns the status of the socket file at `path`, if a file exists.
 fn find_socket(path: &Path) -> Result<Option<Stat>, ListenError> {
     match lstat(path) {
         Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Socket => Ok(Some(stat)),
@@ -272,12 +272,12 @@ fn find_socket(path: &Path) -> Result<Option<Stat>, ListenError> {
     }
 }
 
-/// Removes the socket file of the user `owner` on which, as a failed connect proves, nobody
+/// Removes the socket file of the user `owner` after a failed connect has proved that no server
 /// listens.
 fn remove_left_over(path: &Path, owner: u32) -> Result<(), ListenError> {
     match unix(path, Deadline::after(PROBE)).map_err(|error| error.kind()) {
         Err(io::ErrorKind::ConnectionRefused) => unlink(path).or_else(|errno| match errno {
-            // Somebody else removed it just now.
+            // Another process removed it just now.
             Errno::NOENT => Ok(()),
             Errno::PERM | Errno::ACCESS => Err(ListenError::MayNotRemove { owner }),
             other => Err(other.into()),
@@ -325,7 +325,7 @@ mod tests {
         unix(path, Deadline::after(PROBE))
     }
 
-    /// Who connects between `bind` and a `chmod` is not kept out any more.
+    /// A user who connects between `bind` and a later `chmod` could not be kept out.
     #[test]
     fn the_file_is_born_with_its_mode() {
         for mode in [0o600, 0o400] {
@@ -364,7 +364,7 @@ mod tests {
             let _ = ended.send(());
         });
         let outcome = is_ended.recv_timeout(Duration::from_secs(10));
-        // It ends what is slow.
+        // Ends the slow close.
         drop(slow);
         ending.join().unwrap();
         outcome.expect("ended at once");
@@ -420,7 +420,7 @@ mod tests {
             std::thread::yield_now();
         }
         assert_eq!(probe(&folder.path()).unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
-        // A file system may give the file the inode number of one that is no more.
+        // A file system may give the file the inode number of a deleted one.
         std::fs::remove_file(folder.path()).unwrap();
         let _second = UnixListener::bind(folder.path()).unwrap();
         drop(turn);
@@ -442,7 +442,7 @@ mod tests {
     #[test]
     fn one_that_cannot_begin_waits_for_nobody_and_leaves_nothing() {
         let folder = Folder::new();
-        // Nothing but a folder can be called that.
+        // Only a folder can have that name.
         let path = folder.0.path().join("echo.sock/");
         let durations = std::iter::repeat_with(|| {
             let start = std::time::Instant::now();

@@ -1,8 +1,8 @@
-//! How long to poll before sleeping.
+//! Time that a waiter polls before it sleeps.
 
 use std::time::Duration;
 
-/// What a waiter does until something comes.
+/// Behaviour of a waiter until its condition holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum WaitPolicy {
     /// Polls without end: lowest latency, one CPU in full for as long as it waits.
@@ -17,16 +17,16 @@ pub enum WaitPolicy {
 /// A wait policy, and its bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// What is done until something comes.
+    /// The wait policy.
     pub policy: WaitPolicy,
-    /// The longest that [`WaitPolicy::Adaptive`] polls before it sleeps.
+    /// Maximum time that [`WaitPolicy::Adaptive`] polls before it sleeps.
     pub spin_bound: Duration,
 }
 
 impl Waiting {
-    /// The usual bound: about two wake-ups of a sleeping process on another CPU of a virtual
-    /// machine, so that a caller whose server has to be woken first still sees the
-    /// reply without being woken itself.
+    /// Default bound: about two wake-ups of a sleeping process on another CPU of a virtual machine,
+    /// so that a caller whose server has to be woken first still sees the reply without being woken
+    /// itself.
     pub const SPIN_BOUND: Duration = Duration::from_micros(100);
 }
 
@@ -40,37 +40,37 @@ impl From<WaitPolicy> for Waiting {
 /// by each wait that outlasted it, down to none.
 ///
 /// The evidence is each wait's length, whether it was spun or slept through, so a budget of zero
-/// finds back when a short wait suggests that spinning would have paid (competitive spinning:
-/// Karlin et al., "Empirical Studies of Competitive Spinning for a Shared-Memory Multiprocessor",
-/// SOSP 1991). A short wait that was slept through is weak evidence: where the peer runs only once
-/// this thread sleeps, each wait is short and each spin is lost. So such waits bring the budget
-/// back at once the first time, and after a break twice as long each time that it was lost again.
+/// recovers when a short wait suggests that spinning would have paid (competitive spinning: Karlin
+/// et al., "Empirical Studies of Competitive Spinning for a Shared-Memory Multiprocessor", SOSP
+/// 1991). A short wait that was slept through is weak evidence: where the peer runs only once this
+/// thread sleeps, each wait is short and each spin is lost. Such waits restore the budget at once
+/// the first time, and after each further loss only after a break that is twice as long.
 #[derive(Debug)]
 pub struct SpinBudget {
     longest: u64,
     now: u64,
     /// Short waits that are still to be slept through.
     skip: u16,
-    /// How many the next break has.
+    /// Number of short waits in the next break.
     next_break: u16,
 }
 
 impl SpinBudget {
-    /// The most short waits that are slept through before spinning is tried anew: a spin that is
-    /// lost then costs each wait less than half a percent of it.
+    /// Maximum number of short waits slept through before spinning is tried again: a lost spin then
+    /// adds less than half a percent to each wait.
     const LONGEST_BREAK: u16 = 256;
 
-    /// A budget that never exceeds `longest` ticks, and starts there.
+    /// Creates a budget that never exceeds `longest` ticks, and starts there.
     pub fn new(longest: u64) -> Self {
         Self { longest, now: longest, skip: 0, next_break: 0 }
     }
 
-    /// How many ticks to spin in the next wait.
+    /// Returns the number of ticks to spin in the next wait.
     pub fn ticks(&self) -> u64 {
         self.now
     }
 
-    /// Learns from a wait that took `ticks`, sleep included.
+    /// Adapts to a wait that took `ticks`, sleep included.
     pub fn learn(&mut self, ticks: u64) {
         if ticks <= self.now {
             *self = Self::new(self.longest);
@@ -107,7 +107,8 @@ mod tests {
         assert_eq!(budget.ticks(), 1000);
     }
 
-    /// Spins, then a wait that ends `beyond` after the spin was given up: ticks spun in all.
+    /// Runs `count` waits that end `beyond` after the spin was given up. Returns the ticks spun in
+    /// all.
     fn waits(budget: &mut SpinBudget, beyond: u64, count: u32) -> u64 {
         (0..count)
             .map(|_| {

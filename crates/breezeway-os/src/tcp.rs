@@ -1,4 +1,4 @@
-//! How TCP connections are set up, and listened for.
+//! Set-up of TCP connections and listeners.
 
 use std::io;
 use std::net::TcpListener;
@@ -14,17 +14,17 @@ use rustix::net::sockopt::{
 
 use crate::socket_file::BACKLOG;
 
-/// A connection without traffic is probed from then on, and so often.
+/// Idle time after which a connection is probed, the probes' interval, and their number.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEPALIVE_PROBES: u32 = 3;
-/// How long the other side may leave unacknowledged what was sent, or its window closed. A process
-/// that is stopped or busy does either as well, so this is longer than probing takes.
+/// Maximum time that sent data may stay unacknowledged, or the peer's window closed. A process that
+/// is stopped or busy causes either as well, so this is longer than probing takes.
 const USER_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Prepares a TCP connection (tcp(7)). Messages are written whole, so none waits for more
-/// (`TCP_NODELAY`); and a host that has vanished ends it: after a minute where nothing is sent
-/// (`SO_KEEPALIVE`), after two where something is (`TCP_USER_TIMEOUT`).
+/// (`TCP_NODELAY`). A host that has vanished ends the connection: after a minute if nothing is sent
+/// (`SO_KEEPALIVE`), after two if data is (`TCP_USER_TIMEOUT`).
 pub fn prepare_tcp(socket: impl AsFd) -> Result<(), Errno> {
     set_tcp_nodelay(&socket, true)?;
     set_socket_keepalive(&socket, true)?;
@@ -36,8 +36,8 @@ pub fn prepare_tcp(socket: impl AsFd) -> Result<(), Errno> {
 
 /// Listens at a host's port, without blocking.
 ///
-/// As many may wait to be accepted as at a socket file. The standard library gives 128 places, and
-/// whoever finds none sends again a second later (listen(2), tcp(7)).
+/// The backlog is as long as that of a socket file. The standard library's has 128 places, and a
+/// client that finds none tries again a second later (listen(2), tcp(7)).
 pub fn listen_tcp((host, port): (&str, u16)) -> io::Result<TcpListener> {
     let listener = TcpListener::bind((host, port))?;
     listen(&listener, BACKLOG)?;
@@ -76,7 +76,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let most = std::fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap();
         let clients = 500.min(most.trim().parse().unwrap());
-        // Who finds no place connects for ever: nobody is accepted here.
+        // A client without a place would connect for ever: none is accepted here.
         let patience = Duration::from_secs(10);
         let connect = |_| TcpStream::connect_timeout(&address, patience).unwrap();
         assert_eq!((0..clients).map(connect).collect::<Vec<_>>().len(), clients);

@@ -7,15 +7,15 @@
 /// Rust. Without this proof the receiving side gets bytes without a slice (`ForeignBytes` of
 /// breezeway-shm), which copies; with it, lent payload can be had as slices.
 ///
-/// A proof is for one session, which takes it: it can be neither copied nor cloned, so that what
-/// was promised of one peer is not used for another.
+/// A proof is for one session, which takes it: it can be neither copied nor cloned, so that a
+/// promise about one peer is not used for another.
 ///
 /// ```compile_fail,E0382
 /// use breezeway_os::TrustedPeer;
 ///
 /// fn trusting(_session: &str, _proof: TrustedPeer) {}
 ///
-/// // SAFETY: there is no peer.
+/// // SAFETY: this example has no peer.
 /// let proof = unsafe { TrustedPeer::assume() };
 /// trusting("of the peer that was meant", proof);
 /// trusting("of another", proof);
@@ -24,7 +24,7 @@
 pub struct TrustedPeer(());
 
 impl TrustedPeer {
-    /// Assumes that the peer keeps its hands off what it has lent.
+    /// Assumes that the peer does not write what it has lent.
     ///
     /// # Safety
     ///

@@ -1,6 +1,7 @@
-//! Unmapping: large ranges by a thread of its own, as the kernel takes milliseconds to free them.
+//! Unmapping of large ranges by a dedicated thread, because the kernel takes milliseconds to free
+//! them.
 //!
-//! What that thread has not got to when the process exits, the kernel unmaps with the rest.
+//! Ranges that the thread has not unmapped when the process exits are unmapped by the kernel.
 
 use std::ptr::NonNull;
 use std::sync::OnceLock;
@@ -11,15 +12,16 @@ use rustix::mm::munmap;
 
 use crate::fork::Origin;
 
-/// A larger range is unmapped elsewhere: freeing it takes much longer than a hand-over, which takes
-/// some 20 µs. A huge page takes 5, and 2 MiB of small ones 65.
+/// Size above which a range is unmapped by the thread: freeing it takes much longer than a
+/// hand-over.
 const LARGE: usize = 2 << 20;
-/// Bytes that are unmapped in one system call, for whose time no other thread of this process maps.
+/// Bytes unmapped in one system call, during which no other thread of this process can map.
 const PIECE: usize = 2 << 20;
-/// Ranges that wait to be unmapped at one time; one more is unmapped by the thread that drops it.
+/// Maximum number of ranges that wait to be unmapped; a further one is unmapped by the thread that
+/// drops it.
 const MAX_WAITING: usize = 1024;
 
-/// A mapped range that nobody uses any more.
+/// A mapped range that is no longer used.
 struct Range {
     address: NonNull<u8>,
     len: usize,
@@ -30,7 +32,8 @@ struct Range {
 unsafe impl Send for Range {}
 
 impl Range {
-    /// From its end, so that what is left stays one range, which needs no memory of the kernel's.
+    /// Unmaps the range from its end, so that the rest stays one range, which needs no kernel
+    /// memory.
     fn unmap(self) {
         let mut left = self.len;
         while left > 0 {
@@ -58,7 +61,7 @@ pub(crate) unsafe fn unmap(address: NonNull<u8>, len: usize) {
     }
 }
 
-/// Gives the range back if there is no thread for it, or that one has too much to do.
+/// Passes a range to the thread. Returns it if there is no thread, or its queue is full.
 fn hand_over(range: Range) -> Option<Range> {
     static UNMAPPER: OnceLock<Option<(Origin, SyncSender<Range>)>> = OnceLock::new();
     let start = || {
@@ -86,11 +89,11 @@ mod tests {
     /// Names of this process's threads.
     fn threads() -> Vec<String> {
         let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
-        // A thread may end meanwhile.
+        // A thread may end at the same time.
         tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok()).collect()
     }
 
-    /// Bytes of the range that are mapped.
+    /// Returns the mapped bytes of the range.
     fn mapped(range: std::ops::Range<usize>) -> usize {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         let segments = maps.lines().filter(|line| line.contains("memfd:breezeway"));

@@ -1,23 +1,23 @@
-//! Whether large payload travels faster past the caches: tried with the payloads of a session, and
+//! Trial of writing large payload past the caches: measured on the payloads of a session, and
 //! remembered for the process.
 
 use std::sync::atomic::{AtomicI8, Ordering};
 
 use crate::clock;
 
-/// Payloads that are written the same way before the time is taken.
+/// Payloads written by one method before the time is taken.
 const RUN: u32 = 32;
-/// How many more trials than not have to say the same.
+/// Majority of agreeing trials that decides.
 const SURE: i8 = 6;
-/// A way has to be so much faster to be found so: others that try at the same time, as the peer
-/// does, and all that takes time beside the payload, make both ways alike.
+/// Factor by which a method must be faster to count as faster: simultaneous trials, such as the
+/// peer's, and all time spent beside the payload make both methods look alike.
 const CLEARLY: f64 = 1.2;
-/// Nanoseconds a byte from which on a run was mostly idle.
+/// Nanoseconds per byte above which a run was mostly idle.
 const IDLE: f64 = 10.0;
 
-/// What the trials of a process have shown, for all its peers that are neither near nor far. Once
-/// it is sure it stays so: it is a matter of the CPU model. Peers at several distances in between
-/// would have the verdict of whoever was tried first.
+/// Results of the trials of a process, for all its peers that are neither near nor distant. Once
+/// decided the verdict stays: it depends on the CPU model. Peers at several distances in between
+/// get the verdict of the one that was tried first.
 #[derive(Debug)]
 pub(super) struct Evidence(AtomicI8);
 
@@ -26,14 +26,14 @@ impl Evidence {
         Self(AtomicI8::new(0))
     }
 
-    /// Whether streaming is faster; `None` until that is known.
+    /// Returns true if streaming is faster; `None` until that is decided.
     #[inline]
     pub(super) fn verdict(&self) -> Option<bool> {
         let sum = self.0.load(Ordering::Relaxed);
         (sum.abs() >= SURE).then_some(sum > 0)
     }
 
-    /// Trials of other sessions may be lost beside this one, which only delays the verdict.
+    /// Adds a result. Results of simultaneous trials may be lost, which only delays the verdict.
     fn add(&self, streaming_is_faster: bool) {
         if self.verdict().is_none() {
             let step = if streaming_is_faster { 1 } else { -1 };
@@ -42,20 +42,20 @@ impl Evidence {
     }
 }
 
-/// A run of payloads written one way, and then one written the other way.
+/// A run of payloads written by one method, and then one written by the other.
 #[derive(Debug, Default)]
 pub(super) struct Trial {
     streams: bool,
     payloads: u32,
     bytes: usize,
-    /// When the run began, in ticks.
+    /// Start of the run, in ticks.
     since: u64,
-    /// Nanoseconds a byte of the first run, during the second.
+    /// Nanoseconds per byte of the first run, during the second.
     first: Option<f64>,
 }
 
 impl Trial {
-    /// How the next payload is written.
+    /// Returns true if the next payload is written past the caches.
     pub(super) fn streams(&self) -> bool {
         self.streams
     }
@@ -73,8 +73,8 @@ impl Trial {
         self.bytes += len;
     }
 
-    /// The clock decides which way comes first in the next trial: two sides that always took turns
-    /// would find no difference.
+    /// Ends a run. The clock decides which method comes first in the next trial: two sides in
+    /// strict alternation would find no difference.
     fn end_run(&mut self, took: f64, now: u64, found: &Evidence) {
         let streamed = self.streams;
         let next = match self.first {
@@ -95,7 +95,7 @@ impl Trial {
 pub(super) mod tests {
     use super::*;
 
-    /// What trials show in which a payload of 64 KiB takes so many times 10 µs either way.
+    /// Runs trials in which a payload of 64 KiB takes these multiples of 10 µs by either method.
     pub(in crate::distance) fn found(streamed: u64, ordinary: u64) -> Evidence {
         let (found, mut trial) = (Evidence::new(), Trial::default());
         let step = clock::ticks_in(std::time::Duration::from_micros(10));

@@ -1,4 +1,4 @@
-//! Segments that are made in pieces, between which their maker does other work.
+//! Segments that are made in pieces, so that other work can be done between them.
 
 use std::ops::RangeInclusive;
 use std::os::fd::OwnedFd;
@@ -11,24 +11,24 @@ use super::{
 use crate::huge::{self, HUGE};
 use crate::ledger::MemoryAccount;
 
-/// A segment that has not all of its pages yet. It counts on its account from the beginning.
+/// A segment that does not have all of its pages yet. It counts on its account from the beginning.
 #[derive(Debug)]
 pub struct Unfinished {
     mapping: Mapping,
     fd: OwnedFd,
-    /// Bytes whose pages are there.
+    /// Bytes whose pages exist.
     done: usize,
-    /// Whether the next page is to be a huge one: then all before it are, and the size is a
+    /// True if the next page should be a huge one: then all before it are, and the size is a
     /// multiple of theirs.
     has_huge_pages: bool,
 }
 
 impl Unfinished {
-    /// Begins a segment of the size that [`create_near`](super::create_near) would make.
+    /// Begins a segment of the size that [`create_near`](super::create_near) would choose.
     ///
     /// # Errors
     ///
-    /// There is no memory for it, or too little of what the account may have.
+    /// Memory is short, or the account's limit is reached.
     pub fn begin(
         size: usize,
         bounds: RangeInclusive<usize>,
@@ -49,17 +49,17 @@ impl Unfinished {
         Ok(Self { mapping, fd, done: 0, has_huge_pages })
     }
 
-    /// Its bytes.
+    /// Returns the size in bytes.
     pub fn size(&self) -> usize {
         self.mapping.size()
     }
 
-    /// Gives it the next of its pages, for less than a millisecond as a rule; returns true once all
-    /// are there.
+    /// Allocates the next of its pages, usually for less than a millisecond. Returns true once all
+    /// exist.
     ///
     /// # Errors
     ///
-    /// There is no memory for them, also where there was for all of the segment when it was begun.
+    /// Memory is short, even if there was enough for the whole segment when it was begun.
     pub fn go_on(&mut self) -> Result<bool, SegmentError> {
         self.go_on_if(check_headroom)
     }
@@ -72,7 +72,7 @@ impl Unfinished {
         debug_assert!(!self.has_huge_pages || (size - done).is_multiple_of(HUGE) && done < size);
         check(if self.has_huge_pages { HUGE } else { PIECE.min(size - done) })?;
         let address = self.mapping.address().cast();
-        // Why there are no huge pages does not matter.
+        // The reason for the lack of huge pages does not matter.
         if self.has_huge_pages && huge::back(&self.fd, address, done..done + HUGE).is_ok() {
             self.done += HUGE;
         } else {
@@ -83,7 +83,7 @@ impl Unfinished {
         Ok(self.done == size)
     }
 
-    /// Seals it: the one writable mapping, and the descriptor for the peer.
+    /// Seals the segment: returns the only writable mapping, and the descriptor for the peer.
     ///
     /// # Errors
     ///
