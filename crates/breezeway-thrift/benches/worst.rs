@@ -1,10 +1,10 @@
-//! Searches for the worst message of 1 MiB: that which takes the most time to view, to walk through
-//! its view, to decode, and that which takes the most memory decoded.
+//! Searches for the worst message of 1 MiB: the one that takes the most time to view, to walk
+//! through its view, or to decode, and the one that takes the most memory decoded.
 //!
 //! `cargo bench -p breezeway-thrift --bench worst` searches for about a minute; the first argument
-//! is how many generations, the second a seed. Messages are made of fields of the corpus' `Node`,
-//! known, repeated and unknown, with lists of any length, nested in each other. The best of each
-//! generation are changed, so that the search climbs.
+//! is the number of generations, the second a seed. Messages are made of fields of the corpus'
+//! `Node`, known, repeated and unknown, with lists of any length, nested in each other. The best of
+//! each generation are mutated, so that the search climbs.
 #![allow(missing_docs)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -19,27 +19,27 @@ use rustix::time::{ClockId, clock_gettime};
 const SIZE: usize = 1 << 20;
 
 thread_local! {
-    /// How many bytes this thread has, and the most it had.
+    /// Bytes that this thread holds, and their maximum.
     static HELD: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 }
 
 struct Counting;
 
-// SAFETY: the system's allocator does the work.
+// SAFETY: the system's allocator does all the work.
 #[allow(unsafe_code, reason = "an allocator cannot be written without")]
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let (now, most) = HELD.get();
         let now = now + layout.size();
         HELD.set((now, most.max(now)));
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller of this function keeps the requirements of `GlobalAlloc::alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
         let (now, most) = HELD.get();
         HELD.set((now.saturating_sub(layout.size()), most));
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller of this function keeps the requirements of `GlobalAlloc::dealloc`.
         unsafe { System.dealloc(address, layout) }
     }
 }
@@ -47,7 +47,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// A field, with a list in it of so many elements if it has one.
+/// A field, with a list of `count` elements if it has one.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     kind: u32,
@@ -75,7 +75,7 @@ impl Piece {
             2 => (&[3, 0, 1, 0], &[]),
             3 => (&[15, 0, 99, 12], &[0]),
             4 => (&[14, 0, 99, 11], &[0; 4]),
-            // Known ones, which may be there already.
+            // Known ones, which may already be present.
             5 => (&[10, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0], &[]),
             6 => (&[8, 0, 11, 0, 0, 0, 0], &[]),
             7 => (&[12, 0, 8, 0], &[]),
@@ -97,12 +97,12 @@ impl Piece {
     }
 }
 
-/// Nodes in each other, and what they are filled with over and over.
+/// Nested nodes, and the fields that fill them repeatedly.
 #[derive(Clone, Debug)]
 struct Recipe {
-    /// How each level lies in the one around it: as the next node, or in a list.
+    /// Position of each level in the one around it: the next node, or a list element.
     levels: Vec<bool>,
-    /// What the innermost is filled with; and whether all others are as well, with a share each.
+    /// Fields of the innermost node; if `shared`, all other nodes get a share of them too.
     pieces: Vec<Piece>,
     shared: bool,
 }
@@ -130,11 +130,11 @@ impl Recipe {
         recipe
     }
 
-    /// A message of up to 1 MiB.
+    /// Returns a message of up to 1 MiB.
     fn message(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(SIZE + SIZE / 4);
         let shares = if self.shared { self.levels.len() + 1 } else { 1 };
-        // 25 bytes at most open and close a level.
+        // A level is opened and closed by 25 bytes at most.
         let share = (SIZE - 25 * (self.levels.len() + 1)) / shares;
         for next in &self.levels {
             bytes.extend([10, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
@@ -161,7 +161,7 @@ impl Recipe {
     }
 }
 
-/// Reads everything that a view has.
+/// Reads all fields of a view.
 fn walk(node: &NodeView<'_>) -> u64 {
     let mut sum = node.value as u64 + u64::from(node.limit.is_some()) + node.blob.len() as u64;
     if let Some(next) = node.next_node {
@@ -182,13 +182,13 @@ fn walk(node: &NodeView<'_>) -> u64 {
     sum + node.by_number.iter().map(|(_, ano)| ano.a as u64).sum::<u64>()
 }
 
-/// What this thread has used of a processor, in milliseconds: not what others use meanwhile.
+/// Returns the CPU time of this thread in milliseconds, without that of other threads.
 fn used() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 * 1e3 + time.tv_nsec as f64 / 1e6
 }
 
-/// What is measured.
+/// Quantity that is maximised.
 #[derive(Clone, Copy)]
 enum Goal {
     View,
@@ -198,7 +198,7 @@ enum Goal {
 }
 
 impl Goal {
-    /// Milliseconds or MiB, as they are for this message.
+    /// Returns the milliseconds or MiB of this message.
     fn of(self, bytes: &[u8]) -> f64 {
         match self {
             Self::Memory => {
@@ -237,7 +237,7 @@ fn search(name: &str, unit: &str, goal: Goal, generations: usize, dice: &mut Dic
     best.sort_by(|a, b| b.0.total_cmp(&a.0));
     let recipe = &best[0].1;
     let bytes = recipe.message();
-    // The least of five: others use the caches too.
+    // The least of five: other programs use the caches too.
     let worst = (0..5).map(|_| goal.of(&bytes)).fold(f64::MAX, f64::min);
     let verdict = match view_slice::<NodeView<'_>>(&bytes) {
         Ok(_) => "taken".to_owned(),

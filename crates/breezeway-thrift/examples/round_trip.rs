@@ -1,4 +1,4 @@
-//! Encodes a value of a generated type and reads it in every way there is.
+//! Encodes a value of a generated type and reads it in all ways.
 
 // In a program of yours: include!(concat!(env!("OUT_DIR"), "/thrift.rs")), see
 // breezeway_idl::Builder.
@@ -12,11 +12,11 @@ use idl::reading::{Reading, ReadingView, ReadingWriter};
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let reading = Reading { name: "a reading".to_owned(), time: 7, values: vec![1.5, 2.5] };
 
-    // Into a buffer that is used again for every message.
+    // Into a buffer that is reused for every message.
     let mut buffer = Vec::new();
     encode_vec(&reading, &mut buffer)?;
 
-    // A value of its own; views borrow from the bytes instead, and take no memory.
+    // An owned value; views borrow from the bytes instead, and take no memory.
     let owned: Reading = decode_slice(&buffer)?;
     assert_eq!(owned, reading);
     let viewed: ReadingView<'_> = view_slice(&buffer)?;
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let size = output.finish()?;
     println!("{:?}", decode_slice::<Reading>(&space[..size])?);
 
-    // What is wrong, and where.
+    // The error names the fault and its place.
     let cut: Result<Reading, DecodeError> = decode_slice(&buffer[..9]);
     println!("{}", cut.err().ok_or("bytes were cut off")?);
     Ok(())

@@ -1,10 +1,10 @@
-//! Text that is plain ASCII, as most is, seen quickly.
+//! Fast check for plain ASCII text, the most common kind.
 
-/// The bits that no byte of ASCII has.
+/// Bits that no ASCII byte has.
 const HIGH: u64 = 0x8080_8080_8080_8080;
 
-/// Whether all bytes are ASCII. Up to 32 bytes are read in words that overlap: four for any length
-/// from 8 on, so that no branch depends on it that the processor could guess wrong.
+/// Returns true if all bytes are ASCII. Up to 32 bytes are read in overlapping words: four for any
+/// length from 8 on, so that no branch depends on the length that the processor could mispredict.
 #[inline(always)]
 pub(crate) fn is_ascii(bytes: &[u8]) -> bool {
     match bytes.len() {

@@ -1,13 +1,13 @@
-//! Whole lists of numbers, turned to and from big-endian by plain loops that are compiled for the
-//! widest vectors that the processor has.
+//! Conversion of whole lists of numbers to and from big-endian, by plain loops that are compiled
+//! for the widest vectors that the processor has.
 //!
-//! The only file with `unsafe`: to call what is compiled for a feature once that was found, to fill
-//! a vector's memory without writing it twice, to load short lists behind a mask, and to show bytes
-//! as the text that they are known to be. The loops themselves are safe Rust; the compiler makes
-//! shuffles of them.
+//! This is the only file with `unsafe`: to call functions compiled for a detected CPU feature, to
+//! fill a vector's memory without writing it twice, to load short lists behind a mask, and to
+//! return bytes known to be text as text. The loops themselves are safe Rust; the compiler turns
+//! them into shuffles.
 //!
 //! Short lists have no loop at all: their lengths differ from list to list, and one loop whose end
-//! the processor guesses wrong costs more than converting sixteen numbers.
+//! the processor mispredicts costs more than converting sixteen numbers.
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
@@ -16,19 +16,19 @@ use crate::Fixed;
 use crate::ascii::is_ascii;
 use crate::utf8::is_short_utf8;
 
-/// Below this many elements a call costs more than shuffles save.
+/// Number of elements below which a call costs more than shuffles save.
 const FEW: usize = 8;
 
-/// From this many elements on a loop of the caller's is worth a call.
+/// Number of elements from which a loop of the caller's is worth a call.
 const MANY: usize = 32;
 
-/// How many bytes [`Short::put_short`] fills if it may.
+/// Bytes that [`Short::put_short`] fills if there is room.
 pub(crate) const SHORT_ROOM: usize = 128;
 
-/// How many numbers of a short list are read together.
+/// Numbers of a short list that are read together.
 const LANES: usize = 4;
 
-/// The longest list that is read without a loop.
+/// Length of the longest list that is read without a loop.
 const SHORT: usize = 4 * LANES;
 
 #[inline(always)]
@@ -45,7 +45,7 @@ fn get_loop<T: Fixed>(from: &[u8], to: &mut [MaybeUninit<T>]) {
     }
 }
 
-/// Reads a short list of at least [`LANES`] numbers in four parts, which overlap.
+/// Reads a short list of at least [`LANES`] numbers in four overlapping parts.
 #[inline(always)]
 fn get_parts<T: Fixed>(from: &[u8], to: &mut [MaybeUninit<T>]) {
     let last = to.len() - LANES;
@@ -86,18 +86,18 @@ fn fold_loop<T: Fixed, A>(from: &[u8], first: A, mut fold: impl FnMut(A, T) -> A
     from.chunks_exact(T::SIZE).fold(first, |so_far, bytes| fold(so_far, T::get(bytes)))
 }
 
-/// Keeps the compiler from making vectors of the loop that this is called in.
+/// Keeps the compiler from vectorising the loop that contains this call.
 #[inline(always)]
 fn one_by_one() {
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    // SAFETY: no instruction.
+    // SAFETY: the assembly is empty.
     unsafe {
         std::arch::asm!("", options(nomem, nostack, preserves_flags))
     };
 }
 
-/// As [`fold_loop`], one by one: a loop of vectors and another of what remains end in two places
-/// that the processor must guess.
+/// Folds like [`fold_loop`], one by one: a vectorised loop and a second one for the remainder would
+/// end in two places that the processor must predict.
 #[inline(always)]
 fn fold_few<T: Fixed, A>(from: &[u8], first: A, mut fold: impl FnMut(A, T) -> A) -> A {
     from.chunks_exact(T::SIZE).fold(first, |so_far, bytes| {
@@ -156,8 +156,8 @@ compiled_for!(ssse3, "ssse3");
 #[cfg(target_arch = "aarch64")]
 compiled_for!(neon, "neon");
 
-/// Runs a loop as compiled for the best feature there is, or as it is. The standard library keeps
-/// what it detected.
+/// Runs a loop compiled for the best feature that the CPU has, or the plain loop. The standard
+/// library caches the detection.
 macro_rules! best {
     ($function:ident($($argument:expr),*) else $plain:expr) => {{
         #[cfg(target_arch = "x86_64")]
@@ -165,19 +165,19 @@ macro_rules! best {
             // SAFETY: the processor has the feature that the function was compiled for.
             return unsafe { avx2::$function($($argument),*) };
         } else if std::arch::is_x86_feature_detected!("ssse3") {
-            // SAFETY: as above.
+            // SAFETY: the processor has SSSE3, which the function was compiled for.
             return unsafe { ssse3::$function($($argument),*) };
         }
         #[cfg(target_arch = "aarch64")]
         if std::arch::is_aarch64_feature_detected!("neon") {
-            // SAFETY: as above.
+            // SAFETY: the processor has NEON, which the function was compiled for.
             return unsafe { neon::$function($($argument),*) };
         }
         $plain
     }};
 }
 
-/// Writes `list` into `to`, which has exactly the room.
+/// Writes `list` into `to`, which has exactly its size.
 #[inline]
 pub(crate) fn put_all<T: Fixed>(list: &[T], to: &mut [u8]) {
     if list.len() < FEW {
@@ -186,10 +186,10 @@ pub(crate) fn put_all<T: Fixed>(list: &[T], to: &mut [u8]) {
     best!(put_all(list, to) else put_loop(list, to))
 }
 
-/// A number that short lists of are written without a loop.
+/// A number with short lists that are written without a loop.
 pub(crate) trait Short: Fixed {
-    /// Writes `list` into `to`, which has [`SHORT_ROOM`] bytes or just enough. What follows the
-    /// list in the former is then zero.
+    /// Writes `list` into `to`, which has [`SHORT_ROOM`] bytes or exactly its size. In the former
+    /// case the bytes behind the list are zero.
     fn put_short(list: &[Self], to: &mut [u8]);
 }
 
@@ -203,8 +203,8 @@ macro_rules! short {
                     && size_of_val(list) <= SHORT_ROOM
                     && std::arch::is_x86_feature_detected!("avx2")
                 {
-                    // Of no number the address is none either, and masked loads from such take
-                    // hundreds of cycles.
+                    // The address of an empty list is dangling, and masked loads from such an
+                    // address take hundreds of cycles.
                     let from = if list.is_empty() { to.as_ptr().cast() } else { list.as_ptr() };
                     // SAFETY: the processor has AVX2; `from` has `list.len()` numbers, which
                     // together take at most the room.
@@ -219,7 +219,7 @@ macro_rules! short {
     };
 }
 
-/// As [`put_all`], called: inlined it would make a call of what writes a short list.
+/// Writes like [`put_all`], not inlined, so that functions that write short lists contain no loop.
 #[inline(never)]
 fn put_long<T: Fixed>(list: &[T], to: &mut [u8]) {
     put_all(list, &mut to[..size_of_val(list)]);
@@ -241,7 +241,7 @@ short!(i32, put_masked_4);
 ///
 /// # Safety
 ///
-/// There are `count` numbers at `from`, at most sixteen.
+/// `from` points to at least `count` numbers, and `count` is at most sixteen.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 unsafe fn put_masked_8(from: *const i64, count: usize, to: &mut [u8; SHORT_ROOM]) {
@@ -253,18 +253,19 @@ unsafe fn put_masked_8(from: *const i64, count: usize, to: &mut [u8; SHORT_ROOM]
         let first = part as i64 * 4;
         let index = _mm256_set_epi64x(first + 3, first + 2, first + 1, first);
         let mask = _mm256_cmpgt_epi64(count, index);
-        // SAFETY: what is behind the mask is not accessed, so this reads only what the caller has.
+        // SAFETY: elements behind the mask are not accessed, so this reads only the caller's
+        // numbers.
         let numbers = unsafe { _mm256_maskload_epi64(from.wrapping_add(part * 4), mask) };
         // SAFETY: `to` has 32 bytes.
         unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), _mm256_shuffle_epi8(numbers, order)) };
     }
 }
 
-/// As [`put_masked_8`], for numbers of four bytes.
+/// Writes like [`put_masked_8`], for numbers of four bytes.
 ///
 /// # Safety
 ///
-/// There are `count` numbers at `from`, at most 32.
+/// `from` points to at least `count` numbers, and `count` is at most 32.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 unsafe fn put_masked_4(from: *const i32, count: usize, to: &mut [u8; SHORT_ROOM]) {
@@ -276,7 +277,8 @@ unsafe fn put_masked_4(from: *const i32, count: usize, to: &mut [u8; SHORT_ROOM]
         let first = _mm256_set1_epi32(part as i32 * 8);
         let index = _mm256_add_epi32(first, _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0));
         let mask = _mm256_cmpgt_epi32(count, index);
-        // SAFETY: what is behind the mask is not accessed, so this reads only what the caller has.
+        // SAFETY: elements behind the mask are not accessed, so this reads only the caller's
+        // numbers.
         let numbers = unsafe { _mm256_maskload_epi32(from.wrapping_add(part * 8), mask) };
         // SAFETY: `to` has 32 bytes.
         unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), _mm256_shuffle_epi8(numbers, order)) };
@@ -296,7 +298,7 @@ pub(crate) fn get_all<T: Fixed>(from: &[u8], list: &mut Vec<T>) {
         _ => get_into(from, room),
     }
     // SAFETY: `reserve` made room for `count` more elements, and the loop wrote one for each chunk
-    // of `from`, of which there are `count`.
+    // of `from`, and `from` has `count` chunks.
     unsafe { list.set_len(list.len() + count) }
 }
 
@@ -310,13 +312,13 @@ fn get_into<T: Fixed>(from: &[u8], to: &mut [MaybeUninit<T>]) {
     best!(get_all(from, to) else get_loop(from, to))
 }
 
-/// Writes `values` into `to` until either ends. Returns how many were written.
+/// Writes `values` into `to` until either ends. Returns the number written.
 #[inline]
 pub(crate) fn fill<T: Fixed>(values: impl Iterator<Item = T>, to: &mut [u8]) -> usize {
     best!(fill(values, to) else fill_loop(values, to))
 }
 
-/// Writes all numbers of `from` into `to`, which has as many places.
+/// Writes all numbers of `from` into `to`, which has the same length.
 #[inline]
 pub(crate) fn copy<T: Fixed>(from: &[u8], to: &mut [T]) {
     if to.len() < FEW {
@@ -325,8 +327,8 @@ pub(crate) fn copy<T: Fixed>(from: &[u8], to: &mut [T]) {
     best!(copy(from, to) else copy_loop(from, to))
 }
 
-/// Folds all numbers of `from`. What `fold` does is compiled for the same feature, so that adding
-/// takes vectors as well.
+/// Folds all numbers of `from`. `fold` is compiled for the same CPU feature, so that for example a
+/// sum uses vectors as well.
 #[inline]
 pub(crate) fn fold<T: Fixed, A>(from: &[u8], first: A, fold: impl FnMut(A, T) -> A) -> A {
     if from.len() < MANY * T::SIZE {
@@ -335,23 +337,23 @@ pub(crate) fn fold<T: Fixed, A>(from: &[u8], first: A, fold: impl FnMut(A, T) ->
     best!(fold(from, first, fold) else fold_loop(from, first, fold))
 }
 
-/// `bytes` as text, if all are ASCII. A short string of ASCII is checked several times faster than
-/// any UTF-8.
+/// Returns `bytes` as text, if all are ASCII. Short ASCII strings are checked several times faster
+/// than other UTF-8.
 #[inline(always)]
 pub(crate) fn ascii_text(bytes: &[u8]) -> Option<&str> {
     // SAFETY: ASCII is UTF-8.
     is_ascii(bytes).then(|| unsafe { std::str::from_utf8_unchecked(bytes) })
 }
 
-/// `bytes` as text, if they are UTF-8 without characters of four bytes.
+/// Returns `bytes` as text, if they are UTF-8 without characters of four bytes.
 #[inline]
 pub(crate) fn short_utf8_text(bytes: &[u8]) -> Option<&str> {
-    // SAFETY: what `is_short_utf8` takes is UTF-8: `utf8.rs` holds it to the standard library, with
-    // every edge of every byte at every place of a word.
+    // SAFETY: bytes accepted by `is_short_utf8` are UTF-8: the tests of `utf8.rs` compare it with
+    // the standard library, with every edge of every byte at every place of a word.
     is_short_utf8(bytes).then(|| unsafe { std::str::from_utf8_unchecked(bytes) })
 }
 
-/// Short text in place.
+/// Short text stored inline.
 #[cfg(feature = "small-strings")]
 #[derive(Clone, Copy, Default)]
 pub(crate) struct ShortText {
@@ -359,16 +361,16 @@ pub(crate) struct ShortText {
     bytes: [u8; SHORT_TEXT],
 }
 
-/// The most bytes of short text.
+/// Maximum length of short text in bytes.
 #[cfg(feature = "small-strings")]
 const SHORT_TEXT: usize = 30;
 
 #[cfg(feature = "small-strings")]
 impl ShortText {
-    /// How many bytes there can be.
+    /// Maximum length in bytes.
     pub(crate) const ROOM: usize = SHORT_TEXT;
 
-    /// A copy of `text`, if it is short enough.
+    /// Returns a copy of `text`, if it is short enough.
     #[inline(always)]
     pub(crate) fn new(text: &str) -> Option<Self> {
         let mut bytes = [0; Self::ROOM];
@@ -379,8 +381,8 @@ impl ShortText {
     #[inline(always)]
     pub(crate) fn as_str(&self) -> &str {
         // SAFETY: the fields are private to this file. `new` copied whole text there, as
-        // `short_copy::copy` copies every length whole (its tests show it), and its length; without
-        // it there is none, and no byte is text.
+        // `short_copy::copy` copies every length whole (its tests show it), and its length;
+        // otherwise the length is 0, and the text empty.
         unsafe { std::str::from_utf8_unchecked(&self.bytes[..usize::from(self.length)]) }
     }
 }
@@ -417,7 +419,7 @@ mod tests {
         std::arch::is_x86_feature_detected!("avx2")
     }
 
-    /// Runs every loop as compiled for one feature; what it gives is what the loop gives as it is.
+    /// Runs every loop compiled for one feature, and compares the result with the plain loop's.
     macro_rules! check {
         ($module:ident, $list:expr) => {{
             let list = $list;
@@ -425,7 +427,7 @@ mod tests {
             put_loop(&list, &mut plain);
             let mut bytes = vec![0; plain.len()];
             let mut read = vec![MaybeUninit::new(0i64); list.len()];
-            // SAFETY: the caller found the feature.
+            // SAFETY: the caller detected the feature.
             let (given, sum) = unsafe {
                 $module::put_all(&list, &mut bytes);
                 assert_eq!(bytes, plain);
@@ -440,12 +442,12 @@ mod tests {
             assert_eq!(read, list);
             assert_eq!(sum, list.iter().copied().fold(0, i64::wrapping_add));
             let mut copied = vec![0; list.len()];
-            // SAFETY: as above.
+            // SAFETY: the caller detected the feature.
             unsafe { $module::copy(&plain, &mut copied) };
             assert_eq!(copied, list);
             if (LANES..=SHORT).contains(&list.len()) {
                 let mut read = vec![MaybeUninit::new(0i64); list.len()];
-                // SAFETY: as above.
+                // SAFETY: the caller detected the feature.
                 unsafe { $module::get_parts(&plain, &mut read) };
                 // SAFETY: all were initialised when the vector was made.
                 let read = read.iter().map(|value| unsafe { value.assume_init() });

@@ -1,36 +1,36 @@
-//! What clients and servers know of a method.
+//! Properties of a method that clients and servers share.
 
 use crate::{Decode, Encode};
 
-/// The arguments of a method, and with them all that a call of it needs. Generated for every method
-/// of a service.
+/// The arguments of a method, with the properties needed for a call. Generated for every method of
+/// a service.
 pub trait Call: Encode + Decode {
-    /// What the reply carries: the result, or an exception that the IDL declares. `()` for void
-    /// methods without exceptions, and for oneway methods, which have no reply.
+    /// Type of the reply: the result, or an exception that the IDL declares. `()` for void methods
+    /// without exceptions, and for oneway methods, which have no reply.
     type Reply: Encode + Decode;
 
-    /// The method's name on the wire.
+    /// Name of the method on the wire.
     const METHOD: &'static str;
 
-    /// Whether there is no reply of any kind.
+    /// True if the method has no reply of any kind.
     const ONEWAY: bool = false;
 
-    /// Who sends more than one message.
+    /// Direction of the method's streams.
     const STREAMING: Streaming = Streaming::None;
 }
 
-/// Who sends more than one message (the annotation `streaming.mode` of Kitex).
+/// Side that sends more than one message (the annotation `streaming.mode` of Kitex).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Streaming {
     /// No stream: a call and its reply.
     #[default]
     None,
-    /// A stream with one message each way.
+    /// A stream with one message in each direction.
     Unary,
-    /// The client.
+    /// The client sends a stream.
     Client,
-    /// The server.
+    /// The server sends a stream.
     Server,
-    /// Both.
+    /// Both send a stream.
     Bidirectional,
 }

@@ -1,12 +1,12 @@
-//! Encoding for a socket: large values are sent from where they are.
+//! Encoding for a socket, with large values sent from their place in memory.
 
 use std::io::{self, IoSlice, Write};
 use std::ops::Range;
 
 use crate::{EncodeError, Pool, Sink};
 
-/// From how many bytes on a string or binary is chained. Shorter ones are cheaper to copy than to
-/// name.
+/// Size in bytes from which a string or binary is chained. Shorter ones are cheaper to copy than to
+/// reference.
 const CHAINED: usize = 4096;
 
 /// One run of bytes of the message.
@@ -14,7 +14,7 @@ const CHAINED: usize = 4096;
 enum Piece<'a> {
     /// A part of a buffer.
     Own { buffer: usize, range: Range<usize> },
-    /// A value, where it is.
+    /// A value, borrowed.
     Borrowed(&'a [u8]),
 }
 
@@ -24,7 +24,7 @@ enum Piece<'a> {
 pub struct Chain<'a> {
     pieces: Vec<Piece<'a>>,
     buffers: Vec<Vec<u8>>,
-    /// The part of the last buffer that is not in a piece yet: from `start` to `end`.
+    /// Part of the last buffer that is not in a piece yet: from `start` to `end`.
     start: usize,
     end: usize,
     len: usize,
@@ -33,23 +33,23 @@ pub struct Chain<'a> {
 }
 
 impl<'a> Chain<'a> {
-    /// An empty chain with buffers of `pool`, to which they return.
+    /// Creates an empty chain with buffers of `pool`, to which they return.
     pub fn new(pool: &'a mut Pool) -> Self {
         let (pieces, buffers) = (Vec::new(), Vec::new());
         Self { pieces, buffers, start: 0, end: 0, len: 0, pool, failure: None }
     }
 
-    /// How many bytes the message has.
+    /// Returns the size of the message in bytes.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether nothing was written.
+    /// Returns true if nothing was written.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The message, in order.
+    /// Returns the parts of the message, in order.
     pub fn slices(&mut self) -> Result<Vec<IoSlice<'_>>, EncodeError> {
         if let Some(error) = &self.failure {
             return Err(error.clone());
@@ -58,7 +58,7 @@ impl<'a> Chain<'a> {
         Ok(self.pieces.iter().map(|piece| IoSlice::new(self.bytes_of(piece))).collect())
     }
 
-    /// Writes the whole message. An error of encoding is one of kind `InvalidInput`.
+    /// Writes the whole message. An encoding error is returned as one of kind `InvalidInput`.
     pub fn write_to(&mut self, writer: &mut impl Write) -> io::Result<()> {
         let mut slices =
             self.slices().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
@@ -81,7 +81,7 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// Makes what was written to the last buffer since its last piece a piece.
+    /// Turns the bytes written to the last buffer since its last piece into a piece.
     fn close_piece(&mut self) {
         if self.start < self.end {
             let range = self.start..self.end;
@@ -141,7 +141,7 @@ impl<'a> Sink<'a> for Chain<'a> {
 
     #[inline]
     fn in_place(&mut self, size: usize, fill: impl FnOnce(&mut [u8])) {
-        // The buffer may hold an earlier message, perhaps to somebody else.
+        // The buffer may hold an earlier message, possibly for another receiver.
         self.fixed(size, |to| {
             to.fill(0);
             fill(to);

@@ -1,4 +1,4 @@
-//! Codecs: what a message is encoded with, behind one trait.
+//! Codecs: the encodings of messages, behind one trait.
 
 use crate::{Decode, DecodeError, Encode, EncodeError};
 
@@ -7,16 +7,16 @@ use crate::{Decode, DecodeError, Encode, EncodeError};
 /// The size is known before the first byte is written, so that a message is encoded straight into
 /// the space that was reserved for it.
 pub trait Codec<T> {
-    /// Why bytes are no message.
+    /// Error for bytes that are not a message.
     type Error: std::error::Error + Send + Sync + 'static;
 
-    /// How many bytes the message takes, exactly.
+    /// Returns the exact encoded size of the message in bytes.
     fn size(message: &T) -> usize;
 
-    /// Writes the message into `to`, from its start. Returns how many bytes it takes.
+    /// Writes the message into `to`, from its start. Returns its size.
     fn encode(message: &T, to: &mut [u8]) -> Result<usize, EncodeError>;
 
-    /// The message that `bytes` are, to the last byte.
+    /// Decodes a message from all of `bytes`.
     fn decode(bytes: &[u8]) -> Result<T, Self::Error>;
 }
 

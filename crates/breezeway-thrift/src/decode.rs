@@ -1,14 +1,14 @@
-//! Decoding into values of their own.
+//! Decoding into owned values.
 
 use std::io::Read;
 
 use crate::{DecodeError, ReadOnce, Slice, Source, Wire};
 
-/// How many elements of a list get their places at a time.
+/// Elements of a list for which room is made at a time.
 const PLACES: usize = 32;
 
-/// A value that can be made of a message in one pass, which reads every byte once. One of the first
-/// two methods must be written.
+/// A value that can be decoded in one pass, which reads every byte once. One of the first two
+/// methods must be implemented.
 pub trait Decode: Wire + Default {
     /// Takes the value, without a field header.
     #[inline(always)]
@@ -18,15 +18,15 @@ pub trait Decode: Wire + Default {
         Ok(value)
     }
 
-    /// As [`Self::decode`], into a place that holds the default: for structs, which are then not
-    /// moved when they are complete.
+    /// Takes the value like [`decode`](Self::decode), into a place that holds the default: for
+    /// structs, which are then not moved when they are complete.
     #[inline(always)]
     fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
         *self = Self::decode(from)?;
         Ok(())
     }
 
-    /// Takes the `count` elements of a list. The count was checked against what is left.
+    /// Takes the `count` elements of a list. The count was checked against the remaining bytes.
     #[inline(always)]
     fn decode_all<S: Source>(count: usize, from: &mut S) -> Result<Vec<Self>, DecodeError> {
         let mut list = Vec::with_capacity(first_capacity::<Self>(count, from));
@@ -41,14 +41,13 @@ pub trait Decode: Wire + Default {
     }
 }
 
-/// For so many bytes of elements memory is taken before any was read, also when the message has
-/// used up its credit.
+/// Bytes of elements for which memory is always allocated before any was read, even if the message
+/// has used up its credit.
 const SMALL_LIST: usize = 4 << 10;
 
-/// For how many elements to take memory before any was read: at most four times the bytes that are
-/// left, since elements that are small on the wire can be large in memory. What is taken so is
-/// drawn from a credit of the message, since lists inside each other can all announce what is left
-/// of it, and each is believed.
+/// Returns the number of elements to allocate before any was read: at most four times the remaining
+/// bytes, since elements that are small on the wire can be large in memory. The allocation is drawn
+/// from a credit of the message, since nested lists can each announce all of the remaining bytes.
 #[inline(always)]
 pub(crate) fn first_capacity<T>(count: usize, from: &mut impl Source) -> usize {
     let size = size_of::<T>().max(1);
@@ -74,8 +73,8 @@ impl<T: Decode> Decode for Box<T> {
     }
 }
 
-/// The value that `bytes` are, to the last byte, within the usual [`Limits`](crate::Limits). For
-/// others, use a [`Slice`].
+/// Decodes a value from all of `bytes`, within the default [`Limits`](crate::Limits). For other
+/// limits, use a [`Slice`].
 #[inline]
 pub fn decode_slice<T: Decode>(bytes: &[u8]) -> Result<T, DecodeError> {
     let mut from = Slice::new(bytes)?;
@@ -84,7 +83,7 @@ pub fn decode_slice<T: Decode>(bytes: &[u8]) -> Result<T, DecodeError> {
     Ok(value)
 }
 
-/// As [`decode_slice`], of bytes that something else may follow: the value, and the rest.
+/// Decodes like [`decode_slice`], from the start of `bytes`: returns the value and the rest.
 #[inline]
 pub fn decode_prefix<T: Decode>(bytes: &[u8]) -> Result<(T, &[u8]), DecodeError> {
     let mut from = Slice::new(bytes)?;
@@ -92,8 +91,8 @@ pub fn decode_prefix<T: Decode>(bytes: &[u8]) -> Result<(T, &[u8]), DecodeError>
     Ok((value, from.rest()))
 }
 
-/// As [`decode_slice`], from bytes that are read once: memory that a peer may still be changing, a
-/// file, a socket. These are a reader and how many bytes to read
+/// Decodes like [`decode_slice`], from bytes that are read once: memory that a peer may still be
+/// changing, a file, a socket. The source is a reader and the number of bytes to read
 /// (`decode_once((foreign.reader(), foreign.len()))`), or a slice.
 pub fn decode_once<T: Decode>(from: impl Once) -> Result<T, DecodeError> {
     let (reader, len) = from.into_reader();
@@ -103,12 +102,12 @@ pub fn decode_once<T: Decode>(from: impl Once) -> Result<T, DecodeError> {
     Ok(value)
 }
 
-/// What [`decode_once`] reads: a reader, and how many bytes of it.
+/// Source of [`decode_once`]: a reader, and the number of bytes to read.
 pub trait Once {
-    /// The reader.
+    /// Type of the reader.
     type Reader: Read;
 
-    /// The reader and the number of bytes.
+    /// Returns the reader and the number of bytes.
     fn into_reader(self) -> (Self::Reader, usize);
 }
 

@@ -1,4 +1,4 @@
-//! Lists of values of any size, read where they lie.
+//! Lists of values of any size, read in place.
 
 use std::fmt;
 use std::iter::FusedIterator;
@@ -7,10 +7,10 @@ use std::marker::PhantomData;
 use crate::list::{decode_header, encode_header};
 use crate::{DecodeError, Encode, Sink, Slice, Source, View, Wire, WireType};
 
-/// A list or set in a message, of which each element is read when it is asked for. All were checked
-/// when the view was made.
+/// A list or set in a message. Each element is read on access; all were validated when the view was
+/// made.
 ///
-/// Where an element lies is known only from those before it, so there is no access by index.
+/// The place of an element is known only from those before it, so there is no access by index.
 pub struct Elements<'a, T> {
     bytes: &'a [u8],
     count: usize,
@@ -18,19 +18,19 @@ pub struct Elements<'a, T> {
 }
 
 impl<'a, T: View<'a>> Elements<'a, T> {
-    /// How many elements there are.
+    /// Returns the number of elements.
     #[inline]
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no elements.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The elements, in order.
+    /// Returns an iterator over the elements, in order.
     #[inline]
     pub fn iter(&self) -> ElementsIter<'a, T> {
         ElementsIter { from: Slice::again(self.bytes), left: self.count, _elements: PhantomData }
@@ -79,7 +79,7 @@ impl<T: Wire> Wire for Elements<'_, T> {
     const WIRE_TYPE: WireType = WireType::List;
 }
 
-/// The bytes as they came, unknown fields of the elements too: nothing is decoded.
+/// Writes the bytes as they were received, including unknown fields of the elements.
 impl<T: Wire> Encode for Elements<'_, T> {
     #[inline]
     fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
@@ -103,7 +103,7 @@ impl<'a, T: View<'a>> View<'a> for Elements<'a, T> {
     }
 }
 
-/// The elements of [`Elements`].
+/// Iterator over the elements of [`Elements`].
 #[derive(Clone, Debug)]
 pub struct ElementsIter<'a, T> {
     from: Slice<'a>,

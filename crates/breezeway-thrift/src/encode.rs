@@ -14,8 +14,8 @@ pub trait Encode: Wire {
         self.encode(to);
     }
 
-    /// Whether there is nothing to write: a union without a value. Fields that need not be there
-    /// are then left out; anywhere else it is an error ([`EncodeError::EmptyUnion`]).
+    /// Returns true for a union without a value. Optional fields are then left out; anywhere else
+    /// it is an error ([`EncodeError::EmptyUnion`]).
     #[inline(always)]
     fn is_absent(&self) -> bool {
         false
@@ -34,7 +34,7 @@ pub trait Encode: Wire {
         });
     }
 
-    /// How many bytes [`Self::encode`] writes, exactly.
+    /// Returns the exact number of bytes that [`Self::encode`] writes.
     #[inline]
     fn size(&self) -> usize {
         let mut size = Size::new();
@@ -77,8 +77,7 @@ impl<T: Encode + ?Sized> Encode for Box<T> {
     }
 }
 
-/// Writes `value` into `buffer` from its start and returns how many bytes it takes:
-/// [`Encode::size`].
+/// Writes `value` into `buffer` from its start and returns its size, [`Encode::size`].
 #[inline]
 pub fn encode_slice<T: Encode + ?Sized>(
     value: &T,
@@ -89,12 +88,12 @@ pub fn encode_slice<T: Encode + ?Sized>(
     output.finish()
 }
 
-/// Replaces what is in `buffer` by `value`. Its memory is used again, and more is taken if that is
-/// too small; after an error it is empty.
+/// Replaces the contents of `buffer` by `value`. Its memory is reused, and more is allocated if
+/// that is too small; after an error it is empty.
 ///
-/// Nothing is counted beforehand: a message is written into as many bytes as the one before took,
-/// a sixteenth and 512 more. So this is faster than [`Encode::size`] and [`encode_slice`] for
-/// messages that are about equally long, and writes one that is much longer twice.
+/// The size is not computed beforehand: a message is first written into a buffer of the last
+/// message's size, plus a sixteenth and 512 bytes. This is faster than [`Encode::size`] and
+/// [`encode_slice`] for messages of similar size; a message that is much longer is written twice.
 pub fn encode_vec<T: Encode + ?Sized>(value: &T, buffer: &mut Vec<u8>) -> Result<(), EncodeError> {
     refill(buffer, || value.size(), |to| value.encode(to))
 }
@@ -106,8 +105,8 @@ pub fn to_vec<T: Encode + ?Sized>(value: &T) -> Result<Vec<u8>, EncodeError> {
     Ok(bytes)
 }
 
-/// Replaces what is in `buffer` by what `write` writes. The bytes that are there are not made zero
-/// again, as they are written over.
+/// Replaces the contents of `buffer` by the output of `write`. Present bytes are not zeroed,
+/// because they are overwritten.
 pub(crate) fn refill(
     buffer: &mut Vec<u8>,
     size: impl FnOnce() -> usize,
@@ -132,5 +131,5 @@ pub(crate) fn refill(
     written.map(drop)
 }
 
-/// How much longer a short message may be than the one before, in bytes.
+/// Bytes by which a short message may be longer than the one before.
 const SPARE: usize = 512;

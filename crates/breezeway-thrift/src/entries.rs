@@ -1,4 +1,4 @@
-//! Maps, read where they lie.
+//! Maps, read in place.
 
 use std::fmt;
 use std::iter::FusedIterator;
@@ -7,10 +7,9 @@ use std::marker::PhantomData;
 use crate::map::{decode_header, encode_header, fixed_pair_size};
 use crate::{DecodeError, Encode, Sink, Slice, Source, View, Wire, WireType};
 
-/// A map in a message, of which each pair is read when it is asked for. All were checked when the
-/// view was made.
+/// A map in a message. Each pair is read on access; all were validated when the view was made.
 ///
-/// Pairs are in the writer's order and not searched for repeated keys.
+/// Pairs are in the writer's order, and repeated keys are not detected.
 pub struct Entries<'a, K, V> {
     bytes: &'a [u8],
     count: usize,
@@ -18,25 +17,25 @@ pub struct Entries<'a, K, V> {
 }
 
 impl<'a, K: View<'a>, V: View<'a>> Entries<'a, K, V> {
-    /// How many pairs there are.
+    /// Returns the number of pairs.
     #[inline]
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no pairs.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The pairs, in order.
+    /// Returns an iterator over the pairs, in order.
     #[inline]
     pub fn iter(&self) -> EntriesIter<'a, K, V> {
         EntriesIter { from: Slice::again(self.bytes), left: self.count, _entries: PhantomData }
     }
 
-    /// The value of the last pair with this key, found by reading all pairs.
+    /// Returns the value of the last pair with this key, by reading all pairs.
     pub fn find(&self, key: &K) -> Option<V>
     where
         K: PartialEq,
@@ -87,7 +86,7 @@ impl<K: Wire, V: Wire> Wire for Entries<'_, K, V> {
     const WIRE_TYPE: WireType = WireType::Map;
 }
 
-/// The bytes as they came, repeated keys and unknown fields too: nothing is decoded.
+/// Writes the bytes as they were received, including repeated keys and unknown fields.
 impl<K: Wire, V: Wire> Encode for Entries<'_, K, V> {
     #[inline]
     fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
@@ -117,7 +116,8 @@ impl<'a, K: View<'a>, V: View<'a>> View<'a> for Entries<'a, K, V> {
     }
 }
 
-/// The size of a pair, if any bytes of that size are one: of fixed size, and no bool.
+/// Returns the size of a pair, if any bytes of that size are valid: of fixed size, and without
+/// bools.
 #[inline(always)]
 fn checked_by_count<K: Wire, V: Wire>() -> Option<usize> {
     if K::WIRE_TYPE == WireType::Bool || V::WIRE_TYPE == WireType::Bool {
@@ -126,7 +126,7 @@ fn checked_by_count<K: Wire, V: Wire>() -> Option<usize> {
     fixed_pair_size::<K, V>()
 }
 
-/// The pairs of [`Entries`].
+/// Iterator over the pairs of [`Entries`].
 #[derive(Clone, Debug)]
 pub struct EntriesIter<'a, K, V> {
     from: Slice<'a>,

@@ -1,11 +1,11 @@
-//! Why bytes are no message, and why a message could not be written.
+//! Errors of decoding and of encoding.
 
 use thiserror::Error;
 
 use crate::WireType;
 
-/// `main` and `unwrap` print errors in their debug form: for these it is the message, which says
-/// more to a reader than the fields.
+/// Implements `Debug` as the message. `main` and `unwrap` print errors in their debug form, and the
+/// message is more useful to a reader than the fields.
 macro_rules! debug_is_message {
     ($($error:ty),+ $(,)?) => {$(
         impl std::fmt::Debug for $error {
@@ -18,11 +18,11 @@ macro_rules! debug_is_message {
 
 debug_is_message!(DecodeError, EncodeError);
 
-/// Why bytes are not the expected message, and where.
+/// Error for bytes that are not the expected message.
 #[derive(Clone, Error, PartialEq, Eq)]
 #[error("at byte {offset}: {fault}")]
 pub struct DecodeError {
-    /// The offset of the byte at fault, from where reading began.
+    /// Offset of the byte at fault, from the start of reading.
     pub offset: usize,
     /// The broken rule.
     pub fault: Fault,
@@ -35,40 +35,40 @@ pub enum Fault {
     /// The message ends inside a value.
     #[error("the message ends here, {0} bytes too early")]
     Truncated(usize),
-    /// The message goes on after its end.
+    /// Bytes follow the end of the message.
     #[error("{0} bytes follow the end of the message")]
     Trailing(usize),
-    /// A type byte that Thrift does not have.
+    /// A type byte that Thrift does not define.
     #[error("{0} is no Thrift type")]
     UnknownType(u8),
-    /// A list, set or map of something else.
+    /// A list, set or map with the wrong element type.
     #[error("elements of type {found} where the IDL says {expected:?}")]
     ElementType {
-        /// What the IDL says.
+        /// Type in the IDL.
         expected: WireType,
-        /// What the message says.
+        /// Type in the message.
         found: u8,
     },
     /// A negative length or count.
     #[error("the negative length {0}")]
     NegativeLength(i32),
-    /// A string longer than what is left of the message.
+    /// A string longer than the rest of the message.
     #[error("a length of {length} bytes, but only {left} are left")]
     Length {
-        /// What the message says.
+        /// Length in the message.
         length: u32,
-        /// How many bytes are left.
+        /// Bytes left.
         left: usize,
     },
-    /// More elements than what is left of the message can hold.
+    /// More elements than fit into the rest of the message.
     #[error("{count} elements cannot lie in the {left} bytes that are left")]
     Count {
-        /// What the message says.
+        /// Count in the message.
         count: u32,
-        /// How many bytes are left.
+        /// Bytes left.
         left: usize,
     },
-    /// Another bool than 0 and 1, which implementations read differently.
+    /// A bool other than 0 and 1, which implementations read differently.
     #[error("{0} is no bool")]
     Bool(u8),
     /// A string that is not UTF-8.
@@ -80,7 +80,7 @@ pub enum Fault {
     /// Longer than [`Limits::size`](crate::Limits::size).
     #[error("{size} bytes are more than the limit of {limit}; raise Limits::size")]
     Size {
-        /// How long the message is.
+        /// Size of the message.
         size: usize,
         /// The limit.
         limit: usize,
@@ -90,52 +90,52 @@ pub enum Fault {
         "this takes {needed} bytes of memory, {left} are left of the limit; raise Limits::memory"
     )]
     Memory {
-        /// What this string, list, map or box takes.
+        /// Memory needed for this string, list, map or box.
         needed: usize,
-        /// What is left of the limit.
+        /// Memory left of the limit.
         left: usize,
     },
     /// A required field is absent.
     #[error("the required field {id} ({name}) is missing")]
     Missing {
-        /// Its number in the IDL.
+        /// Field number in the IDL.
         id: i16,
-        /// Its name in the IDL.
+        /// Field name in the IDL.
         name: &'static str,
     },
     /// The first four bytes are not those of a strict message of version 1.
     #[error("{0:02x?} begin no message of strict Thrift Binary")]
     Version([u8; 4]),
-    /// A kind of message that Thrift does not have.
+    /// A kind of message that Thrift does not define.
     #[error("{0} is no kind of message")]
     MessageKind(u8),
-    /// Another magic than that of TTHeader.
+    /// A magic other than TTHeader's.
     #[error("{0:#06x} is not the magic of TTHeader")]
     HeaderMagic(u16),
     /// Sizes in TTHeader that contradict each other.
     #[error("{info} bytes of header information in an envelope of length {length}")]
     HeaderSize {
-        /// The size of the header information.
+        /// Size of the header information.
         info: usize,
-        /// The length of all after the first four bytes.
+        /// Length of all after the first four bytes.
         length: usize,
     },
-    /// A payload protocol that TTHeader does not have.
+    /// A payload protocol that TTHeader does not define.
     #[error("{0:#04x} is no payload protocol of TTHeader")]
     PayloadProtocol(u8),
-    /// TTHeader announces a compressed payload, which nothing supports.
+    /// TTHeader announces a compressed payload, which is not supported.
     #[error("{0} transforms of the payload, which are not supported")]
     Transforms(u8),
-    /// A frame in a stream that has no stream's flag.
+    /// A frame in a stream without the stream flag.
     #[error("flags {0:#06x} are not those of a stream")]
     NoStream(u16),
-    /// A payload that streams of structs do not carry.
+    /// A payload protocol that streams of structs do not carry.
     #[error("streams carry Thrift structs, not {0:?}")]
     StreamProtocol(crate::PayloadProtocol),
-    /// A kind of frame that streams do not have.
+    /// A kind of frame that streams do not define.
     #[error("{:?} is no kind of frame", .0.escape_ascii().to_string())]
     FrameKind(Vec<u8>),
-    /// A block of header information that TTHeader does not have.
+    /// A block of header information that TTHeader does not define.
     #[error("{0:#04x} is no block of TTHeader")]
     HeaderBlock(u8),
     /// The source of the bytes failed, or ended before the announced length.
@@ -144,34 +144,34 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// The error that says where.
+    /// Returns the error with this offset.
     #[cold]
     pub(crate) fn at(self, offset: usize) -> DecodeError {
         DecodeError { offset, fault: self }
     }
 }
 
-/// Why a message could not be written. What was written of it is worthless.
+/// Error of writing a message. The part written so far is not usable.
 #[derive(Clone, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EncodeError {
     /// The buffer is too small.
     #[error("the message takes {needed} bytes, the buffer has {capacity}")]
     Full {
-        /// How many bytes the whole message takes.
+        /// Size of the whole message.
         needed: usize,
-        /// How many the buffer has.
+        /// Size of the buffer.
         capacity: usize,
     },
-    /// An iterator gave fewer elements than it had announced.
+    /// An iterator returned fewer elements than it had announced.
     #[error("an iterator announced {announced} elements and gave {given}")]
     Count {
-        /// What its `len` said.
+        /// Result of its `len`.
         announced: usize,
-        /// How many came.
+        /// Number of elements returned.
         given: usize,
     },
-    /// More elements or bytes than the signed 32-bit count of Thrift can say.
+    /// More elements or bytes than the signed 32-bit count of Thrift can represent.
     #[error("{0} elements or bytes are more than Thrift can count")]
     TooLong(usize),
     /// A union without a value where one must be written: in a required field, a container, or
@@ -181,9 +181,9 @@ pub enum EncodeError {
     /// More metadata than TTHeader can carry.
     #[error("{size} bytes or pairs in TTHeader, where at most {limit} can be")]
     HeaderTooLong {
-        /// How many there are.
+        /// Bytes or pairs to write.
         size: usize,
-        /// How many there can be.
+        /// The limit.
         limit: usize,
     },
 }

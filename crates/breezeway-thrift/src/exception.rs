@@ -1,11 +1,11 @@
-//! The exception of a call that failed for another reason than those in the IDL.
+//! The exception of a call that failed for a reason that its IDL does not declare.
 
 use std::fmt;
 
 use crate::{Decode, DecodeError, Encode, Fields, Sink, Source, Wire, open_enum};
 
-/// Why a call failed: a number that is the same in all implementations. Numbers that this version
-/// does not know are kept.
+/// Reason why a call failed: a number that is the same in all implementations. Numbers that this
+/// version does not know are preserved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExceptionKind(pub i32);
 
@@ -14,7 +14,7 @@ impl ExceptionKind {
     pub const UNKNOWN: Self = Self(0);
     /// The service has no such method.
     pub const UNKNOWN_METHOD: Self = Self(1);
-    /// The message is of a kind that cannot come here.
+    /// The message's kind is not allowed here.
     pub const INVALID_MESSAGE_TYPE: Self = Self(2);
     /// The reply is to another method.
     pub const WRONG_METHOD_NAME: Self = Self(3);
@@ -32,7 +32,7 @@ impl ExceptionKind {
     pub const INVALID_PROTOCOL: Self = Self(9);
     /// The client is of a type that is not supported.
     pub const UNSUPPORTED_CLIENT_TYPE: Self = Self(10);
-    /// There is no such service (Kitex).
+    /// The server has no such service (Kitex).
     pub const UNKNOWN_SERVICE: Self = Self(20);
     /// No service is named (Kitex).
     pub const NO_SERVICE_NAME: Self = Self(21);
@@ -40,12 +40,12 @@ impl ExceptionKind {
 
 open_enum!(ExceptionKind);
 
-/// What a message of kind [`Exception`](crate::MessageKind::Exception) carries.
+/// Body of a message of kind [`Exception`](crate::MessageKind::Exception).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ApplicationException {
-    /// The server's words.
+    /// Message of the server.
     pub message: String,
-    /// Why the call failed.
+    /// Reason of the failure.
     pub kind: ExceptionKind,
 }
 
@@ -60,7 +60,7 @@ impl std::error::Error for ApplicationException {}
 impl Wire for ApplicationException {}
 
 impl Encode for ApplicationException {
-    /// Both fields and no other, in this order: gopkg 0.2 reads wrong what comes before them.
+    /// Writes both fields and no other, in this order: gopkg 0.2 misreads fields before them.
     fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
         to.field(1, &self.message);
         to.put(2, self.kind);

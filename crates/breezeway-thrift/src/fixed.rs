@@ -1,33 +1,35 @@
-//! Values whose size is known without looking at them.
+//! Values of fixed size.
 
 use crate::byteswap;
 use crate::{Wire, WireType};
 
 /// A value that always takes the same number of bytes.
 pub trait Fixed: Wire + Copy {
-    /// How many bytes it takes.
+    /// Size in bytes.
     const SIZE: usize;
 
-    /// Writes it into the first [`Self::SIZE`] bytes of `to`.
+    /// Writes the value into the first [`Self::SIZE`] bytes of `to`.
     fn put(self, to: &mut [u8]);
 
-    /// Reads it from the first [`Self::SIZE`] bytes of `from`, which [`Self::is_valid`] holds for.
+    /// Reads a value from the first [`Self::SIZE`] bytes of `from`, for which [`Self::is_valid`]
+    /// holds.
     fn get(from: &[u8]) -> Self;
 
-    /// Whether the first [`Self::SIZE`] bytes of `from` are a value. All are, but for bools.
+    /// Returns true if the first [`Self::SIZE`] bytes of `from` are a value. Only bools can be
+    /// invalid.
     #[inline(always)]
     fn is_valid(_from: &[u8]) -> bool {
         true
     }
 
-    /// Writes all of `list` into `to`, which has exactly the room.
+    /// Writes all of `list` into `to`, which has exactly its size.
     #[inline]
     fn put_all(list: &[Self], to: &mut [u8]) {
         byteswap::put_all(list, to);
     }
 
-    /// As [`Self::put_all`], into the beginning of `to`, which may have more room. What is written
-    /// behind the list is zero.
+    /// Writes like [`put_all`](Self::put_all), into the beginning of `to`, which may be longer.
+    /// Bytes written behind the list are zero.
     #[inline(always)]
     fn put_short(list: &[Self], to: &mut [u8]) {
         Self::put_all(list, &mut to[..list.len() * Self::SIZE]);
@@ -40,7 +42,7 @@ pub trait Fixed: Wire + Copy {
         byteswap::get_all(from, list);
     }
 
-    /// The offset of the first byte in `from` that makes it no list of values.
+    /// Returns the offset of the first invalid byte in a list of values.
     #[inline]
     fn first_invalid(_from: &[u8]) -> Option<usize> {
         None

@@ -6,30 +6,31 @@ use crate::{DecodeError, Fields, Fixed, Source, Wire};
 /// Fields of fixed size to write: a tuple of pairs `(field number, value)`, for
 /// [`Sink::group`](crate::Sink::group).
 pub trait WriteGroup {
-    /// How many bytes they take, headers included.
+    /// Size in bytes, headers included.
     const SIZE: usize;
 
-    /// Writes them into `to`, which has exactly that size.
+    /// Writes the fields into `to`, which has exactly that size.
     fn put(self, to: &mut [u8]);
 }
 
-/// Where fields of fixed size are read to: a tuple of pairs `(field number, place)`, for
+/// Places that fields of fixed size are read to: a tuple of pairs `(field number, place)`, for
 /// [`Fields::group`].
 pub trait ReadGroup: Sized {
-    /// How many bytes they take, headers included.
+    /// Size in bytes, headers included.
     const SIZE: usize;
 
-    /// Reads all of them from `from`, which has exactly that size, if they lie there in this order.
+    /// Reads all fields from `from`, which has exactly that size. Returns false if they are not in
+    /// this order.
     fn get(&mut self, from: &[u8]) -> bool;
 
-    /// Reads those that come next, one by one.
+    /// Reads those fields that come next, one by one.
     fn read_each<S: Source>(self, fields: &mut Fields<'_, S>) -> Result<(), DecodeError>;
 
     /// Calls `mark` with every field's number.
     fn each_id(&self, mark: impl FnMut(i16));
 }
 
-/// The first four bytes of `from`, without the fourth.
+/// Returns the first three of the first four bytes of `from`.
 #[inline(always)]
 fn header(from: &[u8]) -> u32 {
     let mut bytes = [0; 4];
@@ -37,7 +38,7 @@ fn header(from: &[u8]) -> u32 {
     u32::from_le_bytes(bytes) & 0xff_ffff
 }
 
-/// What [`header`] gives for a field.
+/// Returns the expected result of [`header`] for a field.
 #[inline(always)]
 fn expected<T: Wire>(id: i16) -> u32 {
     let [high, low] = id.to_be_bytes();

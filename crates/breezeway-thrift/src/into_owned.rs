@@ -1,17 +1,17 @@
-//! Owned values of views.
+//! Conversion of views to owned values.
 
 use std::collections::BTreeMap;
 
 use crate::{Elements, Entries, Fixed, Nested, NumberList, Pairs, Set, SetOf, View};
 
-/// Turns what a view has into what the owned type `T` has: for fields of generated types, that of
-/// the same name.
+/// Conversion of a view's value to the owned type `T`: for fields of generated types, that of the
+/// same name.
 ///
-/// It cannot fail, and takes what memory the owned value needs, however much: a view of a few bytes
-/// may be of thousands of structs. [`crate::Limits::memory`] bounds what `decode_slice` takes, not
-/// this: decode what a peer sends that is not trusted.
+/// It cannot fail, and allocates as much memory as the owned value needs: a view of a few bytes may
+/// refer to thousands of structs. [`crate::Limits::memory`] bounds the memory of `decode_slice`,
+/// not this: decode the messages of an untrusted peer instead.
 pub trait IntoOwned<T> {
-    /// The owned value.
+    /// Returns the owned value.
     fn into_owned(self) -> T;
 }
 
@@ -44,7 +44,7 @@ impl IntoOwned<Vec<u8>> for &[u8] {
     }
 }
 
-/// A copy: a view does not know who owns the message.
+/// Copies the bytes: a view does not own the message.
 #[cfg(feature = "shared-bytes")]
 impl IntoOwned<bytes::Bytes> for &[u8] {
     #[inline]

@@ -28,8 +28,8 @@ pub(crate) fn encode_header<'a, T: Wire + ?Sized, S: Sink<'a>>(count: usize, to:
     });
 }
 
-/// Takes the type and count of a list or set. Of an empty one any type is accepted, as some writers
-/// say none.
+/// Takes the type and count of a list or set. An empty one may have any type, because some writers
+/// write none.
 #[inline(always)]
 pub(crate) fn decode_header<T: Wire, S: Source>(from: &mut S) -> Result<usize, DecodeError> {
     let found = from.byte()?;

@@ -8,8 +8,8 @@ use std::ops::{Deref, DerefMut};
 use crate::decode::first_capacity;
 use crate::{Decode, DecodeError, Encode, Fault, Output, Sink, Source, Wire, WireType};
 
-/// A map as it lies in a message: pairs in the writer's order, not searched for repeated keys. Keys
-/// need no order and no hash.
+/// A map as it is in a message: pairs in the writer's order, without detection of repeated keys.
+/// Keys need no order and no hash.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 pub struct Pairs<K, V>(pub Vec<(K, V)>);
@@ -46,15 +46,15 @@ impl<K, V> FromIterator<(K, V)> for Pairs<K, V> {
     }
 }
 
-/// How many bytes a pair takes, if it is the same number for all: then there is room for all pairs
-/// or for none.
+/// Returns the size of a pair in bytes, if it is the same for all: then the room suffices for all
+/// pairs or for none.
 #[inline(always)]
 pub(crate) fn fixed_pair_size<K: Wire, V: Wire>() -> Option<usize> {
     Some(K::WIRE_TYPE.fixed_size()? + V::WIRE_TYPE.fixed_size()?)
 }
 
-/// For how many entries a map or set of the standard library takes memory: trees in nodes of
-/// eleven, of which half may be free, tables in powers of two.
+/// Returns the number of entries for which a map or set of the standard library allocates memory:
+/// trees in nodes of eleven, of which half may be free, tables in powers of two.
 #[inline(always)]
 pub(crate) fn places(count: usize) -> usize {
     if count == 0 { 0 } else { count.saturating_mul(2).max(12) }
@@ -76,7 +76,7 @@ where
     });
 }
 
-/// Takes the types and count of a map. Of an empty one any types are accepted, as some writers say
+/// Takes the types and count of a map. An empty one may have any types, because some writers write
 /// none.
 #[inline(always)]
 pub(crate) fn decode_header<K: Wire, V: Wire, S: Source>(
@@ -122,12 +122,12 @@ impl<K: Decode, V: Decode> Decode for Pairs<K, V> {
     }
 }
 
-/// From so many pairs on, a tree is made of all at once: most writers have sorted them, and then
-/// nothing is searched for.
+/// Number of pairs from which a tree is built from all at once: most writers have sorted them, and
+/// then no search is needed.
 const BULK: usize = 12;
 
-/// Takes the pairs of a map, from `bulk` on all before the map is made. Of repeated keys the last
-/// counts.
+/// Takes the pairs of a map; from `bulk` pairs on, all are read before the map is built. Of
+/// repeated keys the last counts.
 #[inline]
 fn decode_pairs<
     K: Decode,

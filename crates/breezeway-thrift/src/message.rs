@@ -2,21 +2,21 @@
 
 use crate::{Decode, DecodeError, Encode, Fault, Sink, Slice, Source, View};
 
-/// The version that the first two bytes of a message say.
+/// Version in the first two bytes of a message.
 const VERSION_1: u16 = 0x8001;
 
-/// What a message is for.
+/// Kind of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum MessageKind {
-    /// A request that is answered.
+    /// A request with a reply.
     Call = 1,
-    /// The answer: a result, or an exception that the IDL declares.
+    /// The reply: a result, or an exception that the IDL declares.
     Reply = 2,
-    /// The answer if the call failed otherwise: an
+    /// The reply to a call that failed otherwise: an
     /// [`ApplicationException`](crate::ApplicationException).
     Exception = 3,
-    /// A request that is never answered.
+    /// A request without a reply.
     Oneway = 4,
 }
 
@@ -34,28 +34,28 @@ impl TryFrom<u8> for MessageKind {
     }
 }
 
-/// What stands before the arguments or the result of a call.
+/// Header before the arguments or the result of a call.
 ///
 /// ```text
 /// 80 01 00 kind | name length: i32 | name | sequence: i32
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageHeader<N = String> {
-    /// What the message is for.
+    /// Kind of the message.
     pub kind: MessageKind,
-    /// The name of the method: a `String`, or a `&str` where it is borrowed.
+    /// Name of the method: a `String`, or a `&str` if it is borrowed.
     pub name: N,
-    /// A number by which the caller finds its answer.
+    /// Sequence number by which the caller finds its reply.
     pub sequence: i32,
 }
 
 impl<N: AsRef<str>> MessageHeader<N> {
-    /// How many bytes it takes.
+    /// Returns the encoded size in bytes.
     pub fn size(&self) -> usize {
         12 + self.name.as_ref().len()
     }
 
-    /// Writes it; one struct follows.
+    /// Writes the header; one struct follows.
     #[inline]
     pub fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
         let name = self.name.as_ref();
@@ -71,7 +71,7 @@ impl<N: AsRef<str>> MessageHeader<N> {
 }
 
 impl MessageHeader<String> {
-    /// Takes it; one struct follows.
+    /// Takes the header; one struct follows.
     pub fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
         let kind = kind(from)?;
         let name = String::decode(from)?;
@@ -81,7 +81,7 @@ impl MessageHeader<String> {
 }
 
 impl<'a> MessageHeader<&'a str> {
-    /// Takes it, with the name where it lies; one struct follows.
+    /// Takes the header, with the name in place; one struct follows.
     pub fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
         let kind = kind(from)?;
         let name = View::view(from)?;
@@ -90,7 +90,7 @@ impl<'a> MessageHeader<&'a str> {
     }
 }
 
-/// Takes the first four bytes. The old form without a version is refused: in it they are a length.
+/// Takes the first four bytes. The old form without a version, where they are a length, is refused.
 fn kind<S: Source>(from: &mut S) -> Result<MessageKind, DecodeError> {
     let [high, low, zero, kind] = from.array()?;
     let version = u16::from_be_bytes([high, low]);
@@ -100,7 +100,7 @@ fn kind<S: Source>(from: &mut S) -> Result<MessageKind, DecodeError> {
     MessageKind::try_from(kind).map_err(|fault| fault.at(from.offset() - 1))
 }
 
-/// As [`encode_vec`](crate::encode_vec), for a message: the header, then `body`.
+/// Writes a message like [`encode_vec`](crate::encode_vec): the header, then `body`.
 pub fn message_vec<N: AsRef<str>, T: Encode + ?Sized>(
     header: &MessageHeader<N>,
     body: &T,
@@ -113,7 +113,7 @@ pub fn message_vec<N: AsRef<str>, T: Encode + ?Sized>(
     })
 }
 
-/// A message in new memory of exactly its size: the header, then `body`.
+/// Returns a message in new memory of exactly its size: the header, then `body`.
 pub fn message_to_vec<N: AsRef<str>, T: Encode + ?Sized>(
     header: &MessageHeader<N>,
     body: &T,

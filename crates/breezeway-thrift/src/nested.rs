@@ -1,19 +1,19 @@
-//! Values inside values of their own type, read where they lie.
+//! Values inside values of their own type, read in place.
 
 use std::fmt;
 use std::marker::PhantomData;
 
 use crate::{DecodeError, Encode, Sink, Slice, Source, View, Wire, WireType};
 
-/// A value in a message that is read when it is asked for: what a `Box` is to owned types, without
-/// its memory. It was checked when the view was made.
+/// A value in a message that is read on access: the equivalent of `Box` in owned types, without its
+/// memory. It was validated when the view was made.
 pub struct Nested<'a, T> {
     bytes: &'a [u8],
     _value: PhantomData<T>,
 }
 
 impl<'a, T: View<'a> + Default> Nested<'a, T> {
-    /// The value.
+    /// Returns the value.
     #[inline]
     pub fn get(&self) -> T {
         if self.bytes.is_empty() {
@@ -57,12 +57,12 @@ impl<T: Wire> Wire for Nested<'_, T> {
     const WIRE_TYPE: WireType = T::WIRE_TYPE;
 }
 
-/// The bytes as they came, unknown fields too: nothing is decoded.
+/// Writes the bytes as they were received, including unknown fields.
 impl<T: Wire> Encode for Nested<'_, T> {
     #[inline]
     fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
         match self.bytes {
-            // A place that nothing was read to.
+            // A default place that was not read to.
             [] => to.stop(),
             bytes => to.bytes(bytes),
         }

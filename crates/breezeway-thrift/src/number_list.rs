@@ -1,4 +1,4 @@
-//! Lists of numbers, read where they lie.
+//! Lists of numbers, read in place.
 
 use std::fmt;
 use std::iter::FusedIterator;
@@ -8,32 +8,32 @@ use crate::byteswap;
 use crate::list::{decode_header, encode_header};
 use crate::{DecodeError, Encode, Fault, Fixed, Sink, Slice, Source, View, Wire, WireType};
 
-/// A list or set of values of fixed size in a message: a big-endian array, anywhere in memory, so
-/// it can be no `&[T]`.
+/// A list or set of values of fixed size in a message: a big-endian array at any address, so it
+/// cannot be a `&[T]`.
 ///
-/// Any element is there in O(1). All elements are converted at once, with the widest vectors that
-/// the processor has, by [`Self::to_vec`], [`Self::copy_to`], and by what an iterator does by
-/// itself: `fold`, `for_each`, `sum`, `map(…).max()` and the like. A `for` loop and `collect` ask
-/// for one element after the other, which takes about five times as long.
+/// Any element is accessible in O(1). All elements are converted at once, with the widest vectors
+/// that the processor has, by [`Self::to_vec`], [`Self::copy_to`], and by an iterator's own loops:
+/// `fold`, `for_each`, `sum`, `map(…).max()` and the like. A `for` loop and `collect` read one
+/// element after the other, which is about five times slower.
 pub struct NumberList<'a, T> {
     bytes: &'a [u8],
     _elements: PhantomData<T>,
 }
 
 impl<'a, T: Fixed> NumberList<'a, T> {
-    /// How many elements there are.
+    /// Returns the number of elements.
     #[inline]
     pub fn len(&self) -> usize {
         self.bytes.len() / T::SIZE
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no elements.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// The element at `index`, if there are as many.
+    /// Returns the element at `index`, if it exists.
     #[inline]
     pub fn get(&self, index: usize) -> Option<T> {
         let start = index.checked_mul(T::SIZE)?;
@@ -41,13 +41,13 @@ impl<'a, T: Fixed> NumberList<'a, T> {
         Some(T::get(bytes))
     }
 
-    /// The elements, in order.
+    /// Returns an iterator over the elements, in order.
     #[inline]
     pub fn iter(&self) -> NumberIter<'a, T> {
         NumberIter { bytes: self.bytes, _elements: PhantomData }
     }
 
-    /// The elements as a vector, converted at once.
+    /// Returns the elements as a vector, converted at once.
     #[inline]
     pub fn to_vec(&self) -> Vec<T> {
         let mut list = Vec::with_capacity(self.len());
@@ -63,7 +63,7 @@ impl<'a, T: Fixed> NumberList<'a, T> {
         byteswap::copy(self.bytes, to);
     }
 
-    /// The bytes of the elements, big-endian.
+    /// Returns the bytes of the elements, big-endian.
     #[inline]
     pub fn as_bytes(&self) -> &'a [u8] {
         self.bytes
@@ -71,7 +71,7 @@ impl<'a, T: Fixed> NumberList<'a, T> {
 }
 
 impl NumberList<'_, i64> {
-    /// The sum of all elements, wrapping around at the boundary of the type.
+    /// Returns the sum of all elements, wrapping around at the boundary of the type.
     #[inline]
     pub fn sum(&self) -> i64 {
         self.iter().fold(0, i64::wrapping_add)
@@ -149,7 +149,7 @@ impl<'a, T: Fixed> View<'a> for NumberList<'a, T> {
     }
 }
 
-/// The elements of a [`NumberList`].
+/// Iterator over the elements of a [`NumberList`].
 #[derive(Clone, Debug)]
 pub struct NumberIter<'a, T> {
     bytes: &'a [u8],

@@ -1,7 +1,7 @@
-//! Enums that may have values of a later version.
+//! Enums that preserve values of a later version.
 
 /// Implements the traits of values for an IDL enum: a tuple struct of a public `i32`, so that
-/// values that this version does not know are kept.
+/// values that this version does not know are preserved.
 ///
 /// ```
 /// #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,29 +1,28 @@
-//! Encoding into a buffer that is there: a reserved message, or any bytes.
+//! Encoding into an existing buffer: a reserved message, or any bytes.
 
 use crate::{EncodeError, Sink, short_copy};
 
 /// Writes into a buffer from its start.
 ///
-/// A buffer that is too small is no panic: [`Self::finish`] tells how many bytes the message takes.
-/// Of a buffer that is larger, up to 128 bytes behind the message may be zero afterwards.
+/// A buffer that is too small does not panic: [`Self::finish`] returns an error with the message's
+/// size. In a larger buffer, up to 128 bytes behind the message may be zeroed.
 #[derive(Debug)]
 pub struct Output<'b> {
     rest: &'b mut [u8],
     capacity: usize,
-    /// How many bytes the message takes, once it was seen that they do not fit. From then on
-    /// nothing is written.
+    /// Size of the message, once it does not fit. From then on nothing is written.
     needed: usize,
     failure: Option<EncodeError>,
 }
 
 impl<'b> Output<'b> {
-    /// Writes into `buffer` from its start.
+    /// Creates an output that writes into `buffer` from its start.
     #[inline]
     pub fn new(buffer: &'b mut [u8]) -> Self {
         Self { capacity: buffer.len(), rest: buffer, needed: 0, failure: None }
     }
 
-    /// How many bytes were written.
+    /// Returns the number of bytes written.
     #[inline]
     pub fn finish(self) -> Result<usize, EncodeError> {
         if self.needed > 0 {
@@ -36,9 +35,9 @@ impl<'b> Output<'b> {
     }
 }
 
-/// How many bytes the message takes at least, now that `size` more do not fit. A function of
-/// numbers only: were the output passed to it by reference, the output could not be kept in
-/// registers while there is room.
+/// Returns the minimum size of the message, now that `size` more bytes do not fit. A function of
+/// numbers only: if it took the output by reference, the output could not be kept in registers
+/// while there is room.
 #[cold]
 fn overflow(needed: usize, written: usize, size: usize) -> usize {
     size + if needed == 0 { written } else { needed }

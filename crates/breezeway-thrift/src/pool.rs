@@ -1,4 +1,4 @@
-//! Buffers that are used again.
+//! Reusable buffers.
 
 /// The smallest size class, in bytes.
 const SMALLEST: usize = 4096;
@@ -6,13 +6,13 @@ const SMALLEST: usize = 4096;
 /// The number of size classes: from 4 KiB to 16 MiB.
 const CLASSES: usize = 13;
 
-/// How many bytes a pool keeps unless it is told otherwise.
+/// Default of the bytes that a pool keeps.
 const USUAL_CAP: usize = 32 << 20;
 
 /// Keeps buffers for the next message, by size: powers of two from 4 KiB to 16 MiB. Larger ones are
-/// not kept, nor are more bytes than the pool's cap.
+/// not kept, nor more bytes than the pool's cap.
 ///
-/// Used by one thread; give each its own.
+/// Each thread needs its own pool.
 #[derive(Debug)]
 pub struct Pool {
     classes: [Vec<Vec<u8>>; CLASSES],
@@ -27,25 +27,25 @@ impl Default for Pool {
 }
 
 impl Pool {
-    /// An empty pool that keeps up to 32 MiB.
+    /// Creates an empty pool that keeps up to 32 MiB.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An empty pool that keeps up to `bytes` bytes.
+    /// Creates an empty pool that keeps up to `bytes` bytes.
     pub fn with_cap(bytes: usize) -> Self {
         Self { classes: Default::default(), cap: bytes, kept: 0 }
     }
 
-    /// A buffer of at least `size` bytes, all zero.
+    /// Returns a buffer of at least `size` bytes, all zero.
     pub fn take(&mut self, size: usize) -> Vec<u8> {
         let mut buffer = self.take_used(size);
         buffer.fill(0);
         buffer
     }
 
-    /// As [`Self::take`], but with what an earlier message left in it: for those who write every
-    /// byte.
+    /// Returns a buffer like [`take`](Self::take), with bytes of an earlier message in it: for
+    /// callers that write every byte.
     pub(crate) fn take_used(&mut self, size: usize) -> Vec<u8> {
         let Some(class) = class_of(size) else { return vec![0; size] };
         match self.classes[class].pop() {
@@ -57,7 +57,7 @@ impl Pool {
         }
     }
 
-    /// Keeps a buffer that [`Self::take`] gave for another use.
+    /// Keeps a buffer from [`Self::take`] for reuse.
     pub fn give(&mut self, buffer: Vec<u8>) {
         let Some(class) = class_of(buffer.len()) else { return };
         if buffer.len() == SMALLEST << class && buffer.len() <= self.cap - self.kept {
@@ -67,7 +67,7 @@ impl Pool {
     }
 }
 
-/// The smallest class whose buffers have `size` bytes.
+/// Returns the smallest class whose buffers have `size` bytes.
 fn class_of(size: usize) -> Option<usize> {
     let class = size.next_power_of_two().max(SMALLEST).ilog2() - SMALLEST.ilog2();
     (class < CLASSES as u32).then_some(class as usize)

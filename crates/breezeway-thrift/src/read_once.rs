@@ -1,26 +1,26 @@
-//! Reading bytes that someone else may be changing, or that come from a file or socket.
+//! Reading bytes that may change, or that come from a file or socket.
 
 use std::io::{self, Read};
 
 use crate::limits::credit;
 use crate::{DecodeError, Fault, Fixed, Limits, Source};
 
-/// How many bytes are copied ahead: little, since small messages pay for all of it.
+/// Bytes copied ahead: few, since small messages pay for all of them.
 const WINDOW: usize = 512;
 
-/// How many bytes of a list of numbers are copied at a time. They stay in the first-level cache
-/// until they are converted.
+/// Bytes of a list of numbers copied at a time. They stay in the first-level cache until they are
+/// converted.
 const LIST_WINDOW: usize = 4096;
 
-/// Reads every byte of a message exactly once, through a small private window, so that it is judged
-/// as it was read whatever happens to it meanwhile.
+/// Reads every byte of a message exactly once, through a small private window, so that the bytes
+/// that were validated are those that are used, even if the message changes.
 pub struct ReadOnce<R> {
     reader: R,
     window: [u8; WINDOW],
-    /// The part of the window that was not taken yet.
+    /// Part of the window that was not taken yet.
     from: usize,
     to: usize,
-    /// What was not copied to the window yet.
+    /// Bytes not copied to the window yet.
     outside: usize,
     len: usize,
     depth: u32,
@@ -30,7 +30,7 @@ pub struct ReadOnce<R> {
 }
 
 impl<R: Read> ReadOnce<R> {
-    /// Reads a message of `len` bytes within the usual [`Limits`].
+    /// Reads a message of `len` bytes within the default [`Limits`].
     pub fn new(reader: R, len: usize) -> Result<Self, DecodeError> {
         Self::within(Limits::default(), reader, len)
     }
@@ -44,7 +44,7 @@ impl<R: Read> ReadOnce<R> {
         Ok(Self { reader, window, from, to, outside: len, len, depth, credit, memory, failure })
     }
 
-    /// An error unless all bytes were read.
+    /// Fails unless all bytes were read.
     pub fn end(&self) -> Result<(), DecodeError> {
         match self.remaining() {
             0 => Ok(()),
@@ -56,8 +56,8 @@ impl<R: Read> ReadOnce<R> {
         self.to - self.from
     }
 
-    /// Moves what is left in the window to its start and fills it up, to at least `size` bytes.
-    /// They are there: `size` is at most what remains.
+    /// Moves the rest of the window to its start and fills it up, to at least `size` bytes, which
+    /// is at most the number of remaining bytes.
     #[cold]
     #[inline(never)]
     fn refill(&mut self, size: usize) -> io::Result<()> {
@@ -75,7 +75,7 @@ impl<R: Read> ReadOnce<R> {
         Ok(())
     }
 
-    /// A list of `size` bytes, if it is short enough to be looked at.
+    /// Returns a list of `size` bytes, if it is short enough to be peeked.
     fn peek_list(&mut self, size: usize) -> Option<&[u8]> {
         if size <= Self::MAX_PEEK { self.peek(size) } else { None }
     }
@@ -99,7 +99,7 @@ impl<R: Read> Source for ReadOnce<R> {
     fn peek(&mut self, size: usize) -> Option<&[u8]> {
         debug_assert!(size <= Self::MAX_PEEK);
         if self.available() < size {
-            // After a failure nothing is known of where the reader stands.
+            // After a failure the position of the reader is unknown.
             if self.remaining() < size || self.failure.is_some() {
                 return None;
             }
@@ -209,7 +209,7 @@ impl<R: Read> Source for ReadOnce<R> {
     }
 }
 
-/// Appends the values of `bytes`, which lie at `offset`.
+/// Appends the values of `bytes`, which begin at `offset`.
 fn append<T: Fixed>(bytes: &[u8], offset: usize, list: &mut Vec<T>) -> Result<(), DecodeError> {
     if let Some(invalid) = T::first_invalid(bytes) {
         return Err(Fault::Bool(bytes[invalid]).at(offset + invalid));

@@ -1,11 +1,11 @@
-//! Finding the end of a message that has no length before it, while its bytes are still coming.
+//! Detection of the end of a message without a length prefix, while its bytes arrive.
 
 use crate::wire_type::STOP;
 use crate::{DecodeError, Fault, Limits, WireType};
 
-/// Looks for the end of a message: its header and one struct, in a buffer that grows.
+/// Searches for the end of a message: its header and one struct, in a buffer that grows.
 ///
-/// Each byte is looked at once, however many pieces the message comes in.
+/// Each byte is examined once, however many pieces the message arrives in.
 ///
 /// ```
 /// use breezeway_thrift::{Limits, MessageScan};
@@ -18,9 +18,9 @@ use crate::{DecodeError, Fault, Limits, WireType};
 #[derive(Clone, Debug)]
 pub struct MessageScan {
     limits: Limits,
-    /// What was looked at; more than there is while a string is passed over.
+    /// Bytes examined so far; past the end of the buffer while a string is skipped.
     at: usize,
-    /// What is open, from the outside in. Empty before the header, and when all is done.
+    /// Open levels, from the outside in. Empty before the header, and at the end.
     open: Vec<Level>,
 }
 
@@ -28,18 +28,18 @@ pub struct MessageScan {
 enum Level {
     /// A struct, before a field or its end.
     Struct,
-    /// So many values, of these types in turn.
+    /// `left` values, of these types in turn.
     Values { left: u64, types: [WireType; 2] },
 }
 
 impl MessageScan {
-    /// Looks for the end of one message, which keeps to these limits.
+    /// Creates a scan for the end of one message within these limits.
     pub fn new(limits: Limits) -> Self {
         Self { limits, at: 0, open: Vec::new() }
     }
 
-    /// Where the message ends that `bytes` begin with. Nothing if more bytes must come; what has
-    /// come stays where it is.
+    /// Returns the end of the message at the start of `bytes`; `None` if more bytes are needed. The
+    /// next call must pass the same bytes with more behind them.
     pub fn end(&mut self, bytes: &[u8]) -> Result<Option<usize>, DecodeError> {
         if self.at == 0 && !self.header(bytes)? {
             return Ok(None);
@@ -63,12 +63,12 @@ impl MessageScan {
         Ok((self.at <= bytes.len()).then_some(self.at))
     }
 
-    /// The bytes from where it is, if they are there.
+    /// Returns the bytes at the current position, if they have arrived.
     fn next<const N: usize>(&self, bytes: &[u8]) -> Option<[u8; N]> {
         from(bytes, self.at)
     }
 
-    /// Passes over the header: version and kind, name, sequence number.
+    /// Skips the header: version and kind, name, sequence number.
     fn header(&mut self, bytes: &[u8]) -> Result<bool, DecodeError> {
         let Some(first) = self.next::<8>(bytes) else { return Ok(false) };
         let [0x80, 0x01, 0x00, _, length @ ..] = first else {
@@ -80,7 +80,7 @@ impl MessageScan {
         Ok(true)
     }
 
-    /// Passes over a field's header and begins its value, or ends the struct.
+    /// Skips a field's header and begins its value, or ends the struct.
     fn field(&mut self, bytes: &[u8]) -> Result<bool, DecodeError> {
         let Some([byte]) = self.next(bytes) else { return Ok(false) };
         if byte == STOP {
@@ -92,7 +92,7 @@ impl MessageScan {
         self.value(bytes, wire_type, 3)
     }
 
-    /// Begins the next of a list's or map's values.
+    /// Begins the next value of a list or map.
     fn element(
         &mut self,
         bytes: &[u8],
@@ -108,7 +108,7 @@ impl MessageScan {
         Ok(went_on)
     }
 
-    /// Passes over a value that begins `behind` bytes on, or over what it begins with.
+    /// Skips a value that begins `behind` bytes further, or its beginning.
     fn value(
         &mut self,
         bytes: &[u8],
@@ -145,7 +145,7 @@ impl MessageScan {
         Ok(true)
     }
 
-    /// Begins so many values, or passes over them if all are of fixed size.
+    /// Begins `count` values, or skips them if all are of fixed size.
     fn values(&mut self, types: [u8; 2], count: u64) -> Result<(), DecodeError> {
         if count == 0 {
             return Ok(());
@@ -153,7 +153,7 @@ impl MessageScan {
         let of = |byte| WireType::try_from(byte).map_err(|fault: Fault| fault.at(self.at));
         let types = [of(types[0])?, of(types[1])?];
         if let [Some(one), Some(other)] = types.map(WireType::fixed_size) {
-            // Of a list both are the same, of a map the count is of both.
+            // In a list both types are the same; in a map `count` includes keys and values.
             self.at = self.at.saturating_add(count as usize * (one + other) / 2);
             return Ok(());
         }
@@ -174,7 +174,7 @@ impl MessageScan {
     }
 }
 
-/// The bytes at `start`, if they are there.
+/// Returns the bytes at `start`, if they have arrived.
 fn from<const N: usize>(bytes: &[u8], start: usize) -> Option<[u8; N]> {
     bytes.get(start..)?.first_chunk().copied()
 }

@@ -7,8 +7,8 @@ use crate::elements::ElementsIter;
 use crate::number_list::NumberIter;
 use crate::{Elements, Fixed, NumberList, Set, SetOf, View};
 
-/// A list or set, whether it is owned or viewed, so that one function can read both. Owned lists
-/// lend their elements, views give them: `Borrow` and `AsRef` hold for either.
+/// A list or set, owned or viewed, so that one function can read both. Owned lists return
+/// references, views return values: `Borrow` and `AsRef` hold for either.
 ///
 /// ```
 /// use std::borrow::Borrow;
@@ -33,16 +33,16 @@ use crate::{Elements, Fixed, NumberList, Set, SetOf, View};
 /// # }
 /// ```
 pub trait Sequence<'l> {
-    /// An element, or what lends it.
+    /// An element, or a reference to it.
     type Item;
-    /// The elements, in order.
+    /// Iterator over the elements, in order.
     type Items: ExactSizeIterator<Item = Self::Item>;
 
-    /// The elements, in order.
+    /// Returns an iterator over the elements, in order.
     fn items(&'l self) -> Self::Items;
 }
 
-/// Implements [`Sequence`] for what lends its elements.
+/// Implements [`Sequence`] for types that return references.
 macro_rules! lends {
     ($($type:ty, $items:ty);+ $(;)?) => {$(
         impl<'l, T: 'l> Sequence<'l> for $type {

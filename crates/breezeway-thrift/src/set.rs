@@ -7,7 +7,7 @@ use std::ops::{Deref, DerefMut};
 use crate::list::{decode_header, encode_header, list};
 use crate::{Decode, DecodeError, Encode, Sink, Slice, Source, View, Wire, WireType};
 
-/// A set as it lies in a message: in the writer's order, not searched for repeated elements.
+/// A set as it is in a message: in the writer's order, without detection of repeated elements.
 ///
 /// Elements need no order and no hash, and numbers are read and written at once, as in a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -86,8 +86,7 @@ macro_rules! standard_set {
 standard_set!(BTreeSet<T> where Ord);
 standard_set!(HashSet<T, H> where Eq + Hash);
 
-/// A set in a message: what a [`NumberList`](crate::NumberList) or [`Elements`](crate::Elements) is
-/// to a list.
+/// A set in a message, over a [`NumberList`](crate::NumberList) or [`Elements`](crate::Elements).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SetOf<L>(pub L);
 

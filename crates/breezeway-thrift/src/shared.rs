@@ -1,13 +1,13 @@
-//! Reading from a message that many may own, parts of which are kept.
+//! Reading from a shared message, parts of which are kept.
 
 use bytes::Bytes;
 
 use crate::{Decode, DecodeError, Fixed, Limits, Slice, Source};
 
-/// Reads a message from its start. Every binary that is a [`Bytes`] becomes a part of the message
-/// instead of a copy: it takes no memory, and keeps all of the message for as long as it lives.
+/// Reads a message from its start. Every binary of type [`Bytes`] becomes a part of the message
+/// instead of a copy: it takes no memory, and keeps the whole message alive.
 ///
-/// A part counts nothing against [`Limits::memory`]: its memory is the message's.
+/// A part does not count against [`Limits::memory`]: its memory is the message's.
 #[derive(Clone, Debug)]
 pub struct SharedSlice<'m> {
     from: Slice<'m>,
@@ -15,7 +15,7 @@ pub struct SharedSlice<'m> {
 }
 
 impl<'m> SharedSlice<'m> {
-    /// Reads `message` within the usual [`Limits`].
+    /// Reads `message` within the default [`Limits`].
     #[inline]
     pub fn new(message: &'m Bytes) -> Result<Self, DecodeError> {
         Self::within(Limits::default(), message)
@@ -27,15 +27,15 @@ impl<'m> SharedSlice<'m> {
         Ok(Self { from: Slice::within(limits, message)?, message })
     }
 
-    /// An error unless all bytes were read.
+    /// Fails unless all bytes were read.
     #[inline]
     pub fn end(&self) -> Result<(), DecodeError> {
         self.from.end()
     }
 }
 
-/// As [`decode_slice`](crate::decode_slice), with binaries that are parts of `message`:
-/// [`SharedSlice`] says what that costs. It is for types with [`Bytes`] in them, which
+/// Decodes like [`decode_slice`](crate::decode_slice), with binaries that are parts of `message`.
+/// See [`SharedSlice`] for the cost. It is for types that contain [`Bytes`], which
 /// `Builder::shared_bytes` of breezeway-idl generates.
 ///
 /// ```
@@ -45,7 +45,7 @@ impl<'m> SharedSlice<'m> {
 /// let message = Bytes::from(to_vec(&vec![Bytes::from_static(b"a picture")])?);
 /// let pictures: Vec<Bytes> = decode_shared(&message)?;
 /// assert_eq!(pictures[0].as_ptr(), message[message.len() - 9..].as_ptr());
-/// // What is kept for long is better copied, or it keeps the whole message.
+/// // Copy values that are kept for long, or they keep the whole message alive.
 /// let kept = Bytes::copy_from_slice(&pictures[0]);
 /// # assert_eq!(kept, "a picture");
 /// # Ok(())

@@ -1,8 +1,8 @@
 //! Copies of short strings without a call.
 
-/// Copies `from` to `to`, which are equally long. Up to 32 bytes in words that overlap: most
-/// strings are that short, a call takes longer than they do, and so does a branch on their length
-/// that the processor guesses wrong.
+/// Copies `from` to `to`, which have the same length. Up to 32 bytes are copied in overlapping
+/// words: most strings are that short, and a call or a mispredicted branch on their length would
+/// take longer than the copy.
 #[inline(always)]
 pub(crate) fn copy(from: &[u8], to: &mut [u8]) {
     match from.len() {

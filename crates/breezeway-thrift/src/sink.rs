@@ -1,4 +1,4 @@
-//! Where encoded bytes go.
+//! Targets of encoding.
 
 use crate::byteswap::SHORT_ROOM;
 use crate::wire_type::STOP;
@@ -7,28 +7,28 @@ use crate::{Encode, EncodeError, Fixed, Wire, WriteGroup};
 /// Takes the bytes of a message in order: a buffer ([`Output`](crate::Output)), chained buffers
 /// ([`Chain`](crate::Chain)), or a count of them ([`Encode::size`]).
 ///
-/// Values that live for `'a` may be kept by reference until the message is sent. Writing never
-/// fails on the spot: a sink remembers the first error, and tells it when the message is complete.
+/// Values that live for `'a` may be kept by reference until the message is sent. A write does not
+/// return errors: a sink keeps the first error, and returns it when the message is complete.
 pub trait Sink<'a>: Sized {
     /// Passes exactly `size` bytes to `fill`, which writes all of them; or does nothing, if they
     /// are not needed or there is no room.
     fn fixed(&mut self, size: usize, fill: impl FnOnce(&mut [u8]));
 
-    /// As [`Self::fixed`], with what `fill` does not write left zero wherever it could be left over
-    /// from another message of this process.
+    /// Passes bytes like [`fixed`](Self::fixed), and zeroes those that `fill` does not write if
+    /// they could come from another message of this process.
     #[inline(always)]
     fn in_place(&mut self, size: usize, fill: impl FnOnce(&mut [u8])) {
         self.fixed(size, fill);
     }
 
-    /// As [`Self::fixed`], but may pass `room` bytes, of which the first `size` count. What `fill`
-    /// writes behind them is written over by what follows, if anything does.
+    /// Passes bytes like [`fixed`](Self::fixed), or `room` bytes, of which the first `size` count.
+    /// The bytes that `fill` writes behind them are overwritten by the next write, if there is one.
     #[inline(always)]
     fn fixed_with_room(&mut self, size: usize, _room: usize, fill: impl FnOnce(&mut [u8])) {
         self.fixed(size, fill);
     }
 
-    /// The elements of a list of values of fixed size, converted at once.
+    /// Writes the elements of a list of values of fixed size, converted at once.
     #[inline(always)]
     fn numbers<T: Fixed>(&mut self, list: &'a [T]) {
         let size = list.len() * T::SIZE;
@@ -38,29 +38,29 @@ pub trait Sink<'a>: Sized {
     /// Copies `bytes`, or keeps them by reference.
     fn bytes(&mut self, bytes: &'a [u8]);
 
-    /// Remembers that the message is worthless, and why.
+    /// Keeps the error: the message is not usable.
     fn fail(&mut self, error: EncodeError);
 
-    /// Passes itself to `write`, which writes much: a sink that is small may do so as a local, so
-    /// that its place is not looked up in memory for each field.
+    /// Passes itself to `write`, which writes many fields: a small sink may be moved to a local for
+    /// that, so that its position is not loaded from memory for each field.
     #[inline(always)]
     fn in_registers(&mut self, write: impl FnOnce(&mut Self)) {
         write(self);
     }
 
-    /// The header of a field, without its value.
+    /// Writes the header of a field, without its value.
     #[inline(always)]
     fn header<T: Wire + ?Sized>(&mut self, id: i16) {
         self.fixed(3, |to| put_header::<T>(id, to));
     }
 
-    /// A field.
+    /// Writes a field.
     #[inline(always)]
     fn field<T: Encode + ?Sized>(&mut self, id: i16, value: &'a T) {
         value.encode_field(id, self);
     }
 
-    /// A field of fixed size, given by value.
+    /// Writes a field of fixed size, given by value.
     #[inline(always)]
     fn put<T: Fixed>(&mut self, id: i16, value: T) {
         self.fixed(3 + T::SIZE, |to| {
@@ -69,7 +69,7 @@ pub trait Sink<'a>: Sized {
         });
     }
 
-    /// A field, unless it is a union without a value.
+    /// Writes a field, unless it is a union without a value.
     #[inline(always)]
     fn field_if_set<T: Encode + ?Sized>(&mut self, id: i16, value: &'a T) {
         if !value.is_absent() {
@@ -77,13 +77,13 @@ pub trait Sink<'a>: Sized {
         }
     }
 
-    /// The union `name` without a value, where there must be one: an error.
+    /// Fails with the union `name`, which has no value where one is required.
     #[cold]
     fn empty_union(&mut self, name: &'static str) {
         self.fail(EncodeError::EmptyUnion(name));
     }
 
-    /// A field, if there is a value.
+    /// Writes a field, if there is a value.
     #[inline(always)]
     fn optional<T: Encode>(&mut self, id: i16, value: &'a Option<T>) {
         if let Some(value) = value {
@@ -91,27 +91,27 @@ pub trait Sink<'a>: Sized {
         }
     }
 
-    /// Neighbouring fields of fixed size, checked for room once: pairs of a field's number and
-    /// value.
+    /// Writes neighbouring fields of fixed size, checked for room once: pairs of a field's number
+    /// and value.
     #[inline(always)]
     fn group<G: WriteGroup>(&mut self, group: G) {
         self.fixed(G::SIZE, |to| group.put(to));
     }
 
-    /// The end of a struct.
+    /// Writes the end of a struct.
     #[inline(always)]
     fn stop(&mut self) {
         self.fixed(1, |to| to[0] = STOP);
     }
 
-    /// A count or length, which must fit the signed 32 bits that Thrift has for it.
+    /// Writes a count or length, which must fit the signed 32 bits of Thrift.
     #[inline(always)]
     fn count(&mut self, count: usize) {
         let wire = self.checked_count(count);
         self.fixed(4, |to| to.copy_from_slice(&wire));
     }
 
-    /// The bytes of a count or length; too large a one is an error.
+    /// Returns the bytes of a count or length; fails if it is too large.
     #[inline(always)]
     fn checked_count(&mut self, count: usize) -> [u8; 4] {
         if count > i32::MAX as usize {
@@ -128,9 +128,9 @@ pub(crate) fn put_header<T: Wire + ?Sized>(id: i16, to: &mut [u8]) {
     to[..3].copy_from_slice(&[T::WIRE_TYPE as u8, high, low]);
 }
 
-/// Counts instead of writing, so that the size of a message comes from the same code as its bytes:
-/// what a writer writes, before space is reserved for it. What fills a binary in place is not
-/// called, and iterators over numbers are not asked for more than their length.
+/// Counts bytes instead of writing them, so that the size of a message comes from the same code as
+/// its bytes: the size of a writer's output, before space is reserved for it. Functions that fill a
+/// binary in place are not called, and of iterators over numbers only the length is read.
 ///
 /// ```
 /// use breezeway_thrift::{InPlace, Output, Sink, Size};
@@ -152,12 +152,12 @@ pub(crate) fn put_header<T: Wire + ?Sized>(id: i16, to: &mut [u8]) {
 pub struct Size(usize);
 
 impl Size {
-    /// Nothing yet.
+    /// Creates a count of zero.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How many bytes were counted.
+    /// Returns the number of bytes counted.
     pub fn bytes(self) -> usize {
         self.0
     }

@@ -1,10 +1,9 @@
-//! Passing over a value.
+//! Skipping a value.
 
 use crate::wire_type::STOP;
 use crate::{DecodeError, Fault, Source, WireType};
 
-/// Takes a value of the given type and checks only that it ends where the message has bytes, and
-/// how deep it is.
+/// Skips a value of the given type; checks only that it ends within the message, and its depth.
 pub fn skip<S: Source>(wire_type: WireType, from: &mut S) -> Result<(), DecodeError> {
     if let Some(size) = wire_type.fixed_size() {
         return from.pass(size);
@@ -42,7 +41,7 @@ fn skip_list<S: Source>(from: &mut S) -> Result<(), DecodeError> {
         return Ok(());
     }
     let element = type_before(byte, 5, from)?;
-    // The count again, now that the size of elements is known.
+    // Checks the count again, now that the size of elements is known.
     check_count(count, element.min_size(), from)?;
     if let Some(size) = element.fixed_size() {
         return from.pass(count * size);
@@ -71,12 +70,12 @@ fn skip_map<S: Source>(from: &mut S) -> Result<(), DecodeError> {
     Ok(())
 }
 
-/// The type that a byte, `distance` bytes ago, says.
+/// Returns the type of a byte that was read `distance` bytes ago.
 fn type_before<S: Source>(byte: u8, distance: usize, from: &S) -> Result<WireType, DecodeError> {
     WireType::try_from(byte).map_err(|fault| fault.at(from.offset() - distance))
 }
 
-/// An error if `count` elements, as was said four bytes ago, cannot be left.
+/// Fails if `count` elements, announced four bytes ago, do not fit into the rest.
 fn check_count<S: Source>(count: usize, min_size: usize, from: &S) -> Result<(), DecodeError> {
     let left = from.remaining();
     if count > left / min_size {

@@ -15,7 +15,7 @@ pub struct Slice<'a> {
 }
 
 impl<'a> Slice<'a> {
-    /// Reads `bytes` within the usual [`Limits`].
+    /// Reads `bytes` within the default [`Limits`].
     #[inline]
     pub fn new(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         Self::within(Limits::default(), bytes)
@@ -29,19 +29,19 @@ impl<'a> Slice<'a> {
         Ok(Self { rest: bytes, len, depth: limits.depth, credit, memory: limits.memory })
     }
 
-    /// Reads again what a view has read before, within the limits of then.
+    /// Reads bytes again that a view has validated, without limits.
     #[inline(always)]
     pub(crate) fn again(bytes: &'a [u8]) -> Self {
         Self { rest: bytes, len: bytes.len(), depth: u32::MAX, credit: 0, memory: 0 }
     }
 
-    /// What was not read yet.
+    /// Returns the bytes that were not read yet.
     #[inline(always)]
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// Takes `length` bytes, as many as [`Source::length`] gave.
+    /// Takes `length` bytes, a result of [`Source::length`].
     #[inline(always)]
     pub fn take(&mut self, length: usize) -> Result<&'a [u8], DecodeError> {
         let Some((bytes, rest)) = self.rest.split_at_checked(length) else {
@@ -62,7 +62,7 @@ impl<'a> Slice<'a> {
         }
     }
 
-    /// An error unless all bytes were read.
+    /// Fails unless all bytes were read.
     #[inline]
     pub fn end(&self) -> Result<(), DecodeError> {
         match self.rest.len() {

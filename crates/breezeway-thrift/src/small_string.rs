@@ -1,4 +1,4 @@
-//! Strings of which short ones lie in place.
+//! Strings that store short text inline.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -10,10 +10,10 @@ use std::str::FromStr;
 
 use crate::byteswap::ShortText;
 
-/// A string of up to 30 bytes in place, and in memory of its own if it is longer. It takes 32 bytes
+/// A string that stores up to 30 bytes inline, and longer text on the heap. It takes 32 bytes
 /// itself, where a `String` takes 24.
 ///
-/// Text is not changed in place: make another of it.
+/// Text cannot be changed in place: make a new string.
 ///
 /// ```
 /// use breezeway_thrift::SmallString;
@@ -31,10 +31,10 @@ enum Text {
 }
 
 impl SmallString {
-    /// How many bytes lie in place.
+    /// Bytes stored inline.
     pub(crate) const ROOM: usize = ShortText::ROOM;
 
-    /// A copy of `text`.
+    /// Returns a copy of `text`.
     #[inline(always)]
     pub fn new(text: &str) -> Self {
         match ShortText::new(text) {
@@ -43,7 +43,7 @@ impl SmallString {
         }
     }
 
-    /// The text.
+    /// Returns the text.
     #[inline]
     pub fn as_str(&self) -> &str {
         match &self.0 {

@@ -1,36 +1,37 @@
-//! Where bytes come from when a value of its own is made of them.
+//! Sources of bytes for owned values.
 
 use crate::{DecodeError, Fault, Fixed};
 
-/// What allocators take for each piece of memory, about.
+/// Approximate overhead of an allocator for each piece of memory.
 const PIECE: usize = 16;
 
-/// Gives the bytes of a message in order, each once: a slice ([`Slice`](crate::Slice)), or what
-/// someone else may still be changing ([`ReadOnce`](crate::ReadOnce)).
+/// Provides the bytes of a message in order, each once: a slice ([`Slice`](crate::Slice)), or
+/// memory that may still change ([`ReadOnce`](crate::ReadOnce)).
 pub trait Source: Sized {
-    /// The longest look ahead that [`Self::peek`] allows.
+    /// Maximum length for [`Self::peek`].
     const MAX_PEEK: usize = 256;
 
-    /// The next `size` bytes (at most [`Self::MAX_PEEK`]), which stay unread; nothing if fewer are
-    /// left.
+    /// Returns the next `size` bytes (at most [`Self::MAX_PEEK`]), which stay unread; `None` if
+    /// fewer are left.
     fn peek(&mut self, size: usize) -> Option<&[u8]>;
 
-    /// Takes bytes that were looked at.
+    /// Takes bytes that were peeked.
     fn advance(&mut self, size: usize);
 
-    /// How many bytes are left.
+    /// Returns the number of bytes left.
     fn remaining(&self) -> usize;
 
-    /// How many bytes were taken.
+    /// Returns the number of bytes taken.
     fn offset(&self) -> usize;
 
-    /// Takes `size` bytes without a look.
+    /// Skips `size` bytes.
     fn pass(&mut self, size: usize) -> Result<(), DecodeError>;
 
-    /// Takes `length` bytes, which [`Self::length`] gave. The caller counts the memory.
+    /// Takes `length` bytes, a result of [`Self::length`]. The caller counts the memory.
     fn binary(&mut self, length: usize) -> Result<Vec<u8>, DecodeError>;
 
-    /// As [`Self::binary`], with the memory counted: none, if it is a part of the message.
+    /// Takes bytes like [`binary`](Self::binary), and counts the memory: none, for a part of the
+    /// message.
     #[cfg(feature = "shared-bytes")]
     #[inline(always)]
     fn shared(&mut self, length: usize) -> Result<bytes::Bytes, DecodeError> {
@@ -38,10 +39,10 @@ pub trait Source: Sized {
         self.binary(length).map(bytes::Bytes::from)
     }
 
-    /// As [`Self::binary`], for bytes that are UTF-8.
+    /// Takes bytes like [`binary`](Self::binary) that are UTF-8.
     fn string(&mut self, length: usize) -> Result<String, DecodeError>;
 
-    /// As [`Self::string`], with what `make` makes of the text.
+    /// Takes text like [`string`](Self::string), converted by `make`.
     #[inline(always)]
     fn text_as<T>(
         &mut self,
@@ -51,19 +52,21 @@ pub trait Source: Sized {
         self.string(length).map(|text| make(&text))
     }
 
-    /// Takes `count` values, which [`Self::count`] gave.
+    /// Takes `count` values, a result of [`Self::count`].
     fn fixed_list<T: Fixed>(&mut self, count: usize) -> Result<Vec<T>, DecodeError>;
 
-    /// How many more levels structs and containers may be nested.
+    /// Returns the number of levels that structs and containers may still be nested.
     fn depth(&mut self) -> &mut u32;
 
-    /// For how many bytes more memory may be taken on a count's word, before elements have come.
+    /// Returns the number of bytes that may still be allocated for a count before elements have
+    /// arrived.
     fn credit(&mut self) -> &mut usize;
 
-    /// How many bytes of memory the value may still take.
+    /// Returns the number of bytes of memory that the value may still take.
     fn memory(&mut self) -> &mut usize;
 
-    /// Counts a piece of memory of `size` bytes that is about to be taken; none is taken for 0.
+    /// Counts a piece of memory of `size` bytes that is about to be allocated; 0 bytes count as
+    /// none.
     #[inline(always)]
     fn charge(&mut self, size: usize) -> Result<(), DecodeError> {
         if size == 0 {
@@ -87,13 +90,13 @@ pub trait Source: Sized {
         self.charge(count.saturating_mul(size_of::<T>()))
     }
 
-    /// An error at the next byte.
+    /// Returns an error at the next byte.
     #[cold]
     fn fault(&self, fault: Fault) -> DecodeError {
         fault.at(self.offset())
     }
 
-    /// The error of a message that has fewer than `size` bytes left.
+    /// Returns the error of a message that has fewer than `size` bytes left.
     #[cold]
     #[inline(never)]
     fn truncated(&self, size: usize) -> DecodeError {
@@ -131,7 +134,7 @@ pub trait Source: Sized {
         Ok(value)
     }
 
-    /// Takes the length of a string, which many bytes are left for.
+    /// Takes the length of a string, checked against the bytes left.
     #[inline(always)]
     fn length(&mut self) -> Result<usize, DecodeError> {
         let length = u32::from_be_bytes(self.array()?);
@@ -142,8 +145,8 @@ pub trait Source: Sized {
         Ok(length as usize)
     }
 
-    /// Takes the count of a container, which as many elements of at least `min_size` bytes can be
-    /// left for.
+    /// Takes the count of a container, checked against the bytes left for elements of at least
+    /// `min_size` bytes.
     #[inline(always)]
     fn count(&mut self, min_size: usize) -> Result<usize, DecodeError> {
         let count = u32::from_be_bytes(self.array()?);
@@ -154,7 +157,7 @@ pub trait Source: Sized {
         Ok(count as usize)
     }
 
-    /// Goes one level down.
+    /// Enters a level of nesting.
     #[inline(always)]
     fn enter(&mut self) -> Result<(), DecodeError> {
         let depth = self.depth();
@@ -165,7 +168,7 @@ pub trait Source: Sized {
         Ok(())
     }
 
-    /// Comes back up.
+    /// Leaves a level of nesting.
     #[inline(always)]
     fn leave(&mut self) {
         *self.depth() += 1;

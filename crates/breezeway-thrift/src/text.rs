@@ -1,8 +1,8 @@
-//! Strings and binaries. On the wire they are the same: a length and bytes.
+//! Strings and binaries, which are the same on the wire: a length and bytes.
 
 use crate::{Decode, DecodeError, Encode, Sink, Slice, Source, View, Wire, WireType};
 
-/// Implements writing for a type that has the bytes of a string.
+/// Implements writing for a type with the bytes of a string.
 macro_rules! bytes {
     ($type:ty, $value:ident => $bytes:expr) => {
         impl Wire for $type {
@@ -55,7 +55,7 @@ impl Decode for crate::SmallString {
         let length = from.length()?;
         if length > Self::ROOM {
             from.charge(length)?;
-            // In memory of its own at once, and only there.
+            // Straight into heap memory, without an inline copy.
             return from.string(length).map(Self::from);
         }
         from.text_as(length, Self::new)

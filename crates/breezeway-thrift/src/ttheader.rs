@@ -22,17 +22,17 @@ pub use stream::{FrameKind, StreamFrame};
 
 use crate::Fault;
 
-/// The two bytes after the length.
+/// The magic, the two bytes after the length.
 const MAGIC: u16 = 0x1000;
 
-/// The bytes before the header information.
+/// Size of the part before the header information.
 const FIXED_SIZE: usize = 14;
 
-/// The longest header information that is written, in bytes; more is read. Implementations up to
-/// gopkg 0.1.5 refuse more.
+/// Maximum size of the header information that is written, in bytes; more is accepted when read.
+/// Implementations up to gopkg 0.1.5 refuse more.
 const MAX_INFO: usize = 65536;
 
-/// The first byte of each block of header information.
+/// First byte of each block of header information.
 mod block {
     pub(super) const PADDING: u8 = 0x00;
     pub(super) const TEXTS: u8 = 0x01;
@@ -40,7 +40,7 @@ mod block {
     pub(super) const ACL_TOKEN: u8 = 0x11;
 }
 
-/// How the payload is encoded.
+/// Encoding of the payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum PayloadProtocol {
@@ -75,35 +75,35 @@ impl TryFrom<u8> for PayloadProtocol {
     }
 }
 
-/// What TTHeader says about the payload behind it. Keys and values are bytes, mostly text, of which
-/// Go checks nothing; they have at most 65,535 bytes each, and all together 64 KiB when written.
+/// Description of the payload in TTHeader. Keys and values are bytes, mostly text, which Go does
+/// not check; each has at most 65,535 bytes, and all together 64 KiB when written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TtHeader {
     /// [`Self::STREAMING`] and others; 0 for a plain call.
     pub flags: u16,
     /// The sequence number of the message, or the number of its stream.
     pub sequence: i32,
-    /// How the payload is encoded.
+    /// Encoding of the payload.
     pub protocol: PayloadProtocol,
     /// An access token.
     pub acl_token: Option<Vec<u8>>,
-    /// Metadata by name, in the writer's order, which means nothing.
+    /// Metadata by name, in the writer's order, which has no meaning.
     pub texts: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Metadata by number, in the writer's order, which means nothing.
+    /// Metadata by number, in the writer's order, which has no meaning.
     pub numbered: Vec<(HeaderKey, Vec<u8>)>,
 }
 
 impl TtHeader {
-    /// The flag of a message of a stream.
+    /// Flag of a message of a stream.
     pub const STREAMING: u16 = 0x0002;
 
-    /// The value of the last pair with this name.
+    /// Returns the value of the last pair with this name.
     pub fn text(&self, name: impl AsRef<[u8]>) -> Option<&[u8]> {
         let name = name.as_ref();
         self.texts.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_slice())
     }
 
-    /// The value of the last pair with this number.
+    /// Returns the value of the last pair with this number.
     pub fn numbered(&self, key: HeaderKey) -> Option<&[u8]> {
         let mut pairs = self.numbered.iter().rev();
         pairs.find(|(found, _)| *found == key).map(|(_, value)| value.as_slice())

@@ -1,20 +1,22 @@
-//! UTF-8 that is not ASCII, checked eight bytes at a time, without a branch for each character that
-//! the processor could guess wrong.
+//! Validation of UTF-8 that is not ASCII, eight bytes at a time, without a branch per character
+//! that the processor could mispredict.
 
-/// The highest bit of each byte.
+/// Highest bit of each byte.
 const HIGH: u64 = 0x8080_8080_8080_8080;
 
-/// Whether `bytes` are UTF-8, and have no character of four bytes: of those nothing is said.
+/// Returns true if `bytes` are UTF-8 without characters of four bytes; false also for valid text
+/// with such.
 #[inline]
 pub(crate) fn is_short_utf8(bytes: &[u8]) -> bool {
     let (words, _) = bytes.as_chunks();
     let mut before = Before::default();
-    // The last word has a byte of 0 at least, so that no character goes on behind the end.
+    // The last word ends with a zero byte at least, so that no character can continue behind the
+    // end.
     words.iter().all(|word| before.precedes(u64::from_le_bytes(*word)))
         && before.precedes(last(bytes))
 }
 
-/// The bytes behind the last whole word, and zeros.
+/// Returns the bytes behind the last whole word, padded with zeros.
 #[inline(always)]
 fn last(bytes: &[u8]) -> u64 {
     let length = bytes.len() % 8;
@@ -25,7 +27,7 @@ fn last(bytes: &[u8]) -> u64 {
         return u64::from_le_bytes(*word) >> (64 - 8 * length);
     }
     match (bytes.first_chunk(), bytes.last_chunk()) {
-        // The two overlap, with the same bytes.
+        // The two overlap with the same bytes.
         (Some(first), Some(last)) => {
             let [first, last] = [first, last].map(|half| u64::from(u32::from_le_bytes(*half)));
             first | last << (8 * (length - 4))
@@ -34,28 +36,28 @@ fn last(bytes: &[u8]) -> u64 {
     }
 }
 
-/// What the word before has, by the highest bit of each byte.
+/// State of the preceding word, by the highest bit of each byte.
 #[derive(Default)]
 struct Before {
-    /// The first bytes of characters of two bytes and more.
+    /// First bytes of characters of two bytes and more.
     first: u64,
-    /// Those of three.
+    /// First bytes of characters of three bytes.
     first_of_3: u64,
-    /// Those that a byte below 0xa0 would make longer than needed, and those that one from there on
-    /// would make surrogates.
+    /// First bytes that a second byte below 0xa0 would make overlong, and those that a second byte
+    /// from 0xa0 on would make surrogates.
     zero: u64,
     surrogate: u64,
 }
 
 impl Before {
-    /// Whether the next word may follow.
+    /// Returns true if the next word may follow.
     #[inline(always)]
     fn precedes(&mut self, word: u64) -> bool {
         let [bit_7, bit_6, bit_5, bit_4] = [0, 1, 2, 3].map(|by| word << by & HIGH);
         let first = bit_7 & bit_6;
         let first_of_3 = first & bit_5;
         let first_of_2 = first & !bit_5;
-        // Below, a sum's highest bit tells whether a number of few bits is not 0.
+        // Below, the highest bit of a sum shows whether a number of few bits is not 0.
         let low_bits = word & 0x0f0f_0f0f_0f0f_0f0f;
         let zero = first_of_3 & !(low_bits + 0x7f7f_7f7f_7f7f_7f7f);
         let surrogate = first_of_3 & !((low_bits ^ 0x0d0d_0d0d_0d0d_0d0d) + 0x7f7f_7f7f_7f7f_7f7f);
@@ -77,7 +79,7 @@ impl Before {
 mod tests {
     use super::*;
 
-    /// What the standard library says of the same bytes.
+    /// Returns the standard library's result for the same bytes.
     fn meant(bytes: &[u8]) -> bool {
         std::str::from_utf8(bytes).is_ok_and(|text| text.chars().all(|it| it.len_utf8() < 4))
     }

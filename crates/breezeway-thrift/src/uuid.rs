@@ -4,8 +4,8 @@ use crate::{Fixed, Wire, WireType, fixed_value};
 
 /// The sixteen bytes of a UUID, in the order of RFC 9562.
 ///
-/// Kitex has another meaning for this type byte and cannot even skip it: a message for Kitex must
-/// not have a UUID.
+/// Kitex uses this type byte for something else and cannot even skip it: a message for Kitex must
+/// not contain a UUID.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 pub struct Uuid(pub [u8; 16]);

@@ -2,10 +2,10 @@
 
 use crate::{DecodeError, Slice, Wire};
 
-/// A value that borrows from the message it lies in: fields are there at once, strings and lists
-/// are slices of the message.
+/// A value that borrows from its message: fields are accessible at once, strings and lists are
+/// slices of the message.
 ///
-/// Making a view reads and checks everything in one pass and takes no memory.
+/// Making a view reads and validates everything in one pass and takes no memory.
 pub trait View<'a>: Wire + Sized {
     /// Takes the value, without a field header.
     fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError>;
@@ -18,8 +18,8 @@ impl<'a, T: View<'a>> View<'a> for Option<T> {
     }
 }
 
-/// A view of `bytes`, to the last byte, within the usual [`Limits`](crate::Limits). For others, use
-/// a [`Slice`].
+/// Returns a view of all of `bytes`, within the default [`Limits`](crate::Limits). For other
+/// limits, use a [`Slice`].
 #[inline]
 pub fn view_slice<'a, T: View<'a>>(bytes: &'a [u8]) -> Result<T, DecodeError> {
     let mut from = Slice::new(bytes)?;
@@ -28,7 +28,7 @@ pub fn view_slice<'a, T: View<'a>>(bytes: &'a [u8]) -> Result<T, DecodeError> {
     Ok(value)
 }
 
-/// As [`view_slice`], of bytes that something else may follow: the view, and the rest.
+/// Returns a view like [`view_slice`], of the start of `bytes`, and the rest.
 #[inline]
 pub fn view_prefix<'a, T: View<'a>>(bytes: &'a [u8]) -> Result<(T, &'a [u8]), DecodeError> {
     let mut from = Slice::new(bytes)?;
@@ -36,8 +36,8 @@ pub fn view_prefix<'a, T: View<'a>>(bytes: &'a [u8]) -> Result<(T, &'a [u8]), De
     Ok((value, from.rest()))
 }
 
-/// What a view shows for an absent field whose type is a container and that has a default value in
-/// the IDL: `bytes` are that value, so that nothing need be made.
+/// Returns the view's value of an absent container field with a default value in the IDL: `bytes`
+/// are that default, encoded.
 #[inline]
 pub fn preset<'a, T: View<'a> + Default>(bytes: &'a [u8]) -> T {
     view_slice(bytes).unwrap_or_default()

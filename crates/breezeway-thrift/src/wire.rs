@@ -1,13 +1,13 @@
-//! How a type looks on the wire.
+//! Wire representation of a type.
 
 use crate::WireType;
 
 /// A Rust type with a fixed Thrift type. The defaults are those of a struct.
 pub trait Wire {
-    /// Its type byte.
+    /// Type byte.
     const WIRE_TYPE: WireType = WireType::Struct;
-    /// The fewest bytes that a value takes. Counts of lists are checked against it before memory is
-    /// taken, so more would refuse good messages.
+    /// Minimum encoded size of a value. Counts of lists are checked against it before memory is
+    /// allocated, so a larger value would reject valid messages.
     const MIN_SIZE: usize = Self::WIRE_TYPE.min_size();
 }
 

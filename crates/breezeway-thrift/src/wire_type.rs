@@ -2,7 +2,7 @@
 
 use crate::Fault;
 
-/// What a type byte says: how a value is encoded.
+/// Type byte: the encoding of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum WireType {
@@ -26,17 +26,17 @@ pub enum WireType {
     Map = 13,
     /// A type, a count and that many elements.
     Set = 14,
-    /// As a set.
+    /// Encoded like a set.
     List = 15,
     /// Sixteen bytes.
     Uuid = 16,
 }
 
-/// The byte that ends a struct.
+/// Byte that ends a struct.
 pub(crate) const STOP: u8 = 0;
 
 impl WireType {
-    /// The fewest bytes that a value takes.
+    /// Returns the minimum encoded size of a value.
     pub(crate) const fn min_size(self) -> usize {
         match self {
             Self::Bool | Self::I8 | Self::Struct => 1,
@@ -49,7 +49,7 @@ impl WireType {
         }
     }
 
-    /// How many bytes every value takes, if it is the same number for all.
+    /// Returns the encoded size of every value, if it is the same for all.
     pub(crate) const fn fixed_size(self) -> Option<usize> {
         match self {
             Self::String | Self::Struct | Self::Map | Self::Set | Self::List => None,

@@ -1,4 +1,4 @@
-//! Fields that are written without a value of their own: what generated writers are made of.
+//! Fields written without an owned value: the base of generated writers.
 
 use crate::byteswap;
 use crate::sink::put_header;
@@ -6,9 +6,9 @@ use crate::{Encode, EncodeError, Fixed, Sink, Wire, WireType};
 
 /// Writes fields straight into the message.
 pub trait InPlace<'a>: Sink<'a> {
-    /// The string or binary field `id` of `length` bytes, written by `fill`. What `fill` leaves is
-    /// whatever was in the caller's buffer, and zero in a [`Chain`](crate::Chain), whose
-    /// buffers are used again.
+    /// Writes the string or binary field `id` of `length` bytes, filled by `fill`. Bytes that
+    /// `fill` leaves keep the contents of the caller's buffer; in a [`Chain`](crate::Chain), whose
+    /// buffers are reused, they are zero.
     #[inline(always)]
     fn bytes_in_place(&mut self, id: i16, length: usize, fill: impl FnOnce(&mut [u8])) {
         let count = self.checked_count(length);
@@ -19,14 +19,14 @@ pub trait InPlace<'a>: Sink<'a> {
         self.in_place(length, fill);
     }
 
-    /// The struct field `id`, written by `write` up to its stop byte.
+    /// Writes the struct field `id`, with a body written by `write` up to its stop byte.
     #[inline(always)]
     fn struct_in_place(&mut self, id: i16, write: impl FnOnce(&mut Self)) {
         self.fixed(3, |to| header(WireType::Struct, id, to));
         write(self);
     }
 
-    /// The list field `id` of fixed-size values.
+    /// Writes the list field `id` of fixed-size values.
     #[inline(always)]
     fn numbers_in_place<T: Fixed>(
         &mut self,
@@ -36,7 +36,7 @@ pub trait InPlace<'a>: Sink<'a> {
         fill_numbers(WireType::List, id, numbers.into_iter(), self);
     }
 
-    /// The set field `id` of fixed-size values.
+    /// Writes the set field `id` of fixed-size values.
     #[inline(always)]
     fn number_set_in_place<T: Fixed>(
         &mut self,
@@ -46,7 +46,7 @@ pub trait InPlace<'a>: Sink<'a> {
         fill_numbers(WireType::Set, id, numbers.into_iter(), self);
     }
 
-    /// The list field `id` of what `write` writes for each item; `T` says of what type.
+    /// Writes the list field `id` of elements of type `T`, each written by `write` for one item.
     #[inline(always)]
     fn list_in_place<T: Wire + ?Sized, I: IntoIterator<IntoIter: ExactSizeIterator>>(
         &mut self,
@@ -58,8 +58,8 @@ pub trait InPlace<'a>: Sink<'a> {
         write_items::<T, _, _>(items.into_iter(), self, write);
     }
 
-    /// The list field `id` of values that need not lie in a list: strings, or anything that lives
-    /// until the message is sent.
+    /// Writes the list field `id` of values that need not be in a list: strings, or any values that
+    /// live until the message is sent.
     #[inline(always)]
     fn list_of<T: Encode + ?Sized + 'a>(
         &mut self,
@@ -69,7 +69,7 @@ pub trait InPlace<'a>: Sink<'a> {
         self.list_in_place::<T, _>(id, items, |to, item| item.encode(to));
     }
 
-    /// As [`Self::list_of`], for a set.
+    /// Writes a field like [`list_of`](Self::list_of), as a set.
     #[inline(always)]
     fn set_of<T: Encode + ?Sized + 'a>(
         &mut self,
@@ -79,7 +79,7 @@ pub trait InPlace<'a>: Sink<'a> {
         self.set_in_place::<T, _>(id, items, |to, item| item.encode(to));
     }
 
-    /// The map field `id` of pairs that need not lie in a map.
+    /// Writes the map field `id` of pairs that need not be in a map.
     #[inline(always)]
     fn map_of<K: Encode + ?Sized + 'a, V: Encode + ?Sized + 'a>(
         &mut self,
@@ -99,7 +99,7 @@ pub trait InPlace<'a>: Sink<'a> {
         check_count(announced, given, self);
     }
 
-    /// As [`Self::list_in_place`], for a set.
+    /// Writes a field like [`list_in_place`](Self::list_in_place), as a set.
     #[inline(always)]
     fn set_in_place<T: Wire + ?Sized, I: IntoIterator<IntoIter: ExactSizeIterator>>(
         &mut self,
@@ -155,7 +155,7 @@ fn write_items<'a, T: Wire + ?Sized, I: ExactSizeIterator, S: Sink<'a>>(
     check_count(announced, given, to);
 }
 
-/// An iterator that lies about its length costs the message, nothing else.
+/// Fails the message if an iterator's length was wrong.
 #[inline(always)]
 fn check_count<'a, S: Sink<'a>>(announced: usize, given: usize, to: &mut S) {
     if given != announced {

@@ -3,22 +3,22 @@
 use super::{FIXED_SIZE, HeaderKey, MAGIC, PayloadProtocol, TtHeader, block};
 use crate::{DecodeError, Fault, Limits, Slice, Source};
 
-/// A message in TTHeader, and what follows it.
+/// A message in TTHeader, and the bytes behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TtFrame<'a> {
-    /// What is said about the payload.
+    /// Description of the payload.
     pub header: TtHeader,
     /// The message, framed or not.
     pub payload: &'a [u8],
-    /// What follows.
+    /// Bytes behind the message.
     pub rest: &'a [u8],
 }
 
 impl<'a> TtFrame<'a> {
-    /// The envelope with which `bytes` begin. Nothing if more bytes must come first.
+    /// Splits the first envelope off `bytes`. Returns `None` if more bytes are needed.
     ///
     /// A length above the limit, or one that no header can have, is an error as soon as its first
-    /// 14 bytes are there.
+    /// 14 bytes have arrived.
     pub fn split(bytes: &'a [u8], limits: Limits) -> Result<Option<Self>, DecodeError> {
         let Some(fixed) = bytes.first_chunk() else { return Ok(None) };
         let size = envelope_size(fixed, limits)?;
@@ -29,11 +29,11 @@ impl<'a> TtFrame<'a> {
 }
 
 impl TtHeader {
-    /// Reads an envelope, of which the fixed part was checked.
+    /// Reads an envelope whose fixed part was validated.
     fn decode(envelope: &[u8]) -> Result<(Self, &[u8]), DecodeError> {
         let end_of_info = FIXED_SIZE + info_size(envelope);
         let (info, payload) = envelope.split_at(end_of_info);
-        // Reading from the start of the envelope makes offsets in errors those of the envelope.
+        // Reading from the start of the envelope makes offsets in errors relative to it.
         let mut from =
             Slice::within(Limits { depth: 0, size: usize::MAX, ..Limits::default() }, info)?;
         from.pass(6)?;
@@ -68,12 +68,12 @@ impl TtHeader {
     }
 }
 
-/// The size of the header information, as the fixed part of an envelope says.
+/// Returns the size of the header information in the fixed part of an envelope.
 fn info_size(fixed: &[u8]) -> usize {
     usize::from(u16::from_be_bytes([fixed[12], fixed[13]])) * 4
 }
 
-/// Checks the fixed part and returns the size of the whole envelope.
+/// Validates the fixed part and returns the size of the whole envelope.
 fn envelope_size(fixed: &[u8; FIXED_SIZE], limits: Limits) -> Result<usize, DecodeError> {
     let magic = u16::from_be_bytes([fixed[4], fixed[5]]);
     if magic != MAGIC {
@@ -96,7 +96,7 @@ fn take_protocol(from: &mut Slice<'_>) -> Result<PayloadProtocol, DecodeError> {
     PayloadProtocol::try_from(protocol).map_err(|fault| fault.at(from.offset() - 2))
 }
 
-/// The number of pairs of a block, of which each takes at least `min_size` bytes.
+/// Returns the number of pairs of a block, checked for at least `min_size` bytes per pair.
 fn take_count(from: &mut Slice<'_>, min_size: usize) -> Result<u16, DecodeError> {
     let count = u16::from_be_bytes(from.array()?);
     let left = from.remaining();

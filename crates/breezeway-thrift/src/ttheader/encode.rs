@@ -5,12 +5,12 @@ use crate::sink::Size;
 use crate::{EncodeError, Sink};
 
 impl TtHeader {
-    /// How many bytes it takes, without the payload.
+    /// Returns the encoded size in bytes, without the payload.
     pub fn size(&self) -> usize {
         FIXED_SIZE + self.info_size().next_multiple_of(4)
     }
 
-    /// Writes it; a payload of `payload` bytes follows.
+    /// Writes the header; a payload of `payload` bytes follows.
     pub fn encode<'a, S: Sink<'a>>(&'a self, payload: usize, to: &mut S) {
         let info = self.info_size();
         if info > MAX_INFO {
@@ -33,7 +33,7 @@ impl TtHeader {
         });
     }
 
-    /// The size of the header information without padding.
+    /// Returns the size of the header information without padding.
     fn info_size(&self) -> usize {
         let mut size = Size::new();
         self.encode_info(&mut size);

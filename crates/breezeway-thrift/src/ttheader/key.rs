@@ -1,13 +1,13 @@
-//! The numbers of numbered metadata.
+//! Keys of numbered metadata.
 
-/// What a numbered pair is about. Numbers that this version does not know are kept.
+/// Key of a numbered pair. Numbers that this version does not know are preserved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HeaderKey(pub u16);
 
 impl HeaderKey {
-    /// Whether the payload is framed: `framed` or `unframed`.
+    /// Transport of the payload: `framed` or `unframed`.
     pub const TRANSPORT_TYPE: Self = Self(1);
-    /// A number that goes through all logs.
+    /// Identifier of the request in all logs.
     pub const LOG_ID: Self = Self(2);
     /// The calling service.
     pub const FROM_SERVICE: Self = Self(3);
@@ -15,12 +15,12 @@ impl HeaderKey {
     pub const TO_SERVICE: Self = Self(6);
     /// The called method.
     pub const TO_METHOD: Self = Self(9);
-    /// How long the caller waits, in milliseconds, as decimal text.
+    /// Timeout of the caller, in milliseconds, as decimal text.
     pub const RPC_TIMEOUT: Self = Self(12);
     /// The calling method.
     pub const FROM_METHOD: Self = Self(20);
-    /// The kind of message. Kitex writes decimal text, Volo one raw byte: do not rely on it.
+    /// Kind of message. Kitex writes decimal text, Volo one raw byte: do not rely on it.
     pub const MESSAGE_TYPE: Self = Self(22);
-    /// What a frame of a stream is: `1` meta, `2` header, `3` data, `4` trailer, `5` reset.
+    /// Kind of a stream's frame: `1` meta, `2` header, `3` data, `4` trailer, `5` reset.
     pub const FRAME_TYPE: Self = Self(27);
 }

@@ -1,39 +1,39 @@
-//! Frames of streams: TTHeader with another meaning (Kitex's TTHeader streaming).
+//! Frames of streams: TTHeader with a different meaning (Kitex's TTHeader streaming).
 
 use super::{HeaderKey, PayloadProtocol, TtFrame, TtHeader};
 use crate::{DecodeError, Fault, Limits};
 
-/// What a frame of a stream is.
+/// Kind of a stream's frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum FrameKind {
-    /// About the connection, for what stands between both sides.
+    /// About the connection, for proxies between both sides.
     Meta = b'1',
-    /// The first of a side: metadata. The client's opens the stream.
+    /// First frame of a side: metadata. The client's opens the stream.
     Header = b'2',
     /// A message.
     Data = b'3',
-    /// The last of a side: metadata, and why the method failed if it did.
+    /// Last frame of a side: metadata, and the error if the method failed.
     Trailer = b'4',
-    /// The end of both directions, at once.
+    /// End of both directions, at once.
     Reset = b'5',
 }
 
-/// A frame of a stream, and what follows it.
+/// A frame of a stream, and the bytes behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamFrame<'a> {
-    /// What it is.
+    /// Kind of the frame.
     pub kind: FrameKind,
-    /// Whose it is: the sequence number is the stream's, [`HeaderKey::TO_METHOD`] its method.
+    /// Header: the sequence number is the stream's, [`HeaderKey::TO_METHOD`] its method.
     pub header: TtHeader,
-    /// One struct without a message header; of trailers and resets a whole message, or nothing.
+    /// One struct without a message header; in trailers and resets a whole message, or nothing.
     pub payload: &'a [u8],
-    /// What follows.
+    /// Bytes behind the frame.
     pub rest: &'a [u8],
 }
 
 impl<'a> StreamFrame<'a> {
-    /// The frame with which `bytes` begin. Nothing if more bytes must come first.
+    /// Splits the first frame off `bytes`. Returns `None` if more bytes are needed.
     pub fn split(bytes: &'a [u8], limits: Limits) -> Result<Option<Self>, DecodeError> {
         let Some(frame) = TtFrame::split(bytes, limits)? else { return Ok(None) };
         let TtFrame { header, payload, rest } = frame;
@@ -43,7 +43,7 @@ impl<'a> StreamFrame<'a> {
 }
 
 impl TtHeader {
-    /// The header of a frame of a stream.
+    /// Returns the header of a frame of a stream.
     pub fn of_stream(stream: i32, kind: FrameKind, method: &str) -> Self {
         Self {
             flags: Self::STREAMING,

@@ -1,4 +1,4 @@
-//! What takes memory, and how much.
+//! Number and size of allocations.
 #![allow(missing_docs, dead_code, unreachable_pub)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -18,18 +18,18 @@ thread_local! {
 
 struct Counting;
 
-// SAFETY: the system's allocator does the work.
+// SAFETY: the system's allocator does all the work.
 #[allow(unsafe_code, reason = "an allocator cannot be written without")]
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let (count, bytes) = TAKEN.get();
         TAKEN.set((count + 1, bytes + layout.size()));
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller of this function keeps the requirements of `GlobalAlloc::alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller of this function keeps the requirements of `GlobalAlloc::dealloc`.
         unsafe { System.dealloc(address, layout) }
     }
 }
@@ -37,7 +37,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The number of allocations and of bytes that `work` takes.
+/// Returns the number of allocations and of bytes that `work` takes.
 fn taken<R>(work: impl FnOnce() -> R) -> (usize, usize) {
     let before = TAKEN.get();
     std::hint::black_box(work());
@@ -131,7 +131,8 @@ fn counts_that_cannot_be_true_take_no_memory() {
 
 #[test]
 fn a_count_that_could_be_true_takes_memory_in_proportion_to_the_message() {
-    // As many nodes of at least 12 bytes as fit into the message by their count; the first is none.
+    // As many nodes of at least 12 bytes as fit into the message by their count; the first one is
+    // invalid.
     let mut bytes = b"\x0f\x00\x03\x0c\x00\x00\x40\x00".to_vec();
     bytes.resize(8 + 12 * 0x4000, 0);
     let (_, taken) = taken(|| decode_slice::<Node>(&bytes).unwrap_err());
@@ -140,8 +141,8 @@ fn a_count_that_could_be_true_takes_memory_in_proportion_to_the_message() {
 
 #[test]
 fn counts_nested_in_each_other_take_no_more_memory_than_one() {
-    // Each list of nodes says that all that is left are nodes; its first node begins with such a
-    // list again.
+    // Each list of nodes announces that all remaining bytes are nodes; its first node begins with
+    // such a list again.
     let size = 1 << 20;
     let mut bytes = Vec::new();
     for _ in 0..31 {
@@ -158,7 +159,7 @@ fn counts_nested_in_each_other_take_no_more_memory_than_one() {
     );
 }
 
-/// A list of `count` structs without a field, each of a byte, of which each takes 800 bytes of
+/// Returns a list of `count` structs without a field, each of one byte on the wire and 800 bytes of
 /// memory.
 fn empty_structs(count: u32) -> Vec<u8> {
     let mut bytes = vec![15, 0, 1, 12];

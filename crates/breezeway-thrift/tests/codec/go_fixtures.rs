@@ -168,7 +168,7 @@ impl Decode for Fixture {
     }
 }
 
-/// The fields of which the views differ from the owned types.
+/// The fields whose views differ from the owned types.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct FixtureView<'a> {
     text: &'a str,
@@ -209,7 +209,7 @@ impl<'a> View<'a> for FixtureView<'a> {
     }
 }
 
-/// SplitMix64.
+/// The generator SplitMix64.
 struct Random(u64);
 
 impl Random {
@@ -229,7 +229,7 @@ impl Random {
         (0..self.below(30)).map(|_| letters[self.below(10) as usize]).collect()
     }
 
-    /// Fewer than `limit` values.
+    /// Returns a list of fewer than `limit` values.
     fn list<T, L: FromIterator<T>>(&mut self, limit: u64, value: impl Fn(&mut Self) -> T) -> L {
         (0..self.below(limit)).map(|_| value(self)).collect()
     }
@@ -239,7 +239,7 @@ impl Random {
         Item { text, number: (self.below(2) == 1).then(|| self.next() as i32) }
     }
 
-    /// The value of the line `seed`, made in the order of its fields.
+    /// Returns the value of the line `seed`, made in the order of its fields.
     fn fixture(seed: u64) -> Fixture {
         let mut random = Self(seed);
         Fixture {

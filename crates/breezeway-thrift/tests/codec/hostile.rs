@@ -1,4 +1,4 @@
-//! Bytes that are no message are refused: without a panic, without much memory, with the place.
+//! Invalid messages are refused: without a panic, without much memory, with the place of the fault.
 
 use crate::support::structs::*;
 use crate::support::vectors::*;
@@ -10,8 +10,8 @@ use breezeway_thrift::{
     Slice, Source, TtFrame, WireType, decode_once, decode_slice, frame_size, skip, view_slice,
 };
 
-/// Reads an owned struct in every way, which must agree, also on the place and fault. Returns
-/// whether it could be read.
+/// Reads an owned struct by all functions, which must agree, also on the place and fault. Returns
+/// true if it could be read.
 fn owned<T: Decode>(bytes: &[u8]) -> bool {
     let once = decode_once::<T>(bytes).map(drop);
     assert_eq!(decode_slice::<T>(bytes).map(drop), once, "{bytes:02x?}");
@@ -24,7 +24,7 @@ fn owned<T: Decode>(bytes: &[u8]) -> bool {
     once.is_ok()
 }
 
-/// As [`owned`], and as a view.
+/// Reads like [`owned`], and as a view.
 macro_rules! both {
     ($view:ident, $owned:ty) => {
         |bytes| {
@@ -54,7 +54,7 @@ fn enveloped(bytes: &[u8]) -> bool {
     frame.is_ok_and(|frame| frame.is_some())
 }
 
-/// What reads a body, and whether it could.
+/// Reads a body, and returns true if it could.
 type Reader = fn(&[u8]) -> bool;
 
 const READERS: [Reader; 13] = [
@@ -73,7 +73,7 @@ const READERS: [Reader; 13] = [
     enveloped,
 ];
 
-/// Where the body of a message begins: behind its header, if it has one.
+/// Returns the offset of a message's body: behind its header, if it has one.
 fn body(bytes: &[u8]) -> usize {
     let mut from = Slice::new(bytes).unwrap();
     let header = MessageHeader::view(&mut from);
@@ -222,8 +222,8 @@ fn fields_in_any_order_repeated_unknown_or_of_another_type_are_read_past() {
     }
 }
 
-/// A struct that holds a struct in field 2, and so on: `below` of them below the top, each with the
-/// required field.
+/// Returns a struct that holds a struct in field 2, and so on: `below` of them below the top, each
+/// with the required field.
 fn nested_nodes(below: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     for _ in 0..below {

@@ -1,4 +1,4 @@
-//! What is written and read, by every way there is, and what is refused.
+//! Messages written and read by all functions, and refused ones.
 #![allow(missing_docs, dead_code, unreachable_pub, reason = "the sample has more than is used")]
 
 mod agreement;

@@ -5,7 +5,7 @@ use breezeway_thrift::{
     decode_once, decode_slice, encode_slice, open_enum, to_vec, view_slice,
 };
 
-/// The bytes of a list, made one by one.
+/// Writes the bytes of a list, one element at a time.
 fn encoded<T: Fixed>(list: &[T], to: &mut Vec<u8>) {
     to.push(T::WIRE_TYPE as u8);
     to.extend_from_slice(&(list.len() as u32).to_be_bytes());
@@ -16,7 +16,7 @@ fn encoded<T: Fixed>(list: &[T], to: &mut Vec<u8>) {
     }
 }
 
-/// As written into a buffer in which more could follow.
+/// Encodes into a buffer with room for more.
 fn with_room<T: Encode>(value: &T, room: usize) -> Vec<u8> {
     let mut buffer = vec![0xaa; value.size() + room];
     let size = encode_slice(value, &mut buffer).unwrap();
@@ -27,7 +27,7 @@ fn with_room<T: Encode>(value: &T, room: usize) -> Vec<u8> {
     buffer
 }
 
-/// As written for a socket.
+/// Encodes for a socket.
 fn chained<T: Encode>(value: &T) -> Vec<u8> {
     let mut pool = Pool::new();
     let mut chain = Chain::new(&mut pool);

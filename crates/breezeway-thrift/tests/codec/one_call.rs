@@ -1,4 +1,5 @@
-//! What takes one call: buffers that are used again, bytes that go on, owned and viewed alike.
+//! Functions that take one call: reused buffers, bytes with more behind them, owned and viewed
+//! alike.
 
 use std::borrow::Borrow;
 use std::cell::Cell;
@@ -48,7 +49,7 @@ fn a_message_of_about_the_last_size_is_written_once_and_takes_no_memory() {
         assert_eq!(written.replace(0), 1 + first, "{blob}");
         assert_eq!(buffer.capacity(), 1 << 20);
     }
-    // One that is much longer is written again, into what it takes.
+    // A message that is much longer is written again, into a buffer of its size.
     encode_vec(&Counted(node(500_000), &written), &mut buffer).unwrap();
     assert_eq!((written.get(), buffer.len()), (2, node(500_000).size()));
 }

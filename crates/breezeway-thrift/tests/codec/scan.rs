@@ -9,7 +9,7 @@ use crate::support::vectors::*;
 
 const LIMITS: Limits = Limits { depth: 64, size: 64 << 20, memory: 0 };
 
-/// Where the message ends by reading all of it.
+/// Returns the end of the message, found by reading all of it.
 fn end_by_skipping(bytes: &[u8]) -> Result<usize, DecodeError> {
     let mut from = Slice::new(bytes)?;
     MessageHeader::<String>::decode(&mut from)?;
@@ -17,7 +17,7 @@ fn end_by_skipping(bytes: &[u8]) -> Result<usize, DecodeError> {
     Ok(bytes.len() - from.rest().len())
 }
 
-/// Where it ends, with the bytes coming one at a time.
+/// Returns the end of the message, found with the bytes arriving one at a time.
 fn end_bytewise(bytes: &[u8]) -> Result<Option<usize>, DecodeError> {
     let mut scan = MessageScan::new(LIMITS);
     for count in 0..bytes.len() {
@@ -40,7 +40,7 @@ fn every_vector_ends_where_it_ends_and_not_before() {
     }
 }
 
-/// A call of `ping` with these fields.
+/// Returns a call of `ping` with these fields.
 fn call(fields: &[u8]) -> Vec<u8> {
     [b"\x80\x01\x00\x01\0\0\0\x04ping\0\0\0\x01", fields, b"\0"].concat()
 }
@@ -78,8 +78,8 @@ fn nesting_beyond_the_limit_is_refused() {
 }
 
 proptest! {
-    /// It never disagrees with reading the whole message, but that it does not look at counts which
-    /// no bytes can follow.
+    /// The scan agrees with reading the whole message, except that it does not reject counts whose
+    /// elements cannot follow.
     #[test]
     fn it_finds_the_end_that_reading_finds(fields in proptest::collection::vec(
         prop_oneof![

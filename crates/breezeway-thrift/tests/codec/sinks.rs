@@ -1,4 +1,4 @@
-//! Where messages are written to.
+//! Targets of encoding.
 
 use std::io::{self, IoSlice, Write};
 
@@ -171,14 +171,14 @@ fn what_is_not_filled_in_place_is_nothing_of_an_earlier_message() {
     assert_eq!((&sent[..10], sent.iter().filter(|byte| **byte == 0).count()), (&[1; 10][..], 2990));
 }
 
-/// A binary of 3,000 bytes of which some are filled in place.
+/// A binary of 3,000 bytes, partly filled in place.
 struct NodeBytes {
     fill: u8,
     filled: usize,
 }
 
 impl NodeBytes {
-    /// The binary as a socket gets it.
+    /// Returns the binary as a socket receives it.
     fn sent(&self, pool: &mut Pool) -> Vec<u8> {
         let mut chain = Chain::new(pool);
         let fill = |to: &mut [u8]| to[..self.filled].fill(self.fill);

@@ -1,4 +1,4 @@
-//! Bytes of other implementations are read as they mean, and written the same.
+//! Bytes of other implementations are read correctly, and written the same.
 
 use crate::support::structs::*;
 use crate::support::vectors::*;
@@ -13,7 +13,7 @@ fn header(kind: MessageKind, name: &str, sequence: i32) -> MessageHeader {
     MessageHeader { kind, name: name.to_owned(), sequence }
 }
 
-/// The header and body that `bytes` are; `bytes` is what writing them again gives.
+/// Reads the header and body of `bytes`, and checks that writing them again returns `bytes`.
 fn read_message<T: Decode + Encode>(bytes: &[u8]) -> (MessageHeader, T) {
     let mut from = Slice::new(bytes).unwrap();
     let header = MessageHeader::decode(&mut from).unwrap();
@@ -27,7 +27,7 @@ fn read_message<T: Decode + Encode>(bytes: &[u8]) -> (MessageHeader, T) {
     (header, body)
 }
 
-/// The struct that `bytes` are, in both ways to own it; `bytes` is what writing it again gives.
+/// Reads a struct by both owned decoders, and checks that writing it again returns `bytes`.
 fn read_struct<T: Decode + Encode + PartialEq + std::fmt::Debug>(bytes: &[u8]) -> T {
     let value: T = decode_slice(bytes).unwrap();
     assert_eq!(to_vec(&value).unwrap(), bytes);
@@ -186,7 +186,8 @@ fn o1_the_old_header_is_refused() {
     assert_eq!(error, DecodeError { offset: 0, fault: Fault::Version([0, 0, 0, 4]) });
 }
 
-/// The header and payload of one envelope; `bytes` is what writing them again gives.
+/// Reads the header and payload of one envelope, and checks that writing them again returns
+/// `bytes`.
 fn read_envelope(bytes: &[u8]) -> (TtHeader, &[u8]) {
     let frame = TtFrame::split(bytes, Limits::default()).unwrap().unwrap();
     assert!(frame.rest.is_empty());

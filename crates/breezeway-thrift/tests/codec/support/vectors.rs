@@ -1,7 +1,7 @@
 //! Messages as other implementations write them: gopkg 0.2 (Go), Apache Thrift 0.25 (Go), crate
 //! thrift 0.25.
 
-/// The bytes that hexadecimal digits say.
+/// Returns the bytes of hexadecimal digits.
 pub fn hex(digits: &str) -> Vec<u8> {
     assert!(digits.len().is_multiple_of(2), "half a byte");
     let byte = |index| u8::from_str_radix(&digits[index..index + 2], 16).unwrap();
@@ -36,7 +36,7 @@ pub const S3: &str = "00000016100000020000000500031000100001001b0001340000";
 pub const S4: &str = "0000005110000002000000050006100001000100057474736370000141100001001b0001350080010003000000046563686f000000010b000100000010756e6b6e6f776e206d6574686f6420780800020000000100";
 pub const X1: &str = "0000003b0fff0000000000010003000001010369736e0353766380010001000000046563686f000000010c00010b0001000000026869080002fffffffe0000";
 
-/// All of them.
+/// All vectors.
 pub const ALL: [&str; 25] = [
     V1, V2, V3, V4, V5, V6, V7, V8, V9, V10, V11, V12, V13, U1, O1, T1, T2, T3, T4, T5, S1, S2, S3,
     S4, X1,
