@@ -1,5 +1,5 @@
-//! What a call of a service costs beside a raw echo of the same bytes: two processes, one CPU each,
-//! both waiting busily, the two kinds of call in turns.
+//! Compares a service's call with a raw echo of the same bytes: two processes, one CPU each, both
+//! waiting busily, the two kinds of call in turns.
 //!
 //! `cargo bench -p breezeway-rpc --bench five_fields`
 
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     match std::env::args().nth(1).as_deref() {
         Some("serve-service") => serve_service(&std::env::args().nth(2).ok_or("no address")?),
         Some("serve-echo") => serve_echo(&std::env::args().nth(2).ok_or("no address")?),
-        // So it is called by `cargo test`, to which this is no test.
+        // `cargo test` runs the program without that argument, and it is not a test.
         _ if !std::env::args().any(|argument| argument == "--bench") => Ok(()),
         _ => compare(),
     }
@@ -61,7 +61,7 @@ fn serve_echo(address: &str) -> Result<(), Box<dyn Error>> {
     Ok(server.serve(|call: Call<'_>| -> Handled { call.echo() })?)
 }
 
-/// A server in another process, which ends with this.
+/// A server in another process, which ends when this is dropped.
 struct Served(Child);
 
 impl Served {
@@ -76,7 +76,7 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // Both fail only if it is gone.
+        // Both fail only if the process is gone.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -90,12 +90,12 @@ fn compare() -> Result<(), Box<dyn Error>> {
     let bytes = to_vec(&FivesEchoArgs { five: five.clone() })?;
     let (mut raw, mut service) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        // One server at a time, as each takes all of its CPU.
+        // One server at a time, because each takes all of its CPU.
         let served = Served::start("serve-echo", &address("echo"))?;
         let mut session = Session::connect_with(&address("echo").parse()?, &busy())?;
         let mut reply = [0; 104];
         raw.push(time(|| {
-            // A reply is read, as a service's is.
+            // The reply is read, as a service's reply is.
             if let Ok(echoed) = session.call(0, black_box(&bytes)) {
                 let echoed = echoed.bytes();
                 echoed.copy_to(&mut reply[..echoed.len()]);
@@ -117,7 +117,7 @@ fn compare() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Nanoseconds for each call, after as many that do not count.
+/// Returns the nanoseconds per call, after as many calls to warm up.
 fn time(mut call: impl FnMut()) -> f64 {
     for _ in 0..CALLS {
         call();

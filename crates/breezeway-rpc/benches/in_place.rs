@@ -1,6 +1,6 @@
-//! What a list of structs costs that is served by owned values, and in place: two processes, one
-//! CPU each, both waiting busily, in turns. The client sends bytes and copies those that come back,
-//! so that the difference is the server's.
+//! Compares serving a list of structs by owned values with serving it in place: two processes, one
+//! CPU each, both waiting busily, in turns. The client sends bytes and copies the returned ones, so
+//! that the difference is the server's.
 //!
 //! `cargo bench -p breezeway-rpc --bench in_place`
 
@@ -138,7 +138,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<_> = std::env::args().collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [_, "serve", kind, address] => serve(kind, address),
-        // So it is called by `cargo test`, to which this is no test.
+        // `cargo test` runs the program without that argument, and it is not a test.
         _ if !arguments.iter().any(|argument| argument == "--bench") => Ok(()),
         _ => compare(),
     }
@@ -171,7 +171,7 @@ fn serve(kind: &str, address: &str) -> Result<(), Box<dyn Error>> {
     Ok(server.serve()?)
 }
 
-/// A server in another process, which ends with this.
+/// A server in another process, which ends when this is dropped.
 struct Served(Child);
 
 impl Served {
@@ -186,7 +186,7 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // Both fail only if it is gone.
+        // Both fail only if the process is gone.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -214,7 +214,7 @@ fn measure(method: &str, arguments: &impl Encode) -> Result<(), Box<dyn Error>> 
     let mut times: [Vec<f64>; 4] = Default::default();
     for _ in 0..ROUNDS {
         for (kind, times) in KINDS.into_iter().zip(&mut times) {
-            // One server at a time, as each takes all of its CPU.
+            // One server at a time, because each takes all of its CPU.
             let address = format!("shm:{}/{kind}.sock", folder.path().display());
             let served = Served::start(kind, &address)?;
             let mut session = Session::connect_with(&address.parse()?, &busy())?;
@@ -239,7 +239,7 @@ fn measure(method: &str, arguments: &impl Encode) -> Result<(), Box<dyn Error>> 
     Ok(())
 }
 
-/// Nanoseconds for each call, after as many that do not count.
+/// Returns the nanoseconds per call, after as many calls to warm up.
 fn time(mut call: impl FnMut()) -> f64 {
     for _ in 0..CALLS {
         call();

@@ -1,36 +1,36 @@
-//! Refusals in terms of a service's own business.
+//! Business errors: refusals that a service defines itself.
 
 use std::collections::BTreeMap;
 
 use crate::thrift::TtHeader;
 
-/// The text keys of TTHeader that say it (Kitex).
+/// Text keys of TTHeader for them (Kitex).
 const STATUS: &str = "biz-status";
 const MESSAGE: &str = "biz-message";
 const EXTRA: &str = "biz-extra";
 
-/// A refusal that is the service's own: no exception of the IDL and no failure of the call, but a
-/// status that client and service agree about. Kitex calls it `BizStatusError`.
+/// A refusal that the service defines: neither an exception of the IDL nor a failure of the call,
+/// but a status that client and service agree on. Kitex calls it `BizStatusError`.
 ///
-/// `extra` travels in TTHeader only: between Breezeway's own sides, status and message do.
+/// `extra` travels in TTHeader only; between Breezeway's own sides only status and message travel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
 #[error("{message} (status {status})")]
 pub struct BusinessError {
-    /// What it is, in the service's numbers; not 0.
+    /// Status in the service's numbers; not 0.
     pub status: i32,
-    /// The service's words.
+    /// Message of the service.
     pub message: String,
-    /// More of it, by name.
+    /// Further values by name.
     pub extra: BTreeMap<String, String>,
 }
 
 impl BusinessError {
-    /// A status and words.
+    /// Creates an error with a status and a message.
     pub fn new(status: i32, message: impl Into<String>) -> Self {
         Self { status, message: message.into(), extra: BTreeMap::new() }
     }
 
-    /// As the text of a failed call.
+    /// Returns the text of a failed call for this error.
     pub(crate) fn to_reason(&self) -> String {
         format!("{} {}", self.status, self.message)
     }
@@ -49,7 +49,7 @@ impl BusinessError {
         }
     }
 
-    /// What a reply's header says; nothing if it is no refusal.
+    /// Reads the error in a reply's header, if there is one.
     pub(crate) fn read_from(header: &TtHeader) -> Option<Self> {
         let text = |key| header.text(key).map(|bytes| String::from_utf8_lossy(bytes).into_owned());
         let status: i32 = text(STATUS)?.parse().ok().filter(|status| *status != 0)?;

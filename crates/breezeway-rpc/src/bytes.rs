@@ -1,4 +1,4 @@
-//! Messages to and from bytes.
+//! Conversion of messages to and from bytes.
 
 use std::cell::{Cell, RefCell};
 
@@ -7,14 +7,14 @@ use breezeway::ForeignBytes;
 use crate::error::Error;
 use crate::thrift::{Decode, DecodeError, Slice, decode_once, decode_slice};
 
-/// Up to so many bytes, a private copy that is then decoded costs less than decoding while copying.
+/// Size up to which decoding a private copy costs less than decoding while copying.
 const COPIED: usize = 64 << 10;
 
-/// Messages of up to so many bytes travel in the ring: they are written to the stack first, as that
-/// costs less than to ask for their size and for space.
+/// Size up to which messages travel in the ring: they are first written to the stack, which costs
+/// less than computing their size and reserving space.
 pub(crate) const INLINE: usize = 104;
 
-/// Memory of up to so many bytes is kept by a thread for its next message.
+/// Size up to which a thread keeps memory for its next message.
 pub(crate) const KEPT: usize = 1 << 20;
 
 thread_local! {
@@ -22,13 +22,13 @@ thread_local! {
     static WRITTEN: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// Memory to write a message to before it is sent, which [`keep_buffer`] gives back.
+/// Takes memory for writing a message before it is sent. [`keep_buffer`] gives it back.
 #[inline]
 pub(crate) fn take_buffer() -> Vec<u8> {
     WRITTEN.take()
 }
 
-/// Keeps such memory for the thread's next message.
+/// Keeps the memory for the thread's next message.
 #[inline]
 pub(crate) fn keep_buffer(buffer: Vec<u8>) {
     if buffer.capacity() <= KEPT {
@@ -36,12 +36,12 @@ pub(crate) fn keep_buffer(buffer: Vec<u8>) {
     }
 }
 
-/// Returns a private copy, or an error that names the limit where there is no memory for it.
+/// Returns a private copy, or an error that names the limit if there is no memory for it.
 pub(crate) fn copy_of(bytes: ForeignBytes<'_>) -> Result<Vec<u8>, Error> {
     bytes.try_to_vec().map_err(Error::memory)
 }
 
-/// The value that `bytes` are, each of which is read once, as the peer may be changing them.
+/// Decodes a value from `bytes`, each of which is read once, because the peer may be changing them.
 #[inline]
 pub(crate) fn decode<T: Decode>(bytes: ForeignBytes<'_>) -> Result<T, DecodeError> {
     match bytes.as_slice() {
@@ -50,8 +50,8 @@ pub(crate) fn decode<T: Decode>(bytes: ForeignBytes<'_>) -> Result<T, DecodeErro
     }
 }
 
-/// As [`decode`], into a place that holds the default. What is decoded so is not moved out of one
-/// result into another, of which the first move waits until each field is stored.
+/// Decodes like [`decode`], into a place that holds the default. This avoids moving the value from
+/// one result into another: the first move would wait until each field is stored.
 #[inline]
 pub(crate) fn decode_into<T: Decode>(
     bytes: ForeignBytes<'_>,
@@ -70,7 +70,7 @@ pub(crate) fn decode_into<T: Decode>(
     }
 }
 
-// Not a part of each method, which it would make several times larger.
+// Not inlined into each method, which would make those several times larger.
 #[inline(never)]
 fn decode_foreign<T: Decode>(bytes: ForeignBytes<'_>) -> Result<T, DecodeError> {
     if bytes.len() > COPIED {

@@ -1,4 +1,4 @@
-//! A call on its way through the server of a service.
+//! A call in progress on the server of a service.
 
 use breezeway::ForeignBytes;
 
@@ -9,7 +9,7 @@ use crate::in_place::Request;
 use crate::reply::Reply;
 use crate::thrift::{self, Decode, Encode, EncodeError, ExceptionKind, encode_slice, encode_vec};
 
-/// One call or stream, as generated servers see it: its arguments, and where its reply goes.
+/// One call or stream for a generated server: its arguments, and the destination of its reply.
 pub struct Call<'c> {
     pub(crate) kind: Kind<'c>,
 }
@@ -21,20 +21,21 @@ pub(crate) enum Kind<'c> {
     AsyncStream(&'c mut crate::tokio::stream::Served),
 }
 
-/// How a call came, and its reply goes.
+/// Transport of a call and its reply.
 pub(crate) trait Exchange: Send {
-    /// The arguments' bytes.
+    /// Returns the bytes of the arguments.
     fn request(&self) -> ForeignBytes<'_>;
 
-    /// Where the reply is kept until the handler has ended, if it is kept: it is written there.
+    /// Returns the buffer that keeps the reply until the handler has ended, if there is one: the
+    /// reply is written there.
     fn buffer(&mut self) -> Option<&mut Vec<u8>> {
         None
     }
 
-    /// Takes a reply. It is the call's only one.
+    /// Takes the call's only reply.
     fn reply_with(&mut self, bytes: &[u8]) -> Result<(), Error>;
 
-    /// Takes a reply of `size` bytes, which `fill` writes. It is the call's only one.
+    /// Takes the call's only reply, of `size` bytes, written by `fill`.
     fn reply(&mut self, size: usize, fill: Fill<'_>) -> Result<(), Error> {
         match fill(self.reserve(size)?) {
             Ok(len) => self.commit(len),
@@ -45,22 +46,23 @@ pub(crate) trait Exchange: Send {
         }
     }
 
-    /// The arguments' bytes, for as long as the call takes: [`Self::request`] is empty from now on.
+    /// Returns the bytes of the arguments, for the duration of the call: [`Self::request`] is empty
+    /// afterwards.
     fn take_request(&mut self) -> Request {
         Request::copied(self.request())
     }
 
-    /// Gives space for a reply of `size` bytes, of which none is sent yet.
+    /// Reserves space for a reply of `size` bytes, none of which is sent yet.
     fn reserve(&mut self, size: usize) -> Result<&mut [u8], Error>;
 
     /// Takes the first `len` bytes of the space as the call's only reply.
     fn commit(&mut self, len: usize) -> Result<(), Error>;
 
-    /// Gives space back that was reserved, if any: the call is to be replied to otherwise.
+    /// Gives reserved space back, if there is any: the call gets another reply.
     fn abandon(&mut self);
 }
 
-/// Writes a message and tells how long it is.
+/// Function that writes a message and returns its size.
 pub(crate) type Fill<'f> = &'f mut dyn FnMut(&mut [u8]) -> Result<usize, EncodeError>;
 
 impl<'c> Call<'c> {
@@ -69,7 +71,7 @@ impl<'c> Call<'c> {
         Self { kind: Kind::Call(exchange) }
     }
 
-    /// The arguments.
+    /// Decodes the arguments.
     #[inline]
     pub fn arguments<A: Decode>(&self) -> Result<A, Error> {
         let Kind::Call(exchange) = &self.kind else { return Err(other_way()) };
@@ -78,7 +80,7 @@ impl<'c> Call<'c> {
         Ok(arguments)
     }
 
-    /// Replies with what the method gave. An error that the IDL does not declare is returned, and
+    /// Replies with the result of the method. Returns an error that the IDL does not declare; it
     /// fails the call.
     #[inline]
     pub fn reply<A>(&mut self, result: Outcome<A>) -> Result<(), Error>
@@ -99,13 +101,14 @@ impl<'c> Call<'c> {
         exchange.reply_with(&small[..len])
     }
 
-    /// Fails the call: the service has no such method.
+    /// Fails the call because the service has no such method.
     pub fn unknown_method(&mut self) -> Result<(), Error> {
         Err(Error::new(ExceptionKind::UNKNOWN_METHOD, "the service has no such method"))
     }
 }
 
-/// Of a method that is not called as its IDL says, which servers refuse before they dispatch.
+/// Returns the error of a method that is not called as its IDL requires. Servers check this before
+/// they dispatch.
 pub(crate) fn other_way() -> Error {
     Error::new(ExceptionKind::INVALID_MESSAGE_TYPE, "the method is not called in this way")
 }

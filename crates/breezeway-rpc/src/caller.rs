@@ -1,4 +1,4 @@
-//! The client's side of generated code.
+//! Client side of generated code.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::reply::Reply;
 use crate::route::Route;
 use crate::thrift;
 
-/// What a call may be told beside its arguments.
+/// Options of a call.
 #[derive(Clone, Debug, Default)]
 pub struct CallOptions {
     pub(crate) timeout: Option<Duration>,
@@ -25,56 +25,57 @@ pub struct CallOptions {
 }
 
 impl CallOptions {
-    /// The channel's own.
+    /// Creates options without any change to those of the channel.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Gives up after this time. The server learns it, and its handler may stop then.
+    /// Sets the time after which the call fails. The server receives it, and its handler may stop
+    /// then.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// Gives the handler a value beside the arguments: it goes to the called service only.
+    /// Adds a value for the handler beside the arguments: only the called service receives it.
     pub fn metadata(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
         self.metadata.add(name, value);
         self
     }
 
-    /// As [`Self::metadata`], of a value that goes on along the whole chain of calls, as far as
-    /// each service [forwards](Self::forward) it.
+    /// Adds a value like [`metadata`](Self::metadata), for the whole chain of calls, as far as each
+    /// service [forwards](Self::forward) it.
     pub fn persistent_metadata(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
         self.metadata.add_persistent(name, value);
         self
     }
 
-    /// For a call that a handler makes: what is left of its own call's time, and the metadata that
-    /// goes on along the chain.
+    /// Forwards the remaining time and the persistent metadata of the call `cx` to the calls that
+    /// its handler makes.
     pub fn forward(mut self, cx: &Context) -> Self {
         self.timeout = cx.time_left().into_iter().chain(self.timeout).min();
         self.metadata.0.extend(cx.request_metadata().persistent().cloned());
         self
     }
 
-    /// These calls do no harm when they run twice: a
-    /// [`RetryPolicy`](crate::governance::RetryPolicy) may make them again where it is not known
-    /// whether they have run.
+    /// Declares that these calls may run twice without harm: a
+    /// [`RetryPolicy`](crate::governance::RetryPolicy) may then repeat a call even if it may
+    /// already have run.
     #[cfg(feature = "tower")]
     pub fn idempotent(mut self) -> Self {
         self.idempotent = true;
         self
     }
 
-    /// Keeps where these calls went, the last attempt of the last call each time: a
-    /// [`breezeway_tokio::Channel`] says so.
+    /// Records the route of the last attempt of the last call, if the channel is a
+    /// [`breezeway_tokio::Channel`].
     #[cfg(feature = "tower")]
     pub fn receive_route(mut self, route: &Route) -> Self {
         self.route = Some(route.clone());
         self
     }
 
-    /// Keeps what the handlers of these calls give beside their results, the last call's each time.
+    /// Records the reply metadata of the last call's handler.
     pub fn receive_metadata(mut self, reply: &ReplyMetadata) -> Self {
         self.reply = Some(reply.clone());
         self
@@ -82,12 +83,13 @@ impl CallOptions {
 }
 
 impl CallOptions {
-    /// When a call that begins now is given up; nothing also for a time that no clock can say.
+    /// Returns the deadline of a call that begins now; `None` also if the clock cannot represent
+    /// it.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.timeout.and_then(|timeout| Instant::now().checked_add(timeout))
     }
 
-    /// Says by what the call goes.
+    /// Records the carrier of the call.
     #[cfg(feature = "tokio")]
     pub(crate) fn took(&self, _carrier: breezeway::Carrier) {
         #[cfg(feature = "tower")]
@@ -96,12 +98,12 @@ impl CallOptions {
         }
     }
 
-    /// The metadata as it travels over a shared session; nothing if there is none.
+    /// Returns the metadata in its format on a shared session, if there is any.
     pub(crate) fn block(&self) -> Result<Option<Vec<u8>>, Error> {
         metadata::encode(&self.metadata.0)
     }
 
-    /// Keeps what came beside a result over a shared session.
+    /// Records the reply metadata of a result on a shared session.
     pub(crate) fn received(&self, block: Option<&[u8]>) -> Result<(), Error> {
         let Some(reply) = &self.reply else { return Ok(()) };
         reply.replace(Vec::new());
@@ -109,14 +111,14 @@ impl CallOptions {
     }
 }
 
-/// A channel, and with which options to call over it: what generated clients are made of.
+/// A channel and the options of its calls: the base of generated clients.
 #[derive(Clone, Debug)]
 pub struct Caller<C> {
     pub(crate) channel: C,
     pub(crate) options: CallOptions,
 }
 
-/// What a method gives.
+/// Result of a method.
 pub(crate) type Outcome<A> = Result<
     <<A as thrift::Call>::Reply as Reply>::Value,
     <<A as thrift::Call>::Reply as Reply>::Error,
@@ -128,7 +130,7 @@ impl<C> Caller<C> {
         Self { channel, options: CallOptions::new() }
     }
 
-    /// The same channel, with these options for each call.
+    /// Returns a caller on the same channel, with these options for each call.
     pub fn with(&self, options: CallOptions) -> Caller<&C> {
         Caller { channel: &self.channel, options }
     }
@@ -145,7 +147,7 @@ impl<C: Channel> Caller<C> {
         self.channel.call(method, arguments, &self.options)?.into_result()
     }
 
-    /// Sends a oneway call: `Ok` says that it was published.
+    /// Sends a oneway call. `Ok` means that it was published.
     #[inline]
     pub fn post<A: thrift::Call>(&self, method: &Method, arguments: &A) -> Result<(), Error> {
         self.channel.post(method, arguments, &self.options)
@@ -154,7 +156,7 @@ impl<C: Channel> Caller<C> {
 
 #[cfg(feature = "tokio")]
 impl<C: crate::tokio::AsyncChannel> Caller<C> {
-    /// Calls a method and gives its reply. Dropped before, the call is cancelled.
+    /// Calls a method and returns its reply. Dropping the future cancels the call.
     pub async fn call_async<A>(&self, method: &Method, arguments: &A) -> Outcome<A>
     where
         A: thrift::Call + Sync,
@@ -163,7 +165,7 @@ impl<C: crate::tokio::AsyncChannel> Caller<C> {
         self.channel.call(method, arguments, &self.options).await?.into_result()
     }
 
-    /// Sends a oneway call: `Ok` says that it was published.
+    /// Sends a oneway call. `Ok` means that it was published.
     pub async fn post_async<A>(&self, method: &Method, arguments: &A) -> Result<(), Error>
     where
         A: thrift::Call + Sync,

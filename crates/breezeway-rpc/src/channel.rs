@@ -1,4 +1,4 @@
-//! What carries calls to a server, for callers that wait.
+//! Channels to a server, for blocking callers.
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
@@ -11,11 +11,11 @@ use crate::error::Error;
 use crate::method::Method;
 use crate::thrift::{self, Encode, encode_slice, encode_vec};
 
-/// What carries calls to a server.
+/// Carries calls to a server.
 ///
-/// * [`breezeway::Client`], a pool: each call has a session for itself. For threads that share.
+/// * [`breezeway::Client`], a pool: each call has a session for itself. For threads that share it.
 /// * [`breezeway::Channel`], one session that threads share.
-/// * [`breezeway::ChannelClient`], such a one that is replaced when its server is.
+/// * [`breezeway::ChannelClient`], the same, with a session that is replaced when its server is.
 /// * `RefCell<`[`breezeway::Session`]`>`: one thread, one session, and the fastest.
 pub trait Channel {
     /// Calls a method and waits for its reply.
@@ -26,7 +26,7 @@ pub trait Channel {
         options: &CallOptions,
     ) -> Result<A::Reply, Error>;
 
-    /// Sends a oneway call, and waits at most for room.
+    /// Sends a oneway call, and waits only for room.
     fn post<A: thrift::Call>(
         &self,
         method: &Method,
@@ -99,7 +99,7 @@ impl Channel for Client {
     }
 }
 
-/// Takes a session of a pool. Returns it with the time that is then left to the call.
+/// Takes a session of a pool. Returns it with the remaining time of the call.
 fn pooled<'c>(
     client: &'c Client,
     options: &CallOptions,
@@ -112,7 +112,7 @@ fn pooled<'c>(
     if left.is_zero() { Err(CallError::DeadlinePassed.into()) } else { Ok((session, Some(left))) }
 }
 
-/// Calls over a session, writing the arguments where they will travel.
+/// Calls over a session, and writes the arguments into its ring or payload.
 #[inline]
 fn call<A: thrift::Call>(
     session: &mut Session,
@@ -154,13 +154,13 @@ fn post<A: thrift::Call>(
     })
 }
 
-/// Metadata is not dropped silently.
+/// Fails if there is metadata, which this channel would drop.
 #[inline]
 fn without_metadata(options: &CallOptions) -> Result<(), Error> {
     if options.metadata.0.is_empty() { Ok(()) } else { Err(Error::NoMetadata) }
 }
 
-/// Does something with a session whose calls have this timeout meanwhile.
+/// Runs `act` on a session with this call timeout.
 #[inline]
 fn within<T>(
     session: &mut Session,
@@ -171,7 +171,7 @@ fn within<T>(
     if usual.is_some() {
         session.set_call_timeout(timeout);
     }
-    // In one place, so that it becomes a part of the caller.
+    // In one place, so that it is inlined into the caller.
     let outcome = act(session);
     if let Some(usual) = usual {
         session.set_call_timeout(usual);
@@ -225,8 +225,8 @@ impl Channel for breezeway::ChannelClient {
     }
 }
 
-/// Calls over a shared session, giving up at the deadline: of a call that is made again, that of
-/// the first time.
+/// Calls over a shared session until the deadline; a repeated call keeps the deadline of its first
+/// attempt.
 fn call_until<A: thrift::Call>(
     channel: &breezeway::Channel,
     method: &Method,
@@ -247,7 +247,7 @@ fn call_until<A: thrift::Call>(
     decode(reply.bytes()).map_err(Error::Reply)
 }
 
-/// As [`call_until`], of a oneway call, which waits at most for room.
+/// Posts like [`call_until`], for a oneway call, which waits only for room.
 fn post_until<A: thrift::Call>(
     channel: &breezeway::Channel,
     method: &Method,
@@ -262,7 +262,7 @@ fn post_until<A: thrift::Call>(
     })
 }
 
-/// Sends a message that is written to memory of this thread first.
+/// Sends a message that is first written to memory of this thread.
 fn encoded<A: Encode, T>(
     arguments: &A,
     send: impl FnOnce(&[u8]) -> Result<T, CallError>,

@@ -1,4 +1,4 @@
-//! What a handler knows of a call beside its arguments.
+//! Properties of a call beside its arguments, for handlers.
 
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -9,14 +9,14 @@ use crate::error::Error;
 use crate::metadata::{self, Pairs, RequestMetadata};
 use crate::thrift::ExceptionKind;
 
-/// What a handler knows of a call beside its arguments.
+/// Properties of a call beside its arguments, for handlers.
 #[derive(Debug)]
 pub struct Context {
     peer: Peer,
     carrier: Carrier,
     deadline: Option<Instant>,
     metadata: RequestMetadata,
-    /// Names and values for the client.
+    /// Metadata of the reply.
     reply: Mutex<Pairs>,
 }
 
@@ -32,7 +32,7 @@ impl Context {
         Self { metadata, ..self }
     }
 
-    /// With the metadata as it came over a shared session.
+    /// Adds the metadata in its format on a shared session.
     pub(crate) fn with_block(mut self, block: Option<&[u8]>) -> Result<Self, Error> {
         if let Some(block) = block {
             self.read_block(block)?;
@@ -40,7 +40,7 @@ impl Context {
         Ok(self)
     }
 
-    /// As [`Self::with_block`], where it lies.
+    /// Reads a block like [`with_block`](Self::with_block), by reference.
     pub(crate) fn read_block(&mut self, block: &[u8]) -> Result<(), Error> {
         let broken = "the metadata is no pairs of names and values";
         let broken = || Error::new(ExceptionKind::PROTOCOL_ERROR, broken);
@@ -56,7 +56,7 @@ impl Context {
         std::mem::take(&mut *self.lock())
     }
 
-    /// The same, but for what the handler has given so far: for a handler behind layers.
+    /// Returns a copy without the reply metadata set so far: for a handler behind layers.
     #[cfg(feature = "tower")]
     pub(crate) fn for_layers(&self) -> Self {
         let (metadata, reply) = (self.metadata.clone(), Mutex::default());
@@ -74,35 +74,36 @@ impl Context {
         self.lock().extend(pairs);
     }
 
-    /// Who calls: the credentials of the process that connected.
+    /// Returns the client: the credentials of the process that connected.
     pub fn peer(&self) -> &Peer {
         &self.peer
     }
 
-    /// What the call came by, and the reply goes by.
+    /// Returns the carrier of the call and its reply.
     pub fn carrier(&self) -> Carrier {
         self.carrier
     }
 
-    /// When the client gives up; nothing if it waits for ever. Pass it on to the calls that this
-    /// one takes.
+    /// Returns the client's deadline; `None` if it waits for ever. Pass it on to the calls that the
+    /// handler makes.
     pub fn deadline(&self) -> Option<Instant> {
         self.deadline
     }
 
-    /// How long the client still waits: zero once it has given up.
+    /// Returns the client's remaining time: zero once its deadline has passed.
     pub fn time_left(&self) -> Option<Duration> {
         self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
     }
 
-    /// The value that the client, or for a persistent name any caller before it, gave this name.
+    /// Returns the value of this name from the client, or, for a persistent name, from any caller
+    /// before it.
     pub fn metadata(&self, name: &str) -> Option<&[u8]> {
         self.metadata.get(name)
     }
 
-    /// Gives the client a value beside the result: it goes one call back. With a call of a session
-    /// of [`Server`](crate::Server) it does not travel; with a stream it does. Thrift's clients get
-    /// it in TTHeader: other framings have no place for it.
+    /// Sets a value for the client beside the result: it travels one call back. In a call of a
+    /// session of [`Server`](crate::Server) it does not travel; in a stream it does. Thrift's
+    /// clients get it in TTHeader: other framings have no place for it.
     pub fn set_reply_metadata(&self, name: &str, value: impl AsRef<[u8]>) {
         self.lock().push((name.into(), value.as_ref().into()));
     }

@@ -1,4 +1,4 @@
-//! Why a call failed, unless by an exception that the IDL declares.
+//! Errors of a call, except for exceptions that the IDL declares.
 
 use std::io;
 
@@ -12,12 +12,12 @@ use crate::business::BusinessError;
 use crate::kitex::WireError;
 use crate::thrift::{ApplicationException, DecodeError, EncodeError, ExceptionKind};
 
-/// What servers answer that do not know whom to give a call.
+/// Kinds of exceptions for a call that the server could not dispatch.
 const NEVER_RAN: [ExceptionKind; 3] =
     [ExceptionKind::UNKNOWN_METHOD, ExceptionKind::UNKNOWN_SERVICE, ExceptionKind::NO_SERVICE_NAME];
 
-/// The alerts by which a server refuses a client's part of TLS's handshake. They come when the
-/// client has done its part and may have written a call, of which the server has read nothing.
+/// Alerts by which a server refuses the client's part of TLS's handshake. They arrive when the
+/// client has finished its part and may have written a call, of which the server has read nothing.
 const REFUSED: [&str; 9] = [
     "access_denied",
     "bad_certificate",
@@ -30,27 +30,27 @@ const REFUSED: [&str; 9] = [
     "unsupported_certificate",
 ];
 
-/// The code of a business error, which no kind of exception has.
+/// Code of a business error, which no kind of exception has.
 const BUSINESS: u16 = u16::MAX;
 
-/// Why a call failed, unless by an exception that the IDL declares.
+/// Error of a call, except for exceptions that the IDL declares.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No session could be opened: the call never left.
+    /// No session could be opened: the call was never sent.
     #[error(transparent)]
     Connect(#[from] ConnectError),
     /// The session failed, or the call's deadline passed.
     #[error(transparent)]
     Call(CallError),
-    /// The server says why: its handler failed, there is no such method, it cannot read the
-    /// arguments. A handler that fails so gives the kind and the words for its client.
+    /// The server reported an error: its handler failed, there is no such method, or it cannot read
+    /// the arguments. A handler returns this to set the kind and the message for its client.
     #[error("{0}")]
     Application(ApplicationException),
-    /// The service refuses, in terms of its own business (Kitex's `BizStatusError`).
+    /// The service refused the call by its own rules (Kitex's `BizStatusError`).
     #[error(transparent)]
     Business(#[from] BusinessError),
-    /// The arguments cannot be read (of a handler's call).
+    /// The arguments of a handler's call cannot be read.
     #[error("the arguments cannot be read: {0}")]
     Arguments(DecodeError),
     /// The server's reply cannot be read.
@@ -59,43 +59,43 @@ pub enum Error {
     /// The arguments or the reply cannot be written.
     #[error("the message cannot be written: {0}")]
     Encode(#[from] EncodeError),
-    /// The server's reply has neither a result nor an exception that this side knows.
+    /// The server's reply has neither a result nor an exception known to this side.
     #[error("the reply has no result, nor an exception that is known here")]
     MissingResult,
-    /// The stream failed, or this side has ended it. A handler whose client has gone away, or no
-    /// longer wants the stream, is told [`ErrorCode::Cancelled`].
+    /// The stream failed, or this side has ended it. The error is [`ErrorCode::Cancelled`] for a
+    /// handler whose client has gone away or no longer wants the stream.
     #[error(transparent)]
     Stream(StreamError),
-    /// The server has ended the stream, and takes no more: receive, to learn why.
+    /// The server has ended the stream, and accepts no more messages: receive to get its error.
     #[error("the server has ended the stream; receive, to learn why")]
     StreamEnded,
     /// A session of one caller carries no metadata.
     #[error("a session or a pool of them carries no metadata; call over a breezeway::Channel")]
     NoMetadata,
-    /// The metadata is longer than its lengths can say.
+    /// A name or value of the metadata is too long for its 16-bit length.
     #[error("a name or value of the metadata is longer than 65535 bytes")]
     MetadataTooLong,
-    /// No connection to a Thrift server could be opened: the call never left.
+    /// No connection to a Thrift server could be opened: the call was never sent.
     #[error("cannot connect to {0}: {1}{advice}", advice = advice(.1))]
     Connecting(Address, io::Error),
-    /// No session of shmipc stands, or it has no room for a stream: the call never left.
+    /// There is no session of shmipc, or it has no room for a stream: the call was never sent.
     #[cfg(feature = "shmipc")]
     #[cfg_attr(docsrs, doc(cfg(feature = "shmipc")))]
     #[error(transparent)]
     Shmipc(#[from] breezeway_shmipc::ConnectError),
-    /// No instance of the service could take the call in time: the call never left.
+    /// No instance of the service could take the call in time: the call was never sent.
     #[error("no instance of the service could take the call within {0:?}")]
     NoInstance(std::time::Duration),
-    /// A layer of this side has shed the call, as there are too many: the call never left.
+    /// A layer of this side has shed the call, because of too many calls: the call was never sent.
     #[error("too many calls are under way here, and this one was not let through")]
     Overloaded,
-    /// A layer of this side failed the call; whether it ran is not known.
+    /// A layer of this side failed the call, which may have run.
     #[error("a layer failed the call: {0}")]
     Layer(Box<dyn std::error::Error + Send + Sync>),
-    /// The connection to a Thrift server failed; whether the call ran is not known.
+    /// The connection to a Thrift server failed; the call may have run.
     #[error("the connection failed: {0}{advice}", advice = advice(.0))]
     Io(io::Error),
-    /// What the server sent is no reply to this call.
+    /// The server's data is not a reply to this call.
     #[error("the server does not speak Thrift as expected: {0}")]
     Protocol(String),
 }
@@ -107,13 +107,13 @@ impl std::fmt::Debug for Error {
 }
 
 impl Error {
-    /// A failure for a handler to return: the kind, and words for the client.
+    /// Creates an error for a handler to return: the kind, and a message for the client.
     pub fn new(kind: ExceptionKind, message: impl Into<String>) -> Self {
         Self::Application(ApplicationException { kind, message: message.into() })
     }
 
-    /// Whether the server may have run the call: only one that never left is safe to repeat, unless
-    /// it does no harm twice.
+    /// Returns true if the server may have run the call. A call that was never sent can be repeated
+    /// safely; other calls only if they may run twice.
     pub fn may_have_run(&self) -> bool {
         match self {
             Self::Connect(_)
@@ -131,7 +131,7 @@ impl Error {
         }
     }
 
-    /// Whether the same call may have more luck later, or at another instance.
+    /// Returns true if the same call may succeed later, or at another instance.
     #[cfg(feature = "tower")]
     pub(crate) fn may_pass(&self) -> bool {
         match self {
@@ -153,7 +153,7 @@ impl Error {
         }
     }
 
-    /// What a layer failed a call with.
+    /// Converts the error by which a layer failed a call.
     #[cfg(feature = "tower")]
     pub(crate) fn from_layer(error: tower::BoxError) -> Self {
         match error.downcast::<Self>() {
@@ -166,23 +166,23 @@ impl Error {
         }
     }
 
-    /// What a server sent is no message.
+    /// Converts the error of data that is not a message.
     pub(crate) fn wire(error: WireError) -> Self {
         Self::Protocol(error.to_string())
     }
 
-    /// Error for a message for which there is no memory: it names the limit.
+    /// Converts the error of a message for which there is no memory: the result names the limit.
     pub(crate) fn memory(error: SegmentError) -> Self {
         Self::new(ExceptionKind::INTERNAL_ERROR, error.to_string())
     }
 
-    /// What a handler is told whose client has gone away, or no longer wants the stream.
+    /// Returns the error for a handler whose client has gone away or no longer wants the stream.
     pub(crate) fn cancelled() -> Self {
         Self::Stream(StreamError::Reset(ErrorCode::Cancelled))
     }
 
-    /// As an error of a connection on which nothing was received: by an alert its server may have
-    /// refused this side's part of TLS's handshake, and then has run nothing.
+    /// Converts the error of a connection on which nothing was received: by an alert its server may
+    /// have refused this side's part of TLS's handshake, and then has run nothing.
     pub(crate) fn unanswered(self) -> Self {
         let Self::Io(error) = self else { return self };
         match error.downcast() {
@@ -195,7 +195,7 @@ impl Error {
         }
     }
 
-    /// In the words of Thrift.
+    /// Converts the error to a Thrift exception.
     pub(crate) fn into_exception(self) -> ApplicationException {
         match self {
             Self::Application(exception) => exception,
@@ -210,8 +210,8 @@ impl Error {
         }
     }
 
-    /// As an error of a handler. It has run, so what never left elsewhere, on a call of its own, is
-    /// no reason for its client to call again.
+    /// Converts the error to one of a handler. The handler has run, so an error "never sent" of a
+    /// call that it made itself must not let its client repeat the call.
     pub(crate) fn of_handler(self) -> Self {
         match self {
             Self::Overloaded => Self::new(ExceptionKind::INTERNAL_ERROR, self.to_string()),
@@ -219,7 +219,7 @@ impl Error {
         }
     }
 
-    /// What a client is told of it: a code and words.
+    /// Returns the code and message for a client.
     pub(crate) fn to_client(&self) -> (ErrorCode, String) {
         match self {
             Self::Application(exception) => (code(exception.kind), exception.message.clone()),
@@ -279,7 +279,7 @@ impl From<ClientError> for Error {
     }
 }
 
-/// The code that says this kind, for which the transport has codes of its own.
+/// Returns the code of a kind for which the transport has its own code.
 fn code(kind: ExceptionKind) -> ErrorCode {
     match kind {
         ExceptionKind::UNKNOWN_METHOD => ErrorCode::NoSuchMethod,
@@ -291,7 +291,7 @@ fn code(kind: ExceptionKind) -> ErrorCode {
     }
 }
 
-/// The kind that a code says; nothing for those that are the transport's alone.
+/// Returns the kind of a code; `None` for codes of the transport alone.
 fn kind(code: ErrorCode) -> Option<ExceptionKind> {
     match code {
         ErrorCode::NoSuchMethod => Some(ExceptionKind::UNKNOWN_METHOD),

@@ -1,5 +1,5 @@
-//! Ways in for this project's own fuzz targets: services, and bytes of Thrift's framings, in one
-//! thread and without a socket. Not for programs.
+//! Entry points for this project's own fuzz targets: services, and bytes of Thrift's framings, in
+//! one thread and without a socket. Not for programs.
 
 use breezeway::Handled;
 
@@ -12,7 +12,7 @@ use crate::thrift;
 pub struct Dispatch(Services);
 
 impl Dispatch {
-    /// Serves this service too.
+    /// Adds this service.
     ///
     /// # Panics
     ///
@@ -22,19 +22,19 @@ impl Dispatch {
         self
     }
 
-    /// Serves a call of a session, as [`Server::serve`](crate::Server::serve) does.
+    /// Serves a call of a session like [`Server::serve`](crate::Server::serve).
     pub fn handle(&self, call: breezeway::Call<'_>) -> Handled {
         self.0.handle(call)
     }
 
-    /// Serves what a Thrift client sends in these pieces, and gives what it is sent: of streams
-    /// their messages, by a handler that sends back each.
+    /// Serves the bytes of a Thrift client, which arrive in these pieces, and returns the bytes
+    /// sent to it: of streams their messages, by a handler that echoes each.
     pub fn thrift(&self, pieces: &[&[u8]]) -> Vec<u8> {
         kitex::fuzzing::serve(&self.0, pieces)
     }
 }
 
-/// Takes what comes in these pieces for replies to a call, or for a stream from its server.
+/// Reads these pieces as replies to a call, or as a stream from its server.
 pub fn thrift_replies<A: thrift::Call>(pieces: &[&[u8]]) {
     kitex::fuzzing::replies::<A>(pieces);
 }

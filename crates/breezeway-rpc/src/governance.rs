@@ -2,10 +2,11 @@
 //!
 //! A client: [`ChannelService`] makes a service of any awaited channel, layers wrap it, and
 //! [`ServiceChannel`] makes a channel of the whole, for a generated client. A server:
-//! [`AsyncServer::layer`](crate::AsyncServer::layer). The request is plain on both sides: which
-//! method, the arguments' bytes, and what goes beside them.
+//! [`AsyncServer::layer`](crate::AsyncServer::layer). The request is plain on both sides: the
+//! method, the bytes of the arguments, and the values beside them.
 //!
-//! The opening of a stream passes the layers of a client; a server's streams pass by its layers.
+//! The opening of a stream passes the layers of a client; a server's streams do not pass its
+//! layers.
 //!
 //! ```
 //! use std::time::Duration;
@@ -40,5 +41,5 @@ pub use retry::RetryPolicy;
 pub use service::ChannelService;
 pub(crate) use service::call;
 
-/// A future of a service.
+/// Future of a service.
 pub(crate) type BoxFuture<T> = std::pin::Pin<Box<dyn Future<Output = T> + Send>>;

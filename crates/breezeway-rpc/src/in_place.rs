@@ -1,5 +1,5 @@
-//! Calls whose arguments are seen where they lie, and whose replies are written where they are sent
-//! from.
+//! Calls whose arguments are read in place, and whose replies are written into the memory that they
+//! are sent from.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -17,19 +17,19 @@ thread_local! {
     static COPY: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The arguments' bytes of a call, which views borrow from.
+/// The bytes of a call's arguments, which views borrow from.
 ///
-/// They are where the client wrote them if the session trusts its client
-/// ([`breezeway::ServerOptions::trust`]), and a private copy else, as the client could still change
-/// them.
+/// They are in the client's memory if the session trusts its client
+/// ([`breezeway::ServerOptions::trust`]), and a private copy otherwise, because the client could
+/// still change them.
 pub struct Request(Held);
 
 enum Held {
     /// In the client's memory.
     Lent(Message),
-    /// A copy, in memory that this thread uses again.
+    /// A copy, in memory that this thread reuses.
     Copied(Vec<u8>),
-    /// A part of what came on a connection.
+    /// A part of the bytes received on a connection.
     Received(Vec<u8>, Range<usize>),
 }
 
@@ -45,7 +45,7 @@ impl Request {
         Self(Held::Received(bytes, arguments))
     }
 
-    /// The request of a session's call: where it lies, if that is a slice.
+    /// Takes the request of a session's call: in place, if it is available as a slice.
     pub(crate) fn of(call: &mut breezeway::Call<'_>) -> Self {
         if call.request().as_slice().is_some()
             && let Some(message) = call.lease()
@@ -58,7 +58,7 @@ impl Request {
         Self::copied(call.request())
     }
 
-    /// The arguments, all of them checked.
+    /// Decodes a view of the arguments, which validates all of them.
     #[inline]
     pub fn view<'a, A: View<'a>>(&'a self) -> Result<A, Error> {
         let bytes = match &self.0 {
@@ -80,31 +80,30 @@ impl Drop for Request {
     }
 }
 
-/// What a call's reply is written to, from its handler's begin to its end.
+/// Destination of a call's reply, from the start of its handler to its end.
 pub struct ReplyPlace<'c> {
     exchange: &'c mut dyn Exchange,
-    /// For a reply that travels in the ring.
+    /// Buffer for a reply that travels in the ring.
     small: [u8; INLINE],
     written: Option<Place>,
 }
 
-/// Where a reply was written, and how long it is.
+/// Location and length of a written reply.
 #[derive(Clone, Copy)]
 enum Place {
     Small(usize),
     Reserved(usize),
 }
 
-/// Where a handler writes its reply: generated code gives it the method's types.
+/// Space for a handler's reply: generated code adds the method's types.
 pub struct ReplySpace<'r> {
     exchange: &'r mut dyn Exchange,
     small: &'r mut [u8; INLINE],
     written: &'r mut Option<Place>,
 }
 
-/// Makes the type by which handlers of a method write its reply: of the writer, the view and the
-/// error that are its. Generated code says so of every method that is served in place and returns
-/// something.
+/// Defines the type by which handlers of a method write its reply, from the method's writer, view
+/// and error. Generated code calls it for every method that is served in place and returns a value.
 #[macro_export]
 macro_rules! reply_space {
     (
@@ -115,12 +114,13 @@ macro_rules! reply_space {
         pub struct $space<'r>($crate::ReplySpace<'r>);
 
         impl<'r> $space<'r> {
-            /// In a reply's place.
+            /// Wraps the space of a reply.
             pub fn new(space: $crate::ReplySpace<'r>) -> Self {
                 Self(space)
             }
 
-            /// Writes the result or an exception: twice if that takes more than 104 bytes.
+            /// Writes the result or an exception. `write` runs twice if that takes more than 104
+            /// bytes.
             pub fn write<F>(self, write: F) -> ::std::result::Result<$crate::Written, $error>
             where
                 F: for<'w, 'b> ::std::ops::Fn(
@@ -131,7 +131,7 @@ macro_rules! reply_space {
                 self.0.write(write)
             }
 
-            /// Writes a view, of which lists and maps are the bytes that they are.
+            /// Writes a view, whose lists and maps are copied as encoded bytes.
             pub fn view(self, reply: $view) -> ::std::result::Result<$crate::Written, $error> {
                 let write = |to: &mut $crate::thrift::Output<'_>| {
                     $crate::thrift::Encode::encode(&reply, to);
@@ -142,7 +142,7 @@ macro_rules! reply_space {
     };
 }
 
-/// Says that a reply was written. It is sent once the handler has returned this.
+/// Proof that a reply was written. It is sent once the handler has returned this.
 ///
 /// ```
 /// use std::collections::BTreeMap;
@@ -191,7 +191,7 @@ macro_rules! reply_space {
 /// # }
 /// ```
 ///
-/// Nothing of a view outlives its call:
+/// A view cannot outlive its call:
 ///
 /// ```compile_fail,E0521
 /// # use std::sync::Mutex;
@@ -220,7 +220,7 @@ macro_rules! reply_space {
 pub struct Written(());
 
 impl Call<'_> {
-    /// The arguments' bytes, and where the reply is written.
+    /// Returns the bytes of the arguments, and the destination of the reply.
     #[inline]
     pub fn in_place(&mut self) -> Result<(Request, ReplyPlace<'_>), Error> {
         let Kind::Call(exchange) = &mut self.kind else { return Err(other_way()) };
@@ -230,17 +230,17 @@ impl Call<'_> {
 }
 
 impl ReplyPlace<'_> {
-    /// For the handler, which writes at most one reply.
+    /// Returns the space for the handler, which writes at most one reply.
     #[inline]
     pub fn space(&mut self) -> ReplySpace<'_> {
         let Self { exchange, small, written } = self;
         ReplySpace { exchange: &mut **exchange, small, written }
     }
 
-    /// Sends what was written, or what failed. An error that the IDL does not declare is returned,
-    /// and fails the call; of a reply that was written before nothing is sent then.
+    /// Sends the written reply or the error. An error that the IDL does not declare is returned,
+    /// and fails the call; a reply that was written before is not sent then.
     ///
-    /// The request goes first: the client may use its memory for what it sends next.
+    /// The request is released first: the client may use its memory for the next message.
     #[inline]
     pub fn finish<A>(
         &mut self,
@@ -264,7 +264,7 @@ impl ReplyPlace<'_> {
         }
     }
 
-    /// As [`Self::finish`], of a method that returns nothing that could be written.
+    /// Finishes like [`finish`](Self::finish), for a method that returns nothing.
     #[inline]
     pub fn finish_void<A>(&mut self, request: Request, result: Outcome<A>) -> Result<(), Error>
     where
@@ -285,8 +285,8 @@ impl ReplyPlace<'_> {
 }
 
 impl ReplySpace<'_> {
-    /// Writes the reply: twice if it takes more than 104 bytes, as space is reserved for it once
-    /// its length is known.
+    /// Writes the reply. `write` runs twice if it takes more than 104 bytes, because space is then
+    /// reserved once the length is known.
     #[inline]
     pub fn write<E: From<Error>>(self, write: impl Fn(&mut Output<'_>)) -> Result<Written, E> {
         self.written(write).map_err(E::from)

@@ -1,14 +1,14 @@
-//! Calls to whichever instance of a service there is: over shared memory to those on this host,
-//! over TCP to others, as they come and go.
+//! Calls to any instance of a service: over shared memory to those on this host, over TCP to
+//! others, while instances come and go.
 //!
-//! A [`Resolver`] says which instances there are. Each has a session, which is connected before the
+//! A [`Resolver`] provides the set of instances. Each has a session, which is connected before the
 //! instance gets its first call and replaced when it ends. Calls go to instances on this host while
-//! one of them can take a call, else to those elsewhere; among several it is the less busy one of
-//! two taken at random ([`tower::balance::p2c`]), as often as their weights say.
+//! one of them can take a call, else to those elsewhere; among several the less busy one of two
+//! random ones is chosen ([`tower::balance::p2c`]), in proportion to their weights.
 //!
-//! An instance is on this host if its sockets' folder is seen here too ([`Locality`]). One that is
-//! a server of Kitex, Volo or Apache's libraries says so ([`Instance::with_framing`]), and is
-//! called on its sockets.
+//! An instance is on this host if its sockets' folder is visible here too ([`Locality`]). A server
+//! of Kitex, Volo or Apache's libraries is marked by [`Instance::with_framing`], and called on its
+//! sockets.
 //!
 //! ```
 //! use breezeway_rpc::governance::ServiceChannel;
@@ -48,7 +48,7 @@ pub use locality::{Locality, NoLocality};
 pub use reach::InstanceService;
 pub use resolver::{Fixed, Resolver, Watched};
 
-/// A task that ends with who wants it.
+/// A task that is aborted when its owner drops it.
 struct Task<T>(tokio::task::JoinHandle<T>);
 
 impl<T> Drop for Task<T> {

@@ -1,7 +1,8 @@
-//! Thrift as Kitex, Volo and Apache's libraries speak it on sockets: framed, unframed, in TTHeader.
+//! Thrift on sockets, compatible with Kitex, Volo and Apache's libraries: framed, unframed, in
+//! TTHeader.
 //!
 //! [`receiver`], [`message`], [`serving`] and [`calling`] are without IO: bytes in, messages out.
-//! So are [`frame`] and [`streams`], of Kitex's streams in TTHeader.
+//! So are [`frame`] and [`streams`], for Kitex's streams in TTHeader.
 
 mod calling;
 mod client;

@@ -1,12 +1,12 @@
 //! Thrift services at memory speed.
 //!
-//! A service that is described in `.thrift` becomes, by
+//! A service described in `.thrift` becomes, by
 //! [`breezeway_idl::Builder::services`](https://docs.rs/breezeway-idl), a trait to implement, a
-//! server that dispatches to it and a client whose methods are the IDL's. They travel over
-//! Breezeway sessions: through shared memory where both sides are on one machine, else over
-//! sockets. On sockets the same server and client also speak Thrift as Kitex, Volo and Apache's
-//! libraries do ([`Server::with_thrift_clients`], [`ThriftClient`]), and with the feature `shmipc`
-//! over streams of shmipc.
+//! server that dispatches to it and a client whose methods are the IDL's. They use Breezeway
+//! sessions: through shared memory where both sides are on one machine, else over sockets. On
+//! sockets the same server and client also support Thrift in the framings of Kitex, Volo and
+//! Apache's libraries ([`Server::with_thrift_clients`], [`ThriftClient`]), and with the feature
+//! `shmipc` over streams of shmipc.
 //!
 //! ```thrift
 //! exception NoSuchUser { 1: required string name }
@@ -94,10 +94,10 @@ mod tokio;
 /// The Thrift runtime that generated code is written for.
 pub use breezeway_thrift as thrift;
 
-/// The number of this protocol in a session's hello: servers of this crate say it, and so do the
-/// sessions that its clients open. One that is opened elsewhere says it by
-/// [`SessionOptions::service`](breezeway::SessionOptions::service), to be told if its server serves
-/// gRPC.
+/// The number of this protocol in a session's hello: servers of this crate announce it, and so do
+/// the sessions that its clients open. A session opened otherwise announces it by
+/// [`SessionOptions::service`](breezeway::SessionOptions::service), so that connecting fails if the
+/// server serves gRPC.
 pub const RPC: u16 = 1;
 
 pub use business::BusinessError;

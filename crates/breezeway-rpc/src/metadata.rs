@@ -1,21 +1,21 @@
-//! What travels beside arguments and results: names and values.
+//! Metadata beside arguments and results: names and values.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::error::Error;
 
-/// What a name is preceded by if its value goes on along the whole chain of calls.
+/// Prefix of a name whose value travels along the whole chain of calls.
 const PERSISTENT: &str = "RPC_PERSIST_";
-/// What a name is preceded by if its value goes to the next service only.
+/// Prefix of a name whose value travels to the next service only.
 const TRANSIENT: &str = "RPC_TRANSIT_";
-/// What a name may be preceded by if its value goes back to the caller. Kitex reads and writes such
-/// names bare, others with this.
+/// Optional prefix of a name whose value travels back to the caller. Kitex reads and writes such
+/// names without it, others with it.
 const BACKWARD: &str = "RPC_BACKWARD_";
 
-/// Names and values, as they travel: with their prefixes.
+/// Names and values in transport form: with their prefixes.
 pub(crate) type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// The value of the last pair with this name and one of these prefixes.
+/// Returns the value of the last pair with this name and one of these prefixes.
 fn find<'p>(pairs: &'p Pairs, prefixes: &[&str], name: &str) -> Option<&'p [u8]> {
     let is_it = |key: &[u8]| {
         let mut rest = prefixes.iter().filter_map(|prefix| key.strip_prefix(prefix.as_bytes()));
@@ -28,7 +28,7 @@ fn pair(prefix: &str, name: &str, value: impl AsRef<[u8]>) -> (Vec<u8>, Vec<u8>)
     ([prefix, name].concat().into_bytes(), value.as_ref().to_vec())
 }
 
-/// What a request carries.
+/// Metadata of a request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RequestMetadata(pub(crate) Pairs);
 
@@ -45,27 +45,27 @@ impl RequestMetadata {
         find(&self.0, &[TRANSIENT, PERSISTENT], name)
     }
 
-    /// What goes on along the whole chain of calls.
+    /// Returns the pairs that travel along the whole chain of calls.
     pub(crate) fn persistent(&self) -> impl Iterator<Item = &(Vec<u8>, Vec<u8>)> {
         self.0.iter().filter(|(key, _)| key.starts_with(PERSISTENT.as_bytes()))
     }
 }
 
-/// What comes back beside a result: names and values.
+/// Metadata of a reply: names and values.
 ///
-/// Give it to [`CallOptions::receive_metadata`], and look into it after the call.
+/// Pass it to [`CallOptions::receive_metadata`], and read it after the call.
 ///
 /// [`CallOptions::receive_metadata`]: crate::CallOptions::receive_metadata
 #[derive(Clone, Debug, Default)]
 pub struct ReplyMetadata(Arc<Mutex<Pairs>>);
 
 impl ReplyMetadata {
-    /// Nothing so far.
+    /// Creates empty metadata.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The value that the last call's handler set for this name.
+    /// Returns the value that the last call's handler set for this name.
     pub fn get(&self, name: &str) -> Option<Vec<u8>> {
         find(&self.lock(), &[BACKWARD, ""], name).map(<[u8]>::to_vec)
     }
@@ -74,7 +74,7 @@ impl ReplyMetadata {
         *self.lock() = pairs;
     }
 
-    /// Adds what comes with an entry of a stream.
+    /// Adds the metadata of a stream's entry.
     pub(crate) fn add_block(&self, block: Option<&[u8]>) -> Result<(), Error> {
         let broken = || Error::Protocol("the metadata is no pairs of names and values".to_owned());
         if let Some(block) = block {
@@ -83,7 +83,7 @@ impl ReplyMetadata {
         Ok(())
     }
 
-    /// Adds what comes later on a stream.
+    /// Adds metadata that arrives later on a stream.
     pub(crate) fn add(&self, pairs: Pairs) {
         self.lock().extend(pairs);
     }
@@ -93,8 +93,8 @@ impl ReplyMetadata {
     }
 }
 
-/// The block in which pairs travel natively: for each two lengths of 16 bits, big-endian, and the
-/// bytes. Nothing if there are none.
+/// Returns the block in which pairs travel natively: for each two lengths of 16 bits, big-endian,
+/// and the bytes. `None` if there are no pairs.
 pub(crate) fn encode(pairs: &Pairs) -> Result<Option<Vec<u8>>, Error> {
     let mut block = Vec::new();
     for text in pairs.iter().flat_map(|(key, value)| [key, value]) {
@@ -105,7 +105,7 @@ pub(crate) fn encode(pairs: &Pairs) -> Result<Option<Vec<u8>>, Error> {
     Ok((!block.is_empty()).then_some(block))
 }
 
-/// The pairs of a block; nothing if it is none.
+/// Returns the pairs of a block, or `None` if it is invalid.
 pub(crate) fn decode(mut block: &[u8]) -> Option<Pairs> {
     let mut text = || {
         let (length, rest) = block.split_first_chunk()?;

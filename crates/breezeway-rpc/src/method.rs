@@ -1,4 +1,4 @@
-//! What a method is on the wire.
+//! Methods on the wire.
 
 use crate::error::Error;
 use crate::thrift::{self, ExceptionKind, Streaming};
@@ -6,25 +6,25 @@ use crate::thrift::{self, ExceptionKind, Streaming};
 /// A method of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Method {
-    /// The service's name in the IDL. An inherited method has the child's.
+    /// Name of the service in the IDL. An inherited method has the child's.
     pub service: &'static str,
-    /// Its own name in the IDL.
+    /// Name of the method in the IDL.
     pub name: &'static str,
-    /// Its number: the hash of both.
+    /// Number of the method: the hash of both names.
     pub tag: u32,
-    /// Whether there is no reply of any kind.
+    /// True if the method has no reply of any kind.
     pub oneway: bool,
-    /// Who sends more than one message.
+    /// Side that sends more than one message.
     pub streaming: Streaming,
 }
 
 impl Method {
-    /// The method whose arguments are `A`.
+    /// Returns the method whose arguments are `A`.
     pub const fn of<A: thrift::Call>(service: &'static str) -> Self {
         Self::new(service, A::METHOD, A::ONEWAY, A::STREAMING)
     }
 
-    /// A method that is known only when the program runs, by its names in the IDL.
+    /// Creates a method that is known only at run time, from its names in the IDL.
     pub const fn new(
         service: &'static str,
         name: &'static str,
@@ -34,17 +34,17 @@ impl Method {
         Self { service, name, tag: tag(service, name), oneway, streaming }
     }
 
-    /// What a method of this name is on the wire: the FNV-1a hash of `service.name` in 32 bits.
+    /// Returns the number of a method on the wire: the FNV-1a hash of `service.name` in 32 bits.
     pub const fn number(service: &str, name: &str) -> u32 {
         tag(service, name)
     }
 
-    /// Whether it is a stream, and no call.
+    /// Returns true if the method is a stream, and not a call.
     pub const fn is_stream(&self) -> bool {
         !matches!(self.streaming, Streaming::None | Streaming::Unary)
     }
 
-    /// Refuses a call of a method that is a stream.
+    /// Fails if a stream's method is called.
     pub(crate) fn check_call(&self) -> Result<(), Error> {
         if !self.is_stream() {
             return Ok(());
@@ -53,7 +53,7 @@ impl Method {
         Err(Error::new(ExceptionKind::INVALID_MESSAGE_TYPE, words))
     }
 
-    /// Refuses a stream of a method that is called.
+    /// Fails if a stream of a called method is opened.
     pub(crate) fn check_stream(&self) -> Result<(), Error> {
         if self.is_stream() {
             return Ok(());
@@ -62,8 +62,9 @@ impl Method {
         Err(Error::new(ExceptionKind::INVALID_MESSAGE_TYPE, words))
     }
 
-    /// Refuses a service in which two methods have the same number: generated code asks at compile
-    /// time. Of several services their server asks ([`Collision`](crate::Collision)).
+    /// Checks that no two methods of a service have the same number: generated code calls this at
+    /// compile time. For several services their server checks this
+    /// ([`Collision`](crate::Collision)).
     ///
     /// ```compile_fail
     /// use breezeway_rpc::Method;
@@ -77,7 +78,7 @@ impl Method {
     ///
     /// # Panics
     ///
-    /// If there are two.
+    /// If two methods have the same number.
     pub const fn check(methods: &[Self]) {
         let mut one = 0;
         while one < methods.len() {
@@ -94,7 +95,7 @@ impl Method {
     }
 }
 
-/// The FNV-1a hash of `service.name` in 32 bits (Fowler, Noll, Vo: RFC 9923).
+/// Returns the FNV-1a hash of `service.name` in 32 bits (Fowler, Noll, Vo: RFC 9923).
 const fn tag(service: &str, name: &str) -> u32 {
     const OFFSET: u32 = 0x811c_9dc5;
     fnv1a(fnv1a(fnv1a(OFFSET, service.as_bytes()), b"."), name.as_bytes())

@@ -1,4 +1,4 @@
-//! Which method of which service a number means.
+//! Lookup of methods by number and by name.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::method::Method;
 use crate::thrift::ExceptionKind;
 
-/// Two methods have the same number.
+/// Error for two methods with the same number.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "{}.{} and {}.{} have the same number {:#010x}; rename one, or serve them at two addresses",
@@ -14,7 +14,7 @@ use crate::thrift::ExceptionKind;
 )]
 pub struct Collision(Method, Method);
 
-/// A method, and whose it is.
+/// Index of a method, with that of its service.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found {
     pub(crate) service: usize,
@@ -25,9 +25,9 @@ pub(crate) struct Found {
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
     methods: Vec<(Method, Found)>,
-    /// The methods of each name, of all services.
+    /// Methods by name, of all services.
     by_name: HashMap<&'static str, Vec<(Method, Found)>>,
-    /// The services' names.
+    /// Names of the services.
     services: Vec<&'static str>,
 }
 
@@ -47,7 +47,7 @@ impl Registry {
         Ok(())
     }
 
-    /// The method of this name, of the service of that name where a client names one. The errors
+    /// Finds a method by its name, in the service of that name if the client sends one. The errors
     /// are Kitex's.
     pub(crate) fn find_by_name(
         &self,
@@ -76,7 +76,7 @@ impl Registry {
         }
     }
 
-    /// The methods of each service, by their indexes.
+    /// Returns the methods of each service, by their indexes.
     #[cfg(feature = "tower")]
     pub(crate) fn by_index(&self) -> Vec<Vec<Method>> {
         let of_service = |service| {
@@ -92,7 +92,7 @@ impl Registry {
         self.services.iter().any(|name| name.as_bytes() == service)
     }
 
-    /// What a number means.
+    /// Finds a method by its number.
     pub(crate) fn find(&self, tag: u32) -> Option<(Found, &Method)> {
         let (method, found) = &self.methods[self.place(tag).ok()?];
         Some((*found, method))

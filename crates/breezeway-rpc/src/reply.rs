@@ -1,4 +1,4 @@
-//! What comes back from a method, between the wire and Rust.
+//! Replies of methods, between the wire and Rust.
 
 use std::convert::Infallible;
 use std::fmt::{Debug, Display};
@@ -6,18 +6,18 @@ use std::fmt::{Debug, Display};
 use crate::error::Error;
 use crate::thrift::{Decode, DecodeError, Encode, Fields, Sink, Source, Wire};
 
-/// What a reply carries: a result or an exception that the IDL declares. That of a method is a
-/// [`Returned`] or a [`Done`]; `()` is that of a void method without exceptions.
+/// Body of a reply: a result or an exception that the IDL declares. It is a [`Returned`] or a
+/// [`Done`] in general, and `()` for a void method without exceptions.
 pub trait Reply: Encode + Decode {
-    /// What the method returns.
+    /// Result of the method.
     type Value;
-    /// Why it fails: an exception, or an error of the call.
+    /// Error of the method: an exception, or an error of the call.
     type Error: From<Error> + Display;
 
-    /// The reply that says so. Errors that the IDL does not declare are none.
+    /// Converts a result to a reply. Errors that the IDL does not declare are returned.
     fn from_result(result: Result<Self::Value, Self::Error>) -> Result<Self, Error>;
 
-    /// What the reply says.
+    /// Converts the reply to a result.
     fn into_result(self) -> Result<Self::Value, Self::Error>;
 }
 
@@ -34,24 +34,24 @@ impl Reply for () {
     }
 }
 
-/// Why a method fails: an enum of its declared exceptions and [`Error`], which
-/// [`method_error!`](crate::method_error) makes of the IDL's; of a method without exceptions
-/// [`Error`].
+/// Error of a method: an enum of its declared exceptions and [`Error`], which
+/// [`method_error!`](crate::method_error) generates from the IDL; [`Error`] for a method without
+/// exceptions.
 pub trait MethodError: From<Error> + Display {
     /// A declared exception.
     type Exception: Debug;
 
-    /// The exception, or what else failed.
+    /// Returns the exception, or the other error.
     fn into_exception(self) -> Result<Self::Exception, Error>;
 
-    /// The error that is this exception.
+    /// Converts an exception to the error.
     fn from_exception(exception: Self::Exception) -> Self;
 
     /// Writes an exception as a field of the reply.
     fn encode_exception<'a, S: Sink<'a>>(exception: &'a Self::Exception, to: &mut S);
 
     /// Takes the value of the reply's field `id`, whose header was read, if it is an exception's.
-    /// Returns whether it was.
+    /// Returns true if it was.
     fn read_exception<R, S: Source>(
         id: i16,
         fields: &mut Fields<'_, S>,
@@ -89,10 +89,10 @@ impl MethodError for Error {
     }
 }
 
-/// The reply of a method that returns a value: field 0 is that, others are exceptions.
+/// Reply of a method that returns a value: field 0 is the value, others are exceptions.
 #[derive(Debug, Default)]
 pub enum Returned<T, E: MethodError> {
-    /// No field that this side knows.
+    /// No field known to this side.
     #[default]
     Unset,
     /// The value.
@@ -151,11 +151,11 @@ impl<T: Encode + Decode, E: MethodError> Reply for Returned<T, E> {
     }
 }
 
-/// The reply of a method that returns nothing, or what it returns as messages of a stream: fields
-/// are exceptions, and without one it is done.
+/// Reply of a method that returns nothing, or returns values as messages of a stream: fields are
+/// exceptions, and without one it is done.
 #[derive(Debug, Default)]
 pub enum Done<E: MethodError> {
-    /// No exception that this side knows.
+    /// No exception known to this side.
     #[default]
     Done,
     /// A declared exception.
@@ -204,9 +204,9 @@ impl<E: MethodError> Reply for Done<E> {
     }
 }
 
-/// Makes the error type of a method that throws: an enum of its exceptions by their numbers in the
-/// IDL, each with the trait that shows it and, if `?` is to make it this error, `From`; and what an
-/// [`Error`] becomes. Generated code says so of every such method.
+/// Defines the error type of a method that throws: an enum of its exceptions by their numbers in
+/// the IDL, each with the trait that displays it and, for conversion by `?`, `From`; and the
+/// variant of an [`Error`]. Generated code calls it for every such method.
 ///
 /// ```
 /// # use std::fmt;
@@ -317,7 +317,7 @@ mod tests {
     use crate::thrift::{decode_slice, to_vec};
 
     crate::method_error! {
-        /// Why it failed.
+        /// Error of a method.
         enum LookUpError {
             1 => Lost(String: Display + From),
             -1 => Unnumbered(bool: Debug),
@@ -329,7 +329,7 @@ mod tests {
     const SEVEN: &[u8] = &[8, 0, 0, 0, 0, 0, 7];
     const LOST: &[u8] = &[11, 0, 1, 0, 0, 0, 1, b'x'];
     const UNNUMBERED: &[u8] = &[2, 0xff, 0xff, 1];
-    /// A field that this side does not know, and those that it knows by another type.
+    /// A field unknown to this side, and fields that it knows with another type.
     const UNKNOWN: &[u8] = &[8, 0, 9, 0, 0, 0, 7];
     const OTHER_RESULT: &[u8] = &[11, 0, 0, 0, 0, 0, 1, b'x'];
     const OTHER_EXCEPTION: &[u8] = &[8, 0, 1, 0, 0, 0, 5];

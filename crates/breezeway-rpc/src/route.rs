@@ -1,13 +1,12 @@
-//! Where a call went.
+//! Route of a call.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use breezeway::Carrier;
 
-/// Where a call went: by which carrier, and to which instance.
+/// Route of a call: its carrier, and its instance.
 ///
-/// Give it to [`CallOptions::receive_route`], and look into it after the call, also one that
-/// failed.
+/// Pass it to [`CallOptions::receive_route`], and read it after the call, also after a failed one.
 ///
 /// [`CallOptions::receive_route`]: crate::CallOptions::receive_route
 #[derive(Clone, Debug, Default)]
@@ -20,17 +19,18 @@ struct Way {
 }
 
 impl Route {
-    /// Nowhere so far.
+    /// Creates an empty route.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What the last call travelled by; nothing if it never left.
+    /// Returns the carrier of the last call; `None` if it was never sent.
     pub fn carrier(&self) -> Option<Carrier> {
         self.lock().carrier
     }
 
-    /// The name of the instance to which it went, of [`Instances`](crate::instances::Instances).
+    /// Returns the name of its instance, for calls through
+    /// [`Instances`](crate::instances::Instances).
     pub fn instance(&self) -> Option<Arc<str>> {
         self.lock().instance.clone()
     }

@@ -1,4 +1,4 @@
-//! A server whose handlers block.
+//! A server with blocking handlers.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ use crate::registry::{Collision, Found, Registry};
 use crate::stream;
 use crate::thrift::ExceptionKind;
 
-/// What serves the calls of one service: generated, for whoever implements its trait.
+/// Dispatches the calls of one service: generated for each implementation of the service's trait.
 pub trait Service: Send + Sync + 'static {
-    /// The service's name in the IDL.
+    /// Returns the service's name in the IDL.
     fn name(&self) -> &'static str;
 
-    /// Its methods, inherited ones included.
+    /// Returns its methods, inherited ones included.
     fn methods(&self) -> &'static [Method];
 
     /// Serves a call of the method with this index. An error fails the call.
@@ -29,8 +29,8 @@ pub trait Service: Send + Sync + 'static {
 
 /// Serves any number of services at one address.
 ///
-/// Handlers run on the server's workers, which also serve other sessions: let slow ones run
-/// elsewhere ([`ServerOptions::offload`]). A panic fails the call, not the server.
+/// Handlers run on the server's workers, which also serve other sessions: run slow ones elsewhere
+/// ([`ServerOptions::offload`]). A panic fails the call, not the server.
 pub struct Server {
     server: breezeway::Server,
     services: Services,
@@ -46,12 +46,12 @@ pub(crate) struct Services {
 }
 
 impl Server {
-    /// Listens with default options.
+    /// Listens at `address` with default options.
     pub fn bind(address: &Address) -> Result<Self, ServeError> {
         Self::bind_with(address, ServerOptions::new())
     }
 
-    /// Listens.
+    /// Listens at `address`.
     pub fn bind_with(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
         let thrift: Arc<Connections> = Arc::default();
         let clients = Arc::clone(&thrift);
@@ -63,34 +63,34 @@ impl Server {
         Ok(Self { server, services: Services::default(), thrift, serves_thrift: false })
     }
 
-    /// Also serves clients that speak Thrift on the address's sockets, as those of Kitex, Volo and
-    /// Apache's libraries do: framed, unframed or in TTHeader, told apart by their first bytes.
+    /// Serves Thrift clients too on the address's sockets, like those of Kitex, Volo and Apache's
+    /// libraries: framed, unframed or in TTHeader, distinguished by their first bytes.
     ///
     /// Each has a thread, and counts as a session ([`ServerOptions::max_sessions`]). A client in
     /// TTHeader has another thread that reads on while its request is served, and more while
-    /// several requests are, up to 128.
+    /// several requests are served, up to 128.
     pub fn with_thrift_clients(mut self) -> Self {
         self.serves_thrift = true;
         self
     }
 
-    /// Serves this service too.
+    /// Adds this service.
     pub fn add_service(mut self, service: impl Service) -> Result<Self, Collision> {
         self.services.add(service)?;
         Ok(self)
     }
 
-    /// Where it listens.
+    /// Returns the address it listens at.
     pub fn address(&self) -> Address {
         self.server.address()
     }
 
-    /// Stops it from another thread or a signal handler.
+    /// Returns a handle that stops it from another thread or a signal handler.
     pub fn stopper(&self) -> Stopper {
         self.server.stopper()
     }
 
-    /// Where to ask what its sessions do, while it serves.
+    /// Returns a monitor of its sessions while it serves.
     pub fn monitor(&self) -> Monitor {
         self.server.monitor()
     }
@@ -139,8 +139,8 @@ impl Services {
         let mut native = Native { call: Some(call), space: None, handled: None };
         let outcome = self.service(found).dispatch(found.method, &cx, &mut Call::new(&mut native));
         native.abandon();
-        // Nothing is moved of a call that was replied to: it was written in parts, and a move waits
-        // until they are stored, behind the reply.
+        // A call with a reply is not moved: it was written in parts, and a move would wait until
+        // they are stored, behind the reply.
         if let Some(handled) = native.handled {
             return handled;
         }
@@ -160,7 +160,7 @@ struct Native<'c> {
     call: Option<breezeway::Call<'c>>,
     /// The call, while there is space for its reply.
     space: Option<breezeway::ReplySpace<'c>>,
-    /// What became of the reply, once there was one.
+    /// Outcome of the reply, once there was one.
     handled: Option<Handled>,
 }
 
@@ -203,7 +203,7 @@ impl Exchange for Native<'_> {
         match call.reserve(size) {
             Ok(space) => Ok(self.space.insert(space).bytes_mut()),
             Err(error) => {
-                // Without space the session has the call's end, whatever the handler says now.
+                // Without space the session has already been given the call's end.
                 let words = error.to_string();
                 self.handled = Some(Err(error.into()));
                 Err(failed(words))

@@ -1,8 +1,8 @@
-//! Methods of which a side sends any number of messages.
+//! Methods whose client or server sends any number of messages.
 //!
 //! Natively each message is an entry of a stream: a bare struct. The client's end is the end of its
-//! direction. The server's last entry has its last message, nothing, or an [`outcome`], which says
-//! why the method failed.
+//! direction. The server's last entry has its last message, nothing, or an [`outcome`], the error
+//! of the method.
 
 mod calling;
 mod client;
@@ -27,18 +27,18 @@ pub(crate) use native_server::serve;
 pub(crate) use serving::{ReceivingRequests, SendingReplies, Served};
 pub use serving::{Replies, Requests};
 
-/// What a method ended with.
+/// End of a method.
 pub(crate) enum Ended {
-    /// All is well; for one that gives one value, that.
+    /// Success, with the value of a method that returns one.
     Well(Option<Vec<u8>>),
-    /// An exception that the IDL declares: the reply that says so, and its words.
+    /// An exception that the IDL declares: the reply with it, and its message.
     Thrown(Vec<u8>, String),
-    /// An error that it does not declare.
+    /// An error that the IDL does not declare.
     Failed(Error),
 }
 
 impl Ended {
-    /// What a method ended with that gives no value at its end.
+    /// Converts the result of a method without a value.
     pub(crate) fn of<R: Reply<Value = ()>>(result: Result<(), R::Error>) -> Result<Self, Error> {
         match result {
             Ok(()) => Ok(Self::Well(None)),
@@ -46,7 +46,7 @@ impl Ended {
         }
     }
 
-    /// What a method ended with that gives one value.
+    /// Converts the result of a method with one value.
     pub(crate) fn with<R: Reply<Value: Encode>>(
         result: Result<R::Value, R::Error>,
     ) -> Result<Self, Error> {
@@ -63,21 +63,21 @@ impl Ended {
     }
 }
 
-/// What a client gets next of a stream.
+/// Next event of a stream at its client.
 pub(crate) enum Received {
     /// A message.
     Message(Body),
-    /// The reply that says which exception the method ended with.
+    /// The reply with the exception that ended the method.
     Thrown(Body),
-    /// Nothing more.
+    /// The end.
     End,
 }
 
 /// The bytes of a message.
 pub(crate) enum Body {
-    /// Of a session: maybe in memory that its peer may change.
+    /// A session's message, possibly in memory that its peer may change.
     Native(Message),
-    /// Of a socket, or a part of a message.
+    /// A socket's message, or a part of a message.
     Private(Vec<u8>),
 }
 
@@ -89,19 +89,19 @@ impl Body {
         }
     }
 
-    /// A request's message.
+    /// Decodes a request.
     pub(crate) fn request<M: Decode>(&self) -> Result<M, Error> {
         decode(self.bytes()).map_err(Error::Arguments)
     }
 
-    /// A message that a server sent.
+    /// Decodes a server's message.
     pub(crate) fn reply<M: Decode>(&self) -> Result<M, Error> {
         decode(self.bytes()).map_err(Error::Reply)
     }
 }
 
 impl Received {
-    /// The next of a stream of replies, nothing after the last, or why the method failed.
+    /// Returns the next of a stream of replies, `None` after the last, or the method's error.
     pub(crate) fn next<M: Decode, R: Reply>(self) -> Result<Option<M>, R::Error> {
         match self {
             Self::Message(body) => Ok(Some(body.reply()?)),
@@ -110,7 +110,7 @@ impl Received {
         }
     }
 
-    /// The one value that the method gave, or why it failed.
+    /// Returns the only value of the method, or its error.
     pub(crate) fn value<R: Reply<Value: Decode>>(self) -> Result<R::Value, R::Error> {
         match self {
             Self::Message(body) => Ok(body.reply()?),
@@ -123,14 +123,14 @@ impl Received {
 fn thrown<R: Reply>(body: &Body) -> R::Error {
     match body.reply::<R>().map(R::into_result) {
         Ok(Err(error)) => error,
-        // An exception that this side does not know.
+        // An exception unknown to this side.
         Ok(Ok(_)) => Error::MissingResult.into(),
         Err(error) => error.into(),
     }
 }
 
 impl Call<'_> {
-    /// Ends a stream of replies with what the method gave.
+    /// Ends a stream of replies with the result of the method.
     pub fn end<A>(&mut self, result: Outcome<A>) -> Result<(), Error>
     where
         A: thrift::Call<Reply: Reply<Value = ()>>,
@@ -138,7 +138,7 @@ impl Call<'_> {
         self.set_end(Ended::of::<A::Reply>(result)?)
     }
 
-    /// Ends a stream of requests with what the method gave.
+    /// Ends a stream of requests with the result of the method.
     pub fn end_with<A>(&mut self, result: Outcome<A>) -> Result<(), Error>
     where
         A: thrift::Call<Reply: Reply<Value: Encode>>,

@@ -1,4 +1,4 @@
-//! Messages that stay bytes: they were encoded before, and are decoded later.
+//! Messages that stay bytes: encoded before, and decoded later.
 
 use bytes::Bytes;
 
@@ -26,6 +26,6 @@ impl Decode for Bare {
 
 impl Call for Bare {
     type Reply = Self;
-    // Channels go by the method that they are given.
+    // Channels use the method that they are given.
     const METHOD: &'static str = "";
 }

@@ -74,7 +74,7 @@ where
     S: Service<CallRequest, Response = CallReply, Error: Into<BoxError>, Future: Send>,
     S: Clone + Send + Sync,
 {
-    /// The opening passes the layers, and what goes over the stream does not.
+    /// Opens a stream: the opening passes the layers, and the messages do not.
     async fn open(
         &self,
         method: &Method,

@@ -17,23 +17,23 @@ use crate::metadata::Pairs;
 use crate::method::Method;
 use crate::tokio::AsyncServices;
 
-/// A call that has come to a server.
+/// A call received by a server.
 #[derive(Debug)]
 pub struct ServedRequest {
-    /// Which method.
+    /// Method that is called.
     pub method: Method,
-    /// The arguments, a bare Thrift Binary struct; not judged yet.
+    /// Arguments, a bare Thrift Binary struct that is not validated yet.
     pub arguments: Bytes,
-    /// What goes beside them.
+    /// Values beside the arguments.
     pub context: Context,
-    /// Which service, and which of its methods.
+    /// Indexes of the service and of its method.
     found: (usize, usize),
 }
 
-/// What a handler gave: a result, or an exception that the IDL declares.
+/// Reply of a handler: a result, or an exception that the IDL declares.
 #[derive(Debug, Default)]
 pub struct ServedReply {
-    /// A bare Thrift Binary struct; empty after a oneway call.
+    /// Body, a bare Thrift Binary struct; empty after a oneway call.
     pub body: Bytes,
     metadata: Pairs,
 }
@@ -70,7 +70,7 @@ impl<S: AsyncServices> Service<ServedRequest> for Handlers<S> {
     }
 }
 
-/// A call whose bytes are held here.
+/// A call that owns its bytes.
 struct Held {
     arguments: Bytes,
     reply: Option<Vec<u8>>,
@@ -108,7 +108,7 @@ pub struct Layered<S, T> {
 }
 
 impl<S: AsyncServices, T> Layered<S, T> {
-    /// `methods` has those of each service, by their indexes.
+    /// Wraps services. `methods` holds those of each service, by their indexes.
     pub(crate) fn new<L>(services: S, methods: Vec<Vec<Method>>, layer: &L) -> Self
     where
         L: Layer<Handlers<S>, Service = T>,

@@ -1,4 +1,4 @@
-//! What a client's layers see of a call.
+//! Calls as the layers of a client see them.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,22 +9,22 @@ use crate::caller::CallOptions;
 use crate::method::Method;
 use crate::tokio::OpenedAsync;
 
-/// A call on its way to a server. A clone is cheap, and makes the same call again.
+/// A call to a server. A clone is cheap, and makes the same call again.
 #[derive(Clone, Debug)]
 pub struct CallRequest {
-    /// Which method. One that is [`oneway`](Method::oneway) has an empty reply, once it was sent;
-    /// so has a [stream](Method::is_stream), once it was opened.
+    /// Method that is called. A [`oneway`](Method::oneway) method has an empty reply once it was
+    /// sent; so has a [stream](Method::is_stream) once it was opened.
     pub method: Method,
-    /// The arguments, a bare Thrift Binary struct; empty where a stream's requests come later.
+    /// Arguments, a bare Thrift Binary struct; empty if a stream's requests come later.
     pub arguments: Bytes,
-    /// What goes beside them. Layers may add metadata, or lower the time-out.
+    /// Values beside the arguments. Layers may add metadata, or lower the time-out.
     pub options: CallOptions,
 }
 
 impl CallRequest {
-    /// Gives up after this time, unless it would give up earlier anyway: for a layer below those
-    /// that try again, so that each attempt has its own time. The server learns it. A stream's time
-    /// stays as it is, as it is not that of its opening.
+    /// Lowers the call's time-out to `time`, for a layer below those that retry, so that each
+    /// attempt has its own time. The server receives it. A stream's time-out is unchanged, because
+    /// it is not that of its opening.
     ///
     /// ```
     /// use breezeway_rpc::governance::CallRequest;
@@ -42,29 +42,29 @@ impl CallRequest {
         self
     }
 
-    /// As [`CallOptions::metadata`].
+    /// Adds metadata like [`CallOptions::metadata`].
     pub fn metadata(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
         self.options = self.options.metadata(name, value);
         self
     }
 
-    /// Whether the call does no harm when it runs twice, as [`CallOptions::idempotent`] says.
+    /// Returns true if the call may run twice without harm ([`CallOptions::idempotent`]).
     pub fn is_idempotent(&self) -> bool {
         self.options.idempotent
     }
 }
 
-/// What came back: a result, or an exception that the IDL declares.
+/// Reply to a call: a result, or an exception that the IDL declares.
 #[derive(Default)]
 pub struct CallReply {
-    /// A bare Thrift Binary struct; empty after a oneway call, and of a stream.
+    /// Body, a bare Thrift Binary struct; empty for a oneway call or a stream.
     pub body: Bytes,
-    /// The stream that was opened.
+    /// The opened stream.
     pub(crate) opened: Option<OpenedAsync>,
 }
 
 impl CallReply {
-    /// The reply of a service that answers itself.
+    /// Creates the reply of a service that answers itself.
     pub fn new(body: Bytes) -> Self {
         Self { body, opened: None }
     }

@@ -1,4 +1,4 @@
-//! Which calls are made again.
+//! Policy for repeating calls.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,19 +13,17 @@ use tower::util::rng::HasherRng;
 use super::{CallReply, CallRequest};
 use crate::error::Error;
 
-/// The first pause before another attempt, and the longest.
+/// First pause before another attempt, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(500));
-/// By how much a pause differs at random.
+/// Random variation of a pause.
 const JITTER: f64 = 0.5;
 
-/// Says to [`tower::retry::Retry`] which calls are made again: those that failed on the way and
-/// never left, and where they are [idempotent](crate::CallOptions::idempotent) also those that may
-/// have run. What the service itself answered is an answer, and a call that a layer of this side
-/// has shed stays so.
+/// Policy for [`tower::retry::Retry`]: it repeats calls that failed before they were sent, and
+/// [idempotent](crate::CallOptions::idempotent) calls also if they may have run. An error from the
+/// service itself is a reply and not repeated, nor is a call that a layer of this side has shed.
 ///
-/// Between attempts are pauses that grow, of 5 to 500 ms, each longer by up to half at random. All
-/// clones share a budget: for every ten calls there may be two attempts more, and ten in each
-/// second anyway.
+/// The pauses between attempts grow from 5 to 500 ms, each longer by up to half at random. All
+/// clones share a budget: two more attempts for every ten calls, plus ten in each second.
 #[derive(Clone, Debug)]
 pub struct RetryPolicy {
     attempts_left: usize,
@@ -34,7 +32,7 @@ pub struct RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// At most so many attempts, the first included.
+    /// Allows `attempts` attempts, the first included.
     pub fn new(attempts: usize) -> Self {
         let mut pauses = ExponentialBackoffMaker::new(PAUSES.0, PAUSES.1, JITTER, HasherRng::new())
             .expect("the pauses are in order");
@@ -42,7 +40,7 @@ impl RetryPolicy {
         Self { attempts_left: attempts.saturating_sub(1), budget, pauses: pauses.make_backoff() }
     }
 
-    /// With a budget that clients share.
+    /// Sets a budget that clients share.
     pub fn budget(mut self, budget: Arc<TpsBudget>) -> Self {
         self.budget = budget;
         self

@@ -13,7 +13,7 @@ use crate::tokio::AsyncStreamChannel;
 /// An awaited channel, native or to a Thrift server, as a [`tower::Service`]. Clones share the
 /// channel.
 ///
-/// It is always ready. A future that is dropped cancels its call.
+/// It is always ready. Dropping a future cancels its call.
 #[derive(Debug)]
 pub struct ChannelService<C> {
     channel: Arc<C>,
@@ -47,7 +47,7 @@ impl<C: AsyncStreamChannel + Send + 'static> Service<CallRequest> for ChannelSer
     }
 }
 
-/// Makes a call whose arguments are encoded already, or opens a stream.
+/// Makes a call with encoded arguments, or opens a stream.
 pub(crate) async fn call<C: AsyncStreamChannel>(
     channel: &C,
     request: CallRequest,

@@ -1,4 +1,4 @@
-//! Which instance gets a call.
+//! Choice of the instance for a call.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -24,10 +24,11 @@ use crate::RPC;
 use crate::error::Error;
 use crate::governance::{BoxFuture, CallReply, CallRequest};
 
-/// How often a call goes to another instance that never left, as its session was over.
+/// Maximum number of times a call that was never sent, because its session was over, goes to
+/// another instance.
 const RESENDS: u32 = 8;
 
-/// How instances are called.
+/// Options for calling instances.
 #[derive(Clone, Debug)]
 pub struct InstanceOptions {
     session: SessionOptions,
@@ -43,21 +44,23 @@ impl Default for InstanceOptions {
 }
 
 impl InstanceOptions {
-    /// At most 256 calls at one time to an instance, and five seconds until one takes a call.
+    /// Creates the default options: at most 256 concurrent calls per instance, and a wait of up to
+    /// five seconds for an instance.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The options of the sessions. Of those, connections to instances that have none
-    /// ([`Instance::with_framing`]) keep the certificates, the handshake timeout, for each of their
+    /// Sets the options of the sessions. Connections to instances without sessions
+    /// ([`Instance::with_framing`]) use the certificates, the handshake timeout, for each of their
     /// addresses, and the call timeout.
     pub fn session(mut self, options: SessionOptions) -> Self {
         self.session = options;
         self
     }
 
-    /// At most so many calls are in flight to one instance, at least 1; others go elsewhere, or
-    /// wait. An instance of a larger weight than this may get fewer calls than that says.
+    /// Sets the maximum number of calls in flight to one instance, at least 1; further calls go to
+    /// other instances, or wait. An instance with a weight larger than this may get fewer calls
+    /// than its weight implies.
     ///
     /// An instance that hangs gets at most two calls more than this before it is left alone.
     pub fn max_in_flight(mut self, calls: usize) -> Self {
@@ -74,10 +77,10 @@ impl InstanceOptions {
     }
 }
 
-/// The instances of a service as one [`tower::Service`]. Clones share them; the last one takes the
-/// sessions with it.
+/// The instances of a service as one [`tower::Service`]. Clones share them; dropping the last one
+/// closes the sessions.
 ///
-/// It is always ready: a call waits for its instance itself.
+/// It is always ready: each call waits for an instance itself.
 #[derive(Clone)]
 pub struct Instances {
     balancers: Arc<Mutex<Balancers>>,
@@ -95,18 +98,19 @@ struct Balancers {
 }
 
 impl Instances {
-    /// Calls those that the resolver gives, under a runtime of tokio.
+    /// Calls the instances from the resolver, under a runtime of tokio.
     ///
     /// # Panics
     ///
-    /// Outside of one.
+    /// Outside of a runtime of tokio.
     pub fn new(resolver: impl Resolver, options: InstanceOptions) -> Self {
         Self::with_layer(resolver, options, Identity::new())
     }
 
-    /// As [`Self::new`], with a layer for each instance, which has its own state for it: such as a
-    /// circuit breaker. Clones of what it makes share the state: an instance has as many as its
-    /// weight asks for. While they are not ready, calls go to other instances.
+    /// Creates instances like [`new`](Self::new), with a layer for each instance, which has its own
+    /// state: such as a circuit breaker. Clones of the layered service share the state; an instance
+    /// has as many clones as its weight requires. While they are not ready, calls go to other
+    /// instances.
     ///
     /// # Panics
     ///
@@ -131,7 +135,7 @@ impl Instances {
             });
             let service = layer.layer(ConcurrencyLimit::new(reached, max_in_flight));
             let boxed = BoxCloneService::new(service.map_err(Into::into));
-            // What is under way is counted for each share, so that a heavy instance may be busier.
+            // Calls in flight are counted for each share, so that a heavy instance may be busier.
             move || PendingRequests::new(boxed.clone(), CompleteOnResponse::default())
         };
         let following = tokio::spawn(follow(resolver, tell_here, tell_elsewhere, make));
@@ -145,7 +149,7 @@ impl Instances {
 }
 
 impl Balancers {
-    /// Waits for an instance that can take a call: one here, if there is one.
+    /// Waits for an instance that can take a call, preferring instances on this host.
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<&mut Balancer, BoxError>> {
         if self.here.poll_ready(cx)?.is_ready() {
             return Poll::Ready(Ok(&mut self.here));
@@ -155,15 +159,15 @@ impl Balancers {
     }
 }
 
-/// Gives the call to an instance, with the time that is left to it then.
+/// Sends the call to an instance, with the time that is left then.
 async fn send(
     balancers: &Mutex<Balancers>,
     request: &CallRequest,
     deadline: Option<Instant>,
 ) -> Result<<Balancer as Service<CallRequest>>::Future, BoxError> {
     let mut balancers = balancers.lock().await;
-    // An instance here that seemed not to be ready only as the task's turn is over would be passed
-    // by.
+    // Without this, an instance here that seems not ready only because the task's budget is used up
+    // would be passed over.
     unconstrained(poll_fn(|cx| {
         let balancer = ready!(balancers.poll_ready(cx))?;
         let mut request = request.clone();
@@ -207,7 +211,7 @@ impl Service<CallRequest> for Instances {
     }
 }
 
-/// Whether the session was over, or about to be, before the call left.
+/// Returns true if the session was over, or about to be, before the call was sent.
 fn was_over(error: &Error) -> bool {
     matches!(
         error,
@@ -236,8 +240,8 @@ mod tests {
         CallRequest { method, arguments: vec![0].into(), options: CallOptions::new() }
     }
 
-    /// Instances of these weights, which count their calls and answer them or never do. The source
-    /// of chance is the same in each run.
+    /// Instances of these weights, which count their calls and answer them or never do. The random
+    /// source is the same in each run.
     struct Weighed<const N: usize> {
         balancers: Mutex<Balancers>,
         counts: [Arc<AtomicU32>; N],

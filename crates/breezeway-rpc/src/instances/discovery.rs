@@ -1,4 +1,4 @@
-//! From sets of instances to what balancers are told.
+//! Conversion of sets of instances to changes for the balancers.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::convert::Infallible;
@@ -17,26 +17,26 @@ use super::weights::{Share, shares};
 use super::{Instance, Resolver};
 use crate::kitex::ThriftFraming;
 
-/// How often it is looked whether the folders of instances on this host are seen here. Mounts come
-/// and go without a word.
+/// Interval at which the folders of instances on this host are checked for visibility. No event
+/// reports a mount.
 const FOLDERS: Duration = Duration::from_secs(1);
 
-/// What a balancer is told.
+/// Receiving end of a balancer's changes.
 pub(super) struct Changes<S>(Arc<Mutex<Queue<S>>>);
 
-/// Who tells it.
+/// Sending end of a balancer's changes.
 pub(super) struct Told<S>(Arc<Mutex<Queue<S>>>);
 
-/// What a balancer has not taken yet. It takes something when there is a call; until then a later
-/// change of a share replaces the one before, whose session ends. Many instances with weights that
-/// have no common divisor are many changes: each is found by its share.
+/// Changes that a balancer has not taken yet. It takes some when there is a call; until then a
+/// later change of a share replaces the one before, whose session ends. Many instances with weights
+/// without a common divisor cause many changes: each is found by its share.
 struct Queue<S> {
-    /// By their numbers, in the order in which they came.
+    /// Changes by number, in the order in which they came.
     changes: BTreeMap<u64, Change<Share, S>>,
-    /// The number of the change that waits, of each share that has one.
+    /// Number of the pending change of each share that has one.
     numbers: HashMap<Share, u64>,
     next: u64,
-    /// What of instances the balancer has.
+    /// Shares that the balancer has.
     known: HashSet<Share>,
     waker: Option<Waker>,
 }
@@ -100,7 +100,7 @@ impl<S> Told<S> {
         }
         let waker = queue.waker.take();
         drop(queue);
-        // Without the lock, as it may end a session.
+        // Without the lock, because this may end a session.
         drop(earlier);
         if let Some(waker) = waker {
             waker.wake();
@@ -108,17 +108,18 @@ impl<S> Told<S> {
     }
 }
 
-/// An instance of which a balancer was told.
+/// An instance that was passed to a balancer.
 struct Reached<M> {
     way: Way,
     framing: Option<ThriftFraming>,
     shares: u32,
-    /// Makes one more share of it.
+    /// Creates one more share of the instance.
     share: M,
 }
 
-/// Follows the resolver, and tells of instances here and elsewhere: of each as many times as its
-/// weight asks for. What `reach` gives makes those of one instance.
+/// Follows the resolver, and passes instances here and elsewhere to the balancers: each as many
+/// times as its weight requires. The function returned by `reach` creates the shares of one
+/// instance.
 pub(super) async fn follow<R: Resolver, S, M: Fn() -> S>(
     mut resolver: R,
     here: Told<S>,
@@ -140,7 +141,7 @@ pub(super) async fn follow<R: Resolver, S, M: Fn() -> S>(
         let found = found(&set);
         known.retain(|name, reached: &mut Reached<M>| {
             let new = found.get(name).map(|(_, way, _)| way);
-            // One whose address alone has changed is replaced, below, once the new one is ready.
+            // An instance with a new address is replaced below, once the new one is ready.
             let stays = new.is_some_and(|new| std::ptr::eq(of(new), of(&reached.way)));
             if !stays {
                 of(&reached.way).leave(name, 0..reached.shares);
@@ -167,7 +168,8 @@ pub(super) async fn follow<R: Resolver, S, M: Fn() -> S>(
     }
 }
 
-/// Those that can be reached and may be called: by which way, and how many shares each has.
+/// Returns the instances that can be reached and may be called, with their way and number of
+/// shares.
 fn found(set: &[Instance]) -> HashMap<Arc<str>, (&Instance, Way, u32)> {
     let shares = shares(set.iter());
     set.iter()
@@ -224,7 +226,7 @@ mod tests {
         assert_eq!(taken(&mut changes), [(true, "new".to_owned())]);
     }
 
-    // With a search of what waits for each change this took minutes.
+    // A linear search of the pending changes would take minutes here.
     #[test]
     fn a_thousand_instances_of_64_shares_are_told_and_told_again_before_anybody_takes_one() {
         let (told, mut changes) = changes();

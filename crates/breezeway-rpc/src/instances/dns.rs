@@ -1,4 +1,4 @@
-//! Instances that names stand for: by the system's resolver, or by hickory's.
+//! Instances by host name: by the system's resolver, or by hickory's.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -18,8 +18,9 @@ use super::{Instance, Resolver};
 
 /// The addresses of a name, an instance each, over TCP.
 ///
-/// The name is asked for again from time to time, by the system's resolver, which tells nobody how
-/// long an answer is good. While it fails or gives nothing, the last set stays. A name says nothing
+/// The name is resolved again at intervals, by the system's resolver, which does not return how
+/// long a result is valid. While it fails or returns no address, the last set stays. A name does
+/// not identify hosts, so none of these is reached over shared memory.
 /// of hosts, so none of these is reached over shared memory.
 #[derive(Debug)]
 pub struct Dns {
@@ -31,13 +32,13 @@ pub struct Dns {
 }
 
 impl Dns {
-    /// The addresses of `host`, asked for again so often.
+    /// Resolves `host` again at the interval `every`.
     pub fn new(host: &str, port: u16, every: Duration) -> Self {
         Self { host: host.to_owned(), port, every, due: None, last: BTreeSet::new() }
     }
 }
 
-/// Between two questions: a clock cannot say what is later than its end.
+/// Longest interval, so that the clock can represent the next time.
 const LONGEST: Duration = Duration::from_secs(365 * 86_400);
 
 impl Resolver for Dns {
@@ -60,8 +61,8 @@ impl Resolver for Dns {
     }
 }
 
-/// As [`Dns`], by [hickory's resolver](https://docs.rs/hickory-resolver), which knows how long an
-/// answer is good and is asked again then, at most once a second.
+/// Addresses of a name like [`Dns`], by [hickory's resolver](https://docs.rs/hickory-resolver),
+/// which knows how long a result is valid and is called again then, at most once a second.
 #[cfg(feature = "dns")]
 #[cfg_attr(docsrs, doc(cfg(feature = "dns")))]
 pub struct HickoryDns {
@@ -72,7 +73,7 @@ pub struct HickoryDns {
     last: BTreeSet<SocketAddr>,
 }
 
-/// Why there is no resolver: what is said of the system's name servers cannot be read.
+/// Error of the resolver: the configuration of the system's name servers cannot be read.
 #[cfg(feature = "dns")]
 #[derive(Debug, thiserror::Error)]
 #[error("no name servers: {0}")]
@@ -80,17 +81,17 @@ pub struct NoNameServers(String);
 
 #[cfg(feature = "dns")]
 impl HickoryDns {
-    /// Between two questions, however short an answer is good for.
+    /// Shortest interval between two queries, however short a result is valid.
     const SHORTEST: Duration = Duration::from_secs(1);
 
-    /// The addresses of `host`, by the name servers of the system (`/etc/resolv.conf`) and its file
-    /// of hosts.
+    /// Resolves `host` by the name servers of the system (`/etc/resolv.conf`) and its file of
+    /// hosts.
     pub fn new(host: &str, port: u16) -> Result<Self, NoNameServers> {
         let builder = TokioResolver::builder_tokio();
         Self::with(builder.map_err(|error| NoNameServers(error.to_string()))?, host, port)
     }
 
-    /// The addresses of `host`, by these name servers.
+    /// Resolves `host` by these name servers.
     pub fn asking(servers: &[SocketAddr], host: &str, port: u16) -> Result<Self, NoNameServers> {
         let server = |address: &SocketAddr| {
             let mut server = NameServerConfig::udp_and_tcp(address.ip());
@@ -110,7 +111,7 @@ impl HickoryDns {
         host: &str,
         port: u16,
     ) -> Result<Self, NoNameServers> {
-        // What was kept could only be older than what is asked for.
+        // Cached results could only be older than requested ones.
         builder.options_mut().cache_size = 0;
         let resolver = builder.build().map_err(|error| NoNameServers(error.to_string()))?;
         Ok(Self { resolver, host: host.to_owned(), port, due: None, last: BTreeSet::new() })
@@ -158,7 +159,7 @@ mod tests {
         assert_eq!(set, [Instance::new("127.0.0.1:7000", "tcp:127.0.0.1:7000".parse().unwrap())]);
         let again = tokio::time::timeout(Duration::from_millis(50), dns.next()).await;
         assert!(again.is_err(), "{again:?}");
-        // As if it had been another address before.
+        // As if it had resolved to another address before.
         dns.last = ["127.0.0.2:7000".parse().unwrap()].into();
         assert_eq!(dns.next().await, set);
     }

@@ -1,4 +1,4 @@
-//! An instance of a service, as a registry knows it.
+//! An instance of a service, as registered.
 
 use std::io;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use breezeway::{Address, Place};
 use super::Locality;
 use crate::kitex::ThriftFraming;
 
-/// A server of a service: its name, where it listens, and on which host, if that is known.
+/// A server of a service: its name, its address, and its host, if known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instance {
     name: Arc<str>,
@@ -18,7 +18,7 @@ pub struct Instance {
     framing: Option<ThriftFraming>,
 }
 
-/// How an instance is reached from here.
+/// Way to an instance from here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     /// By the socket files of this host.
@@ -28,27 +28,26 @@ pub(super) enum Way {
 }
 
 impl Instance {
-    /// An instance of which nobody knows on which host it is: its socket files are not used, as
-    /// files of the same name on this host may be another instance's. The name tells instances
-    /// apart.
+    /// Creates an instance on an unknown host: its socket files are not used, as files of the same
+    /// name on this host may belong to another instance. Instances are identified by their names.
     pub fn new(name: &str, address: Address) -> Self {
         Self { name: name.into(), address, locality: None, weight: 1, framing: None }
     }
 
-    /// An instance on this host. The folder of its sockets must exist.
+    /// Creates an instance on this host. The folder of its sockets must exist.
     pub fn here(name: &str, address: Address) -> io::Result<Self> {
         let locality = Locality::of(&address)?;
         Ok(Self::new(name, address).with_locality(locality))
     }
 
-    /// With what the instance says of its host.
+    /// Sets the locality of the instance's host.
     pub fn with_locality(mut self, locality: Locality) -> Self {
         self.locality = Some(locality);
         self
     }
 
-    /// How many calls it gets in relation to others that calls may go to: one of weight 3 gets
-    /// three times as many as one of weight 1, which is what it has otherwise. 0 is none at all.
+    /// Sets the weight, which is the number of its calls in relation to other instances: one of
+    /// weight 3 gets three times as many as one of weight 1, the default. 0 gets no calls.
     ///
     /// Relations are kept to 1 in 64: beside one of weight 1000, one of weight 1 counts as 16.
     pub fn with_weight(mut self, weight: u32) -> Self {
@@ -56,44 +55,44 @@ impl Instance {
         self
     }
 
-    /// For a server that opens no sessions, and speaks Thrift on its sockets: one of Kitex, Volo or
-    /// Apache's libraries, with messages that are wrapped so.
+    /// Marks a server without sessions, which uses Thrift on its sockets: one of Kitex, Volo or
+    /// Apache's libraries, with this framing of messages.
     pub fn with_framing(mut self, framing: ThriftFraming) -> Self {
         self.framing = Some(framing);
         self
     }
 
-    /// What tells it from others.
+    /// Returns the name, which identifies the instance.
     pub fn name(&self) -> &Arc<str> {
         &self.name
     }
 
-    /// Where it listens.
+    /// Returns the address it listens at.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// Its share of the calls, in relation to the weights of others.
+    /// Returns the weight, its share of the calls in relation to the weights of others.
     pub fn weight(&self) -> u32 {
         self.weight
     }
 
-    /// How its messages are wrapped, if it opens no sessions.
+    /// Returns the framing of its messages, if it has no sessions.
     pub fn framing(&self) -> Option<ThriftFraming> {
         self.framing
     }
 
-    /// What it says of its host, if anything.
+    /// Returns the locality of its host, if known.
     pub fn locality(&self) -> Option<&Locality> {
         self.locality.as_ref()
     }
 
-    /// Whether the way to it may change without its doing.
+    /// Returns true if the way to it may change without a change of the instance.
     pub(super) fn is_on_this_host(&self) -> bool {
         self.locality.as_ref().is_some_and(Locality::is_on_this_host)
     }
 
-    /// How it is reached now, if it is.
+    /// Returns the way to reach it now, if there is one.
     pub(super) fn way(&self) -> Option<Way> {
         let is_here = |place: &&Place| {
             place.path().zip(self.locality.as_ref()).is_some_and(|(path, at)| at.is_seen_at(path))
@@ -106,7 +105,7 @@ impl Instance {
     }
 }
 
-/// The address of these places, if there are some.
+/// Returns the address of these places, if there are some.
 fn of<'p>(places: impl Iterator<Item = &'p Place>) -> Option<Address> {
     let places: Vec<_> = places.cloned().collect();
     (!places.is_empty()).then(|| places.into_iter().collect())

@@ -1,4 +1,4 @@
-//! What carries the calls to one instance: a session, or connections in Thrift's framings.
+//! Transport of calls to one instance: a session, or connections in Thrift's framings.
 
 use std::io;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::method::Method;
 use crate::thrift::Streaming;
 use crate::tokio::AsyncChannel;
 
-/// What a connection fails with that its server has closed.
+/// Errors of a connection that its server has closed.
 const CLOSED: [io::ErrorKind; 3] =
     [io::ErrorKind::UnexpectedEof, io::ErrorKind::ConnectionReset, io::ErrorKind::BrokenPipe];
 
@@ -27,19 +27,19 @@ pub(super) enum Line {
 }
 
 impl Line {
-    /// Connects to an instance. One that opens no sessions has no hello to answer: if it has hung,
-    /// it has to answer a call, of a method that no service has.
+    /// Connects to an instance. An instance without sessions has no hello to answer: if it has
+    /// hung, it has to answer a call, of a method that no service has.
     pub(super) async fn connect(to: &To, has_hung: bool) -> Result<Self, Error> {
         let Some(framing) = to.framing else {
             return Ok(Self::Native(Channel::connect_with(&to.address, &to.options).await?));
         };
-        // As a session's are: a connection would take no notice of most of them.
+        // Validated as for a session: a connection would ignore most of them.
         to.options.validate().map_err(ConnectError::from)?;
         let client =
             AsyncThriftClient::with_options(to.address.clone(), framing, to.options.clone());
         client.connect().await?;
         if has_hung {
-            // As long as the hello of a session may take.
+            // The same limit as for the hello of a session.
             let (time, _) = to.options.timeouts();
             answers(&client, time).await?;
         }
@@ -49,7 +49,7 @@ impl Line {
     pub(super) fn is_going_away(&self) -> bool {
         match self {
             Self::Native(channel) => channel.is_going_away(),
-            // Its connections are looked at before they are used.
+            // Its connections are checked before they are used.
             Self::Thrift(_) => false,
         }
     }
@@ -62,8 +62,8 @@ impl Line {
     }
 }
 
-/// An error unless there is an answer in time, whatever it is: also that the server closes the
-/// connection, as some do that know no such method.
+/// Fails unless there is an answer in time, of any kind: also closing the connection, as some
+/// servers do for an unknown method.
 async fn answers(client: &AsyncThriftClient, time: Duration) -> Result<(), Error> {
     let method = Method::new("", "breezeway.answer", false, Streaming::None);
     let options = CallOptions::new().timeout(time);
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use crate::kitex::ThriftFraming;
 
-    /// How long something may take that must come.
+    /// Time limit for events that must come.
     const PATIENCE: Duration = Duration::from_secs(30);
 
     #[tokio::test]
@@ -130,7 +130,7 @@ mod tests {
             client.connect().await.unwrap();
             let (mut closing, _) = listener.accept().await.unwrap();
             let closed = tokio::spawn(async move {
-                // What was not read makes it a reset.
+                // Unread bytes make the close a reset.
                 let mut first = [0; 64];
                 let room = if has_read { &mut first[..] } else { &mut first[..1] };
                 assert!(closing.read(room).await.unwrap() > 0);

@@ -1,4 +1,4 @@
-//! Whether two processes see the same folder of the same host.
+//! Test whether two processes see the same folder of the same host.
 
 use std::fmt;
 use std::fs;
@@ -10,15 +10,15 @@ use std::sync::OnceLock;
 
 use breezeway::{Address, Place};
 
-/// Where the kernel says which start of which machine this is: the same in all its containers.
+/// File with the boot id of the machine: the same in all its containers.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// On which host a server is, and in which folder its sockets lie: what it tells a registry, as
-/// text, so that clients find out whether its sockets are theirs too.
+/// Host of a server, and folder of its sockets: registered as text, so that clients can determine
+/// whether its sockets are accessible to them.
 ///
-/// It is the kernel's boot id, and the device and inode of the folder. The folder rather than the
-/// socket, which is another one after each restart. Containers share it if both have it mounted,
-/// under the same path.
+/// It consists of the kernel's boot id, and the device and inode of the folder. The folder is used
+/// rather than the socket, which is another one after each restart. Containers share it if both
+/// have it mounted, under the same path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Locality {
     boot: String,
@@ -27,8 +27,8 @@ pub struct Locality {
 }
 
 impl Locality {
-    /// Of the first of the address's places that is a socket file. Its folder must exist. An
-    /// address without such a place is an error.
+    /// Returns the locality of the address's first place that is a socket file. Its folder must
+    /// exist. An address without such a place is an error.
     pub fn of(address: &Address) -> io::Result<Self> {
         let no_file = || {
             let message = format!(
@@ -42,12 +42,12 @@ impl Locality {
         Ok(Self { boot: boot_id()?.to_owned(), device, inode })
     }
 
-    /// Whether the server is on this host, so that its folder may be seen here.
+    /// Returns true if the server is on this host, so that its folder may be visible here.
     pub(super) fn is_on_this_host(&self) -> bool {
         boot_id().is_ok_and(|boot| boot == self.boot)
     }
 
-    /// Whether the folder of this socket is that of the server.
+    /// Returns true if the folder of this socket is that of the server.
     pub(super) fn is_seen_at(&self, path: &Path) -> bool {
         self.is_on_this_host()
             && folder(path).is_ok_and(|folder| folder == (self.device, self.inode))
@@ -78,7 +78,7 @@ impl fmt::Display for Locality {
     }
 }
 
-/// A text is no [`Locality`].
+/// Error for text that is not a [`Locality`].
 #[derive(Debug, thiserror::Error)]
 #[error("not a boot id, a device and an inode with slashes between them")]
 pub struct NoLocality;

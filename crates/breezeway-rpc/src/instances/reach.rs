@@ -1,5 +1,5 @@
-//! The session to one instance, or the connections to one that has none: connected before it takes
-//! calls, and anew after its end.
+//! The session to one instance, or the connections to one without sessions: connected before it
+//! takes calls, and reconnected after its end.
 
 use std::future::{Future, ready};
 use std::pin::Pin;
@@ -20,10 +20,10 @@ use crate::error::Error;
 use crate::governance::{BoxFuture, CallReply, CallRequest};
 use crate::kitex::ThriftFraming;
 
-/// After so many calls in a row that nobody waits for any more, with no answer in between, the
-/// instance has to answer a new session's hello before it gets further calls.
+/// Number of consecutive abandoned calls, with no answer in between, after which the instance has
+/// to answer a new session's hello before it gets further calls.
 pub(super) const LOST_IN_A_ROW: u32 = 3;
-/// The first pause between tries to connect, and the longest; each is twice the one before.
+/// First pause between tries to connect, and the longest; each is twice the one before.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(200));
 
 /// One instance, as a [`tower::Service`]: ready while it has a session over which answers come.
@@ -37,16 +37,16 @@ pub struct InstanceService {
     waiting: Option<Pin<Box<OwnedNotified>>>,
 }
 
-/// Where an instance is, and how it is called.
+/// Address of an instance, and options for calling it.
 pub(super) struct To {
     pub(super) name: Arc<str>,
     pub(super) address: Address,
     pub(super) options: SessionOptions,
-    /// Of one that opens no sessions.
+    /// Framing of an instance without sessions.
     pub(super) framing: Option<ThriftFraming>,
 }
 
-/// Tells all clones.
+/// Wakes all clones.
 struct Connected(Arc<Notify>);
 
 impl Wake for Connected {
@@ -74,9 +74,9 @@ enum State {
 #[derive(Clone)]
 struct Session {
     line: Line,
-    /// Calls in a row that were given up.
+    /// Consecutive calls that were given up.
     lost: Arc<AtomicU32>,
-    /// Of connections: that one could not be made, or was cut.
+    /// True if a connection could not be made, or was cut.
     failed: Arc<AtomicBool>,
 }
 
@@ -116,7 +116,7 @@ impl State {
     }
 }
 
-/// Tries until the instance answers.
+/// Connects repeatedly until the instance answers.
 async fn connect(to: Arc<To>, has_hung: bool) -> Line {
     let (mut pause, longest) = PAUSES;
     loop {
@@ -144,7 +144,7 @@ impl Session {
 
     async fn call(self, request: CallRequest) -> Result<CallReply, Error> {
         if request.method.is_stream() {
-            // That it is opened says nothing of the other side.
+            // Opening a stream does not show that the other side answers.
             return self.line.call(request).await;
         }
         let is_oneway = request.method.oneway;
@@ -165,17 +165,17 @@ impl Session {
     }
 }
 
-/// A call that somebody waits for.
+/// A call with a waiting caller.
 struct Waiting<'s> {
     lost: &'s AtomicU32,
     end: End,
 }
 
-/// How a call ended.
+/// Outcome of a call.
 enum End {
     GivenUp,
     Answered,
-    /// It says nothing of the other side: a oneway call that was sent is not one that was taken.
+    /// Unknown: a oneway call that was sent may not have been received.
     Unknown,
 }
 
@@ -198,7 +198,7 @@ impl Service<CallRequest> for InstanceService {
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
         loop {
-            // Before the look at the session, so that what comes in between is not missed.
+            // Before the session is checked, so that a notification in between is not missed.
             if let Some(waiting) = &mut self.waiting
                 && waiting.as_mut().poll(cx).is_ready()
             {
@@ -245,7 +245,7 @@ mod tests {
     use crate::method::Method;
     use crate::thrift::Streaming;
 
-    /// How long something may take that must come.
+    /// Time limit for events that must come.
     const PATIENCE: Duration = Duration::from_secs(30);
 
     fn instance(address: &Address) -> InstanceService {
@@ -268,7 +268,7 @@ mod tests {
             let mut clone = instance.clone();
             waiting.spawn(async move { clone.ready().await.map(|_| number).unwrap() });
         }
-        // They wait by then: nobody is there yet.
+        // They wait by then: the server does not exist yet.
         tokio::task::yield_now().await;
         let server = Server::bind(&address).unwrap();
         let stopper = server.stopper();
@@ -291,7 +291,7 @@ mod tests {
         let server = Server::bind(&address).unwrap();
         let stopper = server.stopper();
         let serving = tokio::spawn(server.serve(|call| async move {
-            // What wants a reply gets none, as from one that hangs.
+            // Calls with a reply get none, as from a server that hangs.
             if !call.is_one_way() {
                 std::future::pending::<()>().await;
             }

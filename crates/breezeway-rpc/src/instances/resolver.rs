@@ -1,4 +1,4 @@
-//! Which instances there are.
+//! Sources of the set of instances.
 
 use std::future::{Future, pending};
 
@@ -6,12 +6,13 @@ use tokio::sync::watch;
 
 use super::Instance;
 
-/// Says which instances of a service there are, whenever that changes.
+/// Provides the set of instances of a service, whenever it changes.
 pub trait Resolver: Send + 'static {
-    /// Waits for the next set, which replaces the one before; the first call gives the first. A
-    /// future that is dropped has lost no set.
+    /// Waits for the next set, which replaces the one before; the first call returns the first.
+    /// Dropping the future loses no set.
     ///
-    /// Who cannot find out tries again here and keeps to the last set: calls go on meanwhile.
+    /// A resolver that fails must retry in this function and keep the last set: calls continue with
+    /// it.
     fn next(&mut self) -> impl Future<Output = Vec<Instance>> + Send;
 }
 
@@ -20,7 +21,7 @@ pub trait Resolver: Send + 'static {
 pub struct Fixed(Option<Vec<Instance>>);
 
 impl Fixed {
-    /// These.
+    /// Provides these instances.
     pub fn new(instances: Vec<Instance>) -> Self {
         Self(Some(instances))
     }
@@ -40,7 +41,7 @@ impl Resolver for Fixed {
 pub struct Watched(watch::Receiver<Vec<Instance>>);
 
 impl Watched {
-    /// What the sender holds, and what it sends.
+    /// Provides the sender's current set, and each set that it sends.
     pub fn new(mut sets: watch::Receiver<Vec<Instance>>) -> Self {
         sets.mark_changed();
         Self(sets)

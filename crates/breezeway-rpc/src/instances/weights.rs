@@ -1,22 +1,22 @@
-//! How often an instance stands in a balancer that takes its choice of all alike.
+//! Shares of instances in a balancer that chooses uniformly.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Instance;
 
-/// The most shares of one instance, so that large weights cost no more than small ones.
+/// Maximum number of shares of one instance, so that large weights cost no more than small ones.
 const MOST: u32 = 64;
 
-/// One of the places that an instance has in a balancer, as its weight asks for.
+/// One of the places that an instance has in a balancer, according to its weight.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Share {
     pub(super) instance: Arc<str>,
     pub(super) number: u32,
 }
 
-/// How many shares each instance has: as the weights are to each other, as few as that takes.
-/// Those of weight 0 are left out.
+/// Returns the number of shares of each instance: in the ratio of the weights, with as few shares
+/// as possible. Those of weight 0 are left out.
 pub(super) fn shares<'i>(
     set: impl Iterator<Item = &'i Instance> + Clone,
 ) -> HashMap<Arc<str>, u32> {
@@ -30,7 +30,7 @@ pub(super) fn shares<'i>(
     heavy.map(|instance| (Arc::clone(instance.name()), of(instance.weight()))).collect()
 }
 
-/// Rounded, and never none.
+/// Returns the rounded share, at least 1.
 fn in_proportion(weight: u32, largest: u32) -> u32 {
     let (weight, largest, most) = (u64::from(weight), u64::from(largest), u64::from(MOST));
     let shares = (weight * most + largest / 2) / largest;

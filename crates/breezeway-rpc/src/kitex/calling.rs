@@ -1,4 +1,4 @@
-//! From a call to a request, and from a reply to what became of the call.
+//! Conversion of a call to a request, and of a reply to the call's outcome.
 
 use std::time::Duration;
 
@@ -12,15 +12,15 @@ use crate::thrift::{
     self, ExceptionKind, HeaderKey, MessageHeader, MessageKind, TtHeader, decode_slice,
 };
 
-/// How a client's messages are wrapped. A server answers in the same way.
+/// Framing of a client's messages. A server replies in the same framing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ThriftFraming {
-    /// In TTHeader, which alone carries metadata, deadlines and business errors.
+    /// TTHeader, the only framing that carries metadata, deadlines and business errors.
     #[default]
     TtHeader,
-    /// Behind their lengths: Kitex's default since 0.13, and Apache's `TFramedTransport`.
+    /// Length prefixes: Kitex's default since 0.13, and Apache's `TFramedTransport`.
     Framed,
-    /// One behind the other: Apache's `TBufferedTransport`.
+    /// Consecutive messages without framing: Apache's `TBufferedTransport`.
     Unframed,
 }
 
@@ -34,7 +34,7 @@ impl From<ThriftFraming> for Framing {
     }
 }
 
-/// The bytes of a request.
+/// Returns the bytes of a request.
 pub(super) fn request<A: thrift::Call>(
     framing: Framing,
     sequence: i32,
@@ -67,10 +67,10 @@ fn header(sequence: i32, kind: MessageKind, method: &Method, options: &CallOptio
     header
 }
 
-/// The only stream of a connection.
+/// Number of the only stream of a connection.
 const STREAM: i32 = 1;
 
-/// What a client opens a stream with: all that it sends, if that is one message.
+/// Returns the bytes that open a stream: all that the client sends, if that is one message.
 pub(crate) fn opening(
     method: &Method,
     request: Option<&[u8]>,
@@ -88,12 +88,12 @@ pub(crate) fn opening(
     Ok((writer, bytes))
 }
 
-/// How long the client waits, as it is written. Kitex takes 0 for none.
+/// Returns the client's time-out as text. Kitex takes 0 for none.
 fn timeout(options: &CallOptions) -> Option<String> {
     options.timeout.map(|timeout| timeout.as_millis().max(1).to_string())
 }
 
-/// Time limit for reading a server's reason, after it has closed the connection.
+/// Time limit for reading a server's error, after it has closed the connection.
 pub(super) const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Returns the error that a server reports in a message, if it does.
@@ -101,7 +101,7 @@ pub(super) fn exception(message: &Message) -> Option<Error> {
     (message.head.kind == MessageKind::Exception).then(|| reported(message))
 }
 
-/// What a reply says of the call.
+/// Returns the outcome of the call from a reply.
 pub(super) fn outcome<A: thrift::Call>(
     message: &Message,
     sequence: i32,
@@ -112,7 +112,7 @@ pub(super) fn outcome<A: thrift::Call>(
     if let Some(reply) = &options.reply {
         reply.replace(header.map(|header| header.texts.clone()).unwrap_or_default());
     }
-    // Proxies answer with sequence number 0 where they fail.
+    // Proxies answer with sequence number 0 if they fail.
     let is_expected =
         head.sequence == sequence || head.kind == MessageKind::Exception && head.sequence == 0;
     match head.kind {
@@ -136,8 +136,8 @@ fn reported(message: &Message) -> Error {
     decode_slice(message.body()).map_or_else(Error::Reply, Error::Application)
 }
 
-/// Whether the connection can be used for another call: what came is the reply to this one, and
-/// the server did not say that it closes it.
+/// Returns true if the connection can be used for another call: the message is the reply to this
+/// one, and the server did not announce that it closes the connection.
 pub(super) fn stays(message: &Message, sequence: i32) -> bool {
     let leaving = message.header.as_ref().and_then(|header| header.text("crrst"));
     leaving != Some(b"1") && message.head.sequence == sequence

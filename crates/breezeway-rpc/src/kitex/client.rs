@@ -22,8 +22,8 @@ use crate::error::Error;
 use crate::method::Method;
 use crate::thrift::{self, Limits};
 
-/// Calls a Thrift server, such as one of Kitex, Volo or an Apache library, on a unix or TCP socket,
-/// within TLS, or over shmipc.
+/// Client of a Thrift server, such as one of Kitex, Volo or an Apache library, on a unix or TCP
+/// socket, within TLS, or over shmipc.
 ///
 /// Threads share it: each call has a connection for itself, which is opened when no other is idle,
 /// within a second for each of the server's addresses ([`Self::connect_timeout`]). A connection
@@ -43,7 +43,7 @@ pub struct ThriftClient {
     route: Route,
 }
 
-/// What its connections are.
+/// Source of its connections.
 #[derive(Debug)]
 enum Route {
     Sockets(Reach),
@@ -58,21 +58,21 @@ struct Connection {
 }
 
 impl ThriftClient {
-    /// Calls the server at the first of these places that can be connected to, in TTHeader. Nothing
-    /// is connected yet.
+    /// Creates a client of the server at the first of these places that can be connected to, in
+    /// TTHeader. Nothing is connected yet.
     pub fn new(address: Address) -> Self {
         Self::with_framing(address, ThriftFraming::default())
     }
 
-    /// As [`Self::new`], with messages that are wrapped so.
+    /// Creates a client like [`new`](Self::new), with this framing of messages.
     pub fn with_framing(address: Address, framing: ThriftFraming) -> Self {
         Self::by(Route::Sockets(Reach::new(address)), framing)
     }
 
-    /// Calls the server of this client's sessions, of which each connection is a stream: a server
-    /// of [`ShmipcServer`](crate::ShmipcServer), or any that gives the bytes of its streams to a
-    /// Thrift library. Messages are wrapped so. A restart of the server is followed, and a session
-    /// that is lost is replaced, as the client says.
+    /// Creates a client of the server of this client's sessions, where each connection is a stream:
+    /// a server of [`ShmipcServer`](crate::ShmipcServer), or any that passes the bytes of its
+    /// streams to a Thrift library, with this framing of messages. The shmipc client follows a
+    /// restart of the server, and replaces a lost session.
     #[cfg(feature = "shmipc")]
     #[cfg_attr(docsrs, doc(cfg(feature = "shmipc")))]
     pub fn over_shmipc(client: breezeway_shmipc::Client, framing: ThriftFraming) -> Self {
@@ -85,14 +85,14 @@ impl ThriftClient {
         Self { pool: pool(framing), route }
     }
 
-    /// How long connecting to one of the server's addresses may take, with TLS's handshake where
-    /// there is one. Default 1 s. Of shmipc the options of its client say it.
+    /// Sets the maximum time for connecting to one of the server's addresses, TLS's handshake
+    /// included. Default 1 s. For shmipc the options of its client apply.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.route.change(|reach| reach.timeout = timeout);
         self
     }
 
-    /// The certificates of `tls:` addresses. Without, those that are
+    /// Sets the certificates of `tls:` addresses. Default: those that are
     /// [installed](breezeway::Tls::install_default).
     #[cfg(feature = "tls")]
     #[cfg_attr(docsrs, doc(cfg(feature = "tls")))]
@@ -109,7 +109,7 @@ impl ThriftClient {
         Ok(Connection { socket, receiver: Receiver::new(Limits::default()) })
     }
 
-    /// A connection that nobody has used.
+    /// Opens a new connection.
     pub(super) fn connect(&self, deadline: Option<Instant>) -> Result<Connected, Error> {
         match &self.route {
             Route::Sockets(reach) => Ok(connect(reach, deadline)?.into()),
@@ -143,7 +143,7 @@ fn pool(framing: ThriftFraming) -> Pool<Connection> {
     Pool::new(framing, |connection| connection.socket.is_replaced())
 }
 
-/// Connects to the first place that can be.
+/// Connects to the first place that accepts.
 fn connect(reach: &Reach, deadline: Option<Instant>) -> Result<Socket, Error> {
     let Reach { address, timeout, options } = reach;
     let mut last = Error::Connecting(address.clone(), io::ErrorKind::NotFound.into());
@@ -162,7 +162,7 @@ fn connect(reach: &Reach, deadline: Option<Instant>) -> Result<Socket, Error> {
 }
 
 impl Route {
-    /// Sockets are connected otherwise from now on.
+    /// Changes how sockets are connected from now on.
     fn change(&mut self, change: impl FnOnce(&mut Reach)) {
         match self {
             Self::Sockets(reach) => change(reach),
@@ -203,8 +203,8 @@ impl Channel for ThriftClient {
 }
 
 impl Connection {
-    /// Returns why a request could not be written: in the server's words, if it sent an exception
-    /// before it closed the connection.
+    /// Returns the error of a request that could not be written: the server's exception, if it sent
+    /// one before it closed the connection.
     fn unwritten(&mut self, error: Error, deadline: Option<Instant>) -> Error {
         if let Error::Io(_) = error {
             let until = Instant::now() + LAST_WORDS;

@@ -1,4 +1,4 @@
-//! A connection whatever carries its bytes, of which each wait ends at a deadline.
+//! A connection on any carrier, where each wait ends at a deadline.
 
 use std::io;
 #[cfg(feature = "shmipc")]
@@ -24,7 +24,7 @@ impl From<Socket> for Connected {
     }
 }
 
-/// As [`Socket`] has them.
+/// See [`Socket`] for the methods.
 impl Connected {
     pub(super) fn write(&self, bytes: &[u8], deadline: Option<Instant>) -> Result<(), Error> {
         match self {
@@ -34,7 +34,7 @@ impl Connected {
         }
     }
 
-    /// A message has come.
+    /// Notes that a message has arrived.
     pub(super) fn note_message(&self) {
         match self {
             Self::Socket(_) => {}
@@ -59,7 +59,7 @@ impl Connected {
         }
     }
 
-    /// Whether its client has another session by now, and this one ends with its streams.
+    /// Returns true if its client has another session by now, and this one ends with its streams.
     pub(super) fn is_replaced(&self) -> bool {
         match self {
             Self::Socket(_) => false,
@@ -68,7 +68,7 @@ impl Connected {
         }
     }
 
-    /// Returns true once nothing more can come: the client is gone, or reading has ended here.
+    /// Returns true once no more data can arrive: the client is gone, or reading has ended here.
     pub(super) fn has_ended(&self) -> bool {
         match self {
             Self::Socket(socket) => socket.has_hung_up(),

@@ -64,7 +64,7 @@ fn serve_requests(
             },
             Err(error) => {
                 if let Some(refusal) = error.refusal() {
-                    // Fails if it is gone.
+                    // Fails if the client is gone.
                     let _ = connection.write(&refusal);
                 }
                 return Err(Error::wire(error));
@@ -73,7 +73,7 @@ fn serve_requests(
     }
 }
 
-/// Serves a request; gives the reply if there is one.
+/// Serves a request. Returns the reply if there is one.
 pub(super) fn serve(
     services: &Services,
     carrier: Carrier,
@@ -86,7 +86,7 @@ pub(super) fn serve(
         Ok(asked) => {
             let service = services.service(asked.found);
             let mut call = Call::new(&mut served);
-            // A handler's panic fails its call, and nothing of ours is left half done by it.
+            // A handler's panic fails its call, and leaves no state of this crate inconsistent.
             let outcome = catch_unwind(AssertUnwindSafe(|| {
                 service.dispatch(asked.found.method, &asked.context, &mut call)
             }));

@@ -1,4 +1,4 @@
-//! The Thrift clients of a server whose handlers block: a thread for each.
+//! The Thrift clients of a server with blocking handlers: a thread for each.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -12,16 +12,16 @@ use super::connection::serve_connection;
 use super::incoming::{Ending, Incoming};
 use crate::server::Services;
 
-/// How long clients may take, when the server stops, to read the replies to what they had sent.
+/// Time in which clients may read the last replies when the server stops.
 const LAST_REPLIES: Duration = Duration::from_secs(1);
 
-/// The most threads beside two of each of its connections that a client's requests have.
+/// Maximum number of threads for a client's requests, besides two for each of its connections.
 const MAX_THREADS_OF_CLIENT: usize = 128;
 
-/// Every connection that is being served.
+/// All connections that are being served.
 #[derive(Default)]
 pub(crate) struct Connections {
-    /// The most that are served at one time, if there is a limit.
+    /// Maximum number of concurrent connections, if limited.
     most: Option<usize>,
     state: Mutex<State>,
     ended: Condvar,
@@ -29,16 +29,16 @@ pub(crate) struct Connections {
 
 #[derive(Default)]
 struct State {
-    /// There while Thrift clients are served.
+    /// Set while Thrift clients are served.
     services: Option<Arc<Services>>,
     next: u64,
-    /// What ends each connection.
+    /// Handles that end each connection.
     endings: HashMap<u64, Ending>,
     /// Threads of the requests of each client that has a connection.
     threads: HashMap<Client, Weak<Threads>>,
 }
 
-/// A client by what is known of it: a process, a user whose process is not known, or a host.
+/// Identity of a client as far as known: a process, a user whose process is unknown, or a host.
 type Client = (Option<u32>, Option<u32>, Option<IpAddr>);
 
 /// Threads of one client's requests.
@@ -62,13 +62,13 @@ impl Drop for CountedThread {
 }
 
 impl Connections {
-    /// So many at one time; one more is closed.
+    /// Limits the number of concurrent connections; further ones are closed.
     #[cfg(feature = "shmipc")]
     pub(crate) fn at_most(most: usize) -> Self {
         Self { most: Some(most), ..Self::default() }
     }
 
-    /// From now on clients are served.
+    /// Serves clients from now on.
     pub(crate) fn open(&self, services: &Arc<Services>) {
         self.lock().services = Some(Arc::clone(services));
     }
@@ -81,7 +81,7 @@ impl Connections {
         let place = Arc::new(Place { connections: Arc::clone(self), number, threads });
         let thread = std::thread::Builder::new().name("thrift client".to_owned());
         let started = thread.spawn(move || {
-            // Given up last: then nothing of this client is left.
+            // Given up last: then no thread of this client is left.
             let place = place;
             serve_connection(&services, connection, &place);
         });
@@ -96,7 +96,7 @@ impl Connections {
             tracing::debug!(?connection, "no Thrift clients are served here");
             return None;
         };
-        // Under the lock, as several threads accept.
+        // Under the lock, because several threads accept.
         if let Some(most) = self.most.filter(|most| state.endings.len() >= *most) {
             tracing::debug!(?connection, "a connection too many: {most} are served");
             return None;
@@ -121,8 +121,8 @@ impl Connections {
         self.lock().endings.len()
     }
 
-    /// Ends all: what was received is served and answered, then the threads end. Waits for handlers
-    /// that run.
+    /// Ends all connections: received requests are served and answered, then the threads end. Waits
+    /// for running handlers.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
         state.services = None;
@@ -141,13 +141,13 @@ impl Connections {
 }
 
 impl State {
-    /// Returns what counts the threads of a client, one for all its connections.
+    /// Returns the thread count of a client, one for all its connections.
     fn threads_of(&mut self, peer: &Peer) -> Arc<Threads> {
         let client = (peer.pid, peer.uid, peer.remote.map(|remote| remote.ip()));
         if let Some(threads) = self.threads.get(&client).and_then(Weak::upgrade) {
             return threads;
         }
-        // Those of clients that have gone.
+        // Removes those of clients that are gone.
         self.threads.retain(|_, threads| threads.strong_count() > 0);
         let threads = Arc::default();
         self.threads.insert(client, Arc::downgrade(&threads));
@@ -163,7 +163,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Counts one more thread of this client, or returns `None` if it has as many as it may.
+    /// Counts one more thread of this client, or returns `None` if it has reached its limit.
     pub(super) fn count_thread(&self) -> Option<CountedThread> {
         let mut count = self.threads.count();
         if *count == MAX_THREADS_OF_CLIENT {
@@ -177,7 +177,7 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         let ending = self.connections.lock().endings.remove(&self.number);
-        // Not with the lock: it may be the last of a session, and its end takes a while.
+        // Without the lock: it may be the last of a session, whose end takes a while.
         drop(ending);
         self.connections.ended.notify_all();
     }
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn what_is_left_of_a_connection_is_closed_without_the_lock() {
         const LINGER: Duration = Duration::from_secs(5);
-        // A socket whose close takes longer, as its other end does not read.
+        // A socket whose close takes longer, because its other end does not read.
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut slow = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (other, _) = listener.accept().unwrap();
@@ -215,7 +215,7 @@ mod tests {
             std::thread::yield_now();
         }
         assert!(start.elapsed() < LINGER, "others waited for {:?}", start.elapsed());
-        // Bytes that nobody reads are not lingered over.
+        // Ends the wait for the unread bytes.
         drop(other);
         closing.join().unwrap();
     }

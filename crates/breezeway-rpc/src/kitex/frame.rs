@@ -1,4 +1,4 @@
-//! Frames of streams: one that came, and how the next is written.
+//! Frames of streams: received ones, and writing the next.
 
 use super::message::{Framing, write_value};
 use crate::business::BusinessError;
@@ -10,10 +10,10 @@ use crate::thrift::{
     Slice, TtHeader, decode_slice,
 };
 
-/// A stream's time is over (Kitex's number).
+/// Kind of an exception for a stream whose time is over (Kitex's number).
 pub(super) const TIMEOUT: ExceptionKind = ExceptionKind(12015);
 
-/// A frame that came.
+/// A received frame.
 #[derive(Debug)]
 pub(crate) struct Frame {
     pub(crate) kind: FrameKind,
@@ -31,7 +31,7 @@ impl Frame {
         String::from_utf8_lossy(method).into_owned()
     }
 
-    /// What a trailer or a reset says of the method.
+    /// Returns the method's outcome from a trailer or a reset.
     pub(super) fn outcome(&self) -> Result<(), Error> {
         if let Some(exception) = self.exception().transpose()? {
             return Err(exception);
@@ -63,7 +63,7 @@ impl Frame {
     }
 }
 
-/// One side's frames of one stream.
+/// Writer of one side's frames of one stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Writer {
     stream: i32,
@@ -108,7 +108,7 @@ impl Writer {
         self.write(self.head(FrameKind::Trailer, Pairs::new()), &[], to)
     }
 
-    /// Appends a server's last frame, and its last message before.
+    /// Appends a server's last frame, preceded by its last message.
     fn trailer(&self, ended: Ended, texts: Pairs, to: &mut Vec<u8>) -> Result<(), Error> {
         let mut header = self.head(FrameKind::Trailer, texts);
         let payload = match ended {
@@ -121,7 +121,7 @@ impl Writer {
                 error.write_to(&mut header);
                 Vec::new()
             }
-            // Kitex has no other way to say it.
+            // Kitex has no other way to report it.
             Ended::Thrown(_, message) => {
                 let kind = ExceptionKind::INTERNAL_ERROR;
                 self.exception(ApplicationException { kind, message })?
@@ -131,7 +131,7 @@ impl Writer {
         self.write(header, &payload, to)
     }
 
-    /// What ends the stream at once.
+    /// Returns the frame that ends the stream at once.
     pub(crate) fn reset(&self, kind: ExceptionKind, words: &str) -> Result<Vec<u8>, Error> {
         let message = words.to_owned();
         let payload = self.exception(ApplicationException { kind, message })?;
@@ -140,7 +140,7 @@ impl Writer {
         Ok(bytes)
     }
 
-    /// All that a server sends last: its first frame too, if there was none.
+    /// Returns all that a server sends last: preceded by its first frame, if that was not sent.
     pub(crate) fn last(&self, has_begun: bool, ended: Ended, texts: Pairs) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut begun = 0;
@@ -155,7 +155,7 @@ impl Writer {
             bytes.truncate(begun);
             let failed = self.trailer(Ended::Failed(error), Pairs::new(), &mut bytes);
             if let Err(error) = failed {
-                // The name that the client sent, and a few words: they always fit.
+                // The client's own name and a short message always fit.
                 tracing::error!(%error, "a stream's end cannot be written");
             }
         }

@@ -1,4 +1,4 @@
-//! Bytes of Thrift's framings through what is here without IO, as connections do it.
+//! Feeds bytes of Thrift's framings to the modules without IO, as connections do.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ use crate::thrift::{self, ExceptionKind, Limits};
 
 const MAX_OPEN: usize = 4;
 
-/// What comes, with how much of it.
+/// Received bytes, with their count.
 struct Coming {
     receiver: Receiver,
     came: usize,
@@ -28,7 +28,7 @@ impl Coming {
         Self { receiver: Receiver::new(Limits::default()), came: 0 }
     }
 
-    /// Takes a piece; `next` is then called until there is nothing more.
+    /// Takes a piece; `next` is then called until it returns false.
     fn take(
         &mut self,
         mut piece: &[u8],
@@ -53,7 +53,7 @@ fn peer() -> Peer {
     Peer { pid: None, uid: None, gid: None, remote: None, identity: None }
 }
 
-/// A server's connection, whose streams' handlers send back each message.
+/// A server's connection, with stream handlers that echo each message.
 struct Serving<'s> {
     services: &'s Services,
     streams: Streams,
@@ -61,7 +61,7 @@ struct Serving<'s> {
     written: Vec<u8>,
 }
 
-/// Serves what comes in these pieces, and gives what is written.
+/// Serves the bytes in these pieces, and returns the written bytes.
 pub(crate) fn serve(services: &Services, pieces: &[&[u8]]) -> Vec<u8> {
     let (streams, writers) = (Streams::new(MAX_OPEN), HashMap::new());
     let mut serving = Serving { services, streams, writers, written: Vec::new() };
@@ -81,7 +81,7 @@ pub(crate) fn serve(services: &Services, pieces: &[&[u8]]) -> Vec<u8> {
     serving.written
 }
 
-/// What a server writes is what a client reads.
+/// Checks that a client can read the server's output.
 fn read_again(written: &[u8]) {
     let mut coming = Coming::new();
     let read = coming.take(written, |receiver| match receiver.begins_with_stream() {
@@ -147,8 +147,7 @@ impl Serving<'_> {
     }
 }
 
-/// Takes what comes in these pieces for replies to calls of sequence number 1, or for the frames of
-/// stream 1.
+/// Reads these pieces as replies to calls of sequence number 1, or as the frames of stream 1.
 pub(crate) fn replies<A: thrift::Call>(pieces: &[&[u8]]) {
     let metadata = ReplyMetadata::new();
     let options = CallOptions::new().receive_metadata(&metadata);

@@ -1,4 +1,4 @@
-//! A connection of a Thrift client, whatever carries its bytes.
+//! A connection of a Thrift client, on any carrier.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,7 +14,7 @@ use super::shmipc::Stream;
 use super::socket::Socket;
 use crate::error::Error;
 
-/// A connection of a Thrift client, whatever carries its bytes.
+/// A connection of a Thrift client, on any carrier.
 #[derive(Debug)]
 pub(crate) enum Incoming {
     Socket(ForeignConnection),
@@ -35,7 +35,7 @@ impl From<(Arc<Stream>, Peer)> for Incoming {
     }
 }
 
-/// What ends a connection that another thread serves.
+/// Handle that ends a connection served by another thread.
 pub(super) enum Ending {
     Socket(OwnedFd),
     #[cfg(feature = "shmipc")]
@@ -69,7 +69,8 @@ impl Incoming {
         }
     }
 
-    /// A message has come. Of a socket the first bytes have, before it is here.
+    /// Notes that a message has arrived. The first bytes of a socket have arrived before it gets
+    /// here.
     pub(super) fn note_message(&self) {
         match self {
             Self::Socket(_) => {}
@@ -78,7 +79,7 @@ impl Incoming {
         }
     }
 
-    /// Reads what comes next, at least a byte; 0 at the end.
+    /// Reads the next bytes, at least one; 0 at the end.
     pub(super) fn read(&mut self, room: &mut [u8]) -> Result<usize, Error> {
         match self {
             Self::Socket(connection) => loop {
@@ -100,7 +101,7 @@ impl Incoming {
         }
     }
 
-    /// For several threads. What still reads from it alone, where there is such.
+    /// Splits the connection for several threads. Also returns the reading side, if it is separate.
     pub(super) fn shared(self) -> io::Result<(Connected, Option<Self>)> {
         match self {
             Self::Socket(connection) if connection.carrier() == Carrier::Tls => {
@@ -117,7 +118,7 @@ impl Incoming {
 }
 
 impl Ending {
-    /// In the direction in which the client writes: what has come is still read.
+    /// Ends the direction in which the client writes: bytes that have arrived are still read.
     pub(super) fn end_reading(&self) {
         match self {
             Self::Socket(socket) => shut_down(socket, Shutdown::Read),
@@ -126,7 +127,7 @@ impl Ending {
         }
     }
 
-    /// In both: whoever waits for a client that does not read goes on.
+    /// Ends both directions: a thread that waits for a client that does not read continues.
     pub(super) fn cut_off(&self) {
         match self {
             Self::Socket(socket) => shut_down(socket, Shutdown::Both),
@@ -139,7 +140,7 @@ impl Ending {
 fn shut_down(socket: &OwnedFd, how: Shutdown) {
     match shutdown(socket, how).map_err(io::Error::from) {
         Ok(()) => {}
-        // Its client ended it.
+        // The client has already ended it.
         Err(error) if error.kind() == io::ErrorKind::NotConnected => {}
         Err(error) => tracing::debug!(%error, "a Thrift client's socket"),
     }

@@ -1,4 +1,4 @@
-//! One message of a connection, and how the next is written.
+//! Messages of a connection: received ones, and writing the next.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::thrift::{
     Encode, EncodeError, FRAME_HEADER_SIZE, MessageHeader, Output, TtHeader, frame_header,
 };
 
-/// How messages are wrapped.
+/// Framing of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
     Unframed,
@@ -26,22 +26,22 @@ impl Framing {
     }
 }
 
-/// A message that came.
+/// A received message.
 #[derive(Debug)]
 pub(crate) struct Message {
     pub(crate) framing: Framing,
     pub(crate) header: Option<TtHeader>,
     pub(crate) head: MessageHeader,
-    /// All of it, with what it is wrapped in.
+    /// All bytes, framing included.
     pub(crate) bytes: Vec<u8>,
-    /// Where its struct is.
+    /// Range of the struct.
     pub(crate) body: Range<usize>,
 }
 
-/// What a pair of metadata takes beside its bytes: two vectors, and what allocators add.
+/// Memory of a pair of metadata beside its bytes: two vectors, with the allocator's overhead.
 const PAIR: usize = 128;
 
-/// About how much memory the pairs of a header take beside their bytes.
+/// Returns the approximate memory of a header's pairs beside their bytes.
 pub(super) fn pairs_memory(header: &TtHeader) -> usize {
     (header.texts.len() + header.numbered.len()) * PAIR
 }
@@ -51,13 +51,13 @@ impl Message {
         &self.bytes[self.body.clone()]
     }
 
-    /// About how much memory it takes.
+    /// Returns the approximate memory of the message.
     pub(crate) fn memory(&self) -> usize {
         self.bytes.len() + self.header.as_ref().map_or(0, pairs_memory)
     }
 }
 
-/// Writes a message: its struct is `size` bytes, which `fill` writes.
+/// Writes a message: its struct has `size` bytes, written by `fill`.
 pub(crate) fn write(
     framing: Framing,
     header: &TtHeader,
@@ -89,7 +89,7 @@ pub(crate) fn write(
     Ok(bytes)
 }
 
-/// As [`write`], of a value.
+/// Writes a message like [`write`], from a value.
 pub(crate) fn write_value<T: Encode>(
     framing: Framing,
     header: &TtHeader,

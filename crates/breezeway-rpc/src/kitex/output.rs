@@ -22,7 +22,8 @@ impl Output {
     }
 
     /// Writes whole messages or frames, between those of other threads. A failure ends the
-    /// connection: its client would wait for the rest, or read on in the middle of a message.
+    /// connection: its client would wait for the rest, or continue to read in the middle of a
+    /// message.
     pub(super) fn write(&self, bytes: &[u8]) -> Result<(), Error> {
         let _turn = self.turn.lock().expect("nobody panics with the lock");
         let written = self.socket.write(bytes, None);

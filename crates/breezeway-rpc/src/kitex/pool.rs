@@ -1,4 +1,4 @@
-//! Connections to a server that wait for the next call, and how its requests are numbered.
+//! Idle connections to a server, and the numbering of requests.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -12,18 +12,18 @@ use crate::error::Error;
 use crate::method::Method;
 use crate::thrift;
 
-/// How long connecting to one address of a host may take, unless the client says otherwise.
+/// Default of the maximum time for connecting to one address of a host.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// The most idle connections that are kept for each kind of traffic.
+/// Maximum number of idle connections for each kind of traffic.
 const MAX_IDLE: usize = 64;
 
-/// Where a server's sockets are, and how connections to them are made.
+/// Address of a server's sockets, and options for connecting to them.
 #[derive(Debug)]
 pub(super) struct Reach {
     pub(super) address: Address,
-    /// How long connecting to one address of a host may take.
+    /// Maximum time for connecting to one address of a host.
     pub(super) timeout: Duration,
-    /// The certificates of `tls:` addresses.
+    /// Certificates of `tls:` addresses.
     pub(super) options: SessionOptions,
 }
 
@@ -35,7 +35,7 @@ impl Reach {
 
 /// The requests that a connection carries.
 ///
-/// A server may serve the requests of a connection one after the other, and nothing reports the
+/// A server may serve the requests of a connection one after the other, and no message reports the
 /// end of a oneway call: a call behind one would wait for its handler. A connection that has
 /// carried a oneway call carries only such calls from then on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub(super) struct Pool<C> {
     framing: ThriftFraming,
     sequence: AtomicI32,
     idle: Arc<Mutex<Idle<C>>>,
-    /// Whether nobody is to keep this connection: its server waits for its end.
+    /// Returns true if a connection must not be kept: its server waits for its end.
     is_over: fn(&C) -> bool,
 }
 
@@ -80,7 +80,8 @@ impl<C> Pool<C> {
         Self { framing, sequence: AtomicI32::new(1), idle: Arc::default(), is_over }
     }
 
-    /// Closes those of the idle connections that are over; false once the pool is gone.
+    /// Returns a function that closes the idle connections that are over; it returns false once the
+    /// pool is gone.
     #[cfg(feature = "shmipc")]
     pub(super) fn forgets(&self) -> impl Fn() -> bool + Send + use<C>
     where
@@ -99,7 +100,7 @@ impl<C> Pool<C> {
         }
     }
 
-    /// The bytes of the next request, and its number.
+    /// Returns the bytes of the next request, and its number.
     pub(super) fn request<A: thrift::Call>(
         &self,
         method: &Method,
@@ -124,7 +125,8 @@ impl<C> Pool<C> {
     pub(super) fn keep(&self, traffic: Traffic, connection: C) {
         let mut idle = lock(&self.idle);
         let idle = idle.of(traffic);
-        // Judged with the lock: if it is over later, whoever ends it looks here then.
+        // Checked under the lock: if it is over later, the thread that ends it checks the pool
+        // then.
         if idle.len() < MAX_IDLE && !(self.is_over)(&connection) {
             idle.push(connection);
         }

@@ -1,13 +1,13 @@
-//! How Kitex's Protobuf is refused: by an exception that its clients can read.
+//! Refusal of Kitex's Protobuf, by an exception that its clients can read.
 
 use crate::error::Error;
 use crate::thrift::{ExceptionKind, Output, TtHeader};
 
 const WORDS: &str = "Protobuf in Kitex's framing is not served here: call in Thrift";
 
-/// An exception of Kitex's Protobuf: length, magic and type, method, number, and
-/// `message ErrorProto { int32 TypeID = 1; string Message = 2; }`. Its clients do not compare an
-/// exception's method, which must have a name, and number, but a TTHeader's number they do.
+/// Returns an exception of Kitex's Protobuf: length, magic and type, method, number, and `message
+/// ErrorProto { int32 TypeID = 1; string Message = 2; }`. Its clients do not compare an exception's
+/// number, nor its method, which must have a name; a TTHeader's number they do compare.
 pub(super) fn refusal(header: Option<i32>) -> Result<Vec<u8>, Error> {
     let mut message = b"\x90\x01\0\x03\0\0\0\x07refused\0\0\0\0".to_vec();
     let kind = ExceptionKind::INVALID_PROTOCOL.0 as u8;

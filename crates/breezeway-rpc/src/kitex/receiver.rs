@@ -1,4 +1,4 @@
-//! From the bytes of a connection to its messages.
+//! Splitting of a connection's bytes into messages.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use crate::thrift::{
     StreamFrame, TtFrame, TtHeader,
 };
 
-/// Why a connection's bytes are no messages, which ends it.
+/// Error for bytes that are not messages. It ends the connection.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WireError {
     #[error(transparent)]
@@ -24,7 +24,7 @@ pub(crate) enum WireError {
     Unknown([u8; 8]),
     #[error("{0:?} is not served here")]
     Unsupported(Envelope),
-    /// In a TTHeader of this number, if in one.
+    /// Kitex-Protobuf; in a TTHeader with this number, if in one.
     #[error("KitexProtobuf is not served here")]
     Protobuf(Option<i32>),
     #[error("payload protocol {0:?} of TTHeader is not served here")]
@@ -35,44 +35,44 @@ pub(crate) enum WireError {
     Reopened(i32),
     #[error("stream {0} goes on behind its client's last frame")]
     BehindTheEnd(i32),
-    /// This process is short of memory, which the client cannot help.
+    /// This process is short of memory, which is not the client's fault.
     #[error("a message finds no memory: {0}")]
     NoMemory(#[from] SegmentError),
 }
 
 impl WireError {
-    /// What tells a client of it, where one would understand that.
+    /// Returns the message that reports this to a client, if the client can read one.
     pub(crate) fn refusal(&self) -> Option<Vec<u8>> {
         let Self::Protobuf(header) = self else { return None };
         protobuf::refusal(*header).ok()
     }
 }
 
-/// Puts together what a connection sends.
+/// Assembles the messages of a connection.
 ///
-/// Memory is taken for what came, never for what a message says will come.
+/// Memory is allocated for received bytes, never for announced ones.
 #[derive(Debug)]
 pub(crate) struct Receiver {
     limits: Limits,
     bytes: Vec<u8>,
-    /// Where of `bytes` is what came and was not given yet.
+    /// Range of `bytes` that was received and not returned yet.
     came: Range<usize>,
     has_received: bool,
-    /// Looks for the end of a message without a length.
+    /// Scan for the end of a message without a length.
     scan: MessageScan,
 }
 
-/// Memory for what comes is kept up to here when all of it was given.
+/// Maximum memory kept for received bytes when all of them were returned.
 const KEPT: usize = 1 << 20;
-/// Room for at least so many bytes at a time.
+/// Minimum room for received bytes.
 const PIECE: usize = 64 << 10;
 
-/// Where the next message is, counted from what came.
+/// The next message, relative to the received bytes.
 struct Found {
     framing: Framing,
     header: Option<TtHeader>,
     message: Range<usize>,
-    /// Behind its envelope.
+    /// End of its envelope.
     end: usize,
 }
 
@@ -82,8 +82,8 @@ impl Receiver {
         Self { limits, bytes, came: 0..0, has_received: false, scan }
     }
 
-    /// Room for what comes next, of which [`Self::take`] takes what came. Ask for it when there is
-    /// no further message, which has made it.
+    /// Returns room for the next bytes; [`Self::take`] accepts the received ones. Call it when
+    /// there is no further message, which makes the room.
     pub(crate) fn room(&mut self) -> &mut [u8] {
         if self.bytes.len() == self.came.end {
             self.bytes.resize(self.came.end + PIECE, 0);
@@ -91,7 +91,7 @@ impl Receiver {
         &mut self.bytes[self.came.end..]
     }
 
-    /// Makes room for what comes next. What is moved for that is part of one message, once.
+    /// Makes room for the next bytes. Only a part of one message is moved for that, once.
     fn make_room(&mut self) -> Result<(), WireError> {
         if self.came.start > 0 {
             self.bytes.copy_within(self.came.clone(), 0);
@@ -99,7 +99,7 @@ impl Receiver {
         }
         let wanted = self.came.end + PIECE;
         if self.bytes.len() < wanted {
-            // As much again as has come, so that a long message is moved a few times only.
+            // As much again as was received, so that a long message is moved only a few times.
             let more = wanted - self.bytes.len();
             memory::reserve(&mut self.bytes, more.max(self.came.end))
                 .or_else(|_| memory::reserve(&mut self.bytes, more))?;
@@ -108,29 +108,29 @@ impl Receiver {
         Ok(())
     }
 
-    /// So many bytes came into the room.
+    /// Accepts `count` bytes received into the room.
     pub(crate) fn take(&mut self, count: usize) {
         self.came.end += count;
         self.has_received = true;
     }
 
-    /// Why the connection fails, of a client's side of it.
+    /// Returns the error of the connection, for a client's side of it.
     pub(crate) fn failure(&self, error: impl Into<Error>) -> Error {
         if self.has_received { error.into() } else { error.into().unanswered() }
     }
 
-    /// Bytes of memory that it has.
+    /// Returns the allocated memory in bytes.
     #[cfg(feature = "fuzzing")]
     pub(super) fn memory(&self) -> usize {
         self.bytes.capacity()
     }
 
-    /// Whether nothing of a message is there.
+    /// Returns true if no part of a message is there.
     pub(crate) fn is_empty(&self) -> bool {
         self.came.is_empty()
     }
 
-    /// The next message; nothing if more bytes must come first.
+    /// Returns the next message; `None` if more bytes are needed.
     pub(crate) fn next(&mut self) -> Result<Option<Message>, WireError> {
         let Some(Found { framing, header, message, end }) = self.find()? else {
             self.make_room()?;
@@ -143,13 +143,13 @@ impl Receiver {
         Ok(Some(Message { framing, header, head, bytes, body }))
     }
 
-    /// Whether frames of streams come: nothing before eight bytes have.
+    /// Returns true if frames of streams arrive; `None` before eight bytes have.
     pub(crate) fn begins_with_stream(&self) -> Option<bool> {
         let first = self.bytes[self.came.clone()].first_chunk()?;
         Some(Envelope::detect(first) == Some(Envelope::TtHeaderStreaming))
     }
 
-    /// The next frame of a stream; nothing if more bytes must come first.
+    /// Returns the next frame of a stream; `None` if more bytes are needed.
     pub(crate) fn next_frame(&mut self) -> Result<Option<Frame>, WireError> {
         let came = &self.bytes[self.came.clone()];
         let Some(frame) = StreamFrame::split(came, self.limits)? else {
@@ -168,7 +168,7 @@ impl Receiver {
         Ok(Some(Frame { kind, header, payload }))
     }
 
-    /// The first bytes of what came. A long message that is alone is given with its memory.
+    /// Returns the first received bytes. A long message that is alone is returned with its memory.
     fn give(&mut self, count: usize) -> Result<Vec<u8>, WireError> {
         let first = self.came.start..self.came.start + count;
         let is_last = first.end == self.came.end;
@@ -213,7 +213,7 @@ impl Receiver {
     }
 }
 
-/// The message in the TTHeader with which `came` begins.
+/// Finds the message in the TTHeader at the start of `came`.
 fn in_ttheader(came: &[u8], limits: Limits) -> Result<Option<Found>, WireError> {
     let Some(frame) = TtFrame::split(came, limits)? else { return Ok(None) };
     if frame.header.protocol != PayloadProtocol::Binary {

@@ -1,4 +1,4 @@
-//! From a message to a call of a service, and from what became of it to a message.
+//! Conversion of a message to a call of a service, and of the outcome to a message.
 
 use std::time::Duration;
 
@@ -15,14 +15,15 @@ use crate::metadata::RequestMetadata;
 use crate::registry::{Found, Registry};
 use crate::thrift::{ExceptionKind, HeaderKey, MessageHeader, MessageKind, TtHeader};
 
-/// The text key that names the service where one server has several.
+/// Text key of the service's name, for a server with several.
 pub(super) const SERVICE: &str = "isn";
 
-/// A request, and which method it is for.
+/// A request, and the method that it calls.
 pub(crate) struct Asked {
     pub(crate) found: Found,
     pub(crate) context: Context,
-    /// There is no reply of any kind: the IDL says so, or the client, which would not read it.
+    /// True if there is no reply of any kind: by the IDL, or by the client, which would not read
+    /// it.
     pub(crate) oneway: bool,
 }
 
@@ -37,7 +38,7 @@ impl Served {
         Self { message, reply: None }
     }
 
-    /// What the message asks for. An error is what the client is told.
+    /// Returns the request in the message. The client receives an error.
     pub(crate) fn asked(
         &mut self,
         registry: &Registry,
@@ -58,22 +59,22 @@ impl Served {
         Ok(Asked { found, context, oneway: method.oneway || self.is_oneway() })
     }
 
-    /// Whether the client said that no reply is wanted: all that is known before the method is.
+    /// Returns true if the client wants no reply: all that is known before the method is.
     pub(crate) fn is_oneway(&self) -> bool {
         self.message.head.kind == MessageKind::Oneway
     }
 
-    /// Whether the client expects replies in the order of its requests.
+    /// Returns true if the client expects replies in the order of its requests.
     #[cfg(feature = "tokio")]
     pub(crate) fn is_in_order(&self) -> bool {
         self.message.header.is_none()
     }
 
-    /// The bytes that tell the client what became of its request.
+    /// Returns the bytes that report the outcome of its request to the client.
     pub(crate) fn finish(self, outcome: Result<(), Error>, context: Option<&Context>) -> Vec<u8> {
         let told = self.told(outcome, context);
         told.or_else(|error| self.exception(self.header(None), error)).unwrap_or_else(|error| {
-            // The name that the client sent, and a few words: they always fit.
+            // The client's own name and a short message always fit.
             tracing::error!(%error, "a reply cannot be written");
             Vec::new()
         })
@@ -94,7 +95,7 @@ impl Served {
             }),
             // A method that neither replied nor failed is void.
             (None, Ok(())) => write_value(framing, &header, &head, &()),
-            // Status 0 says that there is no refusal.
+            // Status 0 is not a refusal.
             (_, Err(Error::Business(error))) if self.has_header() && error.status != 0 => {
                 error.write_to(&mut header);
                 write_value(framing, &header, &head, &())
@@ -160,7 +161,7 @@ impl Exchange for Served {
     }
 }
 
-/// How long the client waits.
+/// Returns the client's time-out.
 pub(super) fn timeout(header: &TtHeader) -> Option<Duration> {
     let text = std::str::from_utf8(header.numbered(HeaderKey::RPC_TIMEOUT)?).ok()?;
     let milliseconds: u64 = text.parse().ok()?;

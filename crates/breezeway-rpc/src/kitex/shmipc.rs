@@ -1,4 +1,4 @@
-//! A stream of shmipc as a connection, of which each wait ends at a deadline.
+//! A stream of shmipc as a connection, where each wait ends at a deadline.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -11,17 +11,18 @@ use breezeway_shmipc::{Interrupter, Reader, Session, StreamError, Writer};
 use super::socket::time_left;
 use crate::error::Error;
 
-/// Whoever reads and whoever writes have a half each: two threads use it at once.
+/// A stream of shmipc. Its reading and its writing thread have a half each, and use it at the same
+/// time.
 pub(crate) struct Stream {
     session: Session,
     reader: Mutex<Reader>,
     writer: Mutex<Writer>,
     interrupter: Interrupter,
-    /// How long a server waits for bytes before the first message is whole.
+    /// Time that a server waits for bytes before the first message is complete.
     patience: Option<Duration>,
-    /// Whether it is.
+    /// True once the first message is complete.
     has_message: AtomicBool,
-    /// No more bytes are waited for.
+    /// Set to stop waiting for bytes.
     is_read: AtomicBool,
 }
 
@@ -51,13 +52,12 @@ impl fmt::Debug for Stream {
 }
 
 impl Stream {
-    /// Of a client that is to send a message: a wait for bytes of the first one ends after this
-    /// time.
+    /// Limits the time that a wait for bytes of the client's first message may take.
     pub(super) fn with_patience(self, patience: Duration) -> Self {
         Self { patience: Some(patience), ..self }
     }
 
-    /// The first message is whole: the next may come whenever its client has one.
+    /// Notes that the first message is complete: the next may come at any time.
     pub(super) fn note_message(&self) {
         self.has_message.store(true, Ordering::SeqCst);
     }
@@ -66,14 +66,14 @@ impl Stream {
         &self.session
     }
 
-    /// Writes all, also where a little fits at a time.
+    /// Writes all bytes, possibly in many small parts.
     pub(super) fn write(&self, mut bytes: &[u8], deadline: Option<Instant>) -> Result<(), Error> {
         let mut writer = lock(&self.writer);
         while !bytes.is_empty() {
             writer.set_timeout(time_left(deadline)?);
             match writer.write(bytes) {
                 Ok(count) => bytes = &bytes[count..],
-                // The deadline says so itself.
+                // The deadline is checked by the loop.
                 Err(error) if error.kind() == io::ErrorKind::TimedOut => {}
                 Err(error) => return Err(error.into()),
             }
@@ -81,18 +81,18 @@ impl Stream {
         Ok(())
     }
 
-    /// Reads what comes next, at least a byte; 0 at the end.
+    /// Reads the next bytes, at least one; 0 at the end.
     pub(super) fn read(&self, room: &mut [u8], deadline: Option<Instant>) -> Result<usize, Error> {
         let deadline = deadline.or_else(|| self.end_of_patience());
         let mut reader = lock(&self.reader);
         while !self.is_read.load(Ordering::SeqCst) {
             match time_left(deadline) {
                 Ok(left) => reader.set_timeout(left),
-                // What has come came in time, as far as anybody can tell.
+                // Bytes that are there are taken as having arrived in time.
                 Err(late) => return received(&mut reader, room)?.ok_or(late),
             }
             match reader.receive(room) {
-                // The deadline says so itself, and so does the end.
+                // The deadline and the end are checked by the loop.
                 Err(StreamError::TimedOut | StreamError::Interrupted) => {}
                 read => return Ok(read.map_err(io::Error::from)?),
             }
@@ -105,35 +105,35 @@ impl Stream {
         patience.and_then(|patience| Instant::now().checked_add(patience))
     }
 
-    /// As [`Self::read`], of what has come; nothing if nothing has.
+    /// Reads received bytes like [`read`](Self::read); `None` if there are none.
     pub(super) fn try_read(&self, room: &mut [u8]) -> io::Result<Option<usize>> {
         received(&mut lock(&self.reader), room)
     }
 
-    /// Whether an idle connection is as it was left, and its session goes on.
+    /// Returns true if an idle connection is unchanged, and its session continues.
     pub(super) fn is_usable(&self) -> bool {
         self.session.is_usable() && matches!(self.try_read(&mut [0]), Ok(None))
     }
 
-    /// Whoever reads is given what has come, and then the end.
+    /// Ends reading: the reader gets the received bytes, and then the end.
     pub(super) fn end_reading(&self) {
         self.is_read.store(true, Ordering::SeqCst);
         self.interrupter.interrupt();
     }
 
     /// Returns true once the client has closed it, its session is over or reading has ended here,
-    /// whatever is still unread.
+    /// even if bytes are unread.
     pub(super) fn has_ended(&self) -> bool {
         self.is_read.load(Ordering::SeqCst)
             || lock(&self.reader).is_closed()
             || self.session.ended().is_some()
     }
 
-    /// Ends it in both directions: whoever waits for bytes learns that.
+    /// Ends both directions: a thread that waits for bytes sees the end.
     pub(super) fn shut_down(&self) {
         self.end_reading();
         self.interrupter.give_up();
-        // Where somebody writes, the other side sees the end once both halves are gone.
+        // If another thread writes, the other side sees the end once both halves are gone.
         if let Ok(mut writer) = self.writer.try_lock() {
             // Fails if the session is over.
             let _ = writer.shutdown();
@@ -141,12 +141,12 @@ impl Stream {
     }
 }
 
-/// What has come of a stream: nothing, or bytes, none at the end.
+/// Returns the bytes received on a stream: `None`, or their number, 0 at the end.
 fn received(reader: &mut Reader, room: &mut [u8]) -> io::Result<Option<usize>> {
     loop {
         match reader.try_peek().map(|peeked| peeked.is_some()) {
             Ok(false) if !reader.is_at_end() => return Ok(None),
-            // Nothing to wait for: bytes are there, or the end.
+            // Does not wait: bytes are there, or the end.
             Ok(_) => return Ok(Some(reader.receive(room)?)),
             Err(StreamError::Interrupted) => {}
             Err(error) => return Err(error.into()),

@@ -1,4 +1,4 @@
-//! A server of Thrift clients whose connections are streams of shmipc, with handlers that block.
+//! A server of Thrift clients whose connections are streams of shmipc, with blocking handlers.
 
 use std::sync::Arc;
 use std::thread;
@@ -13,24 +13,24 @@ use super::shmipc::Stream;
 use crate::registry::Collision;
 use crate::server::{Service, Services};
 
-/// Over TCP shmipc does not say who connects.
+/// Peer of a session over TCP, where shmipc does not identify the client.
 pub(crate) const UNKNOWN: Peer =
     Peer { pid: None, uid: None, gid: None, remote: None, identity: None };
 
-/// Connections that a server serves at one time, over all sessions: as many as Breezeway's sessions
-/// by default. One counts until its handler has returned, also where its session is over.
+/// Maximum number of concurrent connections, over all sessions: the default maximum of Breezeway's
+/// sessions. A connection counts until its handler has returned, even after its session is over.
 pub(crate) const MOST_CONNECTIONS: usize = 4096;
 
-/// Serves any number of services to clients whose connections are streams of shmipc, as those of
-/// Volo are, and of Kitex with a dialer: framed, unframed or in TTHeader, told apart by their first
+/// Serves any number of services to clients whose connections are streams of shmipc, like those of
+/// Volo, and of Kitex with a dialer: framed, unframed or in TTHeader, distinguished by their first
 /// bytes.
 ///
 /// Each session has a thread, and so has each of its streams, up to 4,096 in all; streams in
-/// TTHeader have up to 128 of each client process for their requests. Whom the server trusts, how
-/// many sessions there may be, and streams of each, its options say. Before its first message is
-/// whole, a stream of which nothing more comes for `handshake_timeout` is closed. shmipc has one
-/// end of a stream, for both directions: the replies to a client that has ended its stream cannot
-/// be written.
+/// TTHeader have up to 128 of each client process for their requests. The server's options set the
+/// trust in clients, the maximum number of sessions, and of streams of each. Before its first
+/// message is complete, a stream without further bytes for `handshake_timeout` is closed. shmipc
+/// ends both directions of a stream together: the replies to a client that has ended its stream
+/// cannot be written.
 ///
 /// ```
 /// use breezeway_rpc::{Context, Error, ShmipcServer, ThriftClient, ThriftFraming};
@@ -75,21 +75,22 @@ pub struct ShmipcServer {
 }
 
 impl ShmipcServer {
-    /// Serves the clients of this server, which listens already: whoever shares it can announce a
-    /// hot restart, and count.
+    /// Serves the clients of this server, which already listens: another owner of it can announce a
+    /// hot restart, and read its counters.
     pub fn new(server: impl Into<Arc<breezeway_shmipc::Server>>) -> Self {
         let (server, services) = (server.into(), Services::default());
         Self { server, services, most_connections: MOST_CONNECTIONS }
     }
 
-    /// Serves this service too.
+    /// Adds this service.
     pub fn add_service(mut self, service: impl Service) -> Result<Self, Collision> {
         self.services.add(service)?;
         Ok(self)
     }
 
-    /// Stops it from another thread: nothing more is accepted, and what was received is answered.
-    /// Who takes more than a second to read that is cut off; handlers that run are waited for.
+    /// Returns a handle that stops it from another thread: nothing more is accepted, and received
+    /// requests are answered. A client that takes more than a second to read its replies is cut
+    /// off; running handlers are awaited.
     pub fn stopper(&self) -> Stopper {
         self.server.stopper()
     }
@@ -115,8 +116,8 @@ impl ShmipcServer {
     }
 }
 
-/// Serves the streams of a session until its client closes it or the server stops. Each may take so
-/// long for its first message.
+/// Serves the streams of a session until its client closes it or the server stops. `patience`
+/// limits the time for the first message of each.
 fn accept(session: &Session, connections: &Arc<Connections>, patience: Duration) {
     let end = loop {
         if let Err(end) = accept_one(session, connections, patience) {
@@ -152,7 +153,7 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_secs(60);
 
-    /// Whether a call of what the server does not have is answered by that.
+    /// Returns true if a call of an unknown method is answered with that error.
     fn is_served(client: &Client) -> bool {
         let mut stream = client.open().unwrap();
         stream.set_read_timeout(Some(PATIENCE));

@@ -15,15 +15,15 @@ use crate::error::Error;
 use crate::server::Services;
 
 /// Threads that stay while no request waits: one reads, and one reads on while the first serves.
-/// As many of each connection do not count as its client's.
+/// This many of each connection do not count as its client's.
 const MAX_IDLE: usize = 2;
 
 /// Serves a connection whose client finds its replies by their numbers, from its first request on,
 /// until the client closes it.
 ///
-/// The thread that has read a request serves it, and another thread reads on. Room for requests
-/// that are being served is bounded; while there is none, nothing further is read. The caller's
-/// thread is one of them and may return first; `client` is given up by the last.
+/// The thread that has read a request serves it, and another thread reads on. Room for requests in
+/// progress is bounded; while there is none, nothing further is read. The caller's thread is one of
+/// them and may return first; `client` is given up by the last.
 pub(super) fn serve(
     services: &Arc<Services>,
     connection: Incoming,
@@ -58,21 +58,21 @@ struct Connection {
     /// Held by the thread that reads.
     reading: Mutex<Reading>,
     threads: Mutex<Threads>,
-    /// Dropped last: then nothing of this client is left.
+    /// Dropped last: then no thread of this client is left.
     client: Arc<connections::Place>,
 }
 
 /// Threads of a connection.
 struct Threads {
     all: usize,
-    /// Those that read, or wait until they may.
+    /// Threads that read, or wait until they may.
     idle: usize,
     /// One for each beyond [`MAX_IDLE`].
     counted: Vec<CountedThread>,
 }
 
 impl Threads {
-    /// Counts a thread no longer.
+    /// Removes a thread from the count.
     fn end_one(&mut self) {
         self.all -= 1;
         self.counted.pop();
@@ -82,7 +82,7 @@ impl Threads {
 /// The reading side.
 struct Reading {
     receiver: Receiver,
-    /// The source of bytes, if it is not the output's socket.
+    /// Source of bytes, if it is not the output's socket.
     alone: Option<Incoming>,
     is_over: bool,
 }
@@ -101,7 +101,7 @@ impl Connection {
         self.threads().end_one();
     }
 
-    /// Waits for the turn to read, then for the next request; nothing once the connection is over.
+    /// Waits for the turn to read, then for the next request; `None` once the connection is over.
     fn next(&self) -> Option<(Message, Place)> {
         let mut reading = self.reading.lock().expect("nobody panics with the lock");
         let Reading { receiver, alone, is_over } = &mut *reading;
@@ -153,8 +153,8 @@ impl Connection {
         }
     }
 
-    /// Starts another thread if none reads while this one serves. If there is none for this client,
-    /// the next request waits until this one is served.
+    /// Starts another thread if none reads while this one serves. If this client may not have
+    /// another, the next request waits until this one is served.
     fn let_another_read(self: &Arc<Self>) {
         let mut threads = self.threads();
         threads.idle -= 1;
@@ -180,9 +180,9 @@ impl Connection {
         }
     }
 
-    /// Returns false if other threads are idle already: this one counts no more, and ends. (It must
-    /// not count until it takes the lock again: a request meanwhile might find no thread that reads
-    /// behind it.)
+    /// Returns false if other threads are idle already: this one is no longer counted, and ends.
+    /// (It must not count until it takes the lock again: otherwise a request in between might find
+    /// no thread that reads behind it.)
     fn becomes_idle(&self) -> bool {
         let mut threads = self.threads();
         if threads.idle >= MAX_IDLE {

@@ -1,4 +1,4 @@
-//! A connected socket of which each wait ends at a deadline.
+//! A connected socket where each wait ends at a deadline.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -13,24 +13,25 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::error::Error;
 
-/// What TLS is told that is to be spoken in it: Kitex's protocols have no names there.
+/// TLS protocol name: Kitex's protocols have none.
 pub(super) const UNNAMED: &[u8] = b"";
 
-/// When a call is over, and how long connecting to one place may take.
+/// Deadline of a call, and maximum time for connecting to one place.
 pub(super) type Limits = (Option<Instant>, Duration);
 
-/// A connection's bytes, as they are or within TLS.
+/// Bytes of a connection, plain or within TLS.
 #[derive(Debug)]
 pub(super) enum Socket {
     Plain(OwnedFd),
     Tls(Tls),
 }
 
-/// One side of TLS has one state, for whoever reads and whoever writes: nobody waits with the lock.
+/// A side of TLS, whose single state the reading and the writing thread share: no thread waits with
+/// the lock.
 #[derive(Debug)]
 pub(super) struct Tls {
     connection: Mutex<ForeignConnection>,
-    /// To wait for.
+    /// Socket to wait for.
     socket: OwnedFd,
 }
 
@@ -51,7 +52,7 @@ impl Socket {
         Ok(Self::Plain(connect(place, Deadline::after(connect_timeout(limits)?))?))
     }
 
-    /// As [`Self::connect`], with TLS's handshake, for a place that has one.
+    /// Connects like [`connect`](Self::connect), with TLS's handshake, to a place that has one.
     pub(super) fn connect_within_tls(
         place: &Place,
         options: &SessionOptions,
@@ -63,7 +64,7 @@ impl Socket {
         Self::within_tls(connection).map_err(|error| Error::Connecting(place.clone().into(), error))
     }
 
-    /// A connection within TLS.
+    /// Wraps a connection within TLS.
     pub(super) fn within_tls(connection: ForeignConnection) -> io::Result<Self> {
         connection.set_nonblocking(true)?;
         let socket = connection.as_fd().try_clone_to_owned()?;
@@ -76,29 +77,29 @@ impl Socket {
         }
     }
 
-    /// Ends it in both directions: whoever waits on it learns that.
+    /// Ends both directions: a thread that waits on it sees the end.
     pub(super) fn shut_down(&self) {
         if let Self::Tls(tls) = self {
-            // TLS's farewell, if there is room for it.
+            // TLS's close message, if there is room for it.
             let _ = tls.lock().shutdown_write();
         }
         // Fails if the other side has ended it.
         let _ = rustix::net::shutdown(self.descriptor(), rustix::net::Shutdown::Both);
     }
 
-    /// Whether an idle connection is as it was left: nothing came for it, not even its end. (TLS
-    /// may have said something of its own.)
+    /// Returns true if an idle connection is unchanged: nothing was received, not even its end.
+    /// (TLS may have received messages of its own.)
     pub(super) fn is_usable(&self) -> bool {
         matches!(self.try_read(&mut [0]), Ok(None))
     }
 
-    /// Returns true once either side has ended the direction that is read here, whatever is still
-    /// unread of it.
+    /// Returns true once either side has ended the direction that is read here, even if bytes are
+    /// unread.
     pub(super) fn has_hung_up(&self) -> bool {
         has_hung_up(self.descriptor())
     }
 
-    /// Writes all, also to one that takes a little at a time.
+    /// Writes all bytes, possibly in many small parts.
     pub(super) fn write(&self, mut bytes: &[u8], deadline: Option<Instant>) -> Result<(), Error> {
         while !bytes.is_empty() {
             time_left(deadline)?;
@@ -116,7 +117,7 @@ impl Socket {
         self.flush(deadline)
     }
 
-    /// What TLS has taken may still want room.
+    /// Flushes data that TLS has accepted and that may still need room.
     fn flush(&self, deadline: Option<Instant>) -> Result<(), Error> {
         let Self::Tls(tls) = self else { return Ok(()) };
         loop {
@@ -127,7 +128,7 @@ impl Socket {
         }
     }
 
-    /// What was done, or nothing once it can be tried again.
+    /// Returns the outcome, or `None` once the operation can be tried again.
     fn or_wait<T>(
         &self,
         outcome: io::Result<T>,
@@ -145,9 +146,9 @@ impl Socket {
         }
     }
 
-    /// Reads what comes next, at least a byte; 0 at the end.
+    /// Reads the next bytes, at least one; 0 at the end.
     pub(super) fn read(&self, room: &mut [u8], deadline: Option<Instant>) -> Result<usize, Error> {
-        // What TLS has decrypted, the socket does not show.
+        // Polling the socket does not show bytes that TLS has already decrypted.
         if let Self::Tls(_) = self
             && let Some(count) = self.try_read(room)?
         {
@@ -161,7 +162,7 @@ impl Socket {
         }
     }
 
-    /// As [`Self::read`], of what has come; nothing if nothing has.
+    /// Reads received bytes like [`read`](Self::read); `None` if there are none.
     pub(super) fn try_read(&self, room: &mut [u8]) -> io::Result<Option<usize>> {
         let read = match self {
             Self::Plain(socket) => recv(socket, &mut *room, RecvFlags::DONTWAIT)
@@ -172,7 +173,7 @@ impl Socket {
         match read {
             Ok(count) => Ok(Some(count)),
             Err(error) => match error.kind() {
-                // Over TLS much came that holds no byte.
+                // Over TLS, many records hold no byte for the reader.
                 io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(None),
                 _ => Err(error),
             },
@@ -181,7 +182,7 @@ impl Socket {
 
     fn wait(&self, event: PollFlags, deadline: Option<Instant>) -> Result<(), Error> {
         loop {
-            // What no clock can say is for ever.
+            // A deadline that the clock cannot represent is never reached.
             let left = time_left(deadline)?.and_then(|left| Timespec::try_from(left).ok());
             match poll(&mut [PollFd::new(&self.descriptor(), event)], left.as_ref()) {
                 Ok(0) | Err(Errno::INTR) => {}
@@ -195,11 +196,11 @@ impl Socket {
 /// Returns true once either side has ended the direction that is read here (poll(2)).
 pub(super) fn has_hung_up(socket: impl AsFd) -> bool {
     let mut sockets = [PollFd::new(&socket, PollFlags::RDHUP)];
-    // Interrupted, it is asked again later.
+    // If interrupted, the caller checks again later.
     poll(&mut sockets, Some(&Timespec::default())).is_ok_and(|count| count > 0)
 }
 
-/// How long a call may still wait; an error once it may not.
+/// Returns the time that a call may still wait; an error once it is over.
 pub(super) fn time_left(deadline: Option<Instant>) -> Result<Option<Duration>, Error> {
     let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
     match left {
@@ -208,7 +209,7 @@ pub(super) fn time_left(deadline: Option<Instant>) -> Result<Option<Duration>, E
     }
 }
 
-/// Connects to a place without TLS, until `deadline`, also while its server's backlog is full.
+/// Connects to a place without TLS, until `deadline`, even while its server's backlog is full.
 pub(super) fn connect(place: &Place, deadline: Deadline) -> io::Result<OwnedFd> {
     match place {
         Place::Shm(path) | Place::Unix(path) => connect::unix(path, deadline),
@@ -219,7 +220,7 @@ pub(super) fn connect(place: &Place, deadline: Deadline) -> io::Result<OwnedFd> 
     }
 }
 
-/// How long connecting may take.
+/// Returns the maximum time for connecting.
 fn connect_timeout((deadline, timeout): Limits) -> io::Result<Duration> {
     match time_left(deadline) {
         Ok(left) => Ok(left.map_or(timeout, |left| left.min(timeout))),

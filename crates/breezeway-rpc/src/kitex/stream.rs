@@ -1,4 +1,4 @@
-//! Kitex's streams, with handlers and callers that block.
+//! Kitex's streams, with blocking handlers and callers.
 
 mod client;
 mod room;

@@ -1,4 +1,4 @@
-//! What frames mean, on either side.
+//! Meaning of frames, on either side.
 
 use std::collections::HashMap;
 
@@ -15,45 +15,46 @@ use crate::registry::{Found, Registry};
 use crate::stream::{Body, Received};
 use crate::thrift::{FrameKind, TtHeader};
 
-/// What the metadata may take that opens a stream: it is kept for as long as the stream.
+/// Maximum size of the metadata that opens a stream: it is kept for as long as the stream.
 const MAX_METADATA: usize = 64 << 10;
 
-/// The streams of a connection, as its server sees them, until what serves them has ended.
+/// The streams of a connection on its server, until their handlers have ended.
 #[derive(Debug)]
 pub(crate) struct Streams {
     open: HashMap<i32, State>,
     max_open: usize,
 }
 
-/// How far a stream's client is.
+/// State of a stream's client.
 #[derive(Clone, Copy, Debug)]
 enum State {
-    /// It may send messages.
+    /// The client may send messages.
     Open,
-    /// It has sent its last message.
+    /// The client has sent its last message.
     Ended,
-    /// It no longer wants the stream, whose handler may still run: till it ends, it counts.
+    /// The client no longer wants the stream. It counts until its handler ends.
+    /// ends.
     Cancelled,
 }
 
-/// What a frame means to the server.
+/// Event of a frame at the server.
 #[derive(Debug)]
 pub(crate) enum Came {
     /// A new stream.
     Opened(Opening),
-    /// A new stream, which is not to be served, and why.
+    /// A new stream that must be refused, and the reason.
     Refused(Opening, &'static str),
-    /// A stream's next message.
+    /// The next message of a stream.
     Message(i32, Vec<u8>),
     /// The client has sent its last message.
     End(i32),
     /// The client no longer wants the stream.
     Reset(i32),
-    /// Nothing.
+    /// No event.
     Nothing,
 }
 
-/// What a client opens a stream with.
+/// Opening of a stream by a client.
 #[derive(Debug)]
 pub(crate) struct Opening {
     pub(crate) stream: i32,
@@ -62,21 +63,21 @@ pub(crate) struct Opening {
 }
 
 impl Opening {
-    /// Whose stream it is.
+    /// Returns the method of the stream.
     pub(crate) fn find(&self, registry: &Registry) -> Result<Found, Error> {
         let (found, method) = registry.find_by_name(self.header.text(SERVICE), &self.method)?;
         method.check_stream()?;
         Ok(found)
     }
 
-    /// About how much memory its metadata takes.
+    /// Returns the approximate memory of its metadata.
     fn memory(&self) -> usize {
         let texts = self.header.texts.iter().map(|(name, value)| name.len() + value.len());
         let numbered = self.header.numbered.iter().map(|(_, value)| value.len());
         pairs_memory(&self.header) + texts.chain(numbered).sum::<usize>()
     }
 
-    /// What its handler knows of it.
+    /// Returns the context of its handler.
     pub(crate) fn context(&mut self, carrier: Carrier, peer: Peer) -> Context {
         let context = Context::new(peer, carrier, timeout(&self.header));
         context.with_metadata(RequestMetadata(std::mem::take(&mut self.header.texts)))
@@ -84,18 +85,18 @@ impl Opening {
 }
 
 impl Streams {
-    /// None, and never more than so many at one time.
+    /// Creates an empty set that allows `max_open` concurrent streams.
     pub(crate) fn new(max_open: usize) -> Self {
         Self { open: HashMap::new(), max_open }
     }
 
-    /// Judges the next frame. An error ends the connection.
+    /// Validates the next frame. An error ends the connection.
     pub(crate) fn take(&mut self, frame: Frame) -> Result<Came, WireError> {
         let (stream, kind) = (frame.stream(), frame.kind);
         if kind == FrameKind::Header {
             return self.open(frame);
         }
-        // Of a stream that has ended meanwhile more may be under way.
+        // Further frames of a stream that has ended may be in flight.
         let Some(state) = self.open.get_mut(&stream) else { return Ok(Came::Nothing) };
         match (kind, *state) {
             (FrameKind::Header | FrameKind::Meta, _) | (_, State::Cancelled) => Ok(Came::Nothing),
@@ -130,13 +131,13 @@ impl Streams {
         Ok(Came::Opened(opening))
     }
 
-    /// What served the stream has ended. Its number may be used again.
+    /// Notes that the handler of the stream has ended. Its number may be used again.
     pub(crate) fn close(&mut self, stream: i32) {
         self.open.remove(&stream);
     }
 }
 
-/// The only stream of a connection, as its client sees it.
+/// The only stream of a connection, on its client.
 #[derive(Debug)]
 pub(crate) struct ClientStream {
     stream: i32,
@@ -149,7 +150,8 @@ impl ClientStream {
         Self { stream, has_begun: false, metadata }
     }
 
-    /// What the next frame means; nothing if it is for nobody. An error is the stream's end.
+    /// Returns the event of the next frame; `None` if it is for another stream. An error is the
+    /// stream's end.
     pub(crate) fn take(&mut self, frame: Frame) -> Result<Option<Received>, Error> {
         if frame.stream() != self.stream {
             return Ok(None);

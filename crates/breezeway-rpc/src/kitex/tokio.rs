@@ -13,7 +13,7 @@ pub(crate) use connection::serve_connection;
 #[cfg(feature = "shmipc")]
 pub use shmipc::AsyncShmipcServer;
 
-/// Streams, as their clients and as their handlers see them.
+/// Streams, for their clients and for their handlers.
 pub(crate) mod stream {
     pub(crate) use super::client_stream::{Replies, Requests};
     pub(crate) use super::streams::{Replies as ServedReplies, Requests as ServedRequests};

@@ -1,4 +1,4 @@
-//! How clients that block open streams, and the bytes of both directions.
+//! Opening of streams by blocking clients, and the bytes of both directions.
 
 use super::{DuplexStream, Received, ReplyStream, RequestStream, native};
 use crate::caller::{CallOptions, Caller};
@@ -8,7 +8,7 @@ use crate::kitex::stream as thrift;
 use crate::method::Method;
 use crate::thrift::{Encode, to_vec};
 
-/// What carries streams to a server: a [`breezeway::Channel`], or for servers of Kitex a
+/// Carries streams to a server: a [`breezeway::Channel`], or for servers of Kitex a
 /// [`ThriftClient`](crate::ThriftClient). A session of one caller, and a pool of such, carry none.
 pub trait StreamChannel: Channel {
     /// Opens a stream, with the client's only message if there is only one.
@@ -31,19 +31,19 @@ impl<C: StreamChannel> StreamChannel for &C {
     }
 }
 
-/// A stream of bytes of which a client's typed one is made.
+/// A stream of bytes, the base of a client's typed one.
 pub struct Opened {
     pub(crate) sending: SendingRequests,
     pub(crate) receiving: ReceivingReplies,
 }
 
-/// Where requests go.
+/// Destination of requests.
 pub(crate) enum SendingRequests {
     Native(native::Requests),
     Thrift(thrift::Requests),
 }
 
-/// Where replies come from.
+/// Source of replies.
 pub(crate) enum ReceivingReplies {
     Native(native::Replies),
     Thrift(thrift::Replies),
@@ -66,7 +66,7 @@ impl SendingRequests {
 }
 
 impl ReceivingReplies {
-    /// Waits for what comes next.
+    /// Waits for the next event.
     pub(crate) fn receive(&mut self) -> Result<Received, Error> {
         match self {
             Self::Native(replies) => replies.receive(),
@@ -74,7 +74,7 @@ impl ReceivingReplies {
         }
     }
 
-    /// What has come, if something has.
+    /// Returns the next event, if it has arrived.
     pub(crate) fn try_receive(&mut self) -> Option<Result<Received, Error>> {
         match self {
             Self::Native(replies) => replies.try_receive(),

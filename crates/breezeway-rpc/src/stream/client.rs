@@ -7,26 +7,26 @@ use crate::error::Error;
 use crate::reply::Reply;
 use crate::thrift::{Decode, Encode, to_vec};
 
-/// A stream of requests, to which the server gives one value.
+/// A stream of requests, with one reply of the server.
 ///
-/// Dropped before [`Self::finish`] is over, the stream is cancelled, as its handler learns.
+/// Dropping it before [`Self::finish`] has returned cancels the stream, which its handler sees.
 pub struct RequestStream<Q, R> {
     sender: RequestSender<Q>,
     receiving: ReceivingReplies,
-    /// What the server said before this side had finished.
+    /// Event of the server received before this side had finished.
     early: Option<Result<Received, Error>>,
     reply: PhantomData<fn() -> R>,
 }
 
 /// A stream of replies to one request.
 ///
-/// Dropped before its end has come, the stream is cancelled, as its handler learns.
+/// Dropping it before its end was received cancels the stream, which its handler sees.
 pub struct ReplyStream<M, R> {
     receiving: ReceivingReplies,
     messages: PhantomData<fn() -> (M, R)>,
 }
 
-/// The direction in which a client sends.
+/// Direction in which a client sends.
 pub struct RequestSender<Q> {
     sending: SendingRequests,
     messages: PhantomData<fn(Q)>,
@@ -34,7 +34,7 @@ pub struct RequestSender<Q> {
 
 /// A stream in both directions.
 ///
-/// Dropped before its end has come, the stream is cancelled, as its handler learns.
+/// Dropping it before its end was received cancels the stream, which its handler sees.
 pub struct DuplexStream<Q, M, R> {
     sender: RequestSender<Q>,
     replies: ReplyStream<M, R>,
@@ -53,10 +53,10 @@ impl<M, R> ReplyStream<M, R> {
 }
 
 impl<M: Decode, R: Reply> ReplyStream<M, R> {
-    /// Waits for the server's next message; nothing after its last. The server sends no more than
-    /// the stream's window ahead.
+    /// Waits for the server's next message; `None` after its last. The server sends at most the
+    /// stream's window ahead.
     ///
-    /// An error says why the method failed, and is its last word.
+    /// An error is the method's, and the last event.
     pub fn receive(&mut self) -> Result<Option<M>, R::Error> {
         self.receiving.receive()?.next::<M, R>()
     }
@@ -81,24 +81,25 @@ impl<Q, M, R> DuplexStream<Q, M, R> {
         Self { sender: RequestSender::new(sending), replies }
     }
 
-    /// Both directions, each for a thread of its own. The stream ends when both are dropped.
+    /// Returns both directions, each for a thread of its own. The stream ends when both are
+    /// dropped.
     pub fn split(self) -> (RequestSender<Q>, ReplyStream<M, R>) {
         (self.sender, self.replies)
     }
 }
 
 impl<Q: Encode, M: Decode, R: Reply> DuplexStream<Q, M, R> {
-    /// As [`RequestSender::send`].
+    /// Sends a message; see [`RequestSender::send`].
     pub fn send(&mut self, message: &Q) -> Result<(), Error> {
         self.sender.send(message)
     }
 
-    /// As [`RequestSender::finish`].
+    /// Ends this direction; see [`RequestSender::finish`].
     pub fn finish(&mut self) -> Result<(), Error> {
         self.sender.finish()
     }
 
-    /// As [`ReplyStream::receive`].
+    /// Waits for a message; see [`ReplyStream::receive`].
     pub fn receive(&mut self) -> Result<Option<M>, R::Error> {
         self.replies.receive()
     }
@@ -115,8 +116,8 @@ impl<Q, R> RequestStream<Q, R> {
 impl<Q: Encode, R: Reply<Value: Decode>> RequestStream<Q, R> {
     /// Sends a message. Waits while the server's handler does not read.
     ///
-    /// A server that has given its value already, or has failed, takes no more
-    /// ([`Error::StreamEnded`]): [`Self::finish`] then gives what it said.
+    /// A server that has already replied, or has failed, accepts no more messages
+    /// ([`Error::StreamEnded`]): [`Self::finish`] then returns its reply or error.
     pub fn send(&mut self, message: &Q) -> Result<(), Error> {
         if self.early.is_none() {
             self.early = self.receiving.try_receive();
@@ -127,12 +128,12 @@ impl<Q: Encode, R: Reply<Value: Decode>> RequestStream<Q, R> {
         self.sender.send(message)
     }
 
-    /// Ends this direction and waits for the server's value.
+    /// Ends this direction and waits for the server's reply.
     pub fn finish(mut self) -> Result<R::Value, R::Error> {
         let first = match self.early {
             Some(early) => early?,
             None => {
-                // Why it cannot be ended comes next, too.
+                // The reason why it cannot be ended arrives next, too.
                 let _ = self.sender.finish();
                 self.receiving.receive()?
             }
@@ -140,7 +141,7 @@ impl<Q: Encode, R: Reply<Value: Decode>> RequestStream<Q, R> {
         if let Received::Message(_) = first {
             match self.receiving.receive()? {
                 Received::End => {}
-                // It failed after all.
+                // It failed after the value was sent.
                 Received::Thrown(body) => return Received::Thrown(body).value::<R>(),
                 Received::Message(_) => {
                     let words = "two values, where one was to come".to_owned();

@@ -1,4 +1,4 @@
-//! Streams of sessions, opened.
+//! Streams of sessions on the opening side.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,9 +24,9 @@ pub(crate) struct Requests {
 pub(crate) struct Replies {
     half: ReceiveHalf,
     deadline: Option<Instant>,
-    /// Whether the server's last entry has come.
+    /// True once the server's last entry was received.
     has_ended: Arc<AtomicBool>,
-    /// Where the metadata goes that comes.
+    /// Destination of received metadata.
     metadata: Option<ReplyMetadata>,
 }
 
@@ -112,7 +112,7 @@ impl Replies {
         Ok(Received::End)
     }
 
-    /// What has come, if something has.
+    /// Returns the next event, if it has arrived.
     pub(super) fn try_receive(&mut self) -> Option<Result<Received, Error>> {
         let mut cx = Context::from_waker(Waker::noop());
         while !self.has_ended.load(Ordering::Acquire) {
@@ -124,7 +124,7 @@ impl Replies {
         Some(Ok(Received::End))
     }
 
-    /// What an entry means; nothing if it had metadata only.
+    /// Returns the event of an entry; `None` if it had only metadata.
     fn take(
         &mut self,
         received: Result<Option<Message>, StreamError>,

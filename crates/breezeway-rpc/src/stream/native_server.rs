@@ -13,7 +13,7 @@ use crate::metadata;
 use crate::method::Method;
 use crate::server::Services;
 
-/// How long a client has to end its direction of a stream whose handler has ended, before it is
+/// Time that a client has to end its direction of a stream whose handler has ended, before it is
 /// reset: a client that never does would keep a thread.
 const FAREWELL: Duration = Duration::from_secs(1);
 
@@ -29,7 +29,7 @@ pub(crate) struct Requests {
 pub(crate) struct Replies {
     half: SendHalf,
     context: Arc<Context>,
-    /// What goes with the first message.
+    /// Metadata for the first message.
     block: Option<Vec<u8>>,
     has_begun: bool,
 }
@@ -54,8 +54,8 @@ impl Requests {
         })
     }
 
-    /// Takes what still comes for a while, so that a client which is about to end is not reset. A
-    /// reset behind the end takes nothing back of what was sent.
+    /// Reads for a while, so that a client which is about to end is not reset. A reset behind the
+    /// end does not affect sent messages.
     pub(super) fn drain(&mut self) {
         let farewell = Instant::now() + FAREWELL;
         self.deadline = Some(self.deadline.map_or(farewell, |deadline| deadline.min(farewell)));
@@ -82,7 +82,7 @@ impl Replies {
         self.half.wait_reset_until(deadline)
     }
 
-    /// Ends the stream, or says why it cannot end so: a value or metadata may be too long.
+    /// Ends the stream, or fails it with the error if a value or metadata is too long.
     pub(super) fn end(&mut self, ended: Ended) {
         let is_late = self.context.time_left().is_some_and(|left| left.is_zero());
         if let (true, Ended::Failed(Error::Call(CallError::DeadlinePassed))) = (is_late, &ended) {
@@ -124,7 +124,7 @@ pub(crate) fn serve(services: &Services, tag: u32, mut stream: Stream) {
     served.serve(services.service(found), found.method, &context);
 }
 
-/// Tells the client why its stream is not served.
+/// Refuses a stream, with the reason.
 fn refuse(mut stream: Stream, error: Error) {
     let deadline = stream.time_left().and_then(|left| Instant::now().checked_add(left));
     // A client that is gone needs no reason.
@@ -133,8 +133,8 @@ fn refuse(mut stream: Stream, error: Error) {
     Requests { half: stream.split().1, first: None, deadline }.drain();
 }
 
-/// What came with the stream's first entry, which is there already: metadata, a message, or
-/// neither.
+/// Returns the contents of the stream's first entry, which has already arrived: metadata, a
+/// message, or neither.
 fn opened(stream: &mut Stream, method: &Method) -> Result<(Context, Option<Message>), Error> {
     let context = Context::new(stream.peer().clone(), stream.carrier(), stream.time_left());
     let mut cx = std::task::Context::from_waker(Waker::noop());

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! 0  0xff, which begins no struct
-//! 1  0: an exception that the IDL declares, 1: another error, 2: a refusal of the service's own
-//! 2  0: the reply that says so, 1: Thrift's exception, 2: pairs as in TTHeader, as metadata
+//! 1  0: an exception that the IDL declares, 1: another error, 2: a business error
+//! 2  0: the reply with it, 1: Thrift's exception, 2: pairs as in TTHeader, as metadata
 //! ```
 
 use breezeway::ForeignBytes;
@@ -20,7 +20,7 @@ const THROWN: u8 = 0;
 const FAILED: u8 = 1;
 const REFUSED: u8 = 2;
 
-/// The last message, if there is one.
+/// Returns the last message, if there is one.
 pub(crate) fn encode(ended: Ended) -> Result<Option<Vec<u8>>, Error> {
     let (kind, bytes) = match ended {
         Ended::Well(value) => return Ok(value),
@@ -35,7 +35,7 @@ pub(crate) fn encode(ended: Ended) -> Result<Option<Vec<u8>>, Error> {
     Ok(Some([&[MARK, kind][..], &bytes].concat()))
 }
 
-/// What a server's message says, if it is no ordinary one.
+/// Reads an outcome, if a server's message is one.
 pub(crate) fn read(message: ForeignBytes<'_>) -> Option<Result<Received, Error>> {
     let mut mark = [0];
     if message.is_empty() {

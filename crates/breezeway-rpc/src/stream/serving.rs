@@ -16,26 +16,26 @@ use crate::thrift::{Decode, Encode, ExceptionKind, to_vec};
 pub(crate) struct Served {
     pub(crate) receiving: ReceivingRequests,
     pub(crate) sending: SendingReplies,
-    /// What the method ended with.
+    /// End of the method.
     pub(crate) ended: Option<Ended>,
 }
 
-/// Where requests come from.
+/// Source of requests.
 pub(crate) enum ReceivingRequests {
     Native(native::Requests),
     Thrift(thrift::ServedRequests),
 }
 
-/// Where replies go.
+/// Destination of replies.
 pub(crate) enum SendingReplies {
     Native(native::Replies),
     Thrift(thrift::ServedReplies),
 }
 
 impl Served {
-    /// Runs the handler, and ends the stream with what came of it.
+    /// Runs the handler, and ends the stream with its outcome.
     pub(crate) fn serve(mut self, service: &dyn Service, method: usize, context: &Context) {
-        // A handler's panic fails its stream, and nothing of ours is left half done by it.
+        // A handler's panic fails its stream, and leaves no state of this crate inconsistent.
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             service.dispatch(method, context, &mut Call::of_stream(&mut self))
         }));
@@ -97,18 +97,18 @@ pub struct Requests<'s, M> {
     messages: PhantomData<fn() -> M>,
 }
 
-/// Where a handler sends its messages.
+/// Destination of a handler's messages.
 pub struct Replies<'s, M> {
     sending: &'s mut SendingReplies,
     messages: PhantomData<fn(M)>,
 }
 
 impl<M: Decode> Requests<'_, M> {
-    /// Waits for the client's next message; nothing after its last. The client sends no more than
-    /// the stream's window ahead.
+    /// Waits for the client's next message; `None` after its last. The client sends at most the
+    /// stream's window ahead.
     ///
-    /// A client that no longer wants the stream, or is gone, is an error; so is a message that
-    /// cannot be read.
+    /// It is an error if the client no longer wants the stream or is gone, or if a message cannot
+    /// be read.
     pub fn receive(&mut self) -> Result<Option<M>, Error> {
         self.receiving.receive()?.map(|body| body.request()).transpose()
     }
@@ -117,8 +117,9 @@ impl<M: Decode> Requests<'_, M> {
 impl<M: Encode> Replies<'_, M> {
     /// Sends a message. Waits while the client does not read.
     ///
-    /// What was set with [`Context::set_reply_metadata`](crate::Context::set_reply_metadata) before
-    /// the first message goes with it, later values with the stream's end.
+    /// Reply metadata that was set
+    /// ([`Context::set_reply_metadata`](crate::Context::set_reply_metadata)) before the first
+    /// message travels with it, later values with the stream's end.
     pub fn send(&mut self, message: &M) -> Result<(), Error> {
         self.sending.send(&to_vec(message)?)
     }
@@ -126,8 +127,8 @@ impl<M: Encode> Replies<'_, M> {
 
 impl<M> Replies<'_, M> {
     /// Returns true once the client no longer wants the stream, or is gone. A handler that waits
-    /// for something else than the client asks now and then, and returns: until then it keeps its
-    /// thread, and its client's session.
+    /// for something other than the client should check this at intervals and return: until then it
+    /// keeps its thread, and its client's session.
     pub fn is_cancelled(&self) -> bool {
         self.sending.is_cancelled()
     }
@@ -135,7 +136,7 @@ impl<M> Replies<'_, M> {
     /// Waits until [`Self::is_cancelled`] returns true, at most for `time`; returns that. For the
     /// time between two messages, in place of a sleep.
     pub fn wait_cancelled(&mut self, time: Duration) -> bool {
-        // Farther away than the clock reaches is as good as for ever.
+        // A time beyond the clock's range is as good as for ever.
         let far = || Instant::now() + Duration::from_secs(1 << 30);
         self.sending.wait_cancelled(Instant::now().checked_add(time).unwrap_or_else(far))
     }
@@ -153,26 +154,26 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// The client's messages.
+    /// Returns the client's messages.
     pub fn requests<M>(&mut self) -> Result<Requests<'_, M>, Error> {
         let receiving = &mut self.served()?.receiving;
         Ok(Requests { receiving, messages: PhantomData })
     }
 
-    /// Where a handler sends its messages.
+    /// Returns the destination of a handler's messages.
     pub fn replies<M>(&mut self) -> Result<Replies<'_, M>, Error> {
         let sending = &mut self.served()?.sending;
         Ok(Replies { sending, messages: PhantomData })
     }
 
-    /// Both.
+    /// Returns both.
     pub fn halves<Q, M>(&mut self) -> Result<(Requests<'_, Q>, Replies<'_, M>), Error> {
         let Served { receiving, sending, .. } = self.served()?;
         let requests = Requests { receiving, messages: PhantomData };
         Ok((requests, Replies { sending, messages: PhantomData }))
     }
 
-    /// The client's only message.
+    /// Returns the client's only message.
     pub fn request<M: Decode>(&mut self) -> Result<M, Error> {
         let request = self.requests()?.receive()?;
         request.ok_or_else(|| Error::new(ExceptionKind::PROTOCOL_ERROR, "there is no request"))

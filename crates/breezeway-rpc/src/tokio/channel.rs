@@ -1,4 +1,4 @@
-//! What carries calls to a server, for callers that await.
+//! Channels to a server, for callers that await.
 
 use std::future::Future;
 use std::time::Instant;
@@ -11,13 +11,13 @@ use crate::error::Error;
 use crate::method::Method;
 use crate::thrift::{self, encode_vec, to_vec};
 
-/// How often a call is sent again that never ran, as the server was about to end.
+/// Maximum number of resends of a call that never ran, because the server was about to end.
 const RESENDS: u32 = 16;
 
-/// What carries calls to a server for tasks: a [`breezeway_tokio::Channel`], or a
+/// Carries calls to a server for tasks: a [`breezeway_tokio::Channel`], or a
 /// [`breezeway_tokio::Client`], whose session is replaced when its server is.
 pub trait AsyncChannel: Sync {
-    /// Calls a method and gives its reply. Dropped before, the call is cancelled.
+    /// Calls a method and returns its reply. Dropping the future cancels the call.
     fn call<A: thrift::Call + Sync>(
         &self,
         method: &Method,
@@ -25,7 +25,7 @@ pub trait AsyncChannel: Sync {
         options: &CallOptions,
     ) -> impl Future<Output = Result<A::Reply, Error>> + Send;
 
-    /// Sends a oneway call, and waits at most for room.
+    /// Sends a oneway call, and waits only for room.
     fn post<A: thrift::Call + Sync>(
         &self,
         method: &Method,
@@ -74,7 +74,7 @@ impl AsyncChannel for breezeway_tokio::Channel {
     }
 }
 
-/// As [`call_until`], of a oneway call, which waits at most for room.
+/// Posts like [`call_until`], for a oneway call, which waits only for room.
 async fn post_until<A: thrift::Call + Sync>(
     channel: &breezeway_tokio::Channel,
     method: &Method,
@@ -94,8 +94,8 @@ async fn post_until<A: thrift::Call + Sync>(
     Ok(())
 }
 
-/// Calls over a session, giving up at the deadline: of a call that is made again, that of the first
-/// time.
+/// Calls over a session until the deadline; a repeated call keeps the deadline of its first
+/// attempt.
 async fn call_until<A: thrift::Call + Sync>(
     channel: &breezeway_tokio::Channel,
     method: &Method,

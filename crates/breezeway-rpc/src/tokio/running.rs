@@ -1,11 +1,11 @@
-//! A handler that runs.
+//! Running handlers.
 
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::task::Poll;
 
-/// Runs a handler, of whose panic nothing but the fact is kept.
+/// Runs a handler. Returns an error without content if it panics.
 pub(crate) async fn caught<T>(running: impl Future<Output = T>) -> Result<T, ()> {
     let mut running = pin!(running);
     poll_fn(|cx| {

@@ -1,4 +1,4 @@
-//! A server whose handlers are awaited.
+//! A server with awaited handlers.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -27,16 +27,16 @@ use crate::method::Method;
 use crate::registry::{Collision, Found, Registry};
 use crate::tokio::stream::serve_stream;
 
-/// How long Thrift clients may take, when the server stops, to read the replies to what they had
-/// sent; handlers that still run then are dropped.
+/// Time in which Thrift clients may read the last replies when the server stops. Handlers that
+/// still run then are dropped.
 const LAST_REPLIES: Duration = Duration::from_secs(1);
 
-/// What serves the calls of one service: generated, for whoever implements its trait.
+/// Dispatches the calls of one service: generated for each implementation of the service's trait.
 pub trait AsyncService: Send + Sync + 'static {
-    /// The service's name in the IDL.
+    /// Returns the service's name in the IDL.
     fn name(&self) -> &'static str;
 
-    /// Its methods, inherited ones included.
+    /// Returns its methods, inherited ones included.
     fn methods(&self) -> &'static [Method];
 
     /// Serves a call of the method with this index. An error fails the call.
@@ -50,7 +50,7 @@ pub trait AsyncService: Send + Sync + 'static {
 
 /// The services of one server: `()` is none, `(services, service)` one more.
 pub trait AsyncServices: Send + Sync + 'static {
-    /// How many.
+    /// Number of services.
     const COUNT: usize;
 
     /// Serves a call of a method of one of them. An error fails the call.
@@ -97,38 +97,37 @@ impl<S: AsyncServices, T: AsyncService> AsyncServices for (S, T) {
 
 /// Serves any number of services at one address, under tokio.
 ///
-/// A handler is polled where its call arrives, and becomes a task only if it waits. One whose
-/// client no longer wants the reply is dropped, at the client's deadline at the latest. A client
-/// that speaks Thrift has only the deadline to say so: when its connection ends, what it asked for
-/// is finished.
+/// A handler is polled on arrival of its call, and becomes a task only if it waits. A handler whose
+/// client no longer wants the reply is dropped, at the client's deadline at the latest. For a
+/// Thrift client only the deadline does this: when its connection ends, its requests are finished.
 pub struct AsyncServer<S = ()> {
     server: breezeway_tokio::Server,
     registry: Registry,
     services: S,
-    /// Thrift clients that came.
+    /// Thrift clients that connected.
     thrift: mpsc::UnboundedReceiver<ForeignConnection>,
     serves_thrift: bool,
 }
 
-/// The services of one server, and what finds them.
+/// The services of one server, and their registry.
 pub(crate) struct Shared<S> {
     pub(crate) registry: Registry,
     pub(crate) services: S,
 }
 
 impl AsyncServer {
-    /// Listens with default options.
+    /// Listens at `address` with default options.
     pub fn bind(address: &Address) -> Result<Self, ServeError> {
         Self::bind_with(address, ServerOptions::new())
     }
 
-    /// Listens.
+    /// Listens at `address`.
     pub fn bind_with(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
         // At most as many as there may be sessions.
         let (came, thrift) = mpsc::unbounded_channel();
         let session = options.session_options().clone().service(RPC);
         let options = options.session(session).on_foreign_connection(move |connection| {
-            // Fails only when nothing is served any more; then it is closed.
+            // Fails only when nothing is served any more; then the connection is closed.
             let _ = came.send(connection);
         });
         let server = breezeway_tokio::Server::bind_with(address, options)?;
@@ -138,7 +137,7 @@ impl AsyncServer {
 }
 
 impl<S: AsyncServices> AsyncServer<S> {
-    /// Serves this service too.
+    /// Adds this service.
     pub fn add_service<T: AsyncService>(
         mut self,
         service: T,
@@ -148,12 +147,12 @@ impl<S: AsyncServices> AsyncServer<S> {
         Ok(AsyncServer { server, registry, services: (services, service), thrift, serves_thrift })
     }
 
-    /// Lets the calls of all services that were added so far, but not their streams, pass this
-    /// layer of tower before their handlers. A layer that sheds a call fails it as overloaded; a
-    /// time-out is the call's deadline.
+    /// Makes the calls of all services added so far, but not their streams, pass this layer of
+    /// tower before their handlers. A layer that sheds a call fails it as overloaded; a time-out is
+    /// the call's deadline.
     ///
-    /// A layer is cloned for each call: where its state is to be shared, it has to share it, as
-    /// [`tower::limit::GlobalConcurrencyLimitLayer`] and a `Buffer` do.
+    /// A layer is cloned for each call: if its state is to be shared, it must share it itself, like
+    /// [`tower::limit::GlobalConcurrencyLimitLayer`] and a `Buffer`.
     #[cfg(feature = "tower")]
     pub fn layer<L: tower::Layer<crate::governance::Handlers<S>>>(
         self,
@@ -164,25 +163,25 @@ impl<S: AsyncServices> AsyncServer<S> {
         AsyncServer { server, registry, services, thrift, serves_thrift }
     }
 
-    /// Also serves clients that speak Thrift on the address's sockets, as those of Kitex, Volo and
-    /// Apache's libraries do: framed, unframed or in TTHeader, told apart by their first bytes.
-    /// Each counts as a session ([`ServerOptions::max_sessions`]).
+    /// Serves Thrift clients too on the address's sockets, like those of Kitex, Volo and Apache's
+    /// libraries: framed, unframed or in TTHeader, distinguished by their first bytes. Each counts
+    /// as a session ([`ServerOptions::max_sessions`]).
     pub fn with_thrift_clients(mut self) -> Self {
         self.serves_thrift = true;
         self
     }
 
-    /// Where it listens.
+    /// Returns the address it listens at.
     pub fn address(&self) -> Address {
         self.server.address()
     }
 
-    /// Stops it from anywhere.
+    /// Returns a handle that stops it from anywhere.
     pub fn stopper(&self) -> Stopper {
         self.server.stopper()
     }
 
-    /// Where to ask what its sessions do, while it serves.
+    /// Returns a monitor of its sessions while it serves.
     pub fn monitor(&self) -> Monitor {
         self.server.monitor()
     }
@@ -223,7 +222,7 @@ impl<S: AsyncServices> AsyncServer<S> {
     }
 }
 
-/// Lets connections end by themselves, for a while.
+/// Waits for a while until the connections end.
 pub(crate) async fn last_replies(mut connections: JoinSet<()>) {
     let all = async { while connections.join_next().await.is_some() {} };
     if timeout(LAST_REPLIES, all).await.is_err() {
@@ -231,7 +230,7 @@ pub(crate) async fn last_replies(mut connections: JoinSet<()>) {
     }
 }
 
-/// Serves one call, for as long as somebody wants its reply.
+/// Serves one call, for as long as its client wants the reply.
 async fn serve<S: AsyncServices>(shared: &Shared<S>, call: IncomingCall) {
     let Some((Found { service, method }, called)) = shared.registry.find(call.method()) else {
         return call.fail(ErrorCode::NoSuchMethod, "no service here has such a method");
@@ -251,7 +250,7 @@ async fn serve<S: AsyncServices>(shared: &Shared<S>, call: IncomingCall) {
         let mut dispatch = pin!(shared.services.dispatch(service, method, &cx, &mut given));
         poll_fn(|task| match dispatch.as_mut().poll(task) {
             Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
-            // A oneway call is finished also if its client is gone.
+            // A oneway call is finished even if its client is gone.
             Poll::Pending if call.is_one_way() => Poll::Pending,
             Poll::Pending => call.poll_cancelled(task).map(|()| None),
         })

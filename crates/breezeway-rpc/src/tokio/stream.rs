@@ -1,4 +1,4 @@
-//! Streams whose handlers and callers await.
+//! Streams with awaited handlers and callers.
 
 mod calling;
 mod client;

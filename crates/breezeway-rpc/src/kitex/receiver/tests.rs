@@ -1,4 +1,4 @@
-//! Whatever comes, in whatever pieces: the same messages come out, or the same error.
+//! Any bytes in any pieces: the same messages come out, or the same error.
 
 use proptest::prelude::*;
 
@@ -15,10 +15,10 @@ const FRAMINGS: [Framing; 4] = [
     Framing::TtHeader { is_framed: false },
 ];
 
-/// How messages begin.
+/// Starts of messages.
 const STARTS: [&[u8]; 4] = [b"", b"\x80\x01\0\x01", b"\0\0\0\x20\x80\x01", b"\0\0\0\x20\x10\0\0\0"];
 
-/// A message with these texts in its header, if it has one.
+/// Returns a message with these texts in its header, if it has one.
 fn message(framing: Framing, sequence: i32, texts: &[String]) -> Vec<u8> {
     let head = MessageHeader { kind: MessageKind::Call, name: "echo", sequence };
     let texts = texts.iter().map(|text| (text.clone().into_bytes(), Vec::new())).collect();
@@ -30,7 +30,7 @@ fn message(framing: Framing, sequence: i32, texts: &[String]) -> Vec<u8> {
     write_value(framing, &header, &head, &exception).unwrap()
 }
 
-/// What came out: each message's parts, and the error at the end.
+/// Returns the received messages' parts, and the error at the end.
 fn received<'p>(pieces: impl IntoIterator<Item = &'p [u8]>) -> (Vec<String>, Option<String>) {
     let mut receiver = Receiver::new(LIMITS);
     let mut messages = Vec::new();
@@ -53,7 +53,7 @@ fn received<'p>(pieces: impl IntoIterator<Item = &'p [u8]>) -> (Vec<String>, Opt
     (messages, None)
 }
 
-/// `bytes`, cut before each of these places.
+/// Returns `bytes`, cut before each of these places.
 fn cut(bytes: &[u8], at: &[prop::sample::Index]) -> Vec<Vec<u8>> {
     let mut places: Vec<_> = at.iter().map(|at| at.index(bytes.len() + 1)).collect();
     places.extend([0, bytes.len()]);

@@ -29,7 +29,7 @@ pub(crate) struct Replies {
     receiver: Receiver,
     stream: ClientStream,
     deadline: Option<Instant>,
-    /// Whether the server's last frame has come.
+    /// True once the server's last frame was received.
     has_ended: Arc<AtomicBool>,
 }
 
@@ -81,7 +81,7 @@ impl Requests {
         }
         let written = self.socket.write(bytes, self.deadline);
         if written.is_err() {
-            // A part of it may be on its way.
+            // A part of it may have been written.
             self.socket.shut_down();
         }
         written
@@ -99,7 +99,7 @@ impl Replies {
         }
     }
 
-    /// What has come, if something has.
+    /// Returns a received frame's content, if there is one.
     pub(crate) fn try_receive(&mut self) -> Option<Result<Received, Error>> {
         loop {
             if let Some(received) = self.next().transpose() {
@@ -126,7 +126,7 @@ impl Replies {
         Ok(())
     }
 
-    /// What came already.
+    /// Returns the content of the next frame received so far.
     fn next(&mut self) -> Result<Option<Received>, Error> {
         if self.has_ended.load(Ordering::Acquire) {
             return Ok(Some(Received::End));
@@ -143,7 +143,7 @@ impl Replies {
         Ok(None)
     }
 
-    /// Whatever was under way, nobody wants it: the server learns that its client is gone.
+    /// Ends the stream: the server learns that its client is gone.
     fn end(&self) {
         self.has_ended.store(true, Ordering::Release);
         self.socket.shut_down();

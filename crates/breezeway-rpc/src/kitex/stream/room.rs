@@ -1,13 +1,13 @@
-//! How much a connection's messages may take that no handler has read.
+//! Room for messages of a connection that no handler has read.
 
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-/// The most, in bytes; one message may take more, if it is alone.
+/// Maximum room in bytes; a single message may be larger.
 const ROOM: usize = 64 << 20;
-/// What a message takes beside its bytes.
+/// Room for a message beside its bytes.
 const EACH: usize = 1 << 10;
-/// How often a wait for room looks for the end of the connection.
+/// Interval at which a wait for room checks for the end of the connection.
 const LOOK: Duration = Duration::from_millis(100);
 
 #[derive(Clone)]
@@ -19,7 +19,7 @@ struct Shared {
     freed: Condvar,
 }
 
-/// What a message takes, until it is read.
+/// Room of a message, until it is read.
 pub(in crate::kitex) struct Place {
     room: Arc<Shared>,
     size: usize,
@@ -30,14 +30,14 @@ impl Room {
         Self(Arc::default())
     }
 
-    /// Waits until there is room for a message, however long its connection lasts.
+    /// Waits until there is room for a message, without a time limit.
     pub(in crate::kitex) fn take(&self, len: usize) -> Place {
         self.take_unless(len, || false).expect("the wait ends with room alone")
     }
 
     /// Waits until there is room for a message. Returns `None` if there is none and `is_over`
-    /// returns true, which a wait checks every 100 ms: the thread that waits reads nothing, and so
-    /// does not meet the end of its connection.
+    /// returns true, which a wait checks every 100 ms: the waiting thread reads nothing, and so
+    /// does not see the end of its connection.
     pub(in crate::kitex) fn take_unless(
         &self,
         len: usize,

@@ -23,16 +23,16 @@ use crate::server::Services;
 use crate::stream::{Body, Ended, ReceivingRequests, SendingReplies, Served};
 use crate::thrift::ExceptionKind;
 
-/// How many streams a connection may have at one time, each with a thread.
+/// Maximum number of concurrent streams of a connection, each with a thread.
 const MAX_OPEN: usize = 128;
 
-/// What the handler of a stream gets next.
+/// Next input for the handler of a stream.
 enum Input {
     Message(Vec<u8>, Place),
     End,
 }
 
-/// Where the connection puts what comes for a stream.
+/// Sender of a stream's input, for the connection.
 struct Inlet {
     inputs: mpsc::Sender<Input>,
     cancelled: Arc<Cancelled>,
@@ -72,7 +72,7 @@ impl Drop for Inlet {
     }
 }
 
-/// The client's direction, as its handler sees it.
+/// The client's direction, for its handler.
 pub(crate) struct Requests {
     inputs: mpsc::Receiver<Input>,
     context: Arc<Context>,
@@ -89,12 +89,12 @@ pub(crate) struct Replies {
     has_begun: bool,
 }
 
-/// Serves the streams of a connection until its client closes it. What was not finished then is
+/// Serves the streams of a connection until its client closes it. Unfinished streams are then
 /// cancelled.
 ///
-/// What came and no handler has read takes room; when there is no more, nothing further is read:
-/// the protocol has no other way to stop a client, and all streams of the connection wait. A client
-/// that ends the connection then cancels them too: what it sent beyond the room is not read.
+/// Messages that no handler has read take room; when there is no more, nothing further is read: the
+/// protocol has no other way to stop a client, and all streams of the connection wait. A client
+/// that ends the connection then cancels them too: bytes beyond the room are not read.
 pub(in crate::kitex) fn serve(
     services: &Services,
     output: &Arc<Output>,
@@ -141,7 +141,7 @@ struct Connection<'c> {
     room: Room,
     streams: Streams,
     inlets: HashMap<i32, Inlet>,
-    /// Where threads tell the numbers of their streams at the end.
+    /// Channel by which threads report the numbers of their streams at the end.
     ended: mpsc::Sender<i32>,
 }
 
@@ -211,7 +211,7 @@ impl<'c> Connection<'c> {
                 ended: None,
             };
             served.serve(service, found.method, &context);
-            // Nobody wants to know once the connection is over.
+            // Fails once the connection is over.
             let _ = ended.send(stream);
         });
         if let Err(error) = started.map_err(shortage::no_thread) {

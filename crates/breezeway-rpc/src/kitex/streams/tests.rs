@@ -1,4 +1,4 @@
-//! What frames mean, and what they may not say: the rules, without a socket.
+//! Meaning of frames, and forbidden contents: the rules, without a socket.
 
 use proptest::prelude::*;
 
@@ -16,7 +16,7 @@ fn receiver(bytes: &[u8]) -> Receiver {
     receiver
 }
 
-/// What a server makes of these bytes.
+/// Returns the server's events for these bytes.
 fn came(streams: &mut Streams, bytes: &[u8]) -> Result<Vec<String>, WireError> {
     let mut receiver = receiver(bytes);
     let mut all = Vec::new();
@@ -174,7 +174,7 @@ fn frames_that_break_a_rule_are_refused() {
         (7, 0, "not those of a stream"),
         (14, 0x11, "streams carry Thrift structs"),
         (14, 0x7f, "is no payload protocol"),
-        // The kind's only digit.
+        // The only digit of the kind.
         (23, b'9', "is no kind of frame"),
     ];
     for (at, byte, words) in edits {
@@ -185,7 +185,7 @@ fn frames_that_break_a_rule_are_refused() {
     }
 }
 
-/// What a client makes of these bytes.
+/// Returns the client's events for these bytes.
 fn answered(bytes: &[u8]) -> Result<Vec<Option<usize>>, Error> {
     let mut receiver = receiver(bytes);
     let mut stream = ClientStream::new(1, None);

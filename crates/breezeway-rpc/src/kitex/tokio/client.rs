@@ -25,19 +25,19 @@ use crate::method::Method;
 use crate::thrift::{self, Limits};
 use crate::tokio::AsyncChannel;
 
-/// As [`ThriftClient`](crate::ThriftClient), for tasks.
+/// Client of a Thrift server for tasks, the awaited form of [`ThriftClient`](crate::ThriftClient).
 #[derive(Debug)]
 pub struct AsyncThriftClient {
     pool: Pool<Connection>,
     route: Route,
-    /// Of calls that say nothing of it themselves.
+    /// Timeout of calls that set none themselves.
     call_timeout: Option<Duration>,
 }
 
 pub(crate) trait Bytes: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Bytes for T {}
 
-/// What its connections are.
+/// Source of its connections.
 #[derive(Debug)]
 enum Route {
     Sockets(Reach),
@@ -66,18 +66,19 @@ impl std::fmt::Debug for Connection {
 }
 
 impl AsyncThriftClient {
-    /// Calls the server at the first of these places that can be connected to, in TTHeader. Nothing
-    /// is connected yet.
+    /// Creates a client of the server at the first of these places that can be connected to, in
+    /// TTHeader. Nothing is connected yet.
     pub fn new(address: Address) -> Self {
         Self::with_framing(address, ThriftFraming::default())
     }
 
-    /// As [`Self::new`], with messages that are wrapped so.
+    /// Creates a client like [`new`](Self::new), with this framing of messages.
     pub fn with_framing(address: Address, framing: ThriftFraming) -> Self {
         Self::by(Route::Sockets(Reach::new(address)), framing)
     }
 
-    /// As [`ThriftClient::over_shmipc`](crate::ThriftClient::over_shmipc).
+    /// Creates a client over shmipc; see
+    /// [`ThriftClient::over_shmipc`](crate::ThriftClient::over_shmipc).
     #[cfg(feature = "shmipc")]
     #[cfg_attr(docsrs, doc(cfg(feature = "shmipc")))]
     pub fn over_shmipc(
@@ -93,13 +94,14 @@ impl AsyncThriftClient {
         Self { pool: pool(framing), route, call_timeout: None }
     }
 
-    /// As [`ThriftClient::connect_timeout`](crate::ThriftClient::connect_timeout).
+    /// Sets the maximum time for connecting; see
+    /// [`ThriftClient::connect_timeout`](crate::ThriftClient::connect_timeout).
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.route.change(|reach| reach.timeout = timeout);
         self
     }
 
-    /// As [`ThriftClient::tls`](crate::ThriftClient::tls).
+    /// Sets the certificates; see [`ThriftClient::tls`](crate::ThriftClient::tls).
     #[cfg(feature = "tls")]
     #[cfg_attr(docsrs, doc(cfg(feature = "tls")))]
     pub fn tls(mut self, tls: breezeway::Tls) -> Self {
@@ -107,7 +109,8 @@ impl AsyncThriftClient {
         self
     }
 
-    /// As [`Self::with_framing`], with the certificates of these options and their timeouts.
+    /// Creates a client like [`with_framing`](Self::with_framing), with the certificates and
+    /// timeouts of these options.
     #[cfg(feature = "tower")]
     pub(crate) fn with_options(
         address: Address,
@@ -119,7 +122,7 @@ impl AsyncThriftClient {
         Self { call_timeout, ..Self::by(route, framing) }
     }
 
-    /// Makes sure that there is a connection for a call.
+    /// Ensures that there is a connection for a call.
     #[cfg(feature = "tower")]
     pub(crate) async fn connect(&self) -> Result<(), Error> {
         self.pool.keep(Traffic::Calls, self.connection(Traffic::Calls).await?);
@@ -141,7 +144,7 @@ impl AsyncThriftClient {
         Ok(Connection { socket, receiver: Receiver::new(Limits::default()) })
     }
 
-    /// A connection that nobody has used.
+    /// Opens a new connection.
     pub(super) async fn socket(&self) -> Result<Socket, Error> {
         match &self.route {
             Route::Sockets(reach) => connect(reach).await,
@@ -186,7 +189,7 @@ fn pool(framing: ThriftFraming) -> Pool<Connection> {
     Pool::new(framing, |connection| connection.socket.is_replaced())
 }
 
-/// Connects to the first place that can be.
+/// Connects to the first place that accepts.
 async fn connect(reach: &Reach) -> Result<Socket, Error> {
     let Reach { address, timeout, options } = reach;
     let mut last = Error::Connecting(address.clone(), io::ErrorKind::NotFound.into());
@@ -233,7 +236,7 @@ impl AsyncChannel for AsyncThriftClient {
     }
 }
 
-/// A connection whose call is given up is dropped with it.
+/// Runs a call within its time. If it is given up, its connection is dropped with it.
 async fn within<T>(
     options: &CallOptions,
     call: impl Future<Output = Result<T, Error>>,
@@ -251,11 +254,11 @@ impl Connection {
     async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         let socket = self.socket.bytes();
         socket.write_all(bytes).await?;
-        // Over TLS some of it may still want room.
+        // Over TLS, written bytes may still need room.
         socket.flush().await
     }
 
-    /// As the blocking client's.
+    /// Returns the error of a request that could not be written, like the blocking client.
     async fn unwritten(&mut self, error: io::Error) -> Error {
         let reason = timeout(LAST_WORDS, self.receive()).await;
         let reason = reason.ok().and_then(Result::ok).as_ref().and_then(exception);
@@ -277,7 +280,7 @@ impl Connection {
 }
 
 impl Route {
-    /// Sockets are connected otherwise from now on.
+    /// Changes how sockets are connected from now on.
     fn change(&mut self, change: impl FnOnce(&mut Reach)) {
         match self {
             Self::Sockets(reach) => change(reach),
@@ -288,7 +291,7 @@ impl Route {
 }
 
 impl Socket {
-    /// Connects on a thread, as it blocks.
+    /// Connects on a thread, because it blocks.
     async fn connect(place: &Place, limit: Duration) -> io::Result<Self> {
         let to = place.clone();
         let connecting = move || socket::connect(&to, Deadline::after(limit));
@@ -300,7 +303,7 @@ impl Socket {
         }
     }
 
-    /// Elsewhere: it blocks for a moment.
+    /// Connects on a thread, because it blocks for a moment.
     async fn connect_within_tls(place: Place, options: SessionOptions) -> Result<Self, Error> {
         let address = place.clone().into();
         let connecting = on_a_thread(move || ForeignConnection::connect(&place, &options, UNNAMED));
@@ -329,7 +332,7 @@ impl Socket {
         }
     }
 
-    /// Whether its client has another session by now, and this one ends with its streams.
+    /// Returns true if its client has another session by now, and this one ends with its streams.
     fn is_replaced(&self) -> bool {
         match self {
             Self::Tls(_) | Self::Unix(_) | Self::Tcp(_) => false,
@@ -348,8 +351,8 @@ impl Socket {
         }
     }
 
-    /// Whether an idle connection is as it was left: nothing came for it, not even its end. (TLS
-    /// may have said something of its own.)
+    /// Returns true if an idle connection is unchanged: nothing was received, not even its end.
+    /// (TLS may have received messages of its own.)
     fn is_usable(&mut self) -> bool {
         let mut byte = [0];
         let read = match self {
@@ -365,7 +368,7 @@ impl Socket {
     }
 }
 
-/// Whether nothing has come, not even the end.
+/// Returns true if nothing was received, not even the end.
 fn is_silent(stream: &mut (impl AsyncRead + Unpin)) -> bool {
     let mut cx = Context::from_waker(Waker::noop());
     let mut byte = [0];

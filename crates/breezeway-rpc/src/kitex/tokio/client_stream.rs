@@ -26,9 +26,9 @@ use crate::tokio::stream::{
 pub(crate) struct Requests {
     socket: WriteHalf<Box<dyn Bytes>>,
     writer: Writer,
-    /// A message that was not yet written as a whole: its future was dropped.
+    /// A message that was not completely written, because its future was dropped.
     unwritten: Vec<u8>,
-    /// How much of it was written.
+    /// Written bytes of it.
     written: usize,
     deadline: Option<Instant>,
     has_ended: Arc<AtomicBool>,
@@ -40,7 +40,7 @@ pub(crate) struct Replies {
     receiver: Receiver,
     stream: ClientStream,
     deadline: Option<Instant>,
-    /// Whether the server's last frame has come.
+    /// True once the server's last frame was received.
     has_ended: Arc<AtomicBool>,
 }
 
@@ -85,7 +85,8 @@ impl AsyncStreamChannel for AsyncThriftClient {
 }
 
 impl Requests {
-    /// Dropped before it is over, it has sent nothing, or all of it is sent by the next.
+    /// Sends a message. Dropping the future before its end sends nothing, or the next send
+    /// completes it.
     pub(crate) async fn send(&mut self, message: &[u8]) -> Result<(), Error> {
         self.flush().await?;
         self.writer.data(message, &mut self.unwritten)?;
@@ -111,7 +112,7 @@ impl Requests {
             }
             self.written += written;
         }
-        // Over TLS some of it may still want room.
+        // Over TLS, written bytes may still need room.
         let flushing = self.socket.flush();
         until(self.deadline, flushing).await.ok_or(CallError::DeadlinePassed)??;
         self.unwritten.clear();
@@ -139,7 +140,7 @@ impl Replies {
         }
     }
 
-    /// What came already.
+    /// Returns the content of the next frame received so far.
     fn next(&mut self) -> Result<Option<Received>, Error> {
         if self.has_ended.load(Ordering::Acquire) {
             return Ok(Some(Received::End));

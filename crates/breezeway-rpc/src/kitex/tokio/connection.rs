@@ -20,11 +20,12 @@ use crate::kitex::{Message, Receiver, Served, WireError};
 use crate::thrift::{ExceptionKind, Limits};
 use crate::tokio::{AsyncServices, Shared, caught};
 
-/// How many units of room one connection's requests have that are served at one time.
+/// Units of room for the requests of one connection that are served concurrently.
 pub(super) const ROOM: usize = 64 << 10;
-/// What a request takes of it beside one for each KiB of its memory: there are at most 1,024.
+/// Units of room that a request takes beside one per KiB of its memory: there are at most 1,024
+/// requests.
 const EACH: usize = 64;
-/// How many replies wait to be written before no further request is served.
+/// Number of replies waiting to be written at which no further request is served.
 const MAX_QUEUED: usize = 64;
 
 /// Serves a connection's requests until its client closes it or the server stops.
@@ -43,8 +44,8 @@ pub(crate) async fn serve_connection<S: AsyncServices>(
     }
 }
 
-/// As [`serve_connection`], whatever carries its bytes. While the first message is not whole, a
-/// wait for more of it ends after `patience`.
+/// Serves requests like [`serve_connection`], on any carrier. Until the first message is complete,
+/// each wait for more of it ends after `patience`.
 pub(super) async fn serve_bytes<S: AsyncServices>(
     shared: Arc<Shared<S>>,
     stream: impl Bytes + Ends + 'static,
@@ -55,7 +56,7 @@ pub(super) async fn serve_bytes<S: AsyncServices>(
     let (reading, watcher) = Watched::new(stream);
     let writing = reading.clone();
     let (replies, queue) = mpsc::channel(MAX_QUEUED);
-    // A set ends its task when it is dropped: one that waits for a client that reads nothing.
+    // Dropping a set aborts its task: one that waits for a client that reads nothing.
     let mut writer = JoinSet::new();
     let written = write(writing, queue);
     let client = peer.clone();
@@ -72,7 +73,7 @@ pub(super) async fn serve_bytes<S: AsyncServices>(
         }
         Err(error) => tracing::warn!(?peer, %error, "a Thrift client is refused"),
     }
-    // It ends once it has written what is there: the sender of more is gone.
+    // It ends once it has written the queued replies: the sender of more is gone.
     writer.join_next().await;
 }
 
@@ -80,13 +81,13 @@ pub(super) struct Session<S> {
     pub(super) shared: Arc<Shared<S>>,
     pub(super) carrier: Carrier,
     pub(super) peer: Peer,
-    /// What is to be written.
+    /// Replies to be written.
     pub(super) replies: mpsc::Sender<Vec<u8>>,
     pub(super) watcher: Watcher,
 }
 
 impl<S: AsyncServices> Session<S> {
-    /// Serves what comes until the client ends it, or the server stops.
+    /// Serves requests until the client ends the connection, or the server stops.
     async fn read(
         self,
         mut from: impl Bytes,
@@ -125,19 +126,21 @@ impl<S: AsyncServices> Session<S> {
                     0 => break,
                     count => receiver.take(count),
                 },
-                // An error says that its sender is gone: the server stops.
+                // An error means that its sender is gone: the server stops.
                 _ = stopped.changed() => break,
                 // The client would wait for replies that cannot be written.
                 () = session.replies.closed() => break,
             }
         }
-        // Closed before handlers end that may take long: who waits for replies learns of it.
+        // Closed before handlers end, which may take long: a client that waits for replies sees the
+        // end.
         drop(from);
         while running.join_next().await.is_some() {}
         Ok(())
     }
 
-    /// The next message. What is none is told to a client that would understand it.
+    /// Returns the next message. Data that is not one is reported to a client that can read the
+    /// report.
     async fn next(&self, receiver: &mut Receiver) -> Result<Option<Message>, Error> {
         let outcome = receiver.next();
         if let Some(refusal) = outcome.as_ref().err().and_then(WireError::refusal) {
@@ -182,7 +185,7 @@ impl<S: AsyncServices> Session<S> {
     }
 }
 
-/// A client that goes without a word, as its process ends, is at its end.
+/// Treats a reset, as when the client's process ends, as the end.
 pub(super) fn or_end(read: io::Result<usize>) -> io::Result<usize> {
     match read {
         Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(0),
@@ -190,7 +193,7 @@ pub(super) fn or_end(read: io::Result<usize>) -> io::Result<usize> {
     }
 }
 
-/// What comes of this, or an error after this time.
+/// Returns the result of a read, or an error after this time.
 pub(super) async fn within<T>(
     patience: Option<Duration>,
     read: impl Future<Output = io::Result<T>>,
@@ -199,8 +202,8 @@ pub(super) async fn within<T>(
     timeout(patience, read).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
-/// Writes replies as they come, and ends the direction: also where one cannot be written, as the
-/// client would wait for it. When the client is gone, what is left is dropped.
+/// Writes replies as they come, and ends the direction: also if one cannot be written, because the
+/// client would wait for it. When the client is gone, the rest is dropped.
 async fn write(mut to: impl Bytes, replies: mpsc::Receiver<Vec<u8>>) -> io::Result<()> {
     let written = write_all(&mut to, replies).await;
     let ended = to.shutdown().await;
@@ -210,7 +213,7 @@ async fn write(mut to: impl Bytes, replies: mpsc::Receiver<Vec<u8>>) -> io::Resu
 async fn write_all(to: &mut impl Bytes, mut replies: mpsc::Receiver<Vec<u8>>) -> io::Result<()> {
     while let Some(bytes) = replies.recv().await {
         to.write_all(&bytes).await?;
-        // Over TLS some of it may still want room.
+        // Over TLS, written bytes may still need room.
         to.flush().await?;
     }
     Ok(())

@@ -14,8 +14,8 @@ use crate::kitex::shmipc_server::{MOST_CONNECTIONS, UNKNOWN};
 use crate::registry::{Collision, Registry};
 use crate::tokio::{AsyncService, AsyncServices, Shared, last_replies};
 
-/// As [`ShmipcServer`](crate::ShmipcServer), for tasks. Handlers are awaited, as those of an
-/// [`AsyncServer`](crate::AsyncServer).
+/// Serves Thrift over shmipc like [`ShmipcServer`](crate::ShmipcServer), for tasks. Handlers are
+/// awaited, like those of an [`AsyncServer`](crate::AsyncServer).
 ///
 /// ```no_run
 /// # async fn serve() -> Result<(), Box<dyn std::error::Error>> {
@@ -36,15 +36,15 @@ pub struct AsyncShmipcServer<S = ()> {
 }
 
 impl AsyncShmipcServer {
-    /// Serves the clients of this server, which listens already: whoever shares it can announce a
-    /// hot restart, and count.
+    /// Serves the clients of this server, which already listens: another owner of it can announce a
+    /// hot restart, and read its counters.
     pub fn new(server: impl Into<Arc<Server>>) -> Self {
         Self { server: server.into(), registry: Registry::default(), services: () }
     }
 }
 
 impl<S: AsyncServices> AsyncShmipcServer<S> {
-    /// Serves this service too.
+    /// Adds this service.
     pub fn add_service<T: AsyncService>(
         mut self,
         service: T,
@@ -54,7 +54,7 @@ impl<S: AsyncServices> AsyncShmipcServer<S> {
         Ok(AsyncShmipcServer { server, registry, services: (services, service) })
     }
 
-    /// As [`AsyncServer::layer`](crate::AsyncServer::layer).
+    /// Adds a layer; see [`AsyncServer::layer`](crate::AsyncServer::layer).
     #[cfg(feature = "tower")]
     pub fn layer<L: tower::Layer<crate::governance::Handlers<S>>>(
         self,
@@ -65,8 +65,8 @@ impl<S: AsyncServices> AsyncShmipcServer<S> {
         AsyncShmipcServer { server, registry, services }
     }
 
-    /// Stops it from anywhere: nothing more is accepted or read, and what was read is answered. Who
-    /// takes more than a second for that is cut off.
+    /// Returns a handle that stops it from anywhere: nothing more is accepted or read, and requests
+    /// that were read are answered. A client that takes more than a second for that is cut off.
     pub fn stopper(&self) -> Stopper {
         self.server.get().stopper()
     }
@@ -103,7 +103,7 @@ async fn serve_session<S: AsyncServices>(
     loop {
         let accepted = tokio::select! {
             accepted = session.accept() => accepted,
-            // An error says that its sender is gone: the server stops.
+            // An error means that its sender is gone: the server stops.
             _ = stopped.changed() => break,
             Some(_) = connections.join_next() => continue,
         };

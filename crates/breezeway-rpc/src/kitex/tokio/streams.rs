@@ -29,26 +29,26 @@ use crate::thrift::ExceptionKind;
 use crate::tokio::stream::{ReceivingRequests, SendingReplies, Served};
 use crate::tokio::{AsyncServices, caught};
 
-/// How many streams a connection may have at one time.
+/// Maximum number of concurrent streams of a connection.
 const MAX_OPEN: usize = 1024;
-/// What a message takes of a connection's room beside one for each KiB.
+/// Units of a connection's room that a message takes beside one per KiB.
 const EACH: usize = 8;
-/// How often a wait for room looks for the end of the connection.
+/// Interval at which a wait for room checks for the end of the connection.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What the handler of a stream gets next.
+/// Next input for the handler of a stream.
 enum Input {
     Message(Vec<u8>, OwnedSemaphorePermit),
     End,
 }
 
-/// Where the connection puts what comes for a stream. Its handler is cancelled when it is dropped.
+/// Sender of a stream's input, for the connection. Dropping it cancels the handler.
 struct Inlet {
     inputs: mpsc::UnboundedSender<Input>,
     _wanted: oneshot::Sender<Infallible>,
 }
 
-/// The client's direction, as its handler sees it.
+/// The client's direction, for its handler.
 pub(crate) struct Requests {
     inputs: mpsc::UnboundedReceiver<Input>,
     has_ended: bool,
@@ -62,11 +62,11 @@ pub(crate) struct Replies {
     has_begun: bool,
 }
 
-/// Serves the streams of a connection until its client closes it, or the server stops. What was not
-/// finished then is cancelled.
+/// Serves the streams of a connection until its client closes it, or the server stops. Unfinished
+/// streams are then cancelled.
 ///
-/// What came and no handler has read takes room; when there is no more, nothing further is read:
-/// the protocol has no other way to stop a client, and all streams of the connection wait.
+/// Messages that no handler has read take room; when there is no more, nothing further is read: the
+/// protocol has no other way to stop a client, and all streams of the connection wait.
 pub(super) async fn serve<S: AsyncServices>(
     session: Arc<Session<S>>,
     mut receiver: Receiver,
@@ -100,7 +100,7 @@ pub(super) async fn serve<S: AsyncServices>(
                 count => receiver.take(count),
             },
             _ = stopped.changed() => return connection.end().await,
-            // The client would wait for what cannot be written.
+            // The client would wait for messages that cannot be written.
             () = replies.closed() => return connection.end().await,
         }
     }
@@ -111,12 +111,12 @@ struct Connection<S> {
     room: Arc<Semaphore>,
     streams: Streams,
     inlets: HashMap<i32, Inlet>,
-    /// A task for each stream, which gives its number.
+    /// A task for each stream, which returns its number.
     running: JoinSet<i32>,
 }
 
 impl<S: AsyncServices> Connection<S> {
-    /// Takes note of streams that have ended.
+    /// Removes streams that have ended.
     fn reap(&mut self) {
         while let Some(ended) = self.running.try_join_next() {
             if let Ok(stream) = ended {
@@ -157,7 +157,7 @@ impl<S: AsyncServices> Connection<S> {
         ControlFlow::Continue(())
     }
 
-    /// Waits until the client has ended the connection, of which nothing is read meanwhile.
+    /// Waits until the client has ended the connection, without reading from it.
     async fn ended(&self) {
         while !has_ended(&self.session.watcher) {
             sleep(LOOK).await;
@@ -172,13 +172,13 @@ impl<S: AsyncServices> Connection<S> {
         let session = Arc::clone(&self.session);
         let requests = Requests { inputs: came, has_ended: false };
         self.running.spawn(async move {
-            // Also of one whose handler panics when it is dropped the number is free again.
+            // The number is free again even if the handler panics when it is dropped.
             let _ = caught(serve_stream(&session, opening, requests, unwanted)).await;
             stream
         });
     }
 
-    /// Cancels all, and waits for handlers that look after that.
+    /// Cancels all streams, and waits for handlers that clean up after that.
     async fn end(mut self) -> Result<(), Error> {
         self.inlets.clear();
         while self.running.join_next().await.is_some() {}
@@ -215,7 +215,7 @@ async fn serve_stream<S: AsyncServices>(
     }
 }
 
-/// What became of a handler.
+/// Outcome of a handler.
 enum Outcome {
     Over(Result<(), Error>),
     TooLate,
@@ -236,7 +236,7 @@ async fn run<S: AsyncServices>(
     let panicked = |()| Err(Error::new(ExceptionKind::INTERNAL_ERROR, "the handler panicked"));
     let watched = poll_fn(|cx| match running.as_mut().poll(cx) {
         Poll::Ready(outcome) => Poll::Ready(Outcome::Over(outcome.unwrap_or_else(panicked))),
-        // What waits for the stream was told first.
+        // The handler was polled first, so it has seen the stream's events.
         Poll::Pending => Pin::new(&mut unwanted).poll(cx).map(|_| Outcome::Unwanted),
     });
     match context.deadline() {
@@ -286,7 +286,8 @@ impl Replies {
         Ok(())
     }
 
-    /// Ends the stream, or says why it cannot end so. Nothing is lost by a client that is gone.
+    /// Ends the stream, with an error if `ended` cannot be encoded. Does nothing if the client is
+    /// gone.
     async fn finish(&mut self, ended: Ended) {
         let Ok(place) = self.frames.reserve().await else { return };
         let texts = self.context.take_reply_metadata();

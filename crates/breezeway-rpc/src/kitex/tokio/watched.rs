@@ -1,4 +1,4 @@
-//! A connection that two tasks use, and a third can ask whether it has ended.
+//! A connection that two tasks use, and whose end a third can check.
 
 use std::io;
 use std::pin::Pin;
@@ -30,13 +30,13 @@ impl Ends for breezeway_shmipc::asynchronous::Stream {
     }
 }
 
-/// A connection for the task that reads and the one that writes. It is closed with the last.
+/// A connection for the reading and the writing task. It is closed with the last handle.
 pub(super) struct Watched<T>(Arc<Mutex<T>>);
 
-/// Sees the end of a connection, and does not keep it open.
+/// Handle that sees the end of a connection, and does not keep it open.
 pub(super) type Watcher = Weak<Mutex<dyn WatchedBytes>>;
 
-/// What is watched.
+/// Bounds of a watched connection.
 pub(super) trait WatchedBytes: Ends + Send {}
 impl<T: Ends + Send> WatchedBytes for T {}
 

@@ -1,4 +1,4 @@
-//! How clients that await open streams, and the bytes of both directions.
+//! Opening of streams by clients that await, and the bytes of both directions.
 
 use std::future::Future;
 
@@ -12,8 +12,8 @@ use crate::thrift::{Encode, to_vec};
 use crate::tokio::AsyncChannel;
 use crate::tokio::stream::{AsyncDuplexStream, AsyncReplyStream, AsyncRequestStream};
 
-/// What carries streams to a server for tasks: a [`breezeway_tokio::Channel`], or for servers of
-/// Kitex an [`AsyncThriftClient`](crate::AsyncThriftClient).
+/// Carries streams to a server for tasks: a [`breezeway_tokio::Channel`], or for servers of Kitex
+/// an [`AsyncThriftClient`](crate::AsyncThriftClient).
 pub trait AsyncStreamChannel: AsyncChannel {
     /// Opens a stream, with the client's only message if there is only one.
     fn open(
@@ -35,19 +35,19 @@ impl<C: AsyncStreamChannel> AsyncStreamChannel for &C {
     }
 }
 
-/// A stream of bytes of which a client's typed one is made.
+/// A stream of bytes, the base of a client's typed one.
 pub struct OpenedAsync {
     pub(crate) sending: SendingRequests,
     pub(crate) receiving: ReceivingReplies,
 }
 
-/// Where requests go.
+/// Destination of requests.
 pub(crate) enum SendingRequests {
     Native(native_client::Requests),
     Thrift(thrift::Requests),
 }
 
-/// Where replies come from.
+/// Source of replies.
 pub(crate) enum ReceivingReplies {
     Native(native_client::Replies),
     Thrift(thrift::Replies),
@@ -70,7 +70,7 @@ impl SendingRequests {
 }
 
 impl ReceivingReplies {
-    /// What comes next; dropped before, nothing was taken.
+    /// Waits for the next event. Dropping the future loses none.
     pub(crate) async fn receive(&mut self) -> Result<Received, Error> {
         match self {
             Self::Native(replies) => replies.receive().await,

@@ -11,26 +11,26 @@ use crate::reply::Reply;
 use crate::stream::Received;
 use crate::thrift::{Decode, Encode, to_vec};
 
-/// A stream of requests, to which the server gives one value.
+/// A stream of requests, with one reply of the server.
 ///
-/// Dropped before [`Self::finish`] is over, the stream is cancelled, as its handler learns.
+/// Dropping it before [`Self::finish`] has returned cancels the stream, which its handler sees.
 pub struct AsyncRequestStream<Q, R> {
     sender: AsyncRequestSender<Q>,
     receiving: ReceivingReplies,
-    /// What the server said before this side had finished.
+    /// Event of the server received before this side had finished.
     early: Option<Result<Received, Error>>,
     reply: PhantomData<fn() -> R>,
 }
 
 /// A stream of replies to one request.
 ///
-/// Dropped before its end has come, the stream is cancelled, as its handler learns.
+/// Dropping it before its end was received cancels the stream, which its handler sees.
 pub struct AsyncReplyStream<M, R> {
     receiving: ReceivingReplies,
     messages: PhantomData<fn() -> (M, R)>,
 }
 
-/// The direction in which a client sends.
+/// Direction in which a client sends.
 pub struct AsyncRequestSender<Q> {
     sending: SendingRequests,
     messages: PhantomData<fn(Q)>,
@@ -38,7 +38,7 @@ pub struct AsyncRequestSender<Q> {
 
 /// A stream in both directions.
 ///
-/// Dropped before its end has come, the stream is cancelled, as its handler learns.
+/// Dropping it before its end was received cancels the stream, which its handler sees.
 pub struct AsyncDuplexStream<Q, M, R> {
     sender: AsyncRequestSender<Q>,
     replies: AsyncReplyStream<M, R>,
@@ -57,11 +57,10 @@ impl<M, R> AsyncReplyStream<M, R> {
 }
 
 impl<M: Decode, R: Reply> AsyncReplyStream<M, R> {
-    /// Waits for the server's next message; nothing after its last. The server sends no more than
-    /// the stream's window ahead.
+    /// Waits for the server's next message; `None` after its last. The server sends at most the
+    /// stream's window ahead.
     ///
-    /// An error says why the method failed, and is its last word. A future that is dropped has
-    /// received nothing.
+    /// An error is the method's, and the last event. Dropping the future loses no message.
     pub async fn receive(&mut self) -> Result<Option<M>, R::Error> {
         self.receiving.receive().await?.next::<M, R>()
     }
@@ -86,24 +85,24 @@ impl<Q, M, R> AsyncDuplexStream<Q, M, R> {
         Self { sender: AsyncRequestSender::new(sending), replies }
     }
 
-    /// Both directions, each for a task of its own. The stream ends when both are dropped.
+    /// Returns both directions, each for a task of its own. The stream ends when both are dropped.
     pub fn split(self) -> (AsyncRequestSender<Q>, AsyncReplyStream<M, R>) {
         (self.sender, self.replies)
     }
 }
 
 impl<Q: Encode, M: Decode, R: Reply> AsyncDuplexStream<Q, M, R> {
-    /// As [`AsyncRequestSender::send`].
+    /// Sends a message; see [`AsyncRequestSender::send`].
     pub async fn send(&mut self, message: &Q) -> Result<(), Error> {
         self.sender.send(message).await
     }
 
-    /// As [`AsyncRequestSender::finish`].
+    /// Ends this direction; see [`AsyncRequestSender::finish`].
     pub async fn finish(&mut self) -> Result<(), Error> {
         self.sender.finish().await
     }
 
-    /// As [`AsyncReplyStream::receive`].
+    /// Waits for a message; see [`AsyncReplyStream::receive`].
     pub async fn receive(&mut self) -> Result<Option<M>, R::Error> {
         self.replies.receive().await
     }
@@ -120,8 +119,8 @@ impl<Q, R> AsyncRequestStream<Q, R> {
 impl<Q: Encode, R: Reply<Value: Decode>> AsyncRequestStream<Q, R> {
     /// Sends a message. Waits while the server's handler does not read.
     ///
-    /// A server that has given its value already, or has failed, takes no more
-    /// ([`Error::StreamEnded`]): [`Self::finish`] then gives what it said.
+    /// A server that has already replied, or has failed, accepts no more messages
+    /// ([`Error::StreamEnded`]): [`Self::finish`] then returns its reply or error.
     pub async fn send(&mut self, message: &Q) -> Result<(), Error> {
         if self.early.is_none() {
             let mut receiving = pin!(self.receiving.receive());
@@ -137,12 +136,12 @@ impl<Q: Encode, R: Reply<Value: Decode>> AsyncRequestStream<Q, R> {
         self.sender.send(message).await
     }
 
-    /// Ends this direction and waits for the server's value.
+    /// Ends this direction and waits for the server's reply.
     pub async fn finish(mut self) -> Result<R::Value, R::Error> {
         let first = match self.early {
             Some(early) => early?,
             None => {
-                // Why it cannot be ended comes next, too.
+                // The reason why it cannot be ended arrives next, too.
                 let _ = self.sender.finish().await;
                 self.receiving.receive().await?
             }
@@ -150,7 +149,7 @@ impl<Q: Encode, R: Reply<Value: Decode>> AsyncRequestStream<Q, R> {
         if let Received::Message(_) = first {
             match self.receiving.receive().await? {
                 Received::End => {}
-                // It failed after all.
+                // It failed after the value was sent.
                 Received::Thrown(body) => return Received::Thrown(body).value::<R>(),
                 Received::Message(_) => {
                     let words = "two values, where one was to come".to_owned();

@@ -1,4 +1,4 @@
-//! Streams of sessions, opened.
+//! Streams of sessions on the opening side.
 
 use std::future::{Future, poll_fn};
 use std::sync::Arc;
@@ -27,9 +27,9 @@ pub(crate) struct Requests {
 pub(crate) struct Replies {
     half: ReceiveHalf,
     deadline: Option<Instant>,
-    /// Whether the server's last entry has come.
+    /// True once the server's last entry was received.
     has_ended: Arc<AtomicBool>,
-    /// Where the metadata goes that comes.
+    /// Destination of received metadata.
     metadata: Option<ReplyMetadata>,
 }
 
@@ -118,7 +118,7 @@ impl Replies {
     }
 }
 
-/// What comes of it in time, if that is in time.
+/// Returns the result of `work`, if it ends before the deadline.
 pub(crate) async fn until<T>(
     deadline: Option<Instant>,
     work: impl Future<Output = T>,

@@ -1,4 +1,4 @@
-//! Streams of sessions, served.
+//! Streams of sessions on the serving side.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -31,7 +31,7 @@ pub(crate) struct Requests {
 pub(crate) struct Replies {
     half: Arc<Mutex<SendHalf>>,
     context: Arc<Context>,
-    /// What goes with the first message.
+    /// Metadata for the first message.
     block: Option<Vec<u8>>,
     has_begun: bool,
 }
@@ -49,7 +49,8 @@ impl Requests {
         }
     }
 
-    /// Takes what still comes: a client is not reset that has not read yet how its stream ended.
+    /// Reads until the client ends, so that a client that has not yet read the stream's end is not
+    /// reset.
     async fn drain(&mut self) {
         while let Ok(Some(_)) = self.half.receive().await {}
     }
@@ -70,7 +71,7 @@ impl Replies {
         Ok(())
     }
 
-    /// Ends the stream, or says why it cannot end so: a value or metadata may be too long.
+    /// Ends the stream, or fails it with the error if a value or metadata is too long.
     async fn finish_or_fail(&mut self, ended: Ended) {
         if let Err(error) = self.finish(ended).await {
             let words = error.to_string();
@@ -109,8 +110,8 @@ pub(crate) async fn serve_stream<S: AsyncServices>(
     }
 }
 
-/// What came with the stream's first entry, which is there already: metadata, a message, or
-/// neither.
+/// Returns the contents of the stream's first entry, which has already arrived: metadata, a
+/// message, or neither.
 async fn opened(stream: &mut Stream, method: &Method) -> Result<(Context, Option<Message>), Error> {
     let context = Context::new(stream.peer().clone(), stream.carrier(), stream.time_left());
     let receiver = stream.receiver();
@@ -162,7 +163,7 @@ async fn serve<S: AsyncServices>(
     }
 }
 
-/// Runs the handler; nothing if its client no longer wants what it does.
+/// Runs the handler; `None` if its client no longer wants the stream.
 async fn run<S: AsyncServices>(
     shared: &Shared<S>,
     found: Found,
@@ -175,7 +176,7 @@ async fn run<S: AsyncServices>(
     let mut running = pin!(caught(shared.services.dispatch(service, method, context, &mut call)));
     let watched = poll_fn(|cx| match running.as_mut().poll(cx) {
         Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
-        // What waits for the stream was told first.
+        // The handler was polled first, so it has seen the stream's events.
         Poll::Pending => lock(half).poll_reset(cx).map(|_| None),
     });
     let outcome = match context.deadline() {

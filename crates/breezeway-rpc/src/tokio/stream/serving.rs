@@ -13,17 +13,17 @@ use crate::thrift::{Decode, Encode, ExceptionKind, to_vec};
 pub(crate) struct Served {
     pub(crate) receiving: ReceivingRequests,
     pub(crate) sending: SendingReplies,
-    /// What the method ended with.
+    /// End of the method.
     pub(crate) ended: Option<Ended>,
 }
 
-/// Where requests come from.
+/// Source of requests.
 pub(crate) enum ReceivingRequests {
     Native(native_server::Requests),
     Thrift(thrift::ServedRequests),
 }
 
-/// Where replies go.
+/// Destination of replies.
 pub(crate) enum SendingReplies {
     Native(native_server::Replies),
     Thrift(thrift::ServedReplies),
@@ -53,18 +53,18 @@ pub struct AsyncRequests<'s, M> {
     messages: PhantomData<fn() -> M>,
 }
 
-/// Where a handler sends its messages.
+/// Destination of a handler's messages.
 pub struct AsyncReplies<'s, M> {
     sending: &'s mut SendingReplies,
     messages: PhantomData<fn(M)>,
 }
 
 impl<M: Decode> AsyncRequests<'_, M> {
-    /// Waits for the client's next message; nothing after its last. The client sends no more than
-    /// the stream's window ahead.
+    /// Waits for the client's next message; `None` after its last. The client sends at most the
+    /// stream's window ahead.
     ///
-    /// A client that no longer wants the stream, or is gone, is an error; so is a message that
-    /// cannot be read. A future that is dropped has received nothing.
+    /// It is an error if the client no longer wants the stream or is gone, or if a message cannot
+    /// be read. Dropping the future loses no message.
     pub async fn receive(&mut self) -> Result<Option<M>, Error> {
         self.receiving.receive().await?.map(|body| body.request()).transpose()
     }
@@ -73,8 +73,9 @@ impl<M: Decode> AsyncRequests<'_, M> {
 impl<M: Encode> AsyncReplies<'_, M> {
     /// Sends a message. Waits while the client does not read.
     ///
-    /// What was set with [`Context::set_reply_metadata`](crate::Context::set_reply_metadata) before
-    /// the first message goes with it, later values with the stream's end.
+    /// Reply metadata that was set
+    /// ([`Context::set_reply_metadata`](crate::Context::set_reply_metadata)) before the first
+    /// message travels with it, later values with the stream's end.
     pub async fn send(&mut self, message: &M) -> Result<(), Error> {
         self.sending.send(&to_vec(message)?).await
     }
@@ -92,19 +93,19 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// The client's messages, for a handler that awaits.
+    /// Returns the client's messages, for a handler that awaits.
     pub fn requests_async<M>(&mut self) -> Result<AsyncRequests<'_, M>, Error> {
         let receiving = &mut self.async_served()?.receiving;
         Ok(AsyncRequests { receiving, messages: PhantomData })
     }
 
-    /// Where a handler that awaits sends its messages.
+    /// Returns the destination of messages, for a handler that awaits.
     pub fn replies_async<M>(&mut self) -> Result<AsyncReplies<'_, M>, Error> {
         let sending = &mut self.async_served()?.sending;
         Ok(AsyncReplies { sending, messages: PhantomData })
     }
 
-    /// Both, for a handler that awaits.
+    /// Returns both, for a handler that awaits.
     pub fn halves_async<Q, M>(
         &mut self,
     ) -> Result<(AsyncRequests<'_, Q>, AsyncReplies<'_, M>), Error> {
@@ -113,7 +114,7 @@ impl<'c> Call<'c> {
         Ok((requests, AsyncReplies { sending, messages: PhantomData }))
     }
 
-    /// The client's only message, for a handler that awaits.
+    /// Returns the client's only message, for a handler that awaits.
     pub async fn request_async<M: Decode>(&mut self) -> Result<M, Error> {
         let request = self.requests_async()?.receive().await?;
         request.ok_or_else(|| Error::new(ExceptionKind::PROTOCOL_ERROR, "there is no request"))
