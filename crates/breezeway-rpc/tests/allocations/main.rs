@@ -41,7 +41,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// What a worker's thread had allocated when its last handler began.
+/// Allocations of a worker's thread at the start of its last handler.
 #[derive(Clone, Default)]
 struct ByWorker(Arc<AtomicUsize>);
 
@@ -172,9 +172,9 @@ impl Running {
         self.session.as_ref().unwrap()
     }
 
-    /// The least that hundred calls allocate on the client's thread, and on the worker's. What is
-    /// taken once, such as a thread's buffers, or when a side falls asleep between two calls is not
-    /// a call's: that would be taken in every round.
+    /// Returns the minimum that a hundred calls allocate on the client's thread, and on the
+    /// worker's. One-time allocations, such as a thread's buffers, and those of a side that falls
+    /// asleep between two calls do not belong to a call: those would occur in every round.
     fn least(&self, call: impl Fn(i64)) -> [usize; 2] {
         let now = || [TAKEN.get(), self.by_worker.0.load(Ordering::Relaxed)];
         let round = |_| {

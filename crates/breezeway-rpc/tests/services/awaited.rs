@@ -50,7 +50,7 @@ impl Running {
         self.serving.await.unwrap();
     }
 
-    /// What the shop's handlers told next.
+    /// Returns the next report of the shop's handlers.
     async fn told(&mut self) -> String {
         timeout(Duration::from_secs(10), self.looks.recv()).await.unwrap().unwrap()
     }

@@ -27,7 +27,7 @@ impl Authority {
         let folder = tempfile::tempdir().unwrap();
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(Vec::new()).unwrap();
-        // One of its own: who issues a certificate is found by it.
+        // A name of its own: the issuer of a certificate is found by it.
         let name = folder.path().display().to_string();
         params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

@@ -25,11 +25,11 @@ use crate::namespaces::{self, Elsewhere};
 use crate::processes::{Process, say};
 use crate::shop::{AsyncShopClient, AsyncShopServer, Corner};
 
-/// How long a call may take: one that is answered does not come near it.
+/// Timeout of a call, far longer than any answered call takes.
 const DEADLINE: Duration = Duration::from_secs(4);
-/// How long something may take that must come.
+/// Time limit for events that must come.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Callers whose calls may not be made twice, and those whose calls may.
+/// Number of callers with calls that may not be repeated, and with calls that may.
 const CALLERS: (usize, usize) = (6, 2);
 /// The most calls that fail for an instance that freezes: those in flight, and two more.
 const MOST_LOST: usize = CALLERS.0 + CALLERS.1 + 2;
@@ -49,7 +49,7 @@ pub(crate) fn serve(address: &Address) {
     });
 }
 
-/// When an instance did not answer, and why.
+/// Time at which an instance did not answer, and the reason.
 #[derive(Debug)]
 struct Down {
     instance: usize,
@@ -67,7 +67,7 @@ struct Failed {
     error: Error,
 }
 
-/// What the callers saw.
+/// Events seen by the callers.
 #[derive(Default)]
 struct Seen {
     /// The last calls that were answered, by instance: when they began, and by what they went.
@@ -228,7 +228,7 @@ async fn call_once(instances: Instances, seen: Arc<Seen>) -> usize {
     calls
 }
 
-/// Calls that may be made twice, none of which fails in the time that it has for its attempts.
+/// Makes calls that may be repeated; each must succeed within the time of its attempts.
 async fn call_again(instances: Instances, seen: Arc<Seen>, longest: Duration) -> usize {
     let service = ServiceBuilder::new()
         .timeout(longest)

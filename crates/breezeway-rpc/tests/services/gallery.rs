@@ -1,4 +1,4 @@
-//! A service whose short text takes no memory, and whose binaries may have many owners.
+//! A service whose short text allocates no memory, and whose binaries may be shared.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -210,7 +210,7 @@ async fn services_with_small_strings_and_shared_bytes_are_awaited() {
     }
 }
 
-/// What a service received is a copy of what travelled; what a program keeps as bytes need not be.
+/// A service gets a copy of the received bytes; bytes that a program keeps need not be a copy.
 #[test]
 fn what_a_service_received_can_be_read_again_as_parts_of_a_message() {
     let running = Running::new("shm");

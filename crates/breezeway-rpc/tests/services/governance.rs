@@ -30,7 +30,7 @@ use crate::room::{AsyncRoomClient, line};
 use crate::shop::{AsyncShopClient, AsyncShopServer, Corner, Item, ShopBuyError};
 use crate::streams;
 
-/// How long something may take that must come.
+/// Time limit for events that must come.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 struct Running {
@@ -43,7 +43,7 @@ struct Running {
 }
 
 impl Running {
-    /// A shop whose server is made of one without layers.
+    /// Starts a shop on a server made from one without layers.
     fn new<S: AsyncServices>(
         layered: impl FnOnce(AsyncServer<((), AsyncShopServer<Corner>)>) -> AsyncServer<S>,
     ) -> Self {
@@ -209,7 +209,7 @@ async fn a_call_over_the_limit_is_shed_and_never_leaves() {
         .concurrency_limit(1)
         .service(ChannelService::new(running.channel().await));
     let shop = AsyncShopClient::new(ServiceChannel::new(service));
-    // The shop tells of a call that goes nowhere once it is dropped.
+    // The shop reports a call that never returns once it is dropped.
     let mut first = Box::pin(shop.echo("never".to_owned()));
     assert!(timeout(Duration::from_millis(20), &mut first).await.is_err());
     let shed = shop.echo("second".to_owned()).await.unwrap_err();
@@ -311,7 +311,7 @@ async fn the_carrier_of_a_call_is_reported() {
     running.end().await;
 }
 
-/// How many attempts a call makes at a service that gives these outcomes in turn.
+/// Returns the number of attempts of a call at a service with these outcomes in turn.
 async fn attempts(
     policy: RetryPolicy,
     idempotent: bool,

@@ -63,7 +63,7 @@ fn trusting() -> ServerOptions {
     ServerOptions::new().trust(|_| Some(unsafe { TrustedPeer::assume() }))
 }
 
-/// The ways in which handlers run, beside the carriers.
+/// Returns the modes in which handlers run, beside the carriers.
 fn options() -> [(&'static str, ServerOptions); 5] {
     [
         ("shm", ServerOptions::new()),
@@ -127,13 +127,13 @@ fn damaged() -> impl Strategy<Value = Sent> {
     )
 }
 
-/// What a client is told: a reply's bytes, or words.
+/// Returns the client's result: the bytes of a reply, or the text of an error.
 fn told(session: &mut Session, (method, bytes): &Sent) -> Result<Vec<u8>, String> {
     let reply = session.call(*method, bytes).map_err(|error| format!("{error:?}"))?;
     Ok(reply.to_vec())
 }
 
-/// Both services are told the same calls, and have to say and to do the same.
+/// Checks that both services, given the same calls, reply and act the same.
 fn agree(calls: &impl Strategy<Value = Sent>, cases: u32) {
     for ((carrier, of_owned), (_, of_views)) in options().into_iter().zip(options()) {
         let logs = [Log::default(), Log::default()];
@@ -222,14 +222,14 @@ fn every_kind_of_method_travels_by_sessions_shared_sessions_and_in_thrifts_frami
     }
 }
 
-/// What a handler does after it has written its reply, or instead.
+/// Action of a handler after it has written its reply, or instead.
 enum Then {
     Throw,
     Fail,
     Panic,
     /// Gives another call's proof that it has written.
     Cheat(Mutex<Option<Written>>),
-    /// Writes a list that is shorter than it says.
+    /// Writes a list that is shorter than its count.
     Lie,
     /// Writes more than a message may have.
     Overflow,
@@ -427,11 +427,11 @@ fn a_view_is_a_reply_with_the_bytes_of_its_lists_as_they_came() {
     }
 }
 
-/// Tells where the words that it is sent lie, and where it writes its reply.
+/// Reports the addresses of received text and of its reply.
 struct Where;
 
-/// Whether shared memory lies there. The list is read in parts, and may lack what lies between two
-/// of them while other threads map and unmap: what is mapped is in it sooner or later.
+/// Returns true if the address is in shared memory. The list is read in parts, and may lack entries
+/// between two of them while other threads map and unmap: a mapping is in it sooner or later.
 fn is_shared(bytes: &[u8]) -> bool {
     let address = bytes.as_ptr() as usize;
     let is_in = |line: &&str| {

@@ -1,4 +1,4 @@
-//! Which instance gets a call, and when none does.
+//! Choice of the instance for a call, and calls without one.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::Write;
@@ -27,7 +27,7 @@ use crate::room::AsyncRoomClient;
 use crate::shop::{AsyncShopClient, AsyncShopServer, Corner};
 use crate::streams;
 
-/// How long something may take that must come.
+/// Time limit for events that must come.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 struct Running {
@@ -90,7 +90,7 @@ async fn calls_go_by_shared_memory_while_an_instance_is_here_and_by_tcp_otherwis
     let folder = tempfile::tempdir().unwrap();
     let (here, there) = (both(&folder, "here"), both(&folder, "there"));
     let local = Instance::here("here", here.address.clone()).unwrap();
-    // Nobody says that its socket is to be seen here too.
+    // Without a locality its socket is not used.
     let remote = Instance::new("there", there.address.clone());
     let (tell, sets) = watch::channel(vec![remote.clone()]);
     let shop = shop(Instances::new(Watched::new(sets), InstanceOptions::new()));
@@ -191,7 +191,7 @@ async fn calls_go_by_weight_and_to_this_host_whatever_the_weight() {
     for _ in 0..500 {
         assert_eq!(call(&shop).await.unwrap(), ("here".to_owned(), Carrier::Shm));
     }
-    // As a server says that it wants no more calls.
+    // Weight 0, by which a server requests no more calls.
     let here = Instance::here("here", address(3)).unwrap().with_weight(0);
     tell.send_replace([set.as_slice(), &[here]].concat());
     until(&shop, "heavy", Carrier::Tcp).await;
@@ -235,7 +235,7 @@ async fn a_stream_is_opened_on_the_instance_that_would_get_a_call() {
 async fn whoever_does_not_speak_this_protocol_gets_no_call() {
     let folder = tempfile::tempdir().unwrap();
     let server = both(&folder, "shop");
-    // One accepts and says nothing, one says something else, one closes at once.
+    // One accepts and sends nothing, one sends garbage, one closes at once.
     let hosts = ["silent", "chatty", "closing"].map(|manner| {
         let host = TcpListener::bind("127.0.0.1:0").unwrap();
         let address: Address = Place::from(host.local_addr().unwrap()).into();
@@ -310,7 +310,7 @@ async fn an_instance_with_all_the_calls_that_it_may_have_leaves_others_to_the_ne
     let options = InstanceOptions::new().max_in_flight(1);
     let shop = shop(Instances::new(Fixed::new(set), options));
     until(&shop, "here", Carrier::Shm).await;
-    // It is sent when it is polled, with no other call under way.
+    // It is sent when it is polled, with no other call in flight.
     let mut busy = Box::pin(shop.echo("never".to_owned()));
     assert!(timeout(Duration::from_millis(1), &mut busy).await.is_err());
     until(&shop, "there", Carrier::Tcp).await;
@@ -322,8 +322,8 @@ async fn an_instance_with_all_the_calls_that_it_may_have_leaves_others_to_the_ne
     there.end().await;
 }
 
-/// Where nobody answers whoever connects: nobody accepts, and no more may wait. In use while what
-/// it gives with it is there.
+/// Returns a place where connecting gets no answer: no connection is accepted, and the backlog is
+/// full. It stays in this state while the second value lives.
 fn unanswering() -> (Place, impl Sized) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     rustix::net::listen(&listener, 0).unwrap();
@@ -352,7 +352,7 @@ async fn an_instance_without_sessions_is_left_while_it_is_frozen_and_reached_at_
     };
     timeout(PATIENCE, answered).await.expect("the second place is reached");
     process.signal(Signal::STOP);
-    // Calls that do not say how long they may take.
+    // Calls without a time limit.
     let left_alone = async {
         loop {
             match shop.count().await {

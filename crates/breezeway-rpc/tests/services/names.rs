@@ -1,4 +1,4 @@
-//! Instances that a name stands for, as a name server of the test's own says.
+//! Instances of a host name, resolved by the test's own name server.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -14,18 +14,18 @@ use tokio::time::timeout;
 
 use crate::shop::{AsyncShopClient, AsyncShopServer, Corner};
 
-/// How long something may take that must come.
+/// Time limit for events that must come.
 const PATIENCE: Duration = Duration::from_secs(30);
 const NAME: &str = "shop.test.";
-/// What a question for addresses of the fourth version asks for.
+/// Query type for IPv4 addresses.
 const A: u16 = 1;
 
-/// What a name server says of [`NAME`].
+/// Answers of a name server for [`NAME`].
 #[derive(Clone)]
 enum Says {
     /// These, for a second.
     Addresses(Vec<Ipv4Addr>),
-    /// That it has failed.
+    /// A failure.
     Failure,
 }
 
@@ -60,7 +60,7 @@ impl Names {
         *self.says.lock().unwrap() = (says, 0);
     }
 
-    /// Questions since it was told what to say.
+    /// Returns the number of queries since the answer was set.
     fn asked(&self) -> usize {
         self.says.lock().unwrap().1
     }
@@ -131,7 +131,7 @@ async fn the_last_addresses_stay_while_the_name_server_fails_or_knows_none() {
 /// Servers at both addresses, at one port, which it gives.
 fn serve_at(both: [IpAddr; 2]) -> u16 {
     let bind = |ip, port| AsyncServer::bind(&Place::from(SocketAddr::new(ip, port)).into());
-    // Somebody may have a port of the first address at the second.
+    // Another process may have a port of the first address at the second.
     for _ in 0..100 {
         let first = bind(both[0], 0).unwrap();
         let Place::Tcp { port, .. } = first.address().places()[0] else { panic!() };

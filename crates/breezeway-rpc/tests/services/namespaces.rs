@@ -17,7 +17,7 @@ fn run(program: &str, arguments: &[&str]) {
     assert!(output.status.success(), "{program} {arguments:?}: {said}");
 }
 
-/// Whether this process may make namespaces, and has what it takes.
+/// Returns true if this process may make namespaces, and the needed programs exist.
 fn may_be_had() -> bool {
     ["ip", "nsenter"].iter().all(|program| {
         let tried = Command::new("unshare").args(["--net", program, "-V"]).output();
@@ -25,7 +25,7 @@ fn may_be_had() -> bool {
     })
 }
 
-/// Where a test's servers are that are not on this host.
+/// Host of a test's servers that are not on this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Elsewhere {
     /// In namespaces of their own.
@@ -34,8 +34,8 @@ pub(crate) enum Elsewhere {
     Loopback,
 }
 
-/// Runs the test of this name once more, in a network namespace of its own, so that nothing of this
-/// host's is changed. Says where its servers are, to the one that is to go on.
+/// Runs the test of this name once more, in a network namespace of its own, so that this host's
+/// network is unchanged. Returns the host of its servers in the process that should run the test.
 pub(crate) fn enter(test: &str) -> Option<Elsewhere> {
     if std::env::var_os(APART).is_some() {
         set_parent_process_death_signal(Some(Signal::KILL)).unwrap();
@@ -54,8 +54,8 @@ pub(crate) fn enter(test: &str) -> Option<Elsewhere> {
 }
 
 impl Elsewhere {
-    /// Starts a server that listens on TCP. Gives where it is reached; `number` tells it from
-    /// others, and is not in use by one that lives.
+    /// Starts a server that listens on TCP. Returns its address; `number` distinguishes it from
+    /// others, and is not in use by a live one.
     pub(crate) fn start(self, role: &str, number: usize) -> (Process, Address) {
         if self == Self::Loopback {
             let mut process = Process::start(role, &"tcp:127.0.0.1:0".parse().unwrap());

@@ -51,7 +51,7 @@ fn many_files() {
     setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).unwrap();
 }
 
-/// Where Kitex's program is, built once for a run of the tests.
+/// Returns the path of Kitex's program, built once per run of the tests.
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| built("kitex-peers", &[&["generate", "./..."]]))
@@ -115,7 +115,7 @@ async fn kitexs_client_calls_a_server_that_awaits_in_every_framing_on_every_sock
     }
 }
 
-/// Its client is told so in words, in both framings that carry it.
+/// The client gets this error in words, in both framings that carry it.
 #[test]
 #[ignore = "needs Go"]
 fn kitexs_client_of_protobuf_is_refused_by_both_gears_in_words() {
@@ -183,7 +183,7 @@ impl Peer {
 }
 
 impl Peer {
-    /// What its handlers told next.
+    /// Returns the next report of its handlers.
     fn told(&mut self) -> String {
         line(&mut self.lines)
     }

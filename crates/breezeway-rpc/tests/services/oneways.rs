@@ -110,7 +110,7 @@ where
     calling.join().unwrap().unwrap();
 }
 
-/// As [`call_behind_oneway`], for tasks.
+/// Makes a call like [`call_behind_oneway`], for tasks.
 fn await_call_behind_oneway<C: breezeway_rpc::AsyncChannel>(
     shop: &mut Shop,
     connect: impl AsyncFnOnce() -> C,

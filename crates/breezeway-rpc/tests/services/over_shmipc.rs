@@ -35,10 +35,10 @@ use crate::thrift_awaited::five_hundred_echoes_at_a_time;
 use crate::{processes, streams};
 use stopping::Gate;
 
-/// How long something may take that must come.
+/// Time limit for events that must come.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How a server's handlers wait.
+/// Mode in which a server's handlers wait.
 #[derive(Clone, Copy, Debug)]
 enum Gear {
     Blocks,
@@ -57,7 +57,7 @@ struct Running {
     folder: Option<TempDir>,
 }
 
-/// What carries the connections.
+/// Server of the connections.
 enum Served {
     Blocks(Arc<Server>),
     Awaits(Arc<asynchronous::Server>),
@@ -124,7 +124,7 @@ impl Running {
         Self { address, stopper, served, serving: Some(serving), folder: None }
     }
 
-    /// A shop, and who has looked into it.
+    /// Starts a shop, and returns it with the names of its visitors.
     fn shop(gear: Gear) -> (Self, UnboundedReceiver<String>) {
         let (tell, looks) = unbounded_channel();
         let corners = [Corner::new(tell.clone()), Corner::new(tell)];
@@ -149,7 +149,7 @@ impl Running {
         }
     }
 
-    /// As [`Self::wait_for_streams`], while other tasks run.
+    /// Waits like [`wait_for_streams`](Self::wait_for_streams), while other tasks run.
     async fn await_streams(&self, wanted: usize) {
         let waiting = async {
             while self.streams() != wanted {
@@ -279,7 +279,7 @@ async fn kitexs_streams_travel_in_their_four_forms() {
     }
 }
 
-/// Says by which carrier it is called, and by whom.
+/// Reports the carrier and the peer of its call.
 struct Door;
 
 impl Door {
@@ -401,7 +401,7 @@ async fn a_call_at_a_handler_that_blocks_ends_at_its_deadline_and_delays_no_othe
 }
 
 fn assert_late<T: std::fmt::Debug>(framing: ThriftFraming, outcome: Result<T, Error>) {
-    // The server may say so first.
+    // The server may report it first.
     let is_late = match &outcome {
         Err(Error::Application(error)) => error.message == "the call's deadline passed",
         outcome => matches!(outcome, Err(Error::Call(CallError::DeadlinePassed))),

@@ -1,4 +1,4 @@
-//! Services within TLS: natively and in Kitex's framings at one address, and what certificates say.
+//! Services within TLS: natively and in Kitex's framings at one address, and certificates.
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use crate::thrift::{FRAMINGS, tea};
 const CLIENT: &str = "client.test";
 const LARGE: [usize; 4] = [0, 65_536, (1 << 20) + 1, 16 << 20];
 
-/// Fails each call, in words that say whom the caller's certificate names.
+/// Fails each call, with the names in the caller's certificate.
 struct Door;
 
 impl Door {
@@ -69,7 +69,7 @@ fn name_of(answer: Result<bool, Error>) -> String {
     }
 }
 
-/// What both sides are who they say they are by.
+/// Certificates by which both sides prove their identity.
 pub(crate) struct Certificates(pub(crate) Authority);
 
 impl Certificates {
@@ -77,7 +77,7 @@ impl Certificates {
         Self(Authority::new())
     }
 
-    /// Of a server that asks for certificates.
+    /// Returns the options of a server that asks for certificates.
     pub(crate) fn server(&self) -> ServerOptions {
         let tls = own(Tls::new(), &self.0.issue("127.0.0.1"));
         options(tls.roots(self.0.root()).unwrap())
@@ -144,7 +144,7 @@ impl Drop for Running {
     }
 }
 
-/// The same with handlers that await; ends with the runtime.
+/// Starts the same with handlers that await; it ends with the runtime.
 pub(crate) fn serve_awaited(options: ServerOptions) -> Address {
     let server = AsyncServer::bind_with(&"tls:127.0.0.1:0".parse().unwrap(), options).unwrap();
     let (tell, _) = unbounded_channel();
@@ -274,7 +274,7 @@ pub(crate) fn awaited(test: impl Future<Output = ()>) {
     runtime.block_on(async { timeout(PATIENCE, test).await.expect("it does not end") });
 }
 
-/// More than any socket holds is under way in both directions: whoever waits for room to write must
+/// Sends more than any socket holds in both directions: a thread that waits for room to write must
 /// not keep the other direction from being read.
 fn both_ways_at_once<C: StreamChannel>(room: &RoomClient<C>) {
     const LINES: usize = 24;
@@ -320,7 +320,8 @@ fn a_handler_knows_whom_its_callers_certificate_names() {
     });
 }
 
-/// What calls fail with, of clients that block and of those that await, natively and in TTHeader.
+/// Returns the errors of calls, of clients that block and of those that await, natively and in
+/// TTHeader.
 fn failures(address: &Address, tls: &Tls) -> [Error; 3] {
     let item = || Item { name: "tea".to_owned(), ..Item::default() };
     let of = |failed| match failed {

@@ -25,7 +25,7 @@ impl Process {
         Self::start_by(Command::new(std::env::current_exe().unwrap()), role, address)
     }
 
-    /// As [`Self::start`], by a command that runs this test binary.
+    /// Starts a role like [`start`](Self::start), by a command that runs this test binary.
     pub(crate) fn start_by(mut command: Command, role: &str, address: &Address) -> Self {
         let mut child = command
             .args(["--ignored", "--exact", "--nocapture", "another_process"])
@@ -38,7 +38,7 @@ impl Process {
         Self { child, lines }
     }
 
-    /// The next line that the role says.
+    /// Returns the next line that the role prints.
     pub(crate) fn hear(&mut self) -> String {
         for line in &mut self.lines {
             if let Some((_, said)) = line.unwrap().split_once('@') {
@@ -48,7 +48,7 @@ impl Process {
         panic!("the process has ended");
     }
 
-    /// What the role says up to its end, which is an orderly one.
+    /// Returns the lines that the role prints up to its end, which must be orderly.
     pub(crate) fn ends(&mut self) -> Vec<String> {
         let lines = self.lines.by_ref().map(Result::unwrap);
         let said = lines.filter_map(|line| Some(line.split_once('@')?.1.to_owned())).collect();
@@ -78,12 +78,12 @@ impl Drop for Process {
     }
 }
 
-/// Says a line to the test.
+/// Prints a line to the test.
 pub(crate) fn say(line: impl std::fmt::Display) {
     println!("\n@{line}");
 }
 
-/// What a process does, given an address.
+/// Action of a process, given an address.
 pub(crate) type Role = fn(&Address);
 
 /// Plays the role that this process was started for. Does nothing in an ordinary test run.

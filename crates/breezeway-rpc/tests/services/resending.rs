@@ -1,4 +1,4 @@
-//! Calls that are made again on another session: their time goes on.
+//! Calls that are repeated on another session: their time continues.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
@@ -13,10 +13,10 @@ use breezeway_tokio::{Client, ClientOptions};
 
 use crate::shop::{AsyncShopClient, ShopClient};
 
-/// How long something may take that must come, and how long a call may.
+/// Time limit for events that must come, and of a call.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// So long that two times which differ by it are different in an entry too.
+/// Time long enough that two times which differ by it differ in an entry too.
 const WHILE: Duration = Duration::from_millis(200);
 
 fn accept(listener: &UnixListener) -> ServerChannel {
@@ -32,8 +32,8 @@ fn call(server: &ServerChannel) -> IncomingCall {
     }
 }
 
-/// How long the caller says that it waits, when a server takes its call, lets some time pass and
-/// goes away, and when the next one takes it.
+/// Returns the caller's remaining time as sent when a server takes its call, lets some time pass
+/// and goes away, and when the next one takes it.
 fn said(listener: &UnixListener) -> [Option<Duration>; 2] {
     let first = accept(listener);
     let asked = call(&first);

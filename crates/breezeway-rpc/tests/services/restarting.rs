@@ -15,7 +15,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use crate::processes::{Process, say};
 use crate::shop::{AsyncShopClient, AsyncShopServer, Corner, ShopClient, ShopServer};
 
-/// How long something may take that must come.
+/// Time limit for events that must come.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn session() -> SessionOptions {
@@ -26,14 +26,14 @@ fn options() -> ServerOptions {
     ServerOptions::new().take_over(true).drain_timeout(PATIENCE).session(session())
 }
 
-/// Says who has looked in.
+/// Prints the names of the visitors.
 fn report(mut looks: UnboundedReceiver<String>) {
     while let Ok(who) = looks.try_recv() {
         say(who);
     }
 }
 
-/// The role: serves until it is succeeded, and says who has looked in.
+/// Role: serves until it is succeeded, and prints the names of its visitors.
 pub(crate) fn serve_blocking(address: &Address) {
     let (tell, looks) = unbounded_channel();
     let server = Server::bind_with(address, options()).unwrap();
@@ -45,7 +45,7 @@ pub(crate) fn serve_blocking(address: &Address) {
     report(looks);
 }
 
-/// As [`serve_blocking`], with handlers that are awaited.
+/// Role like [`serve_blocking`], with handlers that are awaited.
 pub(crate) fn serve_awaited(address: &Address) {
     let (tell, looks) = unbounded_channel();
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
@@ -75,7 +75,7 @@ fn caller(over: &Arc<AtomicBool>, mut round: impl FnMut(u64) + Send + 'static) -
     })
 }
 
-/// What is echoed: mostly short, now and then long.
+/// Returns the text to echo: mostly short, sometimes long.
 fn text(caller: usize, number: u64) -> String {
     let len = if number % 16 == 15 { 100_000 } else { number as usize % 16 * 50 };
     format!("{caller} {number} {}", "x".repeat(len))
@@ -119,7 +119,7 @@ fn callers(addresses: [&Address; 2], over: &Arc<AtomicBool>) -> Vec<Caller> {
     callers
 }
 
-/// Waits for a generation's end, and counts who has looked in.
+/// Waits for a generation's end, and counts its visitors.
 fn tally(generation: &mut Process, looks: &mut BTreeMap<(usize, u64), usize>) {
     for line in generation.ends() {
         let (caller, number) = line.split_once(' ').unwrap();
@@ -152,7 +152,7 @@ fn services_are_restarted_without_a_failed_call_and_each_oneway_call_comes_once(
     }
     over.store(true, Ordering::Relaxed);
     let rounds: Vec<u64> = callers.into_iter().map(|caller| caller.join().unwrap()).collect();
-    // The last ones are succeeded by nobody's load.
+    // The last ones are succeeded without load.
     for ((role, address), mut last) in roles.into_iter().zip(serving) {
         let mut successor = start(role, address);
         tally(&mut last, &mut looks);

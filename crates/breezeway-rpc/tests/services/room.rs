@@ -13,14 +13,14 @@ use tokio::sync::mpsc::UnboundedSender;
 include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/room.rs"));
 pub(crate) use room::*;
 
-/// A room that tells what happens in it.
+/// A room that reports its events.
 pub(crate) struct Hall {
     pub(crate) events: UnboundedSender<String>,
-    /// What handlers that block sleep until.
+    /// Event that blocking handlers sleep until.
     pub(crate) morning: Arc<Morning>,
 }
 
-/// What comes once, and for all.
+/// Event that happens once.
 #[derive(Default)]
 pub(crate) struct Morning {
     has_come: Mutex<bool>,
@@ -43,7 +43,7 @@ pub(crate) fn line(from: &str, text: impl ToString) -> Line {
     Line { from: from.to_owned(), text: text.to_string() }
 }
 
-/// Tells that it was dropped.
+/// Reports that it was dropped.
 struct Told(UnboundedSender<String>);
 
 impl Drop for Told {
@@ -58,7 +58,7 @@ impl Hall {
         let _ = self.events.send(event.to_string());
     }
 
-    /// Tells of a client that has cancelled, and of a deadline.
+    /// Reports a client that has cancelled, and a deadline.
     fn noted<T>(&self, outcome: Result<T, Error>) -> Result<T, Error> {
         match outcome {
             Err(Error::Stream(StreamError::Reset(ErrorCode::Cancelled))) => self.told("cancelled"),

@@ -9,7 +9,7 @@ use breezeway_rpc::{BusinessError, Context, Error, Written};
 include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/shelf.rs"));
 pub(crate) use shelf::*;
 
-/// Titles that somebody has asked for, and what the handlers saw.
+/// Requested titles, and events seen by the handlers.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<String>>>);
 
@@ -31,7 +31,7 @@ impl Log {
     }
 }
 
-/// What no exception of the IDL says, by the title that is asked for.
+/// Returns an error that is not an exception of the IDL, by the requested title.
 fn refusal(title: &str) -> Result<(), Error> {
     match title {
         "torn" => Err(Error::new(ExceptionKind::INTERNAL_ERROR, "torn")),

@@ -10,7 +10,7 @@ use tokio::sync::mpsc::UnboundedSender;
 include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/shop.rs"));
 pub(crate) use shop::*;
 
-/// A shop with some items, which tells who has looked in.
+/// A shop with some items, which reports its visitors.
 pub(crate) struct Corner {
     pub(crate) stock: Mutex<Vec<Item>>,
     pub(crate) looks: UnboundedSender<String>,
@@ -89,7 +89,7 @@ impl Shop for Corner {
         Ok(cx.time_left().map_or(-1, |left| left.as_millis() as i64))
     }
 
-    /// Text that says so is not echoed before the tests let it.
+    /// The text "never" is not echoed before the test allows it.
     fn echo(&self, cx: &Context, text: String) -> Result<String, Error> {
         greet(cx);
         if text == "never" {
@@ -98,7 +98,7 @@ impl Shop for Corner {
         Ok(text)
     }
 
-    /// Somebody who is slow is seen only when the tests say so.
+    /// The visitor "slow" is seen only when the test allows it.
     fn look(&self, _: &Context, who: String) {
         if who == "slow" {
             self.wait();
@@ -149,7 +149,7 @@ impl AsyncShop for Corner {
         Shop::count(self, cx)
     }
 
-    /// Text that says so is never echoed.
+    /// The text "never" is never echoed.
     async fn echo(&self, cx: &Context, text: String) -> Result<String, Error> {
         greet(cx);
         if text == "never" {
@@ -159,7 +159,7 @@ impl AsyncShop for Corner {
         Ok(text)
     }
 
-    /// Somebody who is slow is seen only when the tests say so.
+    /// The visitor "slow" is seen only when the test allows it.
     async fn look(&self, _: &Context, who: String) {
         if who == "slow" {
             self.slow.notified().await;
@@ -189,7 +189,7 @@ fn greet(cx: &Context) {
     }
 }
 
-/// Tells that it was dropped.
+/// Reports that it was dropped.
 struct Told(UnboundedSender<String>);
 
 impl Drop for Told {

@@ -57,7 +57,7 @@ impl Running {
         AsyncRoomClient::new(AsyncThriftClient::new(self.address.clone()))
     }
 
-    /// What the handlers told next.
+    /// Returns the next report of the handlers.
     async fn told(&mut self) -> String {
         timeout(PATIENCE, self.events.recv()).await.unwrap().unwrap()
     }
@@ -140,7 +140,7 @@ async fn every_form_travels_over_every_carrier_and_in_kitexs_framing() {
     }
 }
 
-/// Why a stream of lines failed.
+/// Returns the error of a stream of lines.
 async fn refused<C: AsyncStreamChannel>(room: &AsyncRoomClient<C>, text: &str) -> RoomListenError {
     let mut lines = room.listen(line("hall", text)).await.unwrap();
     let failed = lines.receive().await.unwrap_err();

@@ -105,7 +105,7 @@ pub(crate) fn every_form<C: StreamChannel>(room: &RoomClient<C>) {
     assert_eq!(talk.receive().unwrap(), None);
 }
 
-/// Why a stream of lines failed.
+/// Returns the error of a stream of lines.
 pub(crate) fn refused<C: StreamChannel>(room: &RoomClient<C>, text: &str) -> RoomListenError {
     let mut lines = room.listen(line("hall", text)).unwrap();
     let failed = lines.receive().unwrap_err();
@@ -147,7 +147,7 @@ fn metadata_and_deadline<C: StreamChannel>(room: &RoomClient<C>) {
     assert_eq!(failed, CallError::DeadlinePassed.to_string());
 }
 
-/// At one time, as some wait for a deadline.
+/// Runs concurrently, because some wait for a deadline.
 fn on_every_carrier(test: impl Fn(&mut Running) + Sync) {
     std::thread::scope(|scope| {
         for carrier in ["shm", "unix", "tcp"] {
@@ -368,7 +368,7 @@ fn a_client_that_never_ends_its_direction_keeps_no_thread_of_a_handler_that_has_
         assert!(start.elapsed() < PATIENCE, "the thread stays with the stream that is over");
         std::thread::yield_now();
     }
-    // How it ended was not taken back.
+    // The stream's outcome was not withdrawn.
     let RoomTalkError::Missing(missing) = held.receive().unwrap_err() else { panic!() };
     assert_eq!(missing.name, "attic");
 }

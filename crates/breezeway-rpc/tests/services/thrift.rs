@@ -188,7 +188,7 @@ fn a_server_that_never_answers_costs_a_caller_its_deadline() {
     assert!(matches!(failed, Err(Error::Call(CallError::DeadlinePassed))), "{failed:?}");
 }
 
-/// What a server says to these bytes before it ends the connection.
+/// Returns the server's answer to these bytes before it ends the connection.
 pub(crate) fn said(running: &Running, bytes: &[u8]) -> Vec<u8> {
     let mut socket = UnixStream::connect(running.path()).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();

@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use crate::processes::{Process, say};
 use crate::shop::{AsyncShopClient, AsyncShopServer, Corner, Item, ShopBuyError, ShopClient};
 
-/// How long something may take that must come.
+/// Time limit for events that must come.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Running {
@@ -113,7 +113,7 @@ async fn a_handler_is_dropped_at_the_clients_deadline() {
     running.end().await;
 }
 
-/// Calls of as many tasks, of which each gets its own reply.
+/// Makes calls from as many tasks, each of which gets its own reply.
 pub(crate) async fn five_hundred_echoes_at_a_time(shop: &Arc<AsyncShopClient<AsyncThriftClient>>) {
     let calls: Vec<_> = (0..500)
         .map(|number| {
@@ -199,7 +199,7 @@ async fn a_client_that_reads_nothing_is_not_read_from_without_end() {
     let asked = echo(1, &"x".repeat(200)).repeat(1000);
     let begun = Instant::now();
     let mut sent = 0;
-    // What the server reads is bounded by what it holds; then the socket fills up.
+    // The bytes that the server reads are bounded; then the socket fills up.
     while let Ok(wrote) = timeout(Duration::from_millis(500), socket.write(&asked)).await {
         sent += wrote.unwrap();
         assert!(sent < 64 << 20, "the server still reads after {:?}", begun.elapsed());
@@ -210,7 +210,7 @@ async fn a_client_that_reads_nothing_is_not_read_from_without_end() {
     running.end().await;
 }
 
-/// The role: connects to a host whose name is looked up for ever.
+/// Role: connects to a host whose name is resolved for ever.
 pub(crate) fn seek(address: &Address) {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -221,14 +221,14 @@ pub(crate) fn seek(address: &Address) {
             outcome => say(format!("{outcome:?}")),
         }
     });
-    // The look-up goes on, and the end of the runtime would wait for it.
+    // The resolution continues, and the end of the runtime would wait for it.
     std::process::exit(0);
 }
 
 mod needs_user_namespaces {
     use super::*;
 
-    /// The file that is read first says nothing, and does not end.
+    /// The file that is read first has no content, and does not end.
     const SILENT_HOSTS: &str = "mount --bind \"$0\" /etc/hosts && exec \"$@\"";
 
     #[test]

@@ -32,7 +32,7 @@ fn by_hand(framing: ThriftFraming) -> (UnixListener, ShopClient<ThriftClient>, T
     (listener, ShopClient::new(client), folder)
 }
 
-/// What an act on another thread gives; it must end soon.
+/// Returns the result of an action on another thread, which must end soon.
 fn soon<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> T {
     let (tell, told) = mpsc::channel();
     std::thread::spawn(move || tell.send(act()));

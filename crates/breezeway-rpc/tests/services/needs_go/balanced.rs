@@ -15,7 +15,7 @@ use tokio::time::{sleep, timeout};
 use super::{Peer, program};
 use crate::shop::{AsyncShopClient, AsyncShopServer, Corner};
 
-/// How long something may take that must come.
+/// Time limit for events that must come.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 type Shop = AsyncShopClient<ServiceChannel<Instances>>;
@@ -26,7 +26,7 @@ async fn call(shop: &Shop, time: Duration) -> (Result<String, Error>, Route) {
     (shop.with(options).echo("x".to_owned()).await, route)
 }
 
-/// To whom so many calls go, none of which may fail.
+/// Makes `calls` calls, none of which may fail, and returns the number for each instance.
 async fn shares(shop: &Shop, calls: usize) -> HashMap<String, usize> {
     let mut shares = HashMap::new();
     for _ in 0..calls {
@@ -73,7 +73,7 @@ async fn calls_are_shared_out_between_kitexs_server_and_ours_as_they_come_and_go
         let found = shares(&shop, 1_000).await;
         assert!(found["theirs"] > 2 * found["ours"] && found["ours"] > 100, "{found:?}");
 
-        // One that hangs gets no call any more, until it goes on.
+        // A hanging instance gets no further calls until it continues.
         signal(&kitex, Signal::STOP);
         let mut lost = 0;
         while lost < 3 {

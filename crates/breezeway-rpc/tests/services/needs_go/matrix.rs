@@ -1,5 +1,5 @@
-//! What Kitex and ours do together in each framing on each socket, as docs/from-kitex.md has it:
-//! what the other cases leave out.
+//! Combinations of Kitex and this crate in each framing on each socket (docs/from-kitex.md), as far
+//! as other cases do not cover them.
 
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
@@ -147,7 +147,7 @@ fn a_call_that_kitexs_server_never_answers_ends_at_its_deadline_in_every_framing
             let shop = ShopClient::new(client);
             let failed = shop.with(late()).echo("never".to_owned());
             let by = |error: &Error| {
-                // Told by TTHeader how long it has, the server may be the first to give up.
+                // The server knows the deadline from TTHeader and may be the first to give up.
                 matches!(error, Error::Call(CallError::DeadlinePassed))
                     || framing == ThriftFraming::TtHeader && matches!(error, Error::Application(_))
             };
@@ -218,7 +218,8 @@ impl Health for Shut {
     }
 }
 
-/// Both have methods `ready` and `check`: framings that name no service are told to.
+/// Both have methods `ready` and `check`: framings without a service's name need to be assigned
+/// one.
 #[test]
 #[ignore = "needs Go"]
 fn kitexs_client_calls_two_services_of_one_server_by_their_names() {
@@ -247,7 +248,7 @@ fn two_services_of_one_server_of_kitex_are_called_by_their_names() {
         let in_header = ThriftFraming::TtHeader;
         assert!(ShopClient::new(client(in_header)).ready().unwrap());
         assert!(!HealthClient::new(client(in_header)).ready().unwrap());
-        // Other framings name no service: Kitex falls back to the one that it was told.
+        // Other framings name no service: Kitex uses its configured fallback.
         for framing in [ThriftFraming::Framed, ThriftFraming::Unframed] {
             assert!(HealthClient::new(client(framing)).ready().unwrap());
             assert_eq!(ShopClient::new(client(framing)).buy(tea(1), None).unwrap(), tea(1));

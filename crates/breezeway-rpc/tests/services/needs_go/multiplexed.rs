@@ -9,7 +9,7 @@ use super::*;
 include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/users.rs"));
 use users::{Users, UsersAgeError, UsersServer};
 
-/// A connection has up to 128 threads, so at least this many calls run at one time.
+/// Minimum of concurrent calls: a connection has up to 128 threads.
 const AT_ONE_TIME: usize = 64;
 
 /// The number of calls that run, and the most so far. A call waits until as many have run at one

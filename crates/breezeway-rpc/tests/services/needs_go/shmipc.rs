@@ -62,8 +62,8 @@ async fn kitexs_client_calls_a_server_that_awaits_over_shmipc_in_every_framing()
 const OURS: [ThriftFraming; 3] =
     [ThriftFraming::TtHeader, ThriftFraming::Framed, ThriftFraming::Unframed];
 
-/// Room for the longest message and its echo. What exceeds it goes over the socket, whose bytes are
-/// held up to this limit.
+/// Returns options with room for the longest message and its echo. Larger ones use the socket,
+/// whose bytes are queued up to this limit.
 fn options() -> ClientOptions {
     let session = SessionOptions::new().fallback_limit(64 << 20);
     let session = session.handshake_timeout(Duration::from_secs(60));

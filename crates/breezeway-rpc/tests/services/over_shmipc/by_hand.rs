@@ -106,7 +106,7 @@ fn pipelined_requests_are_answered_in_order() {
     }
 }
 
-/// What each gear's client makes of a server that reads its call and then acts so.
+/// Returns the result of each mode's client for a server that reads its call and then does this.
 fn called(
     framing: ThriftFraming,
     act: impl Fn(breezeway_shmipc::Stream) + Send + Sync,
@@ -114,7 +114,7 @@ fn called(
     GEARS.map(|gear| {
         let hand = ByHand::new();
         std::thread::scope(|scope| {
-            // If the client fails nobody may come.
+            // If the client fails, no connection may come.
             let _stops = Stops(hand.server.stopper());
             scope.spawn(|| {
                 let Some(session) = hand.server.accept() else { return };

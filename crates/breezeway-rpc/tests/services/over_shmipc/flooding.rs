@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use super::*;
 use crate::streams_blocking::flooding::{FULL, both_dropped, flood, opened};
 
-/// A server, what its handlers tell, and the session and the connection of a client.
+/// A server, the reports of its handlers, and a client's session and connection.
 type Connected = (Running, UnboundedReceiver<String>, Client, breezeway_shmipc::Stream);
 
 fn connected(gear: Gear) -> Connected {
@@ -19,7 +19,7 @@ fn connected(gear: Gear) -> Connected {
     (running, told, client, stream)
 }
 
-/// Requests whose handlers read nothing more.
+/// Returns requests whose handlers read nothing more.
 fn unread(gear: Gear) -> [&'static str; 2] {
     match gear {
         Gear::Blocks => ["watch", "look"],

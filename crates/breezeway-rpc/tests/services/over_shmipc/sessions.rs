@@ -92,7 +92,7 @@ async fn a_call_goes_to_the_server_that_has_taken_over() {
         };
         let before = start(trusting());
         let shop = AsyncShopClient::new(awaited(&address, ThriftFraming::TtHeader).await);
-        // What is left of the old shop's tea is one.
+        // The old shop has one tea left.
         shop.buy(tea(2), None).await.unwrap();
         let after = start(trusting().take_over(true));
         let restart = || before.served.get().hot_restart(1, PATIENCE);

@@ -1,11 +1,11 @@
-//! Clients that say nothing, or half of something.
+//! Clients that send nothing, or half of a message.
 
 use std::io::{Read, Write};
 
 use super::*;
 
-/// A server that is patient for so long, and a client of it: whose own handshake may take longer
-/// on a busy machine.
+/// Starts a server with a short handshake timeout, and a client of it, whose own handshake may take
+/// longer on a busy machine.
 fn impatient(gear: Gear) -> (Running, Client) {
     let (address, folder) = in_a_folder();
     let (tell, _looks) = unbounded_channel();

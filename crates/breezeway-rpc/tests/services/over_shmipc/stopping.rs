@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 
 use super::*;
 
-/// Is ready once it may, and tells who waits for that, and who no longer does.
+/// Replies once it is opened, and reports the callers that wait and that have stopped waiting.
 #[derive(Clone)]
 pub(super) struct Gate {
     asked: UnboundedSender<()>,
@@ -28,7 +28,7 @@ impl Gate {
     }
 }
 
-/// Tells that its handler is over.
+/// Reports that its handler is over.
 struct Leaves(UnboundedSender<()>);
 
 impl Drop for Leaves {
@@ -64,11 +64,11 @@ impl AsyncHealth for Gate {
     }
 }
 
-/// How long a server that stops gives its clients to read their last replies.
+/// Time that a stopping server gives its clients to read their last replies.
 const LAST_REPLIES: Duration = Duration::from_secs(1);
 
-/// Tries until something came in time, of which it says how long it took and whether it did. A
-/// machine that is too busy for that is no reason to fail.
+/// Repeats `trying`, which returns its duration and success, until it ends in time. A machine that
+/// is too busy for that does not fail the test.
 fn in_time(mut trying: impl FnMut() -> (Duration, bool)) {
     for _ in 0..20 {
         let (took, came) = trying();
@@ -141,7 +141,7 @@ fn a_client_that_reads_no_reply_does_not_hold_up_its_server() {
         call.extend_from_slice(&text);
         call.push(0);
         stream.set_write_timeout(Some(Duration::from_millis(500)));
-        // Until the server reads no more, as nobody reads what it writes.
+        // Until the server reads no more, because its output is not read.
         while stream.write_all(&call).is_ok() {}
         let (tell, told) = std::sync::mpsc::channel();
         let stopping = std::thread::spawn(move || {

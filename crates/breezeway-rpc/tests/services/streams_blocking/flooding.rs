@@ -39,7 +39,7 @@ pub(crate) fn flood(socket: &mut impl Write, asked: [&str; 2]) {
     }
 }
 
-/// How long a write waits for a server that reads no more.
+/// Time that a write waits for a server that reads no more.
 pub(crate) const FULL: Duration = Duration::from_millis(300);
 
 fn flooded_unix(address: &Address, asked: [&str; 2]) -> UnixStream {
@@ -58,7 +58,7 @@ fn flooded_tcp(address: &Address, asked: [&str; 2]) -> TcpStream {
     socket
 }
 
-/// A client that floods streams whose handlers send nothing, until it is killed.
+/// Role: a client that floods streams whose handlers send nothing, until it is killed.
 pub(crate) fn flood_unread(address: &Address) {
     let socket = flooded_unix(address, ["watch", "look"]);
     say("flooded");
