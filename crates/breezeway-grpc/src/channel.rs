@@ -1,4 +1,4 @@
-//! What generated clients call.
+//! Channels for generated clients.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -20,14 +20,14 @@ use crate::http2;
 use crate::native::{Failure, exchange};
 use crate::timeout::Timeout;
 
-/// How often a call is sent again that never left, as each server was about to end.
+/// Maximum number of resends of a call that was never sent, because each server was about to end.
 pub(crate) const RESENDS: u32 = 16;
 
 /// A channel to a gRPC service, for the clients that tonic generates.
 ///
-/// It is cheap to clone, and clones share one session. A server that ends or restarts costs the
-/// calls in flight, which fail with `UNAVAILABLE`; later ones connect again, as tonic's own channel
-/// does. When the last clone is dropped, and the last call is over, the session is closed.
+/// It is cheap to clone, and clones share one session. When a server ends or restarts, the calls in
+/// flight fail with `UNAVAILABLE`; later ones connect again, as in tonic's own channel. When the
+/// last clone is dropped, and the last call is over, the session is closed.
 ///
 /// ```no_run
 /// # async fn connect() -> Result<(), breezeway_grpc::Error> {
@@ -46,11 +46,11 @@ pub struct Channel {
 struct Shared {
     endpoint: Endpoint,
     link: Mutex<Option<Link>>,
-    /// Held by the one call that connects: how often it was done.
+    /// Number of connects so far, locked by the call that connects.
     connecting: tokio::sync::Mutex<u64>,
 }
 
-/// What is connected, with its number among those of a channel.
+/// A connection, with its number among those of a channel.
 #[derive(Clone)]
 struct Link {
     by: By,
@@ -67,7 +67,7 @@ impl Link {
     fn is_usable(&self) -> bool {
         match &self.by {
             By::Native(session, _) => !session.is_going_away(),
-            // It connects again by itself.
+            // tonic's channel reconnects without help.
             By::Http2(..) => true,
         }
     }
@@ -92,14 +92,14 @@ impl Channel {
         Self { shared: Arc::new(Shared { endpoint, link, connecting }) }
     }
 
-    /// Who serves, and what the calls travel by; `None` while nothing is connected.
+    /// Returns the server's identity and the carrier of calls; `None` while nothing is connected.
     pub fn connect_info(&self) -> Option<ConnectInfo> {
         self.shared.link().and_then(|link| link.info())
     }
 
     async fn exchange(self, mut request: Request<Body>) -> Result<Response<Body>, Status> {
         let mut timeout = Timeout::of(request.headers(), self.shared.endpoint.timeout);
-        // A session may end just when a call is to go out, which is tried again then.
+        // A session may end just when a call is sent, which is then tried again.
         for attempt in 0..RESENDS {
             let link = match self.shared.usable_link() {
                 Some(link) if attempt == 0 => link,
@@ -154,8 +154,8 @@ impl Shared {
         self.link().filter(Link::is_usable)
     }
 
-    /// What is connected, if need be anew, for a call that waits no longer than its time. The next
-    /// call finds what this one did not wait for.
+    /// Returns the connection, connecting if needed, for a call that waits no longer than its time.
+    /// A connect that this call does not wait for is available to the next one.
     async fn connected_within(self: &Arc<Self>, timeout: &mut Timeout) -> Result<Link, Status> {
         let unavailable = |error: Error| Status::unavailable(error.to_string());
         if timeout.is_never() {
@@ -173,7 +173,7 @@ impl Shared {
         }
     }
 
-    /// What is connected, if need be anew.
+    /// Returns the connection, connecting if needed.
     async fn connected(&self) -> Result<Link, Error> {
         if let Some(link) = self.usable_link() {
             return Ok(link);
@@ -189,7 +189,7 @@ impl Shared {
         Ok(link)
     }
 
-    /// Drops a session that takes nothing more, unless another has taken its place.
+    /// Drops a session that accepts nothing more, unless another one has already replaced it.
     fn give_up(&self, link: &Link) {
         let mut current = self.link.lock().expect("nobody panics with the lock");
         if current.as_ref().is_some_and(|current| current.number == link.number) {
@@ -203,7 +203,7 @@ impl Service<Request<Body>> for Channel {
     type Error = Status;
     type Future = ResponseFuture;
 
-    /// Always ready: a call waits for its connection, and for room, by itself.
+    /// Always ready: each call waits for its connection, and for room.
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Status>> {
         Poll::Ready(Ok(()))
     }
@@ -213,7 +213,7 @@ impl Service<Request<Body>> for Channel {
     }
 }
 
-/// The response of a [`Channel`]. Dropped before, the call is cancelled.
+/// The response of a [`Channel`]. Dropping it cancels the call.
 pub struct ResponseFuture(Pin<Box<dyn Future<Output = Result<Response<Body>, Status>> + Send>>);
 
 impl Future for ResponseFuture {

@@ -1,10 +1,10 @@
-//! Who calls, and how.
+//! Identity of the peer, and transport of a call.
 
 use breezeway::{Carrier, Peer};
 use breezeway_tokio::{ForeignStream, Stream};
 
-/// What a call travels by: in the extensions of every request that is served, and of every response
-/// of a [`Channel`](crate::Channel).
+/// Peer and transport of a call: in the extensions of every request that is served, and of every
+/// response of a [`Channel`](crate::Channel).
 ///
 /// ```
 /// use breezeway_grpc::ConnectInfo;
@@ -17,21 +17,21 @@ use breezeway_tokio::{ForeignStream, Stream};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ConnectInfo {
-    /// Over shared memory and unix sockets the process on the other side: its user, group and
-    /// process number when it connected, as the kernel says them. Over TCP its address.
+    /// Over shared memory and unix sockets the process on the other side: the user, group and
+    /// process number that it had when it connected, from the kernel. Over TCP its address.
     pub peer: Peer,
-    /// What carries the bytes.
+    /// Carrier of the bytes.
     pub carrier: Carrier,
-    /// Whether there is HTTP/2 between.
+    /// Gear of the call: with or without HTTP/2.
     pub gear: Gear,
 }
 
-/// How a call is written.
+/// Encoding of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Gear {
-    /// As HTTP/2, which any gRPC peer speaks.
+    /// HTTP/2, which any gRPC peer supports.
     Http2,
-    /// As a stream of a Breezeway session, between two sides that are both of this crate.
+    /// A stream of a Breezeway session, between two sides that both use this crate.
     Native,
 }
 
@@ -40,10 +40,10 @@ impl ConnectInfo {
         Self { peer: stream.peer().clone(), carrier: stream.carrier(), gear }
     }
 
-    /// Of a client that speaks HTTP/2 on the socket itself.
+    /// Returns the info of a client that uses HTTP/2 on the socket itself.
     pub(crate) fn of_foreign(stream: &ForeignStream) -> Self {
         let carrier = match stream.carrier() {
-            // The socket that negotiates shared memory carries the bytes.
+            // The socket on which shared memory could be negotiated carries the bytes.
             Carrier::Shm => Carrier::Unix,
             other => other,
         };

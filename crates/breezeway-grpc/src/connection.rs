@@ -14,34 +14,35 @@ use tonic::transport::server::Connected;
 use crate::connect_info::{ConnectInfo, Gear};
 use crate::http2::{Progress, Refusals, Rewriter};
 
-/// The most bytes that are read at one time to be rewritten.
+/// Maximum number of bytes read at once for rewriting.
 const CHUNK: usize = 16 << 10;
 
 trait Bytes: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Bytes for T {}
 
-/// A connection that a client has made: what [`incoming`](crate::incoming) gives to tonic's server.
+/// A connection from a client: an item of [`incoming`](crate::incoming) for tonic's server.
 ///
-/// Each write becomes visible to the other side at once. Dropped, it is closed.
+/// Each write becomes visible to the other side at once. Dropping it closes the connection.
 pub struct Connection {
-    /// There until this is dropped.
+    /// Present until this is dropped.
     bytes: Option<Box<dyn Bytes>>,
     info: ConnectInfo,
-    /// Dropped with the connection, of which others await the end; and the time that the other side
-    /// has to end the stream once this side has.
+    /// Dropped with the connection, whose end others await; and the time that the other side has to
+    /// end the stream once this side has.
     end: Option<(oneshot::Sender<()>, Duration)>,
     is_shut_down: bool,
-    /// What a server reads passes it, until it has nothing to rewrite any more.
+    /// Rewriter of a server's input, until it has nothing to rewrite any more.
     rewriter: Option<Box<Rewriter>>,
-    /// Of a server.
+    /// Log of refusals, on a server.
     refusals: Option<Refusals>,
-    /// Of a server that divides its reading into turns.
+    /// Turns of the reading, on a server that divides it.
     progress: Option<Progress>,
 }
 
-/// A stream of a session that is dropped before the other side has ended it is reset, which takes
-/// from the other side what it has not read. So one that was shut down is read to its end first.
+/// A stream of a session that is dropped before the other side has ended it is reset, which
+/// discards its unread data on the other side. A stream that was shut down is therefore read to its
+/// end first.
 impl Drop for Connection {
     fn drop(&mut self) {
         let (Some(mut bytes), Some((end, time))) = (self.bytes.take(), self.end.take()) else {
@@ -210,7 +211,7 @@ impl AsyncWrite for Connection {
     }
 }
 
-/// Refuses connections from now on, and those that nobody has taken.
+/// Refuses connections from now on, and drops those that were not taken.
 pub(crate) fn close(connections: &mut mpsc::Receiver<Connection>) {
     connections.close();
     while connections.try_recv().is_ok() {}

@@ -21,13 +21,13 @@ use crate::connection::Connection;
 use crate::http2::Opened;
 use crate::listening::{CONNECTION, GRPC, session};
 
-/// What TLS is told that is to be spoken in it.
+/// TLS protocol name (ALPN).
 const HTTP2: &[u8] = b"h2";
 
-/// What connecting in the native gear has led to.
+/// Result of connecting in the native gear.
 pub(crate) enum Connected {
     Session(Channel, ConnectInfo),
-    /// Whoever serves there speaks HTTP/2 only.
+    /// The server supports only HTTP/2.
     Http2,
 }
 
@@ -55,15 +55,15 @@ pub(crate) async fn native(
     Err(no_place(failures))
 }
 
-/// Whether the answer to the hello shows a peer that does not know it: other bytes, or none. Over
-/// TLS it may say so.
+/// Returns true if the answer to the hello shows a peer that does not know it: other bytes, or
+/// none. Over TLS the handshake may show it.
 fn is_another_protocol(error: &ConnectError) -> bool {
     use HandshakeError::{Closed, Hello, Tls};
     let ConnectError::Handshake(error) = error else { return false };
     matches!(error, Closed | Hello(HelloError::Magic(_)) | Tls(TlsError::OtherProtocol))
 }
 
-/// Why none of the places works.
+/// Returns the error of an address without a working place.
 fn no_place(mut failures: Vec<(Place, ConnectError)>) -> ConnectError {
     match failures.len() {
         1 => failures.remove(0).1,
@@ -72,12 +72,12 @@ fn no_place(mut failures: Vec<(Place, ConnectError)>) -> ConnectError {
 }
 
 /// Connects for HTTP/2: in a stream of a session where there is shared memory, else on the socket
-/// itself, as any other gRPC server expects it.
+/// itself, as with any other gRPC server.
 #[derive(Clone)]
 pub(crate) struct Connector {
     address: Address,
     options: SessionOptions,
-    /// What the newest connection travels by.
+    /// Info of the newest connection.
     info: Arc<Mutex<Option<ConnectInfo>>>,
 }
 
@@ -133,7 +133,7 @@ impl Connector {
 }
 
 /// Connects on a thread: it blocks, also while the server's backlog is full, and keeps the
-/// handshake timeout by itself.
+/// handshake timeout itself.
 async fn connect_socket(place: Place, options: SessionOptions) -> Result<Connection, ConnectError> {
     let at = place.clone();
     let connecting = on_a_thread(move || ForeignConnection::connect(&at, &options, HTTP2));

@@ -1,4 +1,4 @@
-//! How a client connects.
+//! Options of a client.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::http2;
 
 type Http2Settings = Arc<dyn Fn(transport::Endpoint) -> transport::Endpoint + Send + Sync>;
 
-/// Where a service is, and how it is called.
+/// Address of a service, and options for calling it.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -36,7 +36,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// The service at an address, which may list several places in the order of preference.
+    /// Creates an endpoint at an address, which may list several places in the order of preference.
     pub fn new(address: impl AsRef<str>) -> Result<Self, Error> {
         Ok(Self {
             address: address.as_ref().parse()?,
@@ -47,28 +47,28 @@ impl Endpoint {
         })
     }
 
-    /// How long a call may take. A call's own `grpc-timeout` counts if it is shorter. By default a
+    /// Sets the timeout of calls. A call's own `grpc-timeout` counts if it is shorter. By default a
     /// call waits as long as the server is there.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// How long connecting to one place may take, and the answer to the hello as long again. A
-    /// connection of HTTP/2 awaits the server's settings for so long. Default 1 s.
+    /// Sets the maximum time to connect to one place, and the same again for the answer to the
+    /// hello. A connection of HTTP/2 awaits the server's settings for this time. Default 1 s.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// Settings of the session: how it waits, its memory, its windows. What this crate needs is set
-    /// whatever they say: the service, the room for metadata, and the time to connect.
+    /// Sets the options of the session: its wait policy, its memory, its windows. This crate
+    /// overrides the service, the room for metadata, and the time to connect.
     pub fn session(mut self, options: SessionOptions) -> Self {
         self.session = options;
         self
     }
 
-    /// Settings of tonic's own endpoint, used where the calls travel as HTTP/2.
+    /// Changes settings of tonic's own endpoint, used where the calls travel as HTTP/2.
     pub fn http2(
         mut self,
         settings: impl Fn(transport::Endpoint) -> transport::Endpoint + Send + Sync + 'static,
@@ -82,13 +82,13 @@ impl Endpoint {
         Channel::connect(self).await
     }
 
-    /// A channel that connects when it is first used. Its calls fail with `UNAVAILABLE` while
-    /// nobody serves.
+    /// Returns a channel that connects when it is first used. Its calls fail with `UNAVAILABLE`
+    /// while no server listens.
     pub fn connect_lazy(self) -> Channel {
         Channel::lazy(self)
     }
 
-    /// As [`Self::connect`], for tonic's own channel, in HTTP/2 only.
+    /// Connects like [`connect`](Self::connect), for tonic's own channel, in HTTP/2 only.
     pub async fn connect_http2(self) -> Result<transport::Channel, Error> {
         Ok(self.http2_endpoint().connect_with_connector(self.connector()).await?)
     }
@@ -101,7 +101,7 @@ impl Endpoint {
         Connector::new(self.address.clone(), self.session_options())
     }
 
-    /// tonic's own endpoint. No call carries the name of a host that means anything here.
+    /// Returns tonic's own endpoint. The host name in its calls has no meaning here.
     pub(crate) fn http2_endpoint(&self) -> transport::Endpoint {
         let endpoint = http2::client(transport::Endpoint::from_static("http://localhost"));
         let endpoint = match self.timeout {

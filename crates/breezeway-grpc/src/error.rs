@@ -1,18 +1,18 @@
-//! Why there is no server, or no channel.
+//! Errors of a server or a channel.
 
 use breezeway::{AddressError, ConnectError, ServeError};
 
-/// An error of a layer or a body, as tower has them.
+/// An error of a layer or a body, in tower's form.
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why there is no server, or no channel.
+/// Error of a server or a channel.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The address makes no sense.
+    /// The address is invalid.
     #[error(transparent)]
     Address(#[from] AddressError),
-    /// Nobody serves at the address.
+    /// No server could be connected to at the address.
     #[error(transparent)]
     Connect(#[from] ConnectError),
     /// The server cannot listen, or listens no longer.

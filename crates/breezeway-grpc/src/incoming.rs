@@ -12,8 +12,8 @@ use crate::connection::Connection;
 use crate::error::Error;
 use crate::listening::{Listening, listen};
 
-/// What [`incoming`] gives: a stream of connections. Dropped, it stops listening; connections that
-/// are served go on to their end.
+/// Stream of connections from [`incoming`]. Dropping it stops listening; connections that are being
+/// served continue to their end.
 pub struct Incoming {
     listening: Listening,
     connections: mpsc::Receiver<Connection>,
@@ -21,8 +21,7 @@ pub struct Incoming {
 
 /// Listens at an address for tonic's own server, with default options.
 ///
-/// The calls travel as HTTP/2, so this is the first gear only: [`Server`](crate::Server) serves
-/// both.
+/// The calls travel as HTTP/2 only: [`Server`](crate::Server) serves both gears.
 ///
 /// ```no_run
 /// # async fn serve(routes: tonic::service::Routes) -> Result<(), Box<dyn std::error::Error>> {
@@ -35,7 +34,7 @@ pub fn incoming(address: impl AsRef<str>) -> Result<Incoming, Error> {
     incoming_with(address, ServerOptions::new())
 }
 
-/// As [`incoming`], with options: the mode of the socket file, who may connect, limits.
+/// Listens like [`incoming`], with options: the mode of the socket file, allowed clients, limits.
 pub fn incoming_with(address: impl AsRef<str>, options: ServerOptions) -> Result<Incoming, Error> {
     let address: Address = address.as_ref().parse()?;
     let no_call = |stream: Stream| {
@@ -47,7 +46,7 @@ pub fn incoming_with(address: impl AsRef<str>, options: ServerOptions) -> Result
 }
 
 impl Incoming {
-    /// Where it listens, with the ports that it has got where 0 was asked for.
+    /// Returns the address it listens at, with the actual ports in place of 0.
     pub fn address(&self) -> &Address {
         &self.listening.address
     }

@@ -1,8 +1,8 @@
 //! gRPC over shared memory, unix sockets and TCP, by changing one address: services and clients of
 //! [tonic] as they are, with their generated code, interceptors and tower layers.
 //!
-//! A [`Server`] serves tonic's services at an address; [`connect`] gives a [`Channel`] that tonic's
-//! generated clients take. Between two sides that are both of this crate calls travel natively, as
+//! A [`Server`] serves tonic's services at an address; [`connect`] returns a [`Channel`] for
+//! tonic's generated clients. Between two sides that both use this crate calls travel natively, as
 //! streams of a Breezeway session ([`Gear::Native`]); with every other peer, on the same sockets,
 //! as HTTP/2. Status codes, deadlines, cancellation, compression and limits are the same.
 //!
@@ -25,7 +25,7 @@
 //! # }
 //! ```
 //!
-//! What carries a call, and who makes it, stands in its extensions: [`ConnectInfo`].
+//! The carrier and the peer of a call are in its extensions: [`ConnectInfo`].
 //!
 //! [tonic]: https://docs.rs/tonic
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -58,12 +58,12 @@ pub use server::{Bound, Router, Server};
 pub use breezeway::{Address, Carrier, Peer, ServerOptions, SessionOptions};
 
 /// Connects to the service at an address, with default options: to the first of its places that
-/// works. [`Endpoint`] has the options.
+/// works. For other options see [`Endpoint`].
 pub async fn connect(address: impl AsRef<str>) -> Result<Channel, Error> {
     Endpoint::new(address)?.connect().await
 }
 
-/// As [`connect`], for tonic's own channel: in HTTP/2 only, over any carrier.
+/// Connects like [`connect`], for tonic's own channel: in HTTP/2 only, over any carrier.
 pub async fn http2_channel(address: impl AsRef<str>) -> Result<tonic::transport::Channel, Error> {
     Endpoint::new(address)?.connect_http2().await
 }

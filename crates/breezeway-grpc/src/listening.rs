@@ -1,4 +1,4 @@
-//! Listening: sessions whose streams are calls or connections, and sockets that speak HTTP/2.
+//! Listening for sessions whose streams are calls or connections, and for sockets with HTTP/2.
 
 use std::future::Future;
 use std::io;
@@ -15,16 +15,16 @@ use crate::connection::Connection;
 use crate::http2::Limits;
 use crate::native::block;
 
-/// The method number of a stream of bytes that speaks HTTP/2.
+/// Method number of a stream of bytes for HTTP/2.
 pub(crate) const CONNECTION: u32 = 0;
-/// The method number of a stream that is a call.
+/// Method number of a stream that is a call.
 pub(crate) const CALL: u32 = 1;
-/// The number of gRPC in the hello of a session (`docs/abi.md`, section 2).
+/// Number of gRPC in the hello of a session (`docs/abi.md`, section 2).
 pub(crate) const GRPC: u16 = 2;
-/// Connections that nobody has taken. Further ones are refused.
+/// Maximum number of connections that were not taken yet. Further ones are refused.
 const BACKLOG: usize = 128;
 
-/// What sessions of this crate agree on, whatever else is set.
+/// Sets the session options that this crate requires.
 pub(crate) fn session(options: SessionOptions, service: u16) -> SessionOptions {
     options.service(service).max_metadata(block::LONGEST as u32)
 }
@@ -43,8 +43,8 @@ impl Drop for Listening {
     }
 }
 
-/// Listens at all places of the address, and says in the hello what is served. Calls are handed to
-/// `call`; connections are given with it.
+/// Listens at all places of the address, and announces the service in the hello. Calls are passed
+/// to `call`; connections are returned.
 pub(crate) fn listen<C, F>(
     address: &Address,
     options: ServerOptions,
@@ -86,17 +86,17 @@ where
     Ok((Listening { address, stopper, serving, limits }, connections))
 }
 
-/// A client that speaks HTTP/2 in a stream of a session, which lasts as long as the connection.
+/// Serves a client that uses HTTP/2 in a stream of a session. Returns at the end of the connection.
 async fn connect(sender: &mpsc::Sender<Connection>, stream: Stream, time: Duration) {
     let (connection, end) = Connection::of_session(stream, time);
     if sender.try_send(connection.served()).is_err() {
         tracing::warn!("a connection is refused: too many wait to be served");
     }
-    // Its sender is dropped and sends nothing.
+    // Its sender is dropped without sending.
     let _ = end.await;
 }
 
-/// A client that speaks HTTP/2 on the socket itself.
+/// Takes over the connection of a client that uses HTTP/2 on the socket itself.
 fn take_over(sender: &mpsc::Sender<Connection>, connection: ForeignConnection) -> io::Result<()> {
     let stream = ForeignStream::new(connection)?;
     let info = ConnectInfo::of_foreign(&stream);

@@ -47,15 +47,15 @@ pub struct Router<L = Identity> {
 }
 
 impl Server {
-    /// A server without layers, with default options.
+    /// Creates a server without layers, with default options.
     pub fn builder() -> Self {
         Self { options: ServerOptions::new(), timeout: None, layer: Identity::new() }
     }
 }
 
 impl<L> Server<L> {
-    /// Wraps all services in one more layer, inside those before it: the first that is given sees
-    /// a call first. Layers are applied once, and both gears use the one service that they make.
+    /// Wraps all services in one more layer, inside those before it: the first one added sees a
+    /// call first. Layers are applied once, and both gears use the one resulting service.
     pub fn layer<N>(self, layer: N) -> Server<Stack<N, L>> {
         Server {
             options: self.options,
@@ -64,13 +64,14 @@ impl<L> Server<L> {
         }
     }
 
-    /// How long a handler may take up to its response; a call's own `grpc-timeout` counts if it is
-    /// shorter. By default it is not bounded.
+    /// Sets the maximum time of a handler up to its response; a call's own `grpc-timeout` counts if
+    /// it is shorter. By default it is not bounded.
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout: Some(timeout), ..self }
     }
 
-    /// Options of the sockets and sessions: the mode of the socket file, who may connect, limits.
+    /// Sets the options of the sockets and sessions: the mode of the socket file, allowed clients,
+    /// limits.
     pub fn options(self, options: ServerOptions) -> Self {
         Self { options, ..self }
     }
@@ -91,7 +92,7 @@ impl<L> Server<L> {
         self.add_routes(Routes::new(service))
     }
 
-    /// Takes services that tonic has put together.
+    /// Adds services that tonic has assembled.
     pub fn add_routes(self, routes: Routes) -> Router<L> {
         Router { server: self, routes }
     }
@@ -127,10 +128,10 @@ impl<L> Router<L> {
         self.bind(address)?.serve().await
     }
 
-    /// As [`Self::serve`], until `signal` is ready: then nobody is accepted any more, and calls
-    /// that run are awaited while their clients are there. A connection of HTTP/2 ends within
-    /// [`ServerOptions::drain_timeout`] if it has no call, or if its client answers no PING for
-    /// that time.
+    /// Serves like [`serve`](Self::serve), until `signal` is ready: then no client is accepted any
+    /// more, and running calls are awaited while their clients are there. A connection of HTTP/2
+    /// ends within [`ServerOptions::drain_timeout`] if it has no call, or if its client answers no
+    /// PING for that time.
     pub async fn serve_with_shutdown<B>(
         self,
         address: impl AsRef<str>,
@@ -147,8 +148,8 @@ impl<L> Router<L> {
         self.bind(address)?.serve_with_shutdown(signal).await
     }
 
-    /// Listens at all places of an address. Clients may connect from now on; the calls are served
-    /// already, and those of HTTP/2 once the result is awaited.
+    /// Listens at all places of an address. Clients may connect from now on; native calls are
+    /// served already, and those of HTTP/2 once the result is awaited.
     pub fn bind<B>(self, address: impl AsRef<str>) -> Result<Bound<L::Service>, Error>
     where
         L: Layer<Routes>,
@@ -184,19 +185,19 @@ where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
-    /// Where it listens, with the ports that it has got where 0 was asked for.
+    /// Returns the address it listens at, with the actual ports in place of 0.
     pub fn address(&self) -> &Address {
         &self.listening.address
     }
 
-    /// Serves until something fails.
+    /// Serves until an error occurs.
     pub async fn serve(self) -> Result<(), Error> {
         self.serve_with_shutdown(std::future::pending()).await
     }
 
-    /// Serves until `signal` is ready: then nobody is accepted any more, and calls that run are
-    /// awaited while their clients are there. So it does once a successor has
-    /// [taken over](ServerOptions::take_over), for no longer than the options' time to drain.
+    /// Serves until `signal` is ready: then no client is accepted any more, and running calls are
+    /// awaited while their clients are there. The same happens once a successor has [taken
+    /// over](ServerOptions::take_over), for no longer than the options' drain timeout.
     pub async fn serve_with_shutdown(self, signal: impl Future<Output = ()>) -> Result<(), Error> {
         let Self { mut listening, connections, serving } = self;
         let (stopper, limits) = (listening.stopper.clone(), listening.limits);

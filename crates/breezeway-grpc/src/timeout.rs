@@ -1,4 +1,4 @@
-//! The deadline of a call, which `grpc-timeout` says.
+//! Deadline of a call, from its `grpc-timeout`.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use tonic::Status;
 
 pub(crate) const HEADER: &str = "grpc-timeout";
 
-/// The time that a call may still take, if that is bounded.
+/// Remaining time of a call, if it is bounded.
 pub(crate) struct Timeout {
     sleep: Option<Pin<Box<Sleep>>>,
 }
@@ -20,39 +20,39 @@ impl Timeout {
     /// No bound.
     pub(crate) const NEVER: Self = Self { sleep: None };
 
-    /// The shorter of what the headers and this side's settings say.
+    /// Returns the shorter of the timeouts in the headers and in this side's settings.
     pub(crate) fn of(headers: &HeaderMap, own: Option<Duration>) -> Self {
         let said = headers.get(HEADER).and_then(parse);
         let time = said.into_iter().chain(own).min();
         Self { sleep: time.map(|time| Box::pin(sleep(time))) }
     }
 
-    /// Writes into the headers what is left, where they say how long the call may take: for one
-    /// that has waited for its connection, so that the server does not count that time again.
+    /// Writes the remaining time into the headers, if they have a timeout: for a call that has
+    /// waited for its connection, so that the server does not count that time again.
     pub(crate) fn renew(&self, headers: &mut HeaderMap) {
         if let (Some(sleep), Some(said)) = (&self.sleep, headers.get_mut(HEADER)) {
             *said = write(sleep.deadline().saturating_duration_since(Instant::now()));
         }
     }
 
-    /// Whether the call may take any time.
+    /// Returns true if the call has no deadline.
     pub(crate) fn is_never(&self) -> bool {
         self.sleep.is_none()
     }
 
-    /// What a call ends with whose time is over.
+    /// Returns the status of a call that timed out.
     pub(crate) fn status() -> Status {
         Status::deadline_exceeded("Timeout expired")
     }
 
-    /// Ready, with the status of it, once the time is over.
+    /// Returns ready with the status, once the time is over.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Status> {
         let Some(sleep) = &mut self.sleep else { return Poll::Pending };
         sleep.as_mut().poll(cx).map(|()| Self::status())
     }
 }
 
-/// At most eight digits and a unit; `None` for what is none, as if it were not there.
+/// Parses at most eight digits and a unit; `None` for an invalid value, which is treated as absent.
 pub(crate) fn parse(value: &HeaderValue) -> Option<Duration> {
     let (unit, digits) = value.as_bytes().split_last()?;
     if digits.is_empty() || digits.len() > 8 || !digits.iter().all(u8::is_ascii_digit) {
@@ -70,7 +70,7 @@ pub(crate) fn parse(value: &HeaderValue) -> Option<Duration> {
     })
 }
 
-/// In the smallest unit of which eight digits are enough, rounded down.
+/// Formats a time in the smallest unit for which eight digits suffice, rounded down.
 pub(crate) fn write(time: Duration) -> HeaderValue {
     const MOST: u128 = 99_999_999;
     let units = [(time.as_nanos(), 'n'), (time.as_micros(), 'u'), (time.as_millis(), 'm')];

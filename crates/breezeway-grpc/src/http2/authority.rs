@@ -1,10 +1,10 @@
 //! Requests whose `:authority` is not one.
 //!
 //! A client at a socket file has no host to name. Google's libraries send the path of the file, in
-//! percent-encoding, others send nothing, and h2 resets such a request. So the first request of a
-//! connection is read here. If its `:authority` is valid, the connection is passed through from
-//! there on. Else all its header blocks are encoded anew, without HPACK's table, and with
-//! `localhost` for an authority that is not valid.
+//! percent-encoding, others send nothing, and h2 resets such a request. The first request of a
+//! connection is therefore read here. If its `:authority` is valid, the connection is passed
+//! through from there on. Otherwise all its header blocks are re-encoded without HPACK's table,
+//! with `localhost` in place of an invalid authority.
 
 use http::uri::Authority;
 
@@ -15,21 +15,21 @@ use super::settings::HEADER_LIST;
 const PREFACE: usize = 24;
 const NAME: &[u8] = b":authority";
 const SUBSTITUTE: &[u8] = b"localhost";
-/// The most bytes of the frames of one header block.
+/// Maximum size of the frames of one header block.
 const LONGEST_BLOCK: usize = 2 * HEADER_LIST as usize;
-/// The largest frame that every receiver takes.
+/// Largest frame that every receiver accepts.
 const FRAGMENT: usize = 16 << 10;
-/// A block that no decoder takes: it refers to index 0.
+/// A block that every decoder rejects: it refers to index 0.
 const NOT_A_BLOCK: &[u8] = &[0x80];
 
 /// The bytes of one client on their way to h2.
 pub(crate) struct Rewriter {
-    /// Bytes that were not looked at yet: the beginning of a frame.
+    /// Bytes not examined yet: the beginning of a frame.
     input: Vec<u8>,
     output: Vec<u8>,
     /// Bytes of the output that were taken.
     taken: usize,
-    /// Bytes that are passed on as they are.
+    /// Bytes that are passed on unchanged.
     skip: usize,
     mode: Mode,
     decoder: Decoder,
@@ -37,19 +37,19 @@ pub(crate) struct Rewriter {
 }
 
 enum Mode {
-    /// No request has come.
+    /// No request has arrived.
     Undecided,
-    /// Header blocks are encoded anew.
+    /// Header blocks are re-encoded.
     Rewriting,
-    /// All bytes are passed on as they are.
+    /// All bytes are passed on unchanged.
     Through,
 }
 
-/// A header block whose end has not come.
+/// A header block whose end has not arrived.
 struct Block {
     stream: u32,
     ends_stream: bool,
-    /// Its frames as they came.
+    /// Frames of the block, unchanged.
     raw: Vec<u8>,
     fragments: Vec<u8>,
 }
@@ -85,14 +85,14 @@ impl Rewriter {
         self.input = input;
     }
 
-    /// Returns what h2 is to read next, at most `most` bytes.
+    /// Returns the next bytes for h2, at most `most`.
     pub(crate) fn pull(&mut self, most: usize) -> &[u8] {
         let start = self.taken;
         self.taken = self.output.len().min(start + most);
         &self.output[start..self.taken]
     }
 
-    /// Handles the next frame, or a part of it; false if more of it must come first.
+    /// Handles the next frame, or a part of it. Returns false if more of it must arrive first.
     fn step(&mut self, rest: &mut &[u8]) -> bool {
         if self.is_through() {
             self.skip = rest.len();
@@ -209,7 +209,7 @@ impl Rewriter {
         self.mode = Mode::Through;
     }
 
-    /// Adds the frame that breaks the protocol to what h2 is to see of it.
+    /// Adds the frame that breaks the protocol to the output for h2.
     fn output_raw(&mut self, whole: &[u8]) {
         match &mut self.block {
             Some(block) => block.raw.extend_from_slice(whole),

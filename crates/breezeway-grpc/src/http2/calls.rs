@@ -1,4 +1,4 @@
-//! The tasks of a connection's calls, each of which ends at its deadline.
+//! Tasks of a connection's calls, each of which ends at its deadline.
 
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
@@ -11,23 +11,23 @@ use tonic::Status;
 use crate::timeout::Timeout;
 
 tokio::task_local! {
-    /// The time of the call whose task this is.
+    /// Timeout of the call that this task runs.
     static TIMEOUT: RefCell<Timeout>;
 }
 
-/// Sets the time of this task's call.
+/// Sets the timeout of this task's call.
 pub(crate) fn set_timeout(timeout: Timeout) {
     TIMEOUT.with(|own| *own.borrow_mut() = timeout);
 }
 
-/// Ready, with the status of it, once the time of this task's call is over.
+/// Returns ready with the status, once this task's call has timed out.
 pub(crate) fn poll_timeout(cx: &mut Context<'_>) -> Poll<Status> {
     TIMEOUT.with(|timeout| timeout.borrow_mut().poll(cx))
 }
 
 /// Runs the calls of a connection.
 ///
-/// hyper asks the body of a response for nothing while its client leaves no room, so such a body
+/// hyper does not poll the body of a response while its client leaves no room, so such a body
 /// cannot end at the deadline. Here the call is dropped then, which resets its stream.
 #[derive(Clone, Copy)]
 pub(crate) struct Calls;
@@ -45,7 +45,7 @@ async fn until_deadline(call: impl Future<Output = ()>) {
             return Poll::Ready(());
         }
         ready!(poll_timeout(cx));
-        // It may have become over since the call was polled, which sends its status then.
+        // The deadline may have passed since the call was polled, which sends its status then.
         let _ = call.as_mut().poll(cx);
         Poll::Ready(())
     })

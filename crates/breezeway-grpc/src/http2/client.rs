@@ -1,4 +1,4 @@
-//! A call through tonic's own channel, with the deadlines that the native gear has.
+//! A call through tonic's own channel, with the deadlines of the native gear.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -23,7 +23,7 @@ pub(crate) async fn exchange(
         poll_fn(|cx| channel.poll_ready(cx)).await?;
         channel.call(request).await
     });
-    // tonic's own deadline does not count while its channel connects again.
+    // tonic's own deadline does not count while its channel reconnects.
     let response = poll_fn(|cx| match outcome.as_mut().poll(cx) {
         Poll::Ready(outcome) => Poll::Ready(outcome.map_err(status_of)),
         Poll::Pending => timeout.poll(cx).map(Err),
@@ -35,7 +35,7 @@ pub(crate) async fn exchange(
     Ok(response.map(|body| Body::new(TimedBody { body, timeout })))
 }
 
-/// tonic says of its own deadline that the call was cancelled.
+/// Converts an error: tonic reports its own deadline as a cancelled call.
 fn status_of(error: transport::Error) -> Status {
     let mut source: Option<&(dyn std::error::Error + 'static)> = Some(&error);
     while let Some(error) = source {
@@ -47,7 +47,7 @@ fn status_of(error: transport::Error) -> Status {
     Status::from_error(error.into())
 }
 
-/// A response's body that breaks off at the deadline, as tonic's own does not.
+/// A response's body that breaks off at the deadline, unlike tonic's own.
 struct TimedBody {
     body: Body,
     timeout: Timeout,

@@ -9,12 +9,12 @@ pub(crate) const END_STREAM: u8 = 0x1;
 pub(crate) const END_HEADERS: u8 = 0x4;
 const PADDED: u8 = 0x8;
 const PRIORITY: u8 = 0x20;
-/// A dependency and a weight.
+/// Size of a dependency and a weight.
 const PRIORITY_LEN: usize = 5;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
-    /// Of the payload.
+    /// Length of the payload.
     pub(crate) len: usize,
     pub(crate) kind: u8,
     pub(crate) flags: u8,

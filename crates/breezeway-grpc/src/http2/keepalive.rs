@@ -1,4 +1,4 @@
-//! PING, by which the client of a server that stops is asked for a sign of life.
+//! PING, which checks that the client of a stopping server is alive.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,10 +10,10 @@ use tokio::sync::watch;
 use tokio::time::sleep_until;
 
 /// hyper's clock for a connection, which stands still until the server stops: before that, the end
-/// of the socket is the only sign of a client's death, and a connection at rest costs nothing.
+/// of the socket is the only sign of a client's death, and an idle connection costs nothing.
 #[derive(Clone)]
 pub(crate) struct StopTimer {
-    /// Its sender is dropped at the stop.
+    /// Watches for the stop, at which its sender is dropped.
     stop: watch::Receiver<()>,
 }
 

@@ -1,8 +1,8 @@
 //! The opening of a client's connection: the settings of the server come before any call.
 //!
-//! hyper opens up to 100 streams at one time until it has read the server's settings, and a server
-//! that takes fewer refuses the others. hyper has no option to wait. So the preface is sent and the
-//! settings are awaited here: hyper reads them before it opens a stream.
+//! hyper opens up to 100 concurrent streams until it has read the server's settings, and a server
+//! with a lower limit refuses the others. hyper has no option to wait. The preface is therefore
+//! sent and the settings are awaited here: hyper reads them before it opens a stream.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -17,27 +17,27 @@ use super::frame::Head;
 use crate::connection::Connection;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// The most bytes of a server's settings that are awaited: of the largest frame by default.
+/// Maximum size of a server's settings that are awaited: that of the largest frame by default.
 const SETTINGS: usize = 16 << 10;
 
-/// A client's connection whose preface is sent.
+/// A client's connection after its preface was sent.
 pub(crate) struct Opened {
     connection: Connection,
-    /// Bytes of hyper's own preface that are dropped.
+    /// Bytes of hyper's own preface that are still to be dropped.
     preface: usize,
     /// Bytes of the server that hyper reads first.
     read: BytesMut,
 }
 
 impl Opened {
-    /// Sends the preface and waits for the server's settings. A server whose settings come after
-    /// `time` is left to hyper.
+    /// Sends the preface and waits for the server's settings. If they do not arrive within `time`,
+    /// hyper waits for them.
     pub(crate) async fn open(mut connection: Connection, time: Duration) -> io::Result<Self> {
         connection.write_all(PREFACE).await?;
         connection.flush().await?;
         let mut read = BytesMut::new();
         let settings = async {
-            // The end of the connection is left to hyper too.
+            // hyper handles the end of the connection too.
             while !has_settings(&read) && connection.read_buf(&mut read).await? > 0 {}
             Ok::<_, io::Error>(())
         };
@@ -50,7 +50,7 @@ impl Opened {
     }
 }
 
-/// Returns true if the first frame is there, or is longer than settings are.
+/// Returns true if the first frame has arrived, or is longer than settings are.
 fn has_settings(read: &[u8]) -> bool {
     Head::read(read).is_some_and(|head| head.len > SETTINGS || read.len() >= head.frame_len())
 }

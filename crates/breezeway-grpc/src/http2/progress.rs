@@ -1,14 +1,14 @@
-//! The reading of a server's connection, which is divided into turns.
+//! Division of the reading of a server's connection into turns.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::settings::TURN;
 
-/// The preface and the head of the first frame.
+/// Size of the preface and the head of the first frame.
 const BEGINNING: u64 = 24 + 9;
 
-/// The reading of a connection, as its task and the connection see it.
+/// State of the reading, shared by its task and the connection.
 #[derive(Clone)]
 pub(crate) struct Progress(Arc<Counts>);
 
@@ -24,7 +24,7 @@ impl Progress {
         Self(Arc::new(Counts { left: AtomicUsize::new(0), bytes: AtomicU64::new(0) }))
     }
 
-    /// Begins a turn of the connection's task, which accepts what it has read in the one before.
+    /// Begins a turn of the connection's task, which accepts the bytes read in the one before.
     pub(crate) fn begin_turn(&self) {
         self.0.left.store(TURN, Ordering::Release);
     }

@@ -1,14 +1,14 @@
-//! The log of what h2 refuses: it ends a stream or a connection with a code, and writes its reason
-//! to the log only at the level of debugging.
+//! Log of h2's refusals: it ends a stream or a connection with a code, and logs its reason only at
+//! debug level.
 
 use breezeway::Peer;
 
 use super::frame::{self, Head};
 
-/// The bytes of a GOAWAY frame that are read: its code and the beginning of its text.
+/// Bytes of a GOAWAY frame that are read: its code and the beginning of its text.
 const MOST: usize = 64;
 
-/// The codes that a peer gets which breaks a rule or exceeds a limit (RFC 9113, section 7).
+/// Codes for a peer that breaks a rule or exceeds a limit (RFC 9113, section 7).
 const CODES: [(u32, &str); 6] = [
     (0x1, "PROTOCOL_ERROR"),
     (0x3, "FLOW_CONTROL_ERROR"),
@@ -21,14 +21,14 @@ const CODES: [(u32, &str); 6] = [
 /// Watches the frames to one client, and logs the first refusals.
 #[derive(Default)]
 pub(crate) struct Refusals {
-    /// A frame's beginning, as far as it has come.
+    /// Beginning of a frame, as far as it has arrived.
     frame: Vec<u8>,
-    /// Bytes of a frame that does not matter.
+    /// Bytes of an irrelevant frame that are still to be skipped.
     skip: usize,
     has_logged_stream: bool,
 }
 
-/// A frame that refuses something.
+/// A frame that refuses a stream or the connection.
 #[derive(Debug, PartialEq, Eq)]
 enum Refusal {
     Stream(u32, &'static str),
@@ -36,7 +36,7 @@ enum Refusal {
 }
 
 impl Refusals {
-    /// Takes note of bytes that were written to a client.
+    /// Examines bytes that were written to a client.
     pub(crate) fn sent(&mut self, bytes: &[u8], peer: &Peer) {
         self.read(bytes, |refusal| match refusal {
             Refusal::Stream(stream, code) => tracing::warn!(

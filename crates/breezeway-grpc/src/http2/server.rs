@@ -31,24 +31,24 @@ use crate::error::BoxError;
 use crate::native::{Serving, status_trailers};
 use crate::timeout::Timeout;
 
-/// For so long a connection is served that comes while clients go to a successor.
+/// Time for which connections are still served that arrive while clients go to a successor.
 const LATE: Duration = Duration::from_secs(3);
-/// The time that a client has for the beginning of HTTP/2: its preface and its settings.
+/// Time that a client has for the beginning of HTTP/2: its preface and its settings.
 const BEGINNING: Duration = Duration::from_secs(10);
-/// The shortest time between two PINGs of a server that stops.
+/// Shortest time between two PINGs of a stopping server.
 const SHORTEST: Duration = Duration::from_millis(1);
 
 /// The limits of a server's connections.
 #[derive(Clone, Copy)]
 pub(crate) struct Limits {
-    /// The most calls of a connection at one time.
+    /// Maximum number of concurrent calls of a connection.
     pub(crate) max_streams: u16,
-    /// The time that a client has once the server stops.
+    /// Time that a client has once the server stops.
     pub(crate) drain_timeout: Duration,
 }
 
-/// Serves connections until the server ends, and those that are there then until they end. Dropped,
-/// it cuts all of them.
+/// Serves connections until the server ends, and the remaining ones until they end. Dropping the
+/// future cuts all of them.
 pub(crate) async fn serve<S, B>(
     serving: Serving<S>,
     mut connections: mpsc::Receiver<Connection>,
@@ -69,8 +69,8 @@ pub(crate) async fn serve<S, B>(
     let early = watch::Sender::new(());
     take_until(stopper.ending(), &mut connections, &mut tasks, serve_until(&early)).await;
     drop(early);
-    // Connections of sessions that were there when the successor came: their clients are told of it
-    // a little later, as a connection that ends at its beginning fails a call.
+    // Connections of sessions that existed when the successor came: their clients are notified a
+    // little later, because a connection that ends at its beginning fails a call.
     if stopper.is_draining() {
         let late = watch::Sender::new(());
         take_until(sleep(LATE), &mut connections, &mut tasks, serve_until(&late)).await;
@@ -97,10 +97,10 @@ async fn take_until<F: Future<Output = ()> + Send + 'static>(
     }
 }
 
-/// Serves one connection until its client closes it. Once the sender of `stop` is dropped, its
-/// client is told to go. Then the connection ends with the calls that run, and by the drain timeout
-/// if none runs. It is cut too if the client sends nothing for that time, in which it is asked by
-/// PING.
+/// Serves one connection until its client closes it. Once the sender of `stop` is dropped, it sends
+/// GOAWAY to its client. The connection then ends with the running calls, and by the drain timeout
+/// if none runs. It is also cut if the client sends nothing for that time, during which it gets
+/// PINGs.
 async fn serve_connection<S, B>(
     serving: Serving<S>,
     connection: Connection,
@@ -148,7 +148,7 @@ async fn serve_connection<S, B>(
     }
     http2.as_mut().graceful_shutdown();
     let idle = async {
-        // A request that was on its way at the stop is served as well.
+        // A request that was in flight at the stop is served as well.
         let mut before = None;
         while before != Some(begun.load(Ordering::Acquire)) {
             calls.closed().await;
@@ -157,7 +157,7 @@ async fn serve_connection<S, B>(
         }
     };
     let silent = async {
-        // hyper cannot end a connection whose client does not read.
+        // hyper cannot end a connection while its client does not read.
         let mut before = None;
         while before != Some(progress.bytes()) {
             before = Some(progress.bytes());
@@ -210,7 +210,7 @@ where
 
 /// The body of a response, which breaks off at the call's deadline.
 struct CallBody {
-    /// There until the deadline.
+    /// Present until the deadline.
     body: Option<Body>,
     _running: watch::Receiver<()>,
 }
@@ -225,7 +225,7 @@ impl http_body::Body for CallBody {
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         let this = self.get_mut();
         let Some(body) = &mut this.body else { return Poll::Ready(None) };
-        // First, as a body may always have a frame.
+        // Checked first, because a body may always have a frame.
         if let Poll::Ready(status) = calls::poll_timeout(cx) {
             this.body = None;
             return Poll::Ready(Some(Ok(Frame::trailers(status_trailers(&status)))));

@@ -6,29 +6,29 @@ use tonic::transport::Endpoint;
 
 use super::calls::Calls;
 
-/// What may be under way on a stream: two messages of 4 MiB, the most that tonic takes by default.
+/// Window of a stream: two messages of 4 MiB, tonic's default maximum.
 const STREAM_WINDOW: u32 = 8 << 20;
-/// What may be under way on a connection: four full streams.
+/// Window of a connection: four full streams.
 const CONNECTION_WINDOW: u32 = 32 << 20;
-/// The largest frame. Four times as much makes messages of 1 MiB up to eight times slower.
+/// Largest frame. Larger ones make messages of 1 MiB slower.
 const FRAME: u32 = 64 << 10;
-/// The most bytes of headers or trailers, as HPACK counts them: those of the native gear.
+/// Maximum size of headers or trailers, as HPACK counts it: that of the native gear.
 pub(crate) const HEADER_LIST: u32 = 64 << 10;
-/// The most bytes that a server reads in one turn of a connection's task. Requests that are
-/// cancelled in the same turn are dropped at its end.
+/// Maximum number of bytes that a server reads in one turn of a connection's task. Requests that
+/// are cancelled in the same turn are dropped at its end.
 pub(crate) const TURN: usize = 128 << 10;
-/// The shortest request and its cancellation: two heads, three indexed fields, and a code.
+/// Size of the shortest request with its cancellation: two heads, three indexed fields, and a code.
 const SHORTEST_CANCELLED: usize = 2 * 9 + 3 + 4;
-/// The most requests that are cancelled before they are accepted: more than one turn can bring, so
-/// that a connection never ends for them.
+/// Maximum number of requests that are cancelled before they are accepted: more than one turn can
+/// bring, so that they never end a connection.
 const CANCELLED: usize = (TURN / SHORTEST_CANCELLED).next_power_of_two();
-/// The most frames, in the life of a connection, that break a rule of one stream. Late frames of
-/// cancelled calls that are no longer remembered count too. Each one may hold 1 KiB for a peer that
-/// does not read.
+/// Maximum number of frames, in the life of a connection, that break a rule of one stream. Late
+/// frames of cancelled calls that are no longer remembered count too. Each one may hold 1 KiB for a
+/// peer that does not read.
 const STREAM_ERRORS: usize = 16 << 10;
-/// The most cancelled calls that a client remembers, whose late responses are dropped.
+/// Maximum number of cancelled calls that a client remembers; their late responses are dropped.
 const REMEMBERED: usize = 16 << 10;
-/// The time for which a client remembers them.
+/// Time for which a client remembers them.
 const REMEMBERED_FOR: std::time::Duration = std::time::Duration::from_secs(30);
 
 pub(crate) fn client(endpoint: Endpoint) -> Endpoint {

@@ -4,20 +4,20 @@ use http::header::{CONTENT_TYPE, TE};
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, Uri, Version};
 
-/// The longest block that the sessions of this crate take.
+/// Size of the longest block that the sessions of this crate accept.
 pub(crate) const LONGEST: usize = u16::MAX as usize;
 
 const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 const TRAILERS: HeaderValue = HeaderValue::from_static("trailers");
 
-/// Left out: `content-type: application/grpc`.
+/// Flag of an omitted `content-type: application/grpc`.
 const IS_GRPC: u8 = 1;
-/// Left out: `te: trailers`.
+/// Flag of an omitted `te: trailers`.
 const TAKES_TRAILERS: u8 = 2;
-/// Of a response that is complete: trailers follow the headers, whose length stands first.
+/// Flag of a complete response: trailers follow the headers, whose length comes first.
 const HAS_TRAILERS: u8 = 4;
 
-/// What is wrong with a block.
+/// Fault of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BlockError {
     #[error("a metadata block breaks off")]
@@ -32,12 +32,12 @@ pub(crate) enum BlockError {
     Header,
 }
 
-/// Headers and trailers are too long for a block.
+/// Error for headers and trailers that are too long for a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the metadata takes {0} bytes, where {LONGEST} are the most")]
 pub(crate) struct TooLong(usize);
 
-/// The first block of a request: flags, length of the path, path, headers.
+/// Returns the first block of a request: flags, length of the path, path, headers.
 pub(crate) fn request(head: &http::request::Parts) -> Result<Vec<u8>, TooLong> {
     let path = head.uri.path_and_query().map_or("/", PathAndQuery::as_str);
     let mut block = Vec::with_capacity(128);
@@ -49,7 +49,8 @@ pub(crate) fn request(head: &http::request::Parts) -> Result<Vec<u8>, TooLong> {
     check(block)
 }
 
-/// The first block of a response: flags, status, and headers; also the trailers if there are some.
+/// Returns the first block of a response: flags, status, and headers; also the trailers if there
+/// are some.
 pub(crate) fn response(
     status: StatusCode,
     headers: &HeaderMap,
@@ -72,14 +73,14 @@ pub(crate) fn response(
     check(block)
 }
 
-/// The last block of a response that has begun: fields only.
+/// Returns the last block of a response that has begun: fields only.
 pub(crate) fn trailers(trailers: &HeaderMap) -> Result<Vec<u8>, TooLong> {
     let mut block = Vec::with_capacity(32);
     put_fields(&mut block, trailers, 0)?;
     check(block)
 }
 
-/// Reads what [`request`] wrote.
+/// Reads the result of [`request`].
 pub(crate) fn read_request(block: &[u8]) -> Result<Request<()>, BlockError> {
     let mut rest = block;
     let flags = byte(&mut rest)?;
@@ -96,7 +97,7 @@ pub(crate) fn read_request(block: &[u8]) -> Result<Request<()>, BlockError> {
     Ok(request)
 }
 
-/// Reads what [`response`] wrote.
+/// Reads the result of [`response`].
 pub(crate) fn read_response(block: &[u8]) -> Result<(Response<()>, Option<HeaderMap>), BlockError> {
     let mut rest = block;
     let flags = byte(&mut rest)?;
@@ -115,7 +116,7 @@ pub(crate) fn read_response(block: &[u8]) -> Result<(Response<()>, Option<Header
     Ok((response, Some(read_trailers(rest)?)))
 }
 
-/// Reads what [`trailers`] wrote.
+/// Reads the result of [`trailers`].
 pub(crate) fn read_trailers(block: &[u8]) -> Result<HeaderMap, BlockError> {
     let mut trailers = HeaderMap::new();
     read_fields(block, &mut trailers)?;
@@ -126,7 +127,7 @@ fn check(block: Vec<u8>) -> Result<Vec<u8>, TooLong> {
     if block.len() <= LONGEST { Ok(block) } else { Err(TooLong(block.len())) }
 }
 
-/// The flags that say what is left out.
+/// Returns the flags of the omitted headers.
 fn left_out(headers: &HeaderMap) -> u8 {
     let is_grpc = is_only(headers, &CONTENT_TYPE, &GRPC);
     let takes_trailers = is_only(headers, &TE, &TRAILERS);
@@ -134,7 +135,7 @@ fn left_out(headers: &HeaderMap) -> u8 {
     is_grpc | if takes_trailers { TAKES_TRAILERS } else { 0 }
 }
 
-/// Whether a name has this value and no other.
+/// Returns true if a name has this value and no other.
 fn is_only(headers: &HeaderMap, name: &HeaderName, usual: &HeaderValue) -> bool {
     let mut values = headers.get_all(name).iter();
     values.next() == Some(usual) && values.next().is_none()
@@ -153,7 +154,8 @@ fn put_back(headers: &mut HeaderMap, flags: u8, known: u8) -> Result<(), BlockEr
     Ok(())
 }
 
-/// Each field that the flags do not say: length of the name, length of the value, name, value.
+/// Appends each field that the flags do not cover: length of the name, length of the value, name,
+/// value.
 fn put_fields(block: &mut Vec<u8>, fields: &HeaderMap, flags: u8) -> Result<(), TooLong> {
     for (name, value) in fields {
         let is_said = (flags & IS_GRPC != 0 && name == CONTENT_TYPE)
@@ -186,7 +188,7 @@ fn read_fields(mut rest: &[u8], fields: &mut HeaderMap) -> Result<(), BlockError
     Ok(())
 }
 
-/// Names that every call has, which take no memory of their own.
+/// Returns a header name, without an allocation for names that every call has.
 fn header_name(name: &[u8]) -> Result<HeaderName, BlockError> {
     const STATUS: HeaderName = HeaderName::from_static("grpc-status");
     const TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");

@@ -1,4 +1,4 @@
-//! A call, from its client's side.
+//! Client side of a call.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -18,13 +18,13 @@ use super::outbound::{Outbound, Piece};
 use crate::listening::CALL;
 use crate::timeout::Timeout;
 
-/// The most of a first message that goes out in the entry that opens the call.
+/// Maximum size of a first message that is sent in the entry that opens the call.
 const LONGEST_WITH_HEAD: usize = 16 << 10;
 
-/// Why a call has no response.
+/// Failure of a call without a response.
 pub(crate) enum Failure {
-    /// The session took nothing of it, as it is over or about to end: another one may, in the time
-    /// that is left.
+    /// The session accepted no part of it, because it is over or about to end: another one may, in
+    /// the remaining time.
     NotSent(Box<Request<Body>>, Timeout),
     /// The call has failed.
     Status(Status),
@@ -71,20 +71,20 @@ pub(crate) async fn exchange(
     receiving.response().await.map_err(Failure::Status)
 }
 
-/// Whether another session may take what this one did not.
+/// Returns true if another session may accept the rejected call.
 fn is_over(error: &CallError) -> bool {
     !error.session_goes_on() || matches!(error, CallError::GoingAway)
 }
 
 enum Opened {
-    /// The stream, and whether all of the request went out with its opening.
+    /// The stream, and true if all of the request was sent with its opening.
     Stream(Stream, bool),
-    /// The time is over, or the request broke off.
+    /// The deadline passed, or the request broke off.
     Over(Status),
     Failed(StreamError),
 }
 
-/// Opens the stream of a call, with what is there of its body if that is short.
+/// Opens the stream of a call, with the available part of its body if that is short.
 fn poll_open(
     channel: &Channel,
     cx: &mut Context<'_>,
@@ -109,14 +109,14 @@ fn poll_open(
     }
 }
 
-/// The direction in which the response comes. Dropped before its end, the call is cancelled.
+/// Direction of the response. Dropping it before its end cancels the call.
 struct Receiving {
     receive: ReceiveHalf,
-    /// Whether nothing of the request is still to be sent.
+    /// True once the whole request was sent.
     is_sent: bool,
     is_done: bool,
     timeout: Timeout,
-    /// Why the request could not be sent.
+    /// Error of sending the request.
     broken: Arc<OnceLock<Status>>,
 }
 
@@ -130,7 +130,7 @@ impl Drop for Receiving {
 }
 
 impl Receiving {
-    /// What comes next; `None` behind the last.
+    /// Returns the next message; `None` behind the last.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Message>, Status>> {
         match self.receive.poll_receive(cx) {
             Poll::Ready(Ok(None)) => {
@@ -148,7 +148,7 @@ impl Receiving {
         }
     }
 
-    /// Ends what is left of a request that the server has answered.
+    /// Ends the rest of a request that the server has answered.
     fn end(&mut self) {
         if self.is_done && !self.is_sent {
             self.is_sent = true;
@@ -156,7 +156,7 @@ impl Receiving {
         }
     }
 
-    /// Waits for the headers; the body follows by them.
+    /// Waits for the headers, and returns them with the body.
     async fn response(mut self) -> Result<Response<Body>, Status> {
         let first = poll_fn(|cx| self.poll_next(cx)).await?;
         let first = first
@@ -177,10 +177,10 @@ fn of_block(error: BlockError) -> Status {
 /// The messages and the trailers of a response.
 struct ResponseBody {
     receiving: Receiving,
-    /// What came with the headers.
+    /// Data received with the headers.
     data: Option<Bytes>,
     trailers: Option<HeaderMap>,
-    /// Whether the status has come.
+    /// True once the status was received.
     has_status: bool,
 }
 
@@ -207,7 +207,7 @@ impl ResponseBody {
             }
             if let Some(trailers) = self.trailers.take() {
                 self.has_status = true;
-                // Nothing comes behind trailers, which is taken note of.
+                // Reads to the end, so that it is noted: no message follows trailers.
                 let _ = self.receiving.poll_next(cx)?;
                 return Poll::Ready(Ok(Some(Frame::trailers(trailers))));
             }

@@ -1,9 +1,9 @@
-//! Metadata blocks of any bytes: what is read is written again, and is the same.
+//! Metadata blocks of arbitrary bytes: writing again what was read must return the same.
 
 use super::block::{read_request, read_response, read_trailers, request, response, trailers};
 use crate::timeout::{HEADER, parse, write};
 
-/// Runs one input: which block it is, and its bytes.
+/// Runs one input: the kind of block, and its bytes.
 pub(crate) fn run(data: &[u8]) {
     let Some((which, block)) = data.split_first() else { return };
     match which % 3 {

@@ -1,11 +1,11 @@
-//! What comes in on a stream, as a body.
+//! Input of a stream as a body.
 
 use breezeway_tokio::{ErrorCode, Message, ReceiveHalf, StreamError};
 use bytes::Bytes;
 use tonic::{Code, Status};
 
-/// The data of a message: a private copy, one of the two that a message's bytes take on this side
-/// (tonic's decoder makes the other).
+/// Returns the data of a message: a private copy, one of the two copies of a message's bytes on
+/// this side (tonic's decoder makes the other).
 pub(crate) fn data(message: &Message) -> Result<Option<Bytes>, Status> {
     if !message.is_message() || message.is_empty() {
         return Ok(None);
@@ -15,7 +15,7 @@ pub(crate) fn data(message: &Message) -> Result<Option<Bytes>, Status> {
         .map_err(|error| Status::resource_exhausted(error.to_string()))
 }
 
-/// What a call ends with whose stream or session has failed.
+/// Returns the status of a call whose stream or session has failed.
 pub(crate) fn status_of(error: &StreamError) -> Status {
     let code = match error {
         StreamError::Reset(ErrorCode::Cancelled) => Code::Cancelled,
@@ -30,8 +30,8 @@ pub(crate) fn status_of(error: &StreamError) -> Status {
     Status::new(code, error.to_string())
 }
 
-/// Drops what still comes on a stream until the other side has ended it, so that it can send
-/// without being reset: a reset would take from it what it has not read yet.
+/// Reads and drops the rest of a stream until the other side has ended it, so that it can send
+/// without being reset: a reset would discard its unread data.
 pub(crate) fn drain(mut receive: ReceiveHalf) {
     let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
     runtime.spawn(async move { while let Ok(Some(_)) = receive.receive().await {} });

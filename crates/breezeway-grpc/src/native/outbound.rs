@@ -1,4 +1,4 @@
-//! A body that goes out on a stream, as messages.
+//! A body sent on a stream, as messages.
 
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -13,27 +13,27 @@ use tonic::Status;
 use super::inbound::status_of;
 use crate::error::BoxError;
 
-/// The longest message: what is larger goes out as several, so that the other side copies one while
-/// this side writes the next.
+/// Size of the longest message: a larger one is sent as several, so that the other side copies one
+/// while this side writes the next.
 pub(crate) const LONGEST_MESSAGE: usize = 256 << 10;
 
-/// A body, with what of it was polled and not sent. It is polled one frame ahead, so that what ends
-/// at once goes out in one entry.
+/// A body, with the polled data that was not sent. It is polled one frame ahead, so that a body
+/// that ends at once is sent in one entry.
 pub(crate) struct Outbound<B> {
     body: B,
     data: Bytes,
     next: Option<Bytes>,
     trailers: Option<HeaderMap>,
     is_ended: bool,
-    /// Why the body has broken off, if it has.
+    /// Error that broke off the body, if any.
     error: Option<Status>,
 }
 
-/// What is to be sent next.
+/// Next piece to send.
 pub(crate) struct Piece {
     /// Bytes of the data, 0 if there is none.
     pub(crate) len: usize,
-    /// Whether nothing comes behind it.
+    /// True if nothing follows it.
     pub(crate) is_last: bool,
 }
 
@@ -46,7 +46,7 @@ where
         Self { body, data: Bytes::new(), next: None, trailers: None, is_ended: false, error: None }
     }
 
-    /// The next piece, as far as it is there.
+    /// Returns the next piece, as far as it is available.
     pub(crate) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Piece> {
         if self.data.is_empty()
             && let Some(next) = self.next.take()
@@ -84,17 +84,17 @@ where
         }
     }
 
-    /// The data of a piece, if it has some.
+    /// Returns the data of a piece, if it has some.
     pub(crate) fn data(&self, piece: &Piece) -> Option<&[u8]> {
         (piece.len > 0).then(|| &self.data[..piece.len])
     }
 
-    /// The piece was sent.
+    /// Notes that the piece was sent.
     pub(crate) fn sent(&mut self, piece: &Piece) {
         self.data.advance(piece.len);
     }
 
-    /// The trailers, once the last piece is there: of a body that broke off, its status.
+    /// Returns the trailers, once the last piece is there: of a body that broke off, its status.
     pub(crate) fn trailers(&self) -> Option<HeaderMap> {
         match &self.error {
             Some(status) => Some(status_trailers(status)),
@@ -102,7 +102,7 @@ where
         }
     }
 
-    /// Drops what was not sent, and ends with this status.
+    /// Drops the unsent data, and ends with this status.
     pub(crate) fn break_off(&mut self, status: Status) {
         self.data = Bytes::new();
         self.next = None;
@@ -110,13 +110,13 @@ where
         self.error = Some(status);
     }
 
-    /// Why the body has broken off, if it has.
+    /// Returns the error that broke off the body, if any.
     pub(crate) fn error(&self) -> Option<&Status> {
         self.error.as_ref()
     }
 
-    /// Sends what is left of a request, without headers. Where that fails for want of something,
-    /// the call does, of which `broken` says why: the server would wait for what does not come.
+    /// Sends the rest of a request, without headers. If that fails for lack of a resource, the call
+    /// fails with the status in `broken`: the server would wait for the rest.
     pub(crate) async fn send(mut self, mut send: SendHalf, broken: Arc<OnceLock<Status>>) {
         let outcome = std::future::poll_fn(|cx| self.poll_send(cx, &mut send)).await;
         if let Err(error) = outcome {
@@ -152,7 +152,7 @@ where
     }
 }
 
-/// What was not sent, as a body again: of a request that another session is to take.
+/// The unsent data as a body again: of a request for another session.
 impl<B> Body for Outbound<B>
 where
     B: Body<Data = Bytes> + Unpin,
@@ -174,7 +174,7 @@ where
     }
 }
 
-/// The trailers that say a status.
+/// Returns the trailers with a status.
 pub(crate) fn status_trailers(status: &Status) -> HeaderMap {
     let mut trailers = HeaderMap::new();
     if let Err(error) = status.add_header(&mut trailers) {

@@ -1,4 +1,4 @@
-//! A call, from its server's side.
+//! Server side of a call.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -22,7 +22,7 @@ use super::outbound::{Outbound, Piece};
 use crate::connect_info::{ConnectInfo, Gear};
 use crate::timeout::Timeout;
 
-/// What serves calls.
+/// The service and the settings that calls are served with.
 #[derive(Clone)]
 pub(crate) struct Serving<S> {
     pub(crate) service: S,
@@ -36,7 +36,7 @@ where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
-    /// Makes a call's response; an error of the service becomes a status.
+    /// Returns a call's response; an error of the service becomes a status.
     pub(crate) async fn answer(&mut self, request: Request<Body>) -> Response<Body> {
         let outcome = match poll_fn(|cx| self.service.poll_ready(cx)).await {
             Ok(()) => self.service.call(request).await,
@@ -81,7 +81,8 @@ where
     }
 }
 
-/// The response, or that of a deadline that has passed; `None` if the client no longer wants it.
+/// Returns the response, or that of a deadline that has passed; `None` if the client no longer
+/// wants it.
 async fn unless_over(
     answer: impl Future<Output = Response<Body>>,
     send: &mut SendHalf,
@@ -100,7 +101,7 @@ async fn unless_over(
     .await
 }
 
-/// The direction in which the response goes out. A handler that panics says so to its client.
+/// Direction of the response. If the handler panics, dropping it reports that to the client.
 struct Sending(SendHalf);
 
 impl Drop for Sending {
@@ -111,7 +112,7 @@ impl Drop for Sending {
     }
 }
 
-/// A response on its way.
+/// A response that is being sent.
 struct Responding {
     /// Status and headers, until they are sent.
     head: Option<Parts>,
@@ -124,14 +125,14 @@ impl Responding {
         Self { head: Some(head), outbound: Outbound::new(body) }
     }
 
-    /// Ready when all is sent, or nobody wants it.
+    /// Returns ready when all is sent, or the client no longer wants it.
     fn poll(
         &mut self,
         cx: &mut Context<'_>,
         send: &mut SendHalf,
         timeout: &mut Timeout,
     ) -> Poll<()> {
-        // First, as a body may always have a piece.
+        // Checked first, because a body may always have a piece.
         let Poll::Ready(status) = timeout.poll(cx) else { return self.poll_rest(cx, send) };
         self.outbound.break_off(status);
         if self.poll_rest(cx, send).is_pending() {
@@ -180,7 +181,7 @@ impl Responding {
         }
     }
 
-    /// The metadata of the next entry, if it has some.
+    /// Returns the metadata of the next entry, if it has some.
     fn block(&self, is_last: bool) -> Result<Option<Vec<u8>>, TooLong> {
         let trailers = if is_last { self.outbound.trailers() } else { None };
         match (&self.head, trailers) {
@@ -192,7 +193,7 @@ impl Responding {
         }
     }
 
-    /// Ends a response that cannot be sent as it is.
+    /// Ends a response that cannot be sent unchanged.
     fn fail(&mut self, status: &Status) {
         if let Some(head) = &mut self.head {
             *head = status.clone().into_http::<()>().into_parts().0;
@@ -205,9 +206,9 @@ const NOTHING: Piece = Piece { len: 0, is_last: false };
 
 /// The messages of a request.
 struct RequestBody {
-    /// There until the end was received.
+    /// Present until the end was received.
     receive: Option<ReceiveHalf>,
-    /// What came with the headers.
+    /// Data received with the headers.
     data: Option<Bytes>,
 }
 
@@ -225,7 +226,7 @@ impl http_body::Body for RequestBody {
             }
             let Some(receive) = &mut self.receive else { return Poll::Ready(None) };
             match ready!(receive.poll_receive(cx)) {
-                // Trailers of a request mean nothing.
+                // Trailers of a request have no meaning.
                 Ok(Some(message)) => match data(&message) {
                     Ok(data) => self.data = data,
                     Err(error) => return Poll::Ready(Some(Err(error))),

@@ -43,7 +43,7 @@ fn cancel_after_first_response() {
     on_every_link(|channel, gear| async move {
         let requests = cases::cancel_after_first_response(client(channel)).await;
         if gear == Gear::Native {
-            // hyper keeps the requests of a call that is gone until the next one comes.
+            // hyper keeps the requests of a finished call until the next one comes.
             soon(requests.closed()).await;
         }
     });

@@ -1,4 +1,4 @@
-//! Calls whose time is over: before a server answers them, or within their response.
+//! Calls that time out: before a server answers them, or within their response.
 
 use std::os::unix::net::UnixListener;
 use std::pin::Pin;
@@ -27,7 +27,8 @@ fn a_calls_time_goes_on_while_it_connects_and_the_next_call_goes_on_connecting()
     run(async {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
-        // Nobody accepts: a client that connects waits for its handshake, for an hour.
+        // The listener accepts nothing: a client that connects waits for its handshake, for an
+        // hour.
         let silent = UnixListener::bind(&path).unwrap();
         let hour = Duration::from_secs(3600);
         let endpoint = Endpoint::new(format!("shm:{}", path.display())).unwrap();
@@ -38,8 +39,8 @@ fn a_calls_time_goes_on_while_it_connects_and_the_next_call_goes_on_connecting()
             let status = client(any(channel.clone())).empty_call(request).await.unwrap_err();
             assert_eq!(status.code(), Code::DeadlineExceeded, "{status}");
         }
-        // One connection for all of them. It stays open: a client whose connection ends would
-        // take the server for one that speaks HTTP/2 only, and connect again.
+        // One connection for all of them. It stays open: if its connection ended, the client would
+        // treat the server as one that supports only HTTP/2, and connect again.
         let _first = silent.accept().unwrap();
         silent.set_nonblocking(true).unwrap();
         let more = silent.accept().map(drop).unwrap_err();
@@ -71,7 +72,8 @@ fn a_server_is_told_what_the_wait_for_the_connection_has_left_of_a_calls_time() 
         }
         let told = told.lock().unwrap();
         let [first, second] = &told[..] else { panic!("{told:?}") };
-        // The one that has connected says less; the one that found a connection says what it has.
+        // The call that connected sends less; the one that found a connection sends its full
+        // timeout.
         assert!(first.ends_with('u') && first < second, "{told:?}");
         assert_eq!(second, "90000000u");
     });
@@ -136,7 +138,7 @@ fn endless_response_ends_at_the_deadline() {
                                 Err(status) => break status,
                             }
                         };
-                        // HTTP/2 resets a call whose client has left no room at that moment.
+                        // HTTP/2 resets a call if its client leaves no room at that moment.
                         let is_reset = gear == Gear::Http2 && status.code() == Code::Cancelled;
                         assert!(is_reset || status.code() == Code::DeadlineExceeded, "{status:?}");
                     }

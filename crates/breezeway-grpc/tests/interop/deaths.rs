@@ -25,7 +25,7 @@ impl Process {
         Self::role("deaths::another_process", "it listens", &[(ADDRESS, address)])
     }
 
-    /// Starts a role, and waits for the line by which it is there.
+    /// Starts a role, and waits for the line that it prints when ready.
     fn role(name: &str, line: &str, variables: &[(&str, &str)]) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--ignored", "--exact", "--nocapture", name])
@@ -52,7 +52,7 @@ impl Drop for Process {
     }
 }
 
-/// Not a test: the server of the others.
+/// Server role for other tests.
 #[test]
 #[ignore = "a role that other tests start"]
 fn another_process() {
@@ -65,7 +65,7 @@ fn another_process() {
     });
 }
 
-/// Not a test: a client that is stopped, without a call or in one.
+/// Client role that is stopped, without a call or in one.
 #[test]
 #[ignore = "a role that other tests start"]
 fn client_process() {
@@ -136,7 +136,7 @@ fn a_server_killed_in_the_middle_costs_the_calls_in_flight_and_the_next_ones_fin
                 assert!(messages.message().await.unwrap().is_some());
                 process.kill();
                 let status = soon(messages.message()).await.unwrap_err();
-                // hyper has more than one word for a connection that breaks.
+                // hyper reports a broken connection by several errors.
                 let expected: &[Code] = match gear {
                     Gear::Native => &[Code::Unavailable],
                     Gear::Http2 => {

@@ -1,4 +1,4 @@
-//! Who calls, and how: the same type for every carrier and gear.
+//! Peer and transport of calls: the same type for every carrier and gear.
 
 use std::sync::{Arc, Mutex};
 

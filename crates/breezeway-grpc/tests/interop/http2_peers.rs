@@ -1,5 +1,4 @@
-//! Peers of HTTP/2 that are not ours: what they send that h2 would refuse, and calls that they
-//! cancel.
+//! Foreign HTTP/2 peers: requests that h2 would refuse, and calls that they cancel.
 
 use std::os::unix::net::UnixListener;
 use std::time::{Duration, Instant};
@@ -212,7 +211,7 @@ fn late_answers_to_cancelled_calls_fail_no_other() {
     });
 }
 
-/// Headers, an empty message and trailers.
+/// Returns headers, an empty message and trailers.
 pub(crate) fn answer(stream: u32) -> Vec<u8> {
     let headers = [&[0x88][..], &literal("content-type", "application/grpc")].concat();
     let bytes = [
@@ -223,7 +222,7 @@ pub(crate) fn answer(stream: u32) -> Vec<u8> {
     bytes.concat()
 }
 
-/// A literal field that enters no table.
+/// Returns a literal field that enters no table.
 fn literal(name: &str, value: &str) -> Vec<u8> {
     let mut field = field(name, value);
     field[0] = 0;
@@ -445,7 +444,7 @@ fn client_that_does_not_begin_to_speak_is_cut() {
 
 #[test]
 fn stopped_server_awaits_calls_beyond_its_drain_timeout() {
-    // Long, as a client is cut that takes so long to answer a PING.
+    // Long, because a client that takes this long to answer a PING is cut.
     const DRAIN: Duration = Duration::from_secs(4);
     let awaits = async |gear: Gear| {
         let folder = tempfile::tempdir().unwrap();
@@ -476,7 +475,7 @@ fn stopped_server_awaits_calls_beyond_its_drain_timeout() {
 fn call_on_its_way_at_the_stop_is_awaited() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
-        // Long, as a client is cut that takes so long to answer a PING.
+        // Long, because a client that takes this long to answer a PING is cut.
         let drain_timeout = Duration::from_secs(4);
         let options = breezeway_grpc::ServerOptions::new().drain_timeout(drain_timeout);
         let serving = Serving::with(&format!("unix:{}/socket", folder.path().display()), options);

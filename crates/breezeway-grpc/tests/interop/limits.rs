@@ -44,7 +44,7 @@ fn metadata_that_is_too_long_fails_its_call_and_stops_no_later_one() {
         if gear == Gear::Native {
             assert_eq!(outcome.unwrap_err().code(), Code::ResourceExhausted);
         }
-        // HTTP/2 may end the connection that carried it, and the calls that do not know yet.
+        // HTTP/2 may end the connection that carried it, and calls that have not seen that yet.
         while let Err(status) = client.unary_call(simple(0, 0)).await {
             assert_eq!(gear, Gear::Http2, "{status:?}");
             tokio::task::yield_now().await;
@@ -87,7 +87,7 @@ fn calls_wait_while_as_many_are_open_as_the_server_allows() {
                 tokio::spawn(async move { client.unary_call(simple(100_000, size)).await })
             })
             .collect();
-        // Some are given up while they wait, which costs the others nothing.
+        // Some are given up while they wait, which does not affect the others.
         for call in calls.iter().step_by(5) {
             call.abort();
         }
@@ -135,7 +135,7 @@ fn calls_before_the_servers_settings_are_not_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
         let listener = UnixListener::bind(&path).unwrap();
-        // It takes one call at one time, and its settings come late.
+        // It takes one call at a time, and its settings come late.
         let serving = spawn_blocking(move || {
             let client = Client(listener.accept().unwrap().0);
             let mut preface = [0; PREFACE.len()];

@@ -1,4 +1,4 @@
-//! gRPC's interoperability cases over every carrier, in both gears, and what goes wrong.
+//! gRPC's interoperability cases over every carrier, in both gears, and failures.
 
 mod cases;
 mod deadlines;

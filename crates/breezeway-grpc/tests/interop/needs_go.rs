@@ -1,5 +1,5 @@
-//! Ours with grpc-go, both ways, as real processes: its own client of the interoperability test,
-//! and its own service (`peers/grpc-go`).
+//! This crate with grpc-go, in both directions, as real processes: its own client of the
+//! interoperability test, and its own service (`peers/grpc-go`).
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use tower::ServiceExt;
 use crate::over_tls::{self, Certificates};
 use crate::support::{Serving, any, plain_addresses, run};
 
-/// What grpc-go's client has of the list, and its soak tests. It has no compressed cases (those are
+/// Cases of the list in grpc-go's client, and its soak tests. It has no compressed cases (those are
 /// in `peers/grpc-go`), and those of authentication need TLS.
 const CASES: [&str; 16] = [
     "empty_unary",
@@ -42,8 +42,8 @@ struct Programs {
     client: PathBuf,
 }
 
-/// grpc-go's programs, built once for a run of the tests, and before the time of a test begins:
-/// where nothing is built yet, that takes a minute.
+/// Returns grpc-go's programs, built once per run of the tests, and before the time of a test
+/// begins: the first build takes a minute.
 fn programs() -> &'static Programs {
     static PROGRAMS: OnceLock<Programs> = OnceLock::new();
     PROGRAMS.get_or_init(|| {
@@ -63,9 +63,9 @@ fn programs() -> &'static Programs {
     })
 }
 
-/// grpc-go's client tries a case at the socket of an address.
+/// Runs a case with grpc-go's client at the socket of an address.
 fn grpc_go_calls(address: &str, case: &str, more: &[&str]) {
-    // A `shm:` address's socket file takes any gRPC client too.
+    // A `shm:` address's socket file accepts any gRPC client too.
     let place = match address.strip_prefix("shm:") {
         Some(path) => format!("unix:{path}"),
         None => address.trim_start_matches("tcp:").to_owned(),
@@ -114,7 +114,7 @@ fn grpc_go_sends_and_takes_what_is_compressed() {
         for address in plain_addresses(folder.path()).into_iter().skip(1) {
             let grpc_go = GrpcGo::start(&address);
             let channel = breezeway_grpc::connect(&grpc_go.address).await.unwrap();
-            // It answers in the encoding that it was asked in.
+            // It answers in the encoding of the request.
             cases::compressed_streaming(client(any(channel))).await;
         }
     });
@@ -143,7 +143,7 @@ fn a_grpc_go_server_that_was_killed_is_found_again_once_another_is_there() {
     });
 }
 
-/// grpc-go's server, which ends with this.
+/// grpc-go's server, which ends when this is dropped.
 struct GrpcGo {
     process: Child,
     address: String,
@@ -170,7 +170,7 @@ impl Drop for GrpcGo {
     }
 }
 
-/// The cases, except for compressed ones: its service does not judge those.
+/// Runs the cases, except for compressed ones, which its service does not check.
 async fn every_case(channel: AnyChannel) {
     cases::empty_unary(client(channel.clone())).await;
     cases::large_unary(client(channel.clone())).await;
@@ -185,7 +185,7 @@ async fn every_case(channel: AnyChannel) {
     cases::unimplemented_service(channel.clone()).await;
     cases::cancel_after_begin(client(channel.clone())).await;
     cases::cancel_after_first_response(client(channel.clone())).await;
-    // What was cancelled has left the connection as it was.
+    // The cancelled calls have left the connection usable.
     cases::large_unary(client(channel)).await;
 }
 
@@ -257,7 +257,7 @@ fn both_channels_pass_the_cases_against_grpc_gos_server_within_tls() {
     run(async {
         let grpc_go = GrpcGo::start_with(&["tls:127.0.0.1:0", &chain, &key]);
         let endpoint = || over_tls::endpoint(&grpc_go.address, all.nobody());
-        // Its server names HTTP/2 within TLS, and refuses a session by that.
+        // Its server offers HTTP/2 within TLS, and refuses a session because of that.
         let channel = endpoint().connect().await.unwrap();
         assert_eq!(channel.connect_info().unwrap().gear, Gear::Http2);
         every_case(any(channel.clone())).await;

@@ -1,4 +1,4 @@
-//! Within TLS: who calls, and whose certificate is refused. (The cases travel over it as over every
+//! TLS: the identity of clients, and refused certificates. (The cases run over it as over every
 //! other carrier, with the certificates that this process has by default.)
 
 use std::net::TcpListener;
@@ -20,7 +20,7 @@ use crate::support::{PATIENCE, Serving, any, run};
 const CLIENT: &str = "client.test";
 const ANY: &str = "tls:127.0.0.1:0";
 
-/// An authority, and what lies in its folder.
+/// An authority, and the certificates in its folder.
 pub(crate) struct Certificates {
     pub(crate) authority: Authority,
     _folder: TempDir,
@@ -40,7 +40,7 @@ impl Certificates {
         own(Tls::new(), &self.issue("127.0.0.1"))
     }
 
-    /// Asks for certificates.
+    /// Returns the server's settings that require client certificates.
     fn mutual_server(&self) -> Tls {
         self.server().roots(self.authority.root()).unwrap()
     }
@@ -58,7 +58,7 @@ fn own(tls: Tls, issued: &Issued) -> Tls {
     tls.certificate(&issued.chain, &issued.key).unwrap()
 }
 
-/// Whoever names no certificates in this process has these, on either side.
+/// Installs default certificates for both sides in this process.
 pub(crate) fn install_default() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -109,19 +109,19 @@ fn a_handler_knows_whom_its_callers_certificate_names_in_both_gears() {
             assert_eq!((info.gear, info.carrier), (gear, Carrier::Tls));
             assert_eq!(info.peer.identity.unwrap().names(), [CLIENT]);
         }
-        // The client knows the server as well.
+        // The server's identity is known to the client as well.
         let channel = endpoint(&address, all.client()).connect().await.unwrap();
         let info = channel.connect_info().unwrap();
         assert!(info.peer.identity.is_some(), "{info:?}");
     });
 }
 
-/// Why a call fails, in both gears.
+/// Returns the errors of a call, in both gears.
 async fn failures(address: &str, tls: Tls) -> [Status; 2] {
     let native = endpoint(address, tls.clone()).connect_lazy();
     let native = client(any(native)).empty_call(pb::Empty {}).await.unwrap_err();
     let http2 = match endpoint(address, tls).connect_http2().await {
-        // Over TLS 1.3 a client learns behind its handshake whether the server takes it.
+        // In TLS 1.3 a client learns only after its handshake whether the server accepts it.
         Ok(channel) => {
             let of_error = |error: tonic::transport::Error| Status::from_error(error.into());
             let channel = AnyChannel::new(channel.map_err(of_error));
@@ -132,7 +132,7 @@ async fn failures(address: &str, tls: Tls) -> [Status; 2] {
     [native, http2]
 }
 
-/// An error with all that has caused it.
+/// Formats an error with its causes.
 fn causes(error: &dyn std::error::Error) -> String {
     let source = error.source().map(|source| format!(": {}", causes(source)));
     format!("{error}{}", source.unwrap_or_default())
@@ -158,8 +158,8 @@ fn a_client_without_a_certificate_is_not_served_where_one_is_asked_for() {
         let serving = Serving::with(ANY, options(all.mutual_server()));
         let [native, http2] = failures(&serving.address, all.nobody()).await;
         assert!(native.message().contains("certificate_required"), "{native}");
-        // HTTP/2 has been spoken by then, and the reset of a connection on which something was not
-        // read may overtake the alert.
+        // HTTP/2 was already used by then, and the reset of a connection with unread data may
+        // overtake the alert.
         let causes = causes(&http2);
         let words = ["certificate_required", "connection closed"];
         assert!(words.iter().any(|word| causes.contains(word)), "{http2:?}");
@@ -180,7 +180,7 @@ fn a_calls_deadline_counts_also_while_tls_is_spoken_with_a_server_that_says_noth
         request.set_timeout(Duration::from_millis(50));
         let status = client(any(channel)).empty_call(request).await.unwrap_err();
         assert_eq!(status.code(), Code::DeadlineExceeded, "{status}");
-        // Its handshake is not waited for: the runtime would, at its end.
+        // Its handshake is not awaited; the end of the runtime would wait for it.
         drop(mute);
     });
 }

@@ -86,7 +86,7 @@ impl Client {
         Self(socket)
     }
 
-    /// Connects and begins to speak HTTP/2.
+    /// Connects and sends the beginning of HTTP/2.
     pub(crate) fn begin(address: &str) -> Self {
         let client = Self::connect(address);
         client.write(&[PREFACE, &frame(SETTINGS, 0, 0, &[])].concat());

@@ -1,4 +1,4 @@
-//! Servers that follow each other under load, each a process, in both gears: no call that has left
+//! Servers that succeed each other under load, each a process, in both gears: no call that was sent
 //! fails, none is lost and none runs twice. `make restarts` does it with many generations.
 
 use std::io::{BufRead, BufReader, Lines};
@@ -22,7 +22,7 @@ use crate::support::{PATIENCE, any, soon};
 
 const ADDRESS: &str = "BREEZEWAY_TEST_GENERATION";
 
-/// Far longer than one lives: one that hangs ends, and with it the test that waits for it.
+/// Far longer than one lives: a generation that hangs ends, and with it the test that waits for it.
 const LONGEST: Duration = Duration::from_secs(300);
 
 /// Counts the calls that are begun.
@@ -44,7 +44,7 @@ impl<R, S: Service<R>> Service<R> for Counted<S> {
     }
 }
 
-/// Not a test: a generation, which says how many calls it has served.
+/// Generation role, which prints the number of calls it has served.
 #[test]
 #[ignore = "a role that other tests start"]
 fn another_process() {
@@ -90,13 +90,13 @@ impl Generation {
         generation
     }
 
-    /// The next line that it says.
+    /// Returns the next line that it prints.
     fn hear(&mut self) -> Option<String> {
         let mut lines = self.lines.by_ref().map(Result::unwrap);
         lines.find_map(|line| Some(line.split_once('@')?.1.to_owned()))
     }
 
-    /// Waits for its end, and gives how many calls it has served.
+    /// Waits for its end, and returns the number of calls it has served.
     fn ends(mut self) -> u64 {
         let calls = self.hear().expect("it ends in order").parse().unwrap();
         assert!(self.child.wait().unwrap().success());
@@ -112,7 +112,7 @@ impl Drop for Generation {
     }
 }
 
-/// A channel, for whose server there is a long time to answer the hello.
+/// Returns a channel whose server has a long time to answer the hello.
 async fn connect(address: &str, gear: Gear) -> AnyChannel {
     let endpoint = Endpoint::new(address).unwrap().connect_timeout(PATIENCE);
     match gear {
@@ -125,8 +125,9 @@ async fn connect(address: &str, gear: Gear) -> AnyChannel {
     }
 }
 
-/// The outcome of a call. tonic's own channel gives up calls that never left, or that the server
-/// says it has not begun, when their connection is about to end, in one of these words: `None`.
+/// Returns the outcome of a call. tonic's own channel gives up calls that were never sent, or that
+/// the server reports as not begun, when their connection is about to end, with one of these texts:
+/// `None`.
 fn unless_unsent<T>(outcome: Result<T, Status>, gear: Gear) -> Option<T> {
     match outcome {
         Ok(response) => Some(response),
@@ -140,7 +141,8 @@ fn unless_unsent<T>(outcome: Result<T, Status>, gear: Gear) -> Option<T> {
     }
 }
 
-/// Makes calls until it is over: single ones, small and large, and streams. Gives how many.
+/// Makes calls until `over` is set: single ones, small and large, and streams. Returns their
+/// number.
 async fn call(channel: AnyChannel, gear: Gear, over: Arc<AtomicBool>) -> u64 {
     let mut client = client(channel);
     let mut calls = 0;
@@ -173,8 +175,8 @@ async fn call(channel: AnyChannel, gear: Gear, over: Arc<AtomicBool>) -> u64 {
     calls
 }
 
-/// Generations at an address, under load from clients of a gear. They are started by this thread,
-/// with which they end.
+/// Runs generations at an address, under load from clients of a gear. They are started by this
+/// thread, and end with it.
 fn generations(runtime: &Runtime, address: &str, gear: Gear) {
     let count = std::env::var("GENERATIONS").map_or(3, |count| count.parse().unwrap());
     let over = Arc::new(AtomicBool::new(false));

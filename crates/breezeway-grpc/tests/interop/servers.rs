@@ -42,7 +42,7 @@ fn a_client_takes_the_first_place_that_works_and_says_for_each_why_none_does() {
     });
 }
 
-/// An error with all that has caused it.
+/// Formats an error with its causes.
 pub(crate) fn causes(error: breezeway_grpc::Error) -> String {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(&error);
@@ -113,7 +113,7 @@ fn a_server_that_ends_finishes_what_runs_and_takes_nothing_new() {
             assert!(soon(messages.message()).await.unwrap().is_none());
             soon(ended).await.unwrap().unwrap();
             let status = soon(client.unary_call(simple(0, 0))).await.unwrap_err();
-            // What hyper is about to send when it hears of the end, it calls cancelled.
+            // hyper reports a call that it is about to send at the end as cancelled.
             let right = match gear {
                 Gear::Native => &[Code::Unavailable][..],
                 Gear::Http2 => &[Code::Unavailable, Code::Cancelled],

@@ -12,10 +12,10 @@ use tokio::task::JoinHandle;
 use tonic::Status;
 use tower::ServiceExt;
 
-/// How long something may take that must come.
+/// Time limit for events that must come.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Waits for what must come.
+/// Waits for an event that must come.
 pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, what).await.expect("it does not come")
 }
@@ -48,7 +48,7 @@ impl Serving {
         Self { address, stop, serving }
     }
 
-    /// Asks it to end.
+    /// Stops the server.
     pub(crate) fn stop(self) -> JoinHandle<Result<(), breezeway_grpc::Error>> {
         drop(self.stop);
         self.serving
@@ -80,7 +80,7 @@ impl Drop for Plain {
     }
 }
 
-/// An address of every carrier; for that of TLS this process has certificates by default.
+/// Returns an address of every carrier; for TLS this process has default certificates.
 pub(crate) fn addresses(folder: &Path) -> Vec<String> {
     #[cfg(feature = "tls")]
     crate::over_tls::install_default();
@@ -88,7 +88,7 @@ pub(crate) fn addresses(folder: &Path) -> Vec<String> {
     plain_addresses(folder).into_iter().chain(tls).collect()
 }
 
-/// Those that everybody can speak at.
+/// Returns the addresses without TLS.
 pub(crate) fn plain_addresses(folder: &Path) -> [String; 3] {
     let path = folder.display();
     [format!("shm:{path}/shm"), format!("unix:{path}/unix"), "tcp:127.0.0.1:0".to_owned()]
@@ -98,7 +98,7 @@ pub(crate) fn any(channel: Channel) -> AnyChannel {
     AnyChannel::new(channel)
 }
 
-/// A channel in a gear, which it is checked to have.
+/// Returns a channel of this gear, which is checked.
 pub(crate) async fn connect(address: &str, gear: Gear) -> AnyChannel {
     match gear {
         Gear::Native => {
