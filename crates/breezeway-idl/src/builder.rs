@@ -1,4 +1,4 @@
-//! Generating from a build script.
+//! Generating Rust from a build script.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -41,39 +41,40 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Writes `thrift.rs` into cargo's `OUT_DIR`, and looks for includes beside the including file.
+    /// Creates a builder that writes `thrift.rs` into cargo's `OUT_DIR`, and searches includes
+    /// beside the including file.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Looks for included files there too, after the including file's directory and the directories
-    /// that were named before.
+    /// Adds a directory for included files, searched after the including file's directory and the
+    /// directories added before.
     pub fn include_dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.include_dirs.push(dir.into());
         self
     }
 
-    /// Writes into this directory instead of cargo's `OUT_DIR`.
+    /// Sets the output directory instead of cargo's `OUT_DIR`.
     pub fn out_dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.out_dir = Some(dir.into());
         self
     }
 
-    /// Calls the generated file this instead of `thrift.rs`.
+    /// Sets the name of the generated file instead of `thrift.rs`.
     pub fn file_name(mut self, name: impl Into<OsString>) -> Self {
         self.file_name = Some(name.into());
         self
     }
 
-    /// Writes the fields of structs in this order instead of that of their numbers.
+    /// Sets the order of the fields of structs instead of that of their numbers.
     pub fn order(mut self, order: Order) -> Self {
         self.order = order;
         self
     }
 
-    /// Makes bytes of every `string`, as of `binary`: other implementations, Go's among them, write
-    /// strings that are no UTF-8, for which a message with text is refused. For single fields, the
-    /// IDL can say `(strings = "bytes")`.
+    /// Treats every `string` as bytes, like `binary`: other implementations, Go's among them, write
+    /// strings that are not UTF-8, and a message with such text is refused. For single fields, the
+    /// IDL can use `(strings = "bytes")`.
     pub fn strings_as_bytes(mut self) -> Self {
         self.strings = Strings::Bytes;
         self
@@ -89,68 +90,69 @@ impl Builder {
     /// and tools, with the IDL's names. The program needs serde with its feature `derive`, and
     /// feature `serde` of breezeway-thrift, or of breezeway-rpc for services.
     ///
-    /// A field that is not there when read is as in `Default`, also a required one. An enum is its
-    /// number, a union `{"field": value}`, or `"Unset"`, and a map whose keys have no order a list
-    /// of pairs.
+    /// A field that is absent when read gets its value from `Default`, also a required one. An enum
+    /// is its number, a union `{"field": value}`, or `"Unset"`, and a map whose keys have no order
+    /// a list of pairs.
     pub fn serde(mut self) -> Self {
         self.serde = true;
         self
     }
 
-    /// Uses `breezeway_thrift` by this path, such as `::my_rpc::thrift`, so that a crate that
-    /// exports it again is enough to depend on.
+    /// Sets the path of `breezeway_thrift`, such as `::my_rpc::thrift`, so that a crate that
+    /// re-exports it is a sufficient dependency.
     pub fn runtime_path(mut self, path: impl Into<String>) -> Self {
         self.runtime = Some(path.into());
         self
     }
 
-    /// Generates nothing for this file, which others include, and uses the types that are in the
-    /// module `path`, such as `::common_idl::common`: generated in another crate, with the same
-    /// options, as the only file of its namespace.
+    /// Generates nothing for this file, which others include, and uses the types in the module
+    /// `path`, such as `::common_idl::common`: generated in another crate, with the same options,
+    /// as the only file of its namespace.
     ///
-    /// Of `file` the last parts of its path are enough.
+    /// The last parts of the path of `file` are sufficient.
     pub fn extern_path(mut self, file: impl Into<PathBuf>, path: impl Into<String>) -> Self {
         self.external.push((file.into(), path.into()));
         self
     }
 
-    /// Makes a `breezeway_thrift::SmallString` of every owned `string`, which has up to 30 bytes in
-    /// place: decoding short text then takes no memory. The program needs feature `small-strings`
-    /// of breezeway-thrift, or of breezeway-rpc for services.
+    /// Generates a `breezeway_thrift::SmallString` for every owned `string`, which stores up to 30
+    /// bytes inline: decoding short text then allocates no memory. The program needs feature
+    /// `small-strings` of breezeway-thrift, or of breezeway-rpc for services.
     pub fn small_strings(mut self) -> Self {
         self.small_strings = true;
         self
     }
 
-    /// Makes a `breezeway_thrift::Bytes` of every owned `binary`, which is that of crate bytes:
-    /// `decode_shared` makes it a part of the message, without a copy. The program needs feature
-    /// `shared-bytes` of breezeway-thrift, or of breezeway-rpc for services, which receive copies.
+    /// Generates a `breezeway_thrift::Bytes` for every owned `binary`, re-exported from crate
+    /// bytes: `decode_shared` makes it a part of the message, without a copy. The program needs
+    /// feature `shared-bytes` of breezeway-thrift, or of breezeway-rpc for services, which receive
+    /// copies.
     pub fn shared_bytes(mut self) -> Self {
         self.shared_bytes = true;
         self
     }
 
     /// Generates, for each service, a trait to implement, a server that dispatches to it, and a
-    /// client: those of `breezeway-rpc`, which is then the only crate to depend on.
+    /// client, for `breezeway-rpc`, which is then the only dependency.
     pub fn services(mut self, services: Services) -> Self {
         self.services = services;
         self
     }
 
-    /// Generates, for each service, also a trait whose handlers see their arguments as views of the
-    /// message and write replies where they are sent from, with a server that dispatches to it:
-    /// `InPlaceUsers` and `InPlaceUsersServer` of a service `Users`. They block. For
-    /// [`Self::services`] of `breezeway-rpc`.
+    /// Generates, for each service, also a trait with blocking handlers that get their arguments as
+    /// views of the message and write replies in place, with a server that dispatches to it:
+    /// `InPlaceUsers` and `InPlaceUsersServer` for a service `Users`. Requires [`Self::services`]
+    /// for `breezeway-rpc`.
     pub fn in_place(mut self) -> Self {
         self.in_place = true;
         self
     }
 
-    /// Generates from these files and all they include.
+    /// Generates code from these files and all they include.
     ///
-    /// In a build script this also tells cargo which files to watch: those and no others, but for
-    /// the folders in which an include that is missing would be found, unless the generated file is
-    /// somewhere within one of them.
+    /// In a build script this also makes cargo watch these files and no others, plus the folders in
+    /// which a missing include would be found, unless the generated file is somewhere within one of
+    /// them.
     pub fn compile(&self, files: &[impl AsRef<Path>]) -> Result<(), Error> {
         let schema = self.read(files)?;
         if let Some(out) = std::env::var_os("OUT_DIR") {
@@ -164,7 +166,7 @@ impl Builder {
         self.write(&generate(&schema)?)
     }
 
-    /// Reads these files and all they include, as [`Self::compile`] does.
+    /// Reads these files and all they include, like [`compile`](Self::compile).
     pub fn read(&self, files: &[impl AsRef<Path>]) -> Result<Schema, Error> {
         let files: Vec<_> = files.iter().map(|file| file.as_ref().to_owned()).collect();
         let mut schema = read_with(&files, &self.include_dirs, self.strings)?;
@@ -200,7 +202,8 @@ impl Builder {
     }
 }
 
-/// Replies are structs, so that a failure can be told apart from them by its first byte.
+/// Checks that replies are structs, so that a failure can be distinguished from them by its first
+/// byte.
 fn check_streams(schema: &Schema) -> Result<(), Error> {
     let is_struct = |ty: &Type| matches!(ty.kind, TypeKind::Struct(_));
     for id in schema.ids() {
@@ -217,7 +220,8 @@ fn check_streams(schema: &Schema) -> Result<(), Error> {
     Ok(())
 }
 
-/// rustc says so too, but not in these words, and only where the types are used.
+/// Warns of deep nesting: rustc reports it too, but less clearly, and only where the types are
+/// used.
 fn warn_of_depth(schema: &Schema) {
     if let Some(limit) = recursion_limit(schema) {
         println!(
@@ -233,9 +237,10 @@ fn warn_of_includes(schema: &Schema) {
     }
 }
 
-/// What another output could come of: the files, and where a missing one would be found, the
-/// folder that it includes from at most. A path that is not there would have cargo run the build
-/// script each time, and so would a folder in which the build script, or cargo itself, writes.
+/// Returns the paths whose change can change the output: the files, and the places where a missing
+/// one would be found, up to the folder that it includes from. A missing path would make cargo run
+/// the build script each time, and so would a folder in which the build script, or cargo itself,
+/// writes.
 fn watched(schema: &Schema, include_dirs: &[PathBuf], written: &[PathBuf]) -> BTreeSet<PathBuf> {
     let written: Vec<_> = written.iter().map(|dir| resolved(dir)).collect();
     let mut watched: BTreeSet<_> = schema.files.iter().map(|file| file.path.clone()).collect();
@@ -243,7 +248,7 @@ fn watched(schema: &Schema, include_dirs: &[PathBuf], written: &[PathBuf]) -> BT
         let beside = file.path.parent().unwrap_or(Path::new(""));
         for dir in iter::once(beside).chain(include_dirs.iter().map(PathBuf::as_path)) {
             let places = file.missing_includes.iter().filter_map(|missing| {
-                // What is within the folder is looked for no further up than the folder.
+                // Ancestors are searched only within the folder.
                 let place = dir.join(missing);
                 let above = dir.parent();
                 let mut folders = place.ancestors().skip(1).take_while(|&up| Some(up) != above);
@@ -261,7 +266,7 @@ fn watched(schema: &Schema, include_dirs: &[PathBuf], written: &[PathBuf]) -> BT
     watched
 }
 
-/// The current directory has no name as the folder of `a.thrift`.
+/// Names the current directory, which has no name as the folder of `a.thrift`.
 fn named(folder: &Path) -> &Path {
     if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
 }
@@ -276,7 +281,8 @@ mod tests {
 
     use super::*;
 
-    /// Of a file in the current directory, that of the package, which includes what is not there.
+    /// Reads a schema from a file in the current directory, the package's, which includes a missing
+    /// file.
     fn schema_here(missing: &str) -> Schema {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("a.thrift");
@@ -340,7 +346,7 @@ mod tests {
         let schema = builder.read(&[&file]).unwrap();
         let expected = [beside, file.clone(), empty, shared.join("x")];
         assert_eq!(watched(&schema, &dirs, &[]), BTreeSet::from(expected.clone()));
-        // Once it is there, it is watched itself.
+        // Once it exists, it is watched itself.
         let found = shared.join("x/no.thrift");
         fs::write(&found, "struct B {}").unwrap();
         let schema = builder.read(&[&file]).unwrap();

@@ -1,10 +1,11 @@
-//! Comments as documentation: which of them describe a definition, and their words.
+//! Comments as documentation: assignment to definitions, and their text.
 
 use crate::token::{Kind, Token};
 
-/// The comments right above the word at `index`: no empty line and no other word in between.
+/// Returns the comments right above the word at `index`: no empty line and no other word in
+/// between.
 ///
-/// A comment that begins on a line where something else ends describes that, not what follows.
+/// A comment that begins on a line where another definition ends describes that one.
 pub(crate) fn leading(tokens: &[Token<'_>], index: usize) -> Vec<String> {
     let mut first = index;
     while first > 0 && adjoins(tokens, first - 1) {
@@ -21,7 +22,7 @@ fn adjoins(tokens: &[Token<'_>], index: usize) -> bool {
         && token.end_line + 1 >= tokens[index + 1].start.line
 }
 
-/// The comment that follows on the line of the word before `index`, behind separators.
+/// Returns the comment that follows on the line of the word before `index`, behind separators.
 pub(crate) fn trailing(tokens: &[Token<'_>], index: usize) -> Vec<String> {
     let Some(last) = index.checked_sub(1).and_then(|last| tokens.get(last)) else {
         return Vec::new();
@@ -36,7 +37,7 @@ pub(crate) fn trailing(tokens: &[Token<'_>], index: usize) -> Vec<String> {
     }
 }
 
-/// The words of a file's first comment, if an empty line or a header follows it.
+/// Returns the text of a file's first comment, if an empty line or a header follows it.
 pub(crate) fn of_file(tokens: &[Token<'_>]) -> Vec<String> {
     let comments = tokens.iter().take_while(|token| token.kind == Kind::Comment).count();
     let describes_file = tokens.get(comments).is_none_or(|next| {
@@ -47,7 +48,7 @@ pub(crate) fn of_file(tokens: &[Token<'_>]) -> Vec<String> {
     tokens[..first].iter().flat_map(|token| lines(token.text)).collect()
 }
 
-/// A comment's lines without what marks it as a comment.
+/// Returns a comment's lines without the comment marks.
 fn lines(comment: &str) -> Vec<String> {
     let Some(inner) = comment.strip_prefix("/*") else {
         return vec![comment.trim_start_matches(['/', '#', '!']).trim().to_owned()];

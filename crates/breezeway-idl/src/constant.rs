@@ -1,4 +1,4 @@
-//! Values of constants and defaults, checked against their types.
+//! Evaluation of constants and defaults, checked against their types.
 
 use crate::error::{Position, Problem};
 use crate::model::{Id, Requiredness, Shape, Type, TypeKind, Value};
@@ -6,7 +6,7 @@ use crate::parse::{Fault, MAX_CHAIN};
 use crate::resolve::Resolver;
 use crate::syntax::{self, Body, ValueKind};
 
-/// Evaluates what is written as a value of a type.
+/// Evaluates a value as written, for a type.
 pub(crate) fn evaluate(
     resolver: Resolver<'_>,
     ty: &Type,
@@ -17,9 +17,9 @@ pub(crate) fn evaluate(
 
 struct Evaluation<'a> {
     resolver: Resolver<'a>,
-    /// The constants whose values are being evaluated, to see a cycle.
+    /// Constants that are being evaluated, to detect a cycle.
     constants: Vec<Id>,
-    /// The structs whose default values are being made.
+    /// Structs whose default values are being built.
     structs: Vec<Id>,
 }
 
@@ -31,7 +31,7 @@ impl Evaluation<'_> {
         self.literal(ty, written)?.ok_or_else(|| (written.at, self.wrong(ty, show(written))))
     }
 
-    /// Nothing if the literal does not fit the type.
+    /// Evaluates a literal. Returns `None` if it does not fit the type.
     fn literal(&mut self, ty: &Type, written: &syntax::Value) -> Result<Option<Value>, Fault> {
         use ValueKind as Written;
         Ok(match (&ty.kind, &written.kind) {
@@ -55,7 +55,7 @@ impl Evaluation<'_> {
                 Some(Value::List(values?))
             }
             (TypeKind::Map(key, value), Written::Map(pairs)) => Some(self.map(key, value, pairs)?),
-            // Other compilers take either kind of empty brackets for any container.
+            // Other compilers accept either kind of empty brackets for any container.
             (TypeKind::Map(..), Written::List(values)) if values.is_empty() => {
                 Some(Value::Map(Vec::new()))
             }
@@ -118,7 +118,7 @@ impl Evaluation<'_> {
         Ok(Value::Struct(id, given))
     }
 
-    /// The value of a required field that a constant does not give: its type's default. A union has
+    /// Returns the value of a required field that a constant omits: its type's default. A union has
     /// none, and an enum only if one of its values is zero.
     fn zero(&mut self, ty: &Type, at: Position) -> Result<Option<Value>, Fault> {
         Ok(match ty.kind {
@@ -147,7 +147,7 @@ impl Evaluation<'_> {
         })
     }
 
-    /// A constant, or an enum's value: `VALUE`, `Enum.VALUE`, `include.Enum.VALUE`.
+    /// Evaluates a constant, or an enum's value: `VALUE`, `Enum.VALUE`, `include.Enum.VALUE`.
     fn named(&mut self, ty: &Type, name: &str, at: Position) -> Result<Value, Fault> {
         if let Some(value) = self.enum_value(ty, name) {
             return value.map_err(|shown| (at, self.wrong(ty, shown)));
@@ -171,8 +171,8 @@ impl Evaluation<'_> {
         found.map_err(|(_, problem)| (at, problem))
     }
 
-    /// Why there is no such constant: of `file.Enum.VALUE`, two files may define the enum, or none
-    /// that is there.
+    /// Returns the reason why there is no such constant: for `file.Enum.VALUE`, two files may
+    /// define the enum, or its file is missing.
     fn missing(&self, name: &str, unknown: Problem) -> Problem {
         let scope = self.resolver.scope;
         let owner = name.rsplit_once('.').map_or("", |(owner, _)| owner);
@@ -184,7 +184,8 @@ impl Evaluation<'_> {
         reasons.into_iter().find(of_files).unwrap_or(unknown)
     }
 
-    /// Nothing if the name is no enum's value; an error with its name if it is another enum's.
+    /// Returns an enum's value of this name, if there is one; an error with its name if it belongs
+    /// to another enum.
     fn enum_value(&self, ty: &Type, name: &str) -> Option<Result<Value, String>> {
         let (id, value) = match (name.rsplit_once('.'), &ty.kind) {
             (Some((owner, value)), _) => (self.enum_of(ty, owner)?, value),
@@ -192,7 +193,7 @@ impl Evaluation<'_> {
             (None, _) => return None,
         };
         let entry = |id| self.enum_entry(id, |other, _| other == value);
-        // Apache's compiler passes over the enum's name where it has no such value.
+        // Apache's compiler skips the enum's name where it has no such value.
         let (id, (index, number)) = match (entry(id), &ty.kind) {
             (Some(found), _) => (id, found),
             (None, TypeKind::Enum(wanted)) => (*wanted, entry(*wanted)?),
@@ -205,8 +206,8 @@ impl Evaluation<'_> {
         })
     }
 
-    /// The enum that stands before the dot. Where the type tells which enum it is, its file may
-    /// stand for it, and its name without its file.
+    /// Returns the enum named before the dot. Where the type determines the enum, its file's name
+    /// may be used instead, and its name without the file's.
     fn enum_of(&self, ty: &Type, owner: &str) -> Option<Id> {
         let scope = self.resolver.scope;
         let stands_for =
@@ -221,7 +222,8 @@ impl Evaluation<'_> {
     fn enum_named(&self, name: &str) -> Option<Id> {
         let scope = self.resolver.scope;
         let mut id = scope.find(self.resolver.file, name)?;
-        // A typedef of an enum names its values too; a cycle of typedefs ends the search.
+        // A typedef of an enum also gives access to its values; a cycle of typedefs ends the
+        // search.
         for _ in 0..64 {
             match &scope.item(id).body {
                 Body::Enum(_) => return Some(id),
@@ -290,7 +292,7 @@ fn field_index(
     fields.iter().position(|field| field.name.text == *name).ok_or_else(unknown)
 }
 
-/// Errs if the field of `key` was given by an earlier key.
+/// Fails if the field of `key` was given by an earlier key.
 fn refuse_repeated(
     fields: &[syntax::Field],
     index: usize,
@@ -307,7 +309,7 @@ fn fitting<T: TryFrom<i64>>(value: i64) -> Option<Value> {
     T::try_from(value).ok().map(|_| Value::Int(value))
 }
 
-/// Thirty-two hexadecimal digits, with or without hyphens and braces.
+/// Parses thirty-two hexadecimal digits, with or without hyphens and braces.
 fn uuid(text: &str) -> Option<[u8; 16]> {
     let text = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or(text);
     let digits: Vec<u8> = text

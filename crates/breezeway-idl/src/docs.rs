@@ -1,4 +1,4 @@
-//! Comments as rustdoc: the same words, with nothing that rustdoc or clippy would trip over.
+//! Comments as rustdoc: the same text, without constructs that rustdoc or clippy would reject.
 
 use crate::layout::Code;
 
@@ -7,7 +7,7 @@ pub(crate) fn outer(code: &mut Code, docs: &[String]) {
     write(code, "///", docs);
 }
 
-/// Writes a line of ours, with its links.
+/// Writes a line of the generator, with its links.
 pub(crate) fn link(code: &mut Code, line: &str) {
     code.line(&format!("/// {line}"));
 }
@@ -23,22 +23,22 @@ fn write(code: &mut Code, marker: &str, docs: &[String]) {
     }
 }
 
-/// `An` before a vowel.
+/// Returns `An` before a vowel.
 fn article(name: &str) -> &'static str {
     if name.starts_with(['A', 'E', 'I', 'O', 'U']) { "An" } else { "A" }
 }
 
-/// Names that are derive macros too: a link to one could mean either.
+/// Names of types that are derive macros too: a link to one could mean either.
 const DERIVES: [&str; 9] =
     ["Clone", "Copy", "Debug", "Default", "Eq", "Hash", "Ord", "PartialEq", "PartialOrd"];
 
-/// A link to a type of this module, with its article.
+/// Returns a link to a type of this module, with its article.
 pub(crate) fn a_link(name: &str) -> String {
     let linked = if DERIVES.contains(&name) { format!("`{name}`") } else { format!("[`{name}`]") };
     format!("{} {linked}", article(name))
 }
 
-/// Annotations on one line, below the description.
+/// Appends annotations on one line, below the description.
 pub(crate) fn with_annotations(docs: &[String], annotations: &[(String, String)]) -> Vec<String> {
     let mut docs = docs.to_vec();
     if annotations.is_empty() {
@@ -53,7 +53,7 @@ pub(crate) fn with_annotations(docs: &[String], annotations: &[(String, String)]
     docs
 }
 
-/// Text for a code span: the span's own mark would end it.
+/// Returns text for a code span: a backquote would end it.
 fn literal(text: &str) -> String {
     text.replace('`', "'")
 }
@@ -79,7 +79,8 @@ fn rustdoc(docs: &[String]) -> Vec<String> {
     lines
 }
 
-/// How far a list item's text is from its marker's start: lines that go on must be as far.
+/// Returns the distance of a list item's text from its marker: continuation lines must be indented
+/// as far.
 fn marker_width(line: &str) -> Option<usize> {
     let (marker, _) = line.split_once(' ')?;
     let number = marker.strip_suffix(['.', ')']);
@@ -90,7 +91,8 @@ fn marker_width(line: &str) -> Option<usize> {
     (bullet || numbered).then_some(marker.len() + 1)
 }
 
-/// Escapes what Markdown would take for a tag, a link, a fence or a heading, outside code spans.
+/// Escapes text that Markdown would interpret as a tag, a link, a fence or a heading, outside code
+/// spans.
 fn escape(line: &str) -> String {
     let line = line.replace("```", "'''").replace("~~~", "---");
     let closed = line.matches('`').count().is_multiple_of(2);
@@ -121,7 +123,7 @@ fn is_url(word: &str) -> bool {
     word.contains("http://") || word.contains("https://")
 }
 
-/// `<https://…>`, without the punctuation around it.
+/// Returns `<https://…>`, without the punctuation around it.
 fn autolink(word: &str) -> String {
     let start = word.find("http").unwrap_or(0);
     let (before, url) = word.split_at(start);

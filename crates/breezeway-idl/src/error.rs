@@ -1,4 +1,4 @@
-//! What is wrong with an IDL, and where.
+//! Errors of an IDL, with their places.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ impl fmt::Display for Position {
     }
 }
 
-/// Why nothing was generated.
+/// Error of generating code.
 ///
 /// A build script's `main` may return it: its debug form is its message.
 #[derive(Error)]
@@ -31,7 +31,7 @@ pub enum Error {
     Invalid {
         /// The .thrift file.
         file: PathBuf,
-        /// Where in it.
+        /// Place in the file.
         position: Position,
         /// The rule.
         problem: Problem,
@@ -41,7 +41,7 @@ pub enum Error {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// The generated file cannot be written.
@@ -49,24 +49,24 @@ pub enum Error {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// A path was given for the types of a file that is not among those read, or of several.
+    /// A path was given for the types of a file that is not among the files read, or for several.
     #[error(
         "extern_path() names {}, which is not exactly one of the files and what they include",
         .0.display()
     )]
     ExternFile(PathBuf),
-    /// A method that streams returns no struct, or takes not one argument.
+    /// A method that streams does not return a struct, or does not take exactly one argument.
     #[error(
         "'{0}' streams: for breezeway-rpc it takes one argument, returns a struct, is not oneway"
     )]
     StreamsNoStruct(String),
-    /// What is served in place was asked for, and no services of breezeway-rpc.
+    /// In-place serving was requested without services for breezeway-rpc.
     #[error("in_place() is of services for breezeway-rpc: choose which with services()")]
     InPlaceWithoutServices,
-    /// No output directory was given and cargo's is not there.
+    /// No output directory was given, and cargo's is not set.
     #[error("no output directory: set one with out_dir(), or run from a build script")]
     NoOutDir,
 }
@@ -81,7 +81,7 @@ impl fmt::Debug for Error {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Problem {
-    /// The text is no Thrift IDL.
+    /// The text is not Thrift IDL.
     #[error("{0}")]
     Syntax(String),
     /// A comment or a string has no end.
@@ -90,18 +90,18 @@ pub enum Problem {
     /// Brackets, files or definitions are nested too deeply.
     #[error("{what} are nested more than {limit} deep")]
     TooDeep {
-        /// What is nested.
+        /// Nested construct.
         what: &'static str,
         /// The limit.
         limit: usize,
     },
-    /// A name is used of an included file that is in no search directory.
+    /// A name of an included file is used, and the file is in no search directory.
     #[error(
         "'{name}' is of '{include}', which is neither beside this file nor in an include \
          directory (-I)"
     )]
     IncludeNotFound {
-        /// What the IDL includes.
+        /// Include in the IDL.
         include: String,
         /// The name.
         name: String,
@@ -109,7 +109,7 @@ pub enum Problem {
     /// A file includes itself, directly or through others.
     #[error("files include each other: {0}")]
     IncludeCycle(String),
-    /// A name is used that two included files of one name define.
+    /// A name is used that two included files of the same name define.
     #[error(
         "'{name}' may be that of {first} or of {second}; rename one of the files",
         first = first.display(),
@@ -123,41 +123,41 @@ pub enum Problem {
         /// The other one.
         second: PathBuf,
     },
-    /// A name is used that nothing defines.
+    /// An undefined name is used.
     #[error("there is no type '{0}'")]
     UnknownType(String),
     /// A qualified name's file is not included.
     #[error("there is no include called '{prefix}' for '{name}'")]
     UnknownPrefix {
-        /// What stands before the dot.
+        /// Part before the dot.
         prefix: String,
         /// The whole name.
         name: String,
     },
-    /// A constant is used that nothing defines.
+    /// An undefined constant is used.
     #[error("there is no constant or enum value '{0}'")]
     UnknownConstant(String),
     /// A service extends one that does not exist.
     #[error("there is no service '{0}'")]
     UnknownService(String),
-    /// A name stands where a type of another kind is needed.
+    /// A name is used where a type of another kind is needed.
     #[error("'{name}' is {kind}, not {needed}")]
     WrongKind {
         /// The name.
         name: String,
-        /// What it is.
+        /// Kind of the name.
         kind: &'static str,
-        /// What would do.
+        /// Required kind.
         needed: &'static str,
     },
     /// A name is defined twice.
     #[error("{what} '{name}' is defined twice, first at {first}")]
     DuplicateName {
-        /// What is defined: a field, a type, a method.
+        /// Kind of definition: a field, a type, a method.
         what: &'static str,
         /// The name.
         name: String,
-        /// Where the first one stands.
+        /// Place of the first one.
         first: String,
     },
     /// Two fields have one id.
@@ -165,10 +165,10 @@ pub enum Problem {
     DuplicateFieldId {
         /// The id.
         id: i16,
-        /// The field that has it already.
+        /// The field with the same id.
         first: String,
     },
-    /// More fields have no number than there are negative numbers of 16 bits.
+    /// More fields without a number than there are negative numbers of 16 bits.
     #[error("more than 32768 fields have no number; give them numbers")]
     TooManyFields,
     /// An enum value's number does not fit.
@@ -190,7 +190,7 @@ pub enum Problem {
         /// The field.
         field: String,
     },
-    /// A struct constant lacks a required field whose type has no default value.
+    /// A struct constant omits a required field whose type has no default value.
     #[error("the value lacks the required field '{field}' of struct '{name}'")]
     MissingField {
         /// The struct.
@@ -203,7 +203,7 @@ pub enum Problem {
     UnionValue {
         /// The union.
         name: String,
-        /// How many fields are set.
+        /// Number of fields set.
         count: usize,
     },
     /// A struct's default value contains that struct.
@@ -239,7 +239,7 @@ pub enum Problem {
     /// A streaming annotation has a value that Kitex does not define.
     #[error("streaming.mode '{0}' is none of bidirectional, client, server, unary")]
     StreamingMode(String),
-    /// The annotation `strings` has another value than it can have.
+    /// The annotation `strings` has an invalid value.
     #[error("strings = '{0}' is neither bytes nor text")]
     Strings(String),
 }

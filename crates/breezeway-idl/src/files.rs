@@ -1,4 +1,4 @@
-//! The files that one .thrift file leads to.
+//! Loading of .thrift files with their includes.
 
 use std::collections::HashMap;
 use std::fs;
@@ -11,25 +11,25 @@ use crate::syntax::{Name, Tree};
 /// One file that was read.
 #[derive(Debug)]
 pub(crate) struct SourceFile {
-    /// As found, for messages.
+    /// Path as found, for messages.
     pub(crate) path: PathBuf,
-    /// What others call it: the file's name without `.thrift`.
+    /// Name in other files: the file's name without `.thrift`.
     pub(crate) stem: String,
     pub(crate) tree: Tree,
-    /// The files it includes, by index.
+    /// Included files, by index.
     pub(crate) includes: Vec<usize>,
-    /// Those it includes that are not there: an error if a name of theirs is used.
+    /// Included files that do not exist: an error if a name of theirs is used.
     pub(crate) missing: Vec<String>,
 }
 
 impl SourceFile {
-    /// An error in this file.
+    /// Returns an error in this file.
     pub(crate) fn error(&self, (position, problem): Fault) -> Error {
         Error::Invalid { file: self.path.clone(), position, problem }
     }
 }
 
-/// Reads files and what they include, each once; a file stands behind what it includes.
+/// Reads files and their includes, each once. A file comes after its includes.
 pub(crate) fn load(roots: &[PathBuf], include_dirs: &[PathBuf]) -> Result<Vec<SourceFile>, Error> {
     let mut loader =
         Loader { include_dirs, loaded: HashMap::new(), open: Vec::new(), files: vec![] };
@@ -41,9 +41,9 @@ pub(crate) fn load(roots: &[PathBuf], include_dirs: &[PathBuf]) -> Result<Vec<So
 
 struct Loader<'a> {
     include_dirs: &'a [PathBuf],
-    /// Index by canonical path.
+    /// Indexes by canonical path.
     loaded: HashMap<PathBuf, usize>,
-    /// The chain of files that are being read: canonical path and path for messages.
+    /// Chain of files that are being read: canonical path and path for messages.
     open: Vec<(PathBuf, PathBuf)>,
     files: Vec<SourceFile>,
 }
@@ -56,7 +56,7 @@ impl Loader<'_> {
             return Ok(index);
         }
         let text = fs::read_to_string(path).map_err(unreadable)?;
-        // Editors of Windows put a byte order mark before everything.
+        // Editors on Windows put a byte order mark before the text.
         let tree = parse(text.trim_start_matches('\u{feff}')).map_err(|(position, problem)| {
             Error::Invalid { file: path.to_owned(), position, problem }
         })?;
@@ -84,7 +84,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// Beside the including file first, then in the include directories in their order.
+    /// Searches beside the including file first, then in the include directories in their order.
     fn find(&self, file: &SourceFile, include: &Name) -> Result<Option<PathBuf>, Fault> {
         let beside = file.path.parent().unwrap_or(Path::new(""));
         let directories =

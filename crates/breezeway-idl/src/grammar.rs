@@ -1,4 +1,4 @@
-//! The grammar of Thrift IDL, as Apache's compiler takes it.
+//! The grammar of Thrift IDL, as in Apache's compiler.
 
 use crate::error::{Position, Problem};
 use crate::parse::Fault;
@@ -12,7 +12,7 @@ use crate::token::Kind;
 type Parsed<T> = Result<T, Fault>;
 type Annotations = Vec<(String, String)>;
 
-/// Namespaces as they were written before `namespace`: nothing of them matters here.
+/// Old forms of `namespace`, which are ignored.
 const OLD_NAMESPACES: [&str; 12] = [
     "cocoa_prefix",
     "cpp_namespace",
@@ -64,7 +64,7 @@ fn namespace(reader: &mut Reader<'_>) -> Parsed<Namespace> {
     Ok(Namespace { scope, path: path.split('.').map(str::to_owned).collect() })
 }
 
-/// A name, or for some languages a quoted one.
+/// Reads a name, or for some languages a quoted one.
 fn namespace_path(reader: &mut Reader<'_>) -> Parsed<String> {
     Ok(match reader.text_of(Kind::Literal) {
         Some(_) => reader.literal()?.text,
@@ -88,7 +88,7 @@ fn item(reader: &mut Reader<'_>, docs: Vec<String>) -> Parsed<Item> {
     reader.advance();
     let (name, body) = parse(reader)?;
     let annotations = annotations(reader)?;
-    // What follows the end of a block describes its last part, or nothing.
+    // A comment behind the end of a block describes its last part, or nothing.
     let docs = match body {
         Body::Typedef(_) | Body::Constant(..) => reader.docs(docs),
         _ => docs,
@@ -131,7 +131,7 @@ fn enum_value(reader: &mut Reader<'_>) -> Parsed<EnumValue> {
     Ok(EnumValue { name, number, docs, annotations })
 }
 
-/// `senum`, of which nothing is checked any more: its values are strings.
+/// Reads `senum`, whose values are strings and not checked.
 fn old_enumeration(reader: &mut Reader<'_>) -> Parsed<(Name, Body)> {
     let name = reader.name()?;
     let at = reader.at();
@@ -151,7 +151,7 @@ fn structure(reader: &mut Reader<'_>, shape: Shape) -> Parsed<(Name, Body)> {
     Ok((name, Body::Struct(shape, fields)))
 }
 
-/// Fields up to a closing bracket. Those without a number get −1, −2 and so on.
+/// Reads fields up to a closing bracket. Those without a number get −1, −2 and so on.
 fn fields(reader: &mut Reader<'_>, end: &'static str) -> Parsed<Vec<Field>> {
     let mut fields = Vec::new();
     let mut unnumbered = 0;
@@ -177,7 +177,7 @@ fn field(reader: &mut Reader<'_>, unnumbered: &mut i32) -> Parsed<Field> {
         reader.advance();
     }
     let ty = type_ref(reader)?;
-    // How C++ keeps the field; here those that need a box have one.
+    // `&` selects how C++ stores the field; here fields that need a box have one.
     reader.take_mark("&");
     let name = reader.name()?;
     let default = if reader.take_mark("=") { Some(value(reader)?) } else { None };
@@ -189,7 +189,7 @@ fn field(reader: &mut Reader<'_>, unnumbered: &mut i32) -> Parsed<Field> {
     Ok(Field { id, id_at, name, requiredness, ty, default, docs, annotations })
 }
 
-/// A positive number as written. Apache's compiler takes any other for none.
+/// Reads a positive number. Apache's compiler treats any other as missing.
 fn field_id(reader: &mut Reader<'_>, unnumbered: &mut i32) -> Parsed<i32> {
     if reader.text_of(Kind::Number).is_some() {
         let (written, at) = integer(reader)?;
@@ -227,7 +227,8 @@ fn method(reader: &mut Reader<'_>) -> Parsed<Method> {
     reader.mark("(")?;
     let mut arguments = fields(reader, ")")?;
     for argument in &mut arguments {
-        // Others need not send one that has no value: a missing argument is its default.
+        // Other implementations need not send an argument without a value: a missing argument is
+        // its default.
         if argument.requiredness == Requiredness::Required {
             argument.requiredness = Requiredness::Default;
         }
@@ -243,7 +244,7 @@ fn method(reader: &mut Reader<'_>) -> Parsed<Method> {
     Ok(Method { name, oneway, result, arguments, throws, docs, annotations })
 }
 
-/// `(key = "value", key)`; a key alone is as if it had the value 1.
+/// Reads `(key = "value", key)`; a key alone has the value 1.
 fn annotations(reader: &mut Reader<'_>) -> Parsed<Annotations> {
     let mut found = Vec::new();
     if !reader.take_mark("(") {
@@ -258,7 +259,7 @@ fn annotations(reader: &mut Reader<'_>) -> Parsed<Annotations> {
     Ok(found)
 }
 
-/// Words, marks and numbers up to what ends a key: keys are freer than names.
+/// Reads words, marks and numbers up to the end of a key: keys are less restricted than names.
 fn annotation_key(reader: &mut Reader<'_>) -> Parsed<String> {
     let mut key = reader.name()?.text;
     while let Some(token) = reader.peek() {
@@ -386,7 +387,7 @@ fn hexadecimal(digits: &str) -> Option<&str> {
     digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"))
 }
 
-/// A whole number, decimal or hexadecimal, and where it stands.
+/// Reads a whole number, decimal or hexadecimal, with its place.
 fn integer(reader: &mut Reader<'_>) -> Parsed<(i64, Position)> {
     let at = reader.at();
     let text = match reader.text_of(Kind::Number) {

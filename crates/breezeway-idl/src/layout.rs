@@ -1,16 +1,16 @@
-//! Rust text laid out as rustfmt lays it out by default.
+//! Layout of Rust text in rustfmt's default style.
 //!
 //! Generated code uses few constructs, and every line that can grow with a name goes through
 //! [`Expr`], which breaks where rustfmt breaks.
 
-/// rustfmt's `max_width`.
+/// Value of rustfmt's `max_width`.
 const MAX_WIDTH: usize = 100;
-/// rustfmt's `chain_width`.
+/// Value of rustfmt's `chain_width`.
 const CHAIN_WIDTH: usize = 60;
-/// Elements up to this width share lines (`short_array_element_width_threshold`).
+/// Width up to which elements share lines (`short_array_element_width_threshold`).
 const SHORT_ELEMENT: usize = 10;
 
-/// Text in the making.
+/// Text being written.
 #[derive(Debug, Default)]
 pub(crate) struct Code {
     text: String,
@@ -18,22 +18,22 @@ pub(crate) struct Code {
 }
 
 impl Code {
-    /// Begins at this many levels.
+    /// Creates text that begins at this indentation level.
     pub(crate) fn at(level: usize) -> Self {
         Self { text: String::new(), indent: 4 * level }
     }
 
-    /// The whole text.
+    /// Returns the whole text.
     pub(crate) fn finish(self) -> String {
         self.text
     }
 
-    /// Text that was laid out for this place.
+    /// Appends text that was laid out for this place.
     pub(crate) fn append(&mut self, other: Self) {
         self.text.push_str(&other.text);
     }
 
-    /// A line that cannot be broken.
+    /// Appends a line that cannot be broken.
     pub(crate) fn line(&mut self, line: &str) {
         if !line.is_empty() {
             self.text.extend(std::iter::repeat_n(' ', self.indent));
@@ -42,37 +42,38 @@ impl Code {
         self.text.push('\n');
     }
 
-    /// An empty line.
+    /// Appends an empty line.
     pub(crate) fn blank(&mut self) {
         self.text.push('\n');
     }
 
-    /// A line that opens a block, what stands in it, and its end.
+    /// Appends a line that opens a block, its body, and its end.
     pub(crate) fn block(&mut self, head: &str, body: impl FnOnce(&mut Self)) {
         self.block_with(head, "}", body);
     }
 
-    /// As [`Self::block`], with this end.
+    /// Appends a block like [`block`](Self::block), with this end.
     pub(crate) fn block_with(&mut self, head: &str, end: &str, body: impl FnOnce(&mut Self)) {
         self.line(head);
         self.indented(body);
         self.line(end);
     }
 
-    /// Lines one level deeper.
+    /// Appends lines one level deeper.
     pub(crate) fn indented(&mut self, body: impl FnOnce(&mut Self)) {
         self.indent += 4;
         body(self);
         self.indent -= 4;
     }
 
-    /// `expr;` and the like, broken where it is too long.
+    /// Appends `expr;` and the like, broken where it is too long.
     pub(crate) fn expr(&mut self, expr: &Expr, tail: &str) {
         let text = expr.layout(self.indent, self.indent, tail_width(tail));
         self.line(&format!("{text}{tail}"));
     }
 
-    /// `left = right;`: if the line is too long, the right side moves to the next line, or breaks.
+    /// Appends `left = right;`: if the line is too long, the right side moves to the next line, or
+    /// breaks.
     pub(crate) fn assign(&mut self, left: &str, right: &Expr, tail: &str) {
         // rustfmt keeps a column free behind an assignment with an operator.
         let free = usize::from(left.ends_with("|="));
@@ -80,7 +81,7 @@ impl Code {
         self.line(&format!("{text}{tail}"));
     }
 
-    /// `name: Type,`: the type moves to the next line if it must.
+    /// Appends `name: Type,`: the type moves to the next line if it must.
     pub(crate) fn typed(&mut self, name: &str, ty: &str) {
         if self.indent + width(name) + width(ty) + 3 <= MAX_WIDTH {
             return self.line(&format!("{name}: {ty},"));
@@ -92,7 +93,7 @@ impl Code {
         self.expr(&Expr::ty(ty).named(name), ",");
     }
 
-    /// `head(parameters) tail`: a parameter per line if it is too long.
+    /// Appends `head(parameters) tail`: a parameter per line if it is too long.
     pub(crate) fn signature(&mut self, head: &str, parameters: &[Parameter], tail: &str) {
         let flat: Vec<_> = parameters.iter().map(Parameter::flat).collect();
         let flat = format!("{head}({}){tail}", flat.join(", "));
@@ -108,7 +109,8 @@ impl Code {
         self.result(tail);
     }
 
-    /// The end of a signature whose parameters are broken. A type that has no room is broken too.
+    /// Appends the end of a signature whose parameters are broken. A type that does not fit is
+    /// broken too.
     fn result(&mut self, tail: &str) {
         let flat = format!("){tail}");
         match flat.strip_prefix(") -> ").and_then(|result| result.rsplit_once('>')) {
@@ -120,7 +122,7 @@ impl Code {
         }
     }
 
-    /// A function whose first line is a [signature](Self::signature).
+    /// Appends a function whose first line is a [signature](Self::signature).
     pub(crate) fn function(
         &mut self,
         head: &str,
@@ -133,14 +135,15 @@ impl Code {
         self.line("}");
     }
 
-    /// A parameter on its own line.
+    /// Appends a parameter on its own line.
     fn parameter(&mut self, parameter: &Parameter) {
         self.bound(parameter, self.indent);
     }
 
-    /// A parameter or bound on its own line, whose parts are indented from `indent` if it is
-    /// broken. rustfmt does not count the `impl ` of a function type. Behind broken parameters it
-    /// moves a result to the next line that is longer than what the function's name leaves of one.
+    /// Appends a parameter or bound on its own line, whose parts are indented from `indent` if it
+    /// is broken. rustfmt does not count the `impl ` of a function type. Behind broken parameters
+    /// it moves a result to the next line that is longer than the room that the function's name
+    /// leaves on one.
     fn bound(&mut self, Parameter { left, result }: &Parameter, indent: usize) {
         let flat = format!("{}{result},", left.flat());
         let is_impl = !result.is_empty() && left.head().contains(": impl ");
@@ -158,22 +161,23 @@ impl Code {
         self.line(&result);
     }
 
-    /// `struct Name(Type);`
+    /// Appends `struct Name(Type);`.
     pub(crate) fn tuple_struct(&mut self, name: &str, ty: &str) {
         self.expr(&Expr::function(format!("pub struct {name}"), [Expr::plain(ty)]), ";");
     }
 
-    /// `impl<Parameters> Type {`
+    /// Appends `impl<Parameters> Type {`.
     pub(crate) fn inherent(&mut self, head: &str, target: &str, body: impl FnOnce(&mut Self)) {
         self.header(head, target, body);
     }
 
-    /// `impl Trait for Type {`
+    /// Appends `impl Trait for Type {`.
     pub(crate) fn implement(&mut self, head: &str, target: &str, body: impl FnOnce(&mut Self)) {
         self.header(head, &format!("for {target}"), body);
     }
 
-    /// Broken before the target if it is too long. rustfmt does not count the indentation here.
+    /// Appends a header, broken before the target if it is too long. rustfmt does not count the
+    /// indentation here.
     fn header(&mut self, head: &str, target: &str, body: impl FnOnce(&mut Self)) {
         let flat = format!("{head} {target} {{");
         if width(&flat) <= MAX_WIDTH {
@@ -192,7 +196,7 @@ impl Code {
         self.block("{", body);
     }
 
-    /// A trait with parameters that has no room behind `impl`.
+    /// Appends a trait with parameters that does not fit behind `impl`.
     fn path_and_target(&mut self, path: &str, target: &str) {
         if self.fits(path) {
             self.line(path);
@@ -202,7 +206,7 @@ impl Code {
         self.line(&format!("{text} {target}"));
     }
 
-    /// `impl Trait for Type {}`
+    /// Appends `impl Trait for Type {}`.
     pub(crate) fn implement_empty(&mut self, head: &str, target: &str) {
         let flat = format!("{head} for {target} {{");
         if width(&flat) <= MAX_WIDTH {
@@ -212,22 +216,22 @@ impl Code {
         }
     }
 
-    /// `Name(Type),`: the type moves to its own line if it must.
+    /// Appends `Name(Type),`: the type moves to its own line if it must.
     pub(crate) fn variant(&mut self, name: &str, ty: &str) {
         self.expr(&Expr::function(name, [Expr::ty(ty)]), ",");
     }
 
-    /// Whether a line is short enough here.
+    /// Returns true if a line is short enough here.
     pub(crate) fn fits(&self, line: &str) -> bool {
         self.indent + width(line) <= MAX_WIDTH
     }
 
-    /// `pattern => body,`, in a block if it is too long.
+    /// Appends `pattern => body,`, in a block if it is too long.
     pub(crate) fn arm(&mut self, pattern: &str, body: &str) {
         self.arm_of(pattern, &Expr::plain(body));
     }
 
-    /// As [`Self::arm`], for a body that can be broken.
+    /// Appends an arm like [`arm`](Self::arm), for a body that can be broken.
     pub(crate) fn arm_of(&mut self, pattern: &str, body: &Expr) {
         let flat = format!("{pattern} => {},", body.flat());
         if self.fits(&flat) {
@@ -236,7 +240,7 @@ impl Code {
         self.block(&format!("{pattern} => {{"), |code| code.expr(body, ""));
     }
 
-    /// `left = |parameters| body;`: on the next line, or in a block, if it is too long.
+    /// Appends `left = |parameters| body;`: on the next line, or in a block, if it is too long.
     pub(crate) fn closure(&mut self, left: &str, parameters: &str, body: &Expr, tail: &str) {
         let flat = format!("{parameters} {}{tail}", body.flat());
         if self.indent + width(left) + 1 + width(&flat) <= MAX_WIDTH {
@@ -250,9 +254,9 @@ impl Code {
         self.block_with(&head, &end, |code| code.expr(body, ""));
     }
 
-    /// `self.0.method(arguments);`. A chain that is wider than 60 (`chain_width`) is broken before
-    /// the call; but inside the call if it has no room on a line either and that makes five
-    /// lines or more, or if the call has no room on a line of its own.
+    /// Appends `self.0.method(arguments);`. A chain that is wider than 60 (`chain_width`) is broken
+    /// before the call; but inside the call if it does not fit on a line either and that makes five
+    /// lines or more, or if the call does not fit on a line of its own.
     pub(crate) fn chain<const N: usize>(&mut self, method: &str, arguments: [String; N]) {
         let call = Expr::call(format!(".{method}"), arguments.map(Expr::Plain));
         let flat = format!("self.0{}", call.flat());
@@ -271,7 +275,7 @@ impl Code {
         self.line(&format!("{text};"));
     }
 
-    /// A `where` clause, a bound per line.
+    /// Appends a `where` clause, a bound per line.
     pub(crate) fn bounds(&mut self, bounds: &[Parameter]) {
         self.line("where");
         self.indented(|code| {
@@ -280,7 +284,7 @@ impl Code {
         });
     }
 
-    /// `#[derive(traits)]`
+    /// Appends `#[derive(traits)]`.
     pub(crate) fn derive(&mut self, traits: &[&str]) {
         let flat = format!("#[derive({})]", traits.join(", "));
         if self.fits(&flat) {
@@ -289,7 +293,7 @@ impl Code {
         self.block_with("#[derive(", ")]", |code| code.fill(traits));
     }
 
-    /// `use path::{names};`, as many names in a line as fit.
+    /// Appends `use path::{names};`, as many names in a line as fit.
     pub(crate) fn import(&mut self, path: &str, names: &[&str]) {
         let flat = match names {
             [one] => format!("use {path}::{one};"),
@@ -303,7 +307,7 @@ impl Code {
         self.line("};");
     }
 
-    /// Items with commas, as many in a line as fit.
+    /// Appends items with commas, as many in a line as fit.
     fn fill(&mut self, items: &[&str]) {
         for line in filled(items, self.indent) {
             self.line(&line);
@@ -315,17 +319,17 @@ impl Code {
 #[derive(Clone, Debug)]
 pub(crate) struct Parameter {
     left: Expr,
-    /// Of a function type: ` -> Result`.
+    /// Result of a function type: ` -> Result`.
     result: String,
 }
 
 impl Parameter {
-    /// `self`, or `name: Type`.
+    /// Creates `self`, or `name: Type`.
     pub(crate) fn new(text: impl AsRef<str>) -> Self {
         Self { left: Expr::ty(text.as_ref()), result: String::new() }
     }
 
-    /// `name: Function(parameters) -> result`
+    /// Creates `name: Function(parameters) -> result`.
     pub(crate) fn function(head: &str, parameters: &[String], result: &str) -> Self {
         let parameters = parameters.iter().map(Expr::plain);
         Self { left: Expr::function(head, parameters), result: format!(" -> {result}") }
@@ -341,15 +345,15 @@ impl Parameter {
 pub(crate) enum Expr {
     /// Words that stay on one line.
     Plain(String),
-    /// `name: value`
+    /// A named value: `name: value`.
     Named(String, Box<Expr>),
-    /// `self.field.method()`, in its parts.
+    /// The parts of `self.field.method()`.
     Chain(Vec<String>),
     /// Items in brackets.
     Group { head: String, brackets: Brackets, items: Vec<Expr> },
 }
 
-/// What is around the items, which decides how wide they may be on one line.
+/// Brackets around items, which decide how wide they may be on one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Brackets {
     /// A call's arguments or a tuple: `fn_call_width`.
@@ -388,22 +392,22 @@ impl Expr {
         Self::Plain(text.into())
     }
 
-    /// `head(arguments)`
+    /// Creates `head(arguments)`.
     pub(crate) fn call(head: impl Into<String>, items: impl IntoIterator<Item = Self>) -> Self {
         Self::group(head, Brackets::Round, items)
     }
 
-    /// `head(parameters)` of a function type.
+    /// Creates `head(parameters)` of a function type.
     fn function(head: impl Into<String>, items: impl IntoIterator<Item = Self>) -> Self {
         Self::group(head, Brackets::Parameters, items)
     }
 
-    /// `head[elements]`
+    /// Creates `head[elements]`.
     pub(crate) fn array(head: impl Into<String>, items: impl IntoIterator<Item = Self>) -> Self {
         Self::group(head, Brackets::Square, items)
     }
 
-    /// `head { fields }`
+    /// Creates `head { fields }`.
     pub(crate) fn structure(
         head: impl Into<String>,
         items: impl IntoIterator<Item = Self>,
@@ -411,7 +415,7 @@ impl Expr {
         Self::group(head, Brackets::Curly, items)
     }
 
-    /// `Name<Parameters>`
+    /// Creates `Name<Parameters>`.
     pub(crate) fn ty(text: &str) -> Self {
         match text.split_once('<') {
             Some((head, parameters)) if text.ends_with('>') => {
@@ -430,12 +434,12 @@ impl Expr {
         Self::Group { head: head.into(), brackets, items: items.into_iter().collect() }
     }
 
-    /// `name: value`
+    /// Creates `name: value`.
     pub(crate) fn named(self, name: &str) -> Self {
         Self::Named(name.to_owned(), Box::new(self))
     }
 
-    /// What stands before the brackets.
+    /// Returns the part before the brackets.
     fn head(&self) -> &str {
         match self {
             Self::Group { head, .. } => head,
@@ -450,7 +454,7 @@ impl Expr {
         }
     }
 
-    /// On one line.
+    /// Returns the text on one line.
     pub(crate) fn flat(&self) -> String {
         match self {
             Self::Plain(text) => text.clone(),
@@ -477,7 +481,7 @@ impl Expr {
         self.may_be_flat() && column + width(&self.flat()) + tail <= MAX_WIDTH
     }
 
-    /// Whether no brackets hold more than they may on one line.
+    /// Returns true if no brackets hold more than they may on one line.
     fn may_be_flat(&self) -> bool {
         let (brackets, items) = match self {
             Self::Plain(_) => return true,
@@ -489,7 +493,8 @@ impl Expr {
         inner.saturating_sub(2) <= brackets.widest() && items.iter().all(Self::may_be_flat)
     }
 
-    /// The text behind `left`: on the same line, on the next one if only that has room, or broken.
+    /// Returns the text behind `left`: on the same line, on the next one if only that has room, or
+    /// broken.
     fn layout_behind(&self, left: &str, indent: usize, column: usize, tail: usize) -> String {
         let column = column + width(left) + 1;
         let next_line = self.fits(indent + 4, tail) && !matches!(self, Self::Chain(_));
@@ -500,7 +505,7 @@ impl Expr {
         format!("{left}\n{}{}", " ".repeat(deeper), self.layout(deeper, deeper, tail))
     }
 
-    /// `name: value`. rustfmt rather breaks a call than moving it to the next line.
+    /// Returns `name: value`. rustfmt prefers breaking a call to moving it to the next line.
     fn layout_field(&self, name: &str, indent: usize, column: usize, tail: usize) -> String {
         let value = column + width(name) + 2;
         let opens = |head: &str| value + width(head) < MAX_WIDTH;
@@ -518,7 +523,8 @@ impl Expr {
         self.layout_behind(&format!("{name}:"), indent, column, tail)
     }
 
-    /// The text from `column` on, broken lines indented from `indent`, with room for a tail.
+    /// Returns the text from `column` on, broken lines indented from `indent`, with room for a
+    /// tail.
     fn layout(&self, indent: usize, column: usize, tail: usize) -> String {
         let (head, brackets, items) = match self {
             Self::Plain(text) => return text.clone(),
@@ -533,7 +539,7 @@ impl Expr {
         Self::layout_broken(head, *brackets, items, (indent, column, tail))
     }
 
-    /// Broken, whether it has room or not.
+    /// Returns the broken text, even if one line has room.
     fn layout_broken(
         head: &str,
         brackets: Brackets,
@@ -560,7 +566,7 @@ impl Expr {
     }
 }
 
-/// The parameters of a type, at the commas that stand in no other type's.
+/// Splits the parameters of a type, at the commas outside other types.
 fn split(parameters: &str) -> Vec<&str> {
     let mut depth = 0;
     let outermost = |char: char| {
@@ -570,7 +576,7 @@ fn split(parameters: &str) -> Vec<&str> {
     parameters.split(outermost).map(str::trim).collect()
 }
 
-/// Items with commas: short elements of an array share lines, all others have their own.
+/// Returns items with commas: short elements of an array share lines, all others have their own.
 fn broken(brackets: Brackets, items: &[Expr], indent: usize) -> Vec<String> {
     let flat: Vec<_> = items.iter().map(Expr::flat).collect();
     if brackets == Brackets::Square && flat.iter().all(|item| width(item) <= SHORT_ELEMENT) {
@@ -579,7 +585,7 @@ fn broken(brackets: Brackets, items: &[Expr], indent: usize) -> Vec<String> {
     }
     let comma = |item: &Expr| {
         let text = item.layout(indent, indent, 1);
-        // Nothing may follow the rest of a struct.
+        // The rest of a struct must be last.
         if text.starts_with("..") { text } else { format!("{text},") }
     };
     items.iter().map(comma).collect()
@@ -606,7 +612,7 @@ fn filled(items: &[&str], indent: usize) -> Vec<String> {
     lines
 }
 
-/// rustfmt keeps a column free behind a question mark.
+/// Returns the width of a tail: rustfmt keeps a column free behind a question mark.
 fn tail_width(tail: &str) -> usize {
     width(tail) + usize::from(tail.starts_with('?'))
 }

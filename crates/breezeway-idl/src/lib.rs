@@ -1,8 +1,8 @@
 //! Thrift IDL to Rust, for `breezeway-thrift`.
 //!
 //! A `.thrift` file becomes Rust that reads as if written by hand: per struct an owned type, a view
-//! that reads a message where it lies, and a writer that fills a message where it will travel. What
-//! becomes of each construct, and which IDL is refused, is told in `docs/idl.md`.
+//! that reads a message in place, and a writer that fills a message in the memory it is sent from.
+//! `docs/idl.md` describes the Rust for each construct, and the IDL that is refused.
 //!
 //! In a build script:
 //!
@@ -22,8 +22,8 @@
 //! use idl::user::User;
 //! ```
 //!
-//! Bad IDL is an [`Error`] that tells file, line and column; no IDL makes this crate panic. The
-//! text is the same on every run and every machine.
+//! Bad IDL is an [`Error`] with file, line and column; no IDL makes this crate panic. The text is
+//! the same on every run and every machine.
 #![forbid(unsafe_code)]
 
 mod builder;
@@ -57,7 +57,7 @@ use resolve::Strings;
 
 /// Reads .thrift files and all they include.
 ///
-/// An included file is looked for beside the file that includes it, then in `include_dirs` in their
+/// An included file is searched beside the file that includes it, then in `include_dirs` in their
 /// order.
 pub fn read(files: &[PathBuf], include_dirs: &[PathBuf]) -> Result<Schema, Error> {
     read_with(files, include_dirs, Strings::Text)
@@ -71,12 +71,12 @@ fn read_with(
     resolve::resolve(&files::load(files, include_dirs)?, strings)
 }
 
-/// The Rust text for a schema: a module per namespace.
+/// Returns the Rust text for a schema: a module per namespace.
 pub fn generate(schema: &Schema) -> Result<String, Error> {
     generate::generate(schema)
 }
 
-/// Where the structs, unions and exceptions of a schema are in its generated text.
+/// Returns the paths of a schema's structs, unions and exceptions in its generated text.
 pub fn struct_paths(schema: &Schema) -> Result<Vec<StructPaths>, Error> {
     generate::struct_paths(schema)
 }

@@ -1,37 +1,37 @@
-//! An IDL as it is meant: every name resolved, every constant evaluated.
+//! A resolved IDL: every name resolved, every constant evaluated.
 
 use std::path::PathBuf;
 
 use crate::error::Position;
 pub use crate::syntax::{Requiredness, Shape};
 
-/// All files that belong together; a file stands behind those it includes.
+/// All files that belong together; a file comes after those it includes.
 #[derive(Debug, Default)]
 pub struct Schema {
     /// The files.
     pub files: Vec<File>,
-    /// In which order structs are written.
+    /// Order in which fields are written.
     pub order: Order,
-    /// Whether owned types have `Eq`, `PartialOrd`, `Ord` and `Hash` where no `double` is in them.
+    /// True if owned types without a `double` have `Eq`, `PartialOrd`, `Ord` and `Hash`.
     pub ordered: bool,
-    /// Whether owned types can be written and read by serde.
+    /// True if owned types can be written and read by serde.
     pub serde: bool,
-    /// The path of `breezeway_thrift`, if it is another.
+    /// Path of `breezeway_thrift`, if it is not the default.
     pub runtime: Option<String>,
-    /// Whether owned strings have short text in place.
+    /// True if owned strings store short text inline.
     pub small_strings: bool,
-    /// Whether owned binaries may be parts of the message they came in.
+    /// True if owned binaries may be parts of their message.
     pub shared_bytes: bool,
-    /// What is generated for services.
+    /// Code generated for services.
     pub services: Services,
-    /// Whether services are also served by views, with replies that are written in place.
+    /// True if services are also served by views, with replies that are written in place.
     pub in_place: bool,
 }
 
-/// What is generated for services.
+/// Code generated for services.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Services {
-    /// A trait that says nothing of how calls travel.
+    /// A trait that does not depend on a transport.
     #[default]
     Trait,
     /// A trait, a server and a client of `breezeway-rpc` that block.
@@ -52,62 +52,62 @@ impl Services {
     }
 }
 
-/// In which order the fields of a struct are written, and read fastest. Any order is read.
+/// Order in which the fields of a struct are written, and read fastest. Any order can be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// By their numbers, as Apache's generators write them.
+    /// By their numbers, as in Apache's generators.
     #[default]
     Ids,
-    /// Those of fixed size first, then the others, both in the IDL's order: as Kitex writes them.
+    /// Those of fixed size first, then the others, both in the IDL's order, as in Kitex.
     FixedFirst,
 }
 
 /// One .thrift file.
 #[derive(Debug)]
 pub struct File {
-    /// Where it was found.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Its name without `.thrift`: what other files put before the dot.
+    /// Name without `.thrift`: the prefix before the dot in other files.
     pub stem: String,
-    /// The path of its Rust module: `namespace rs`, else `namespace *`, else the stem.
+    /// Path of its Rust module: `namespace rs`, else `namespace *`, else the stem.
     pub module: Vec<String>,
-    /// The comment that the file begins with, line by line.
+    /// Comment at the beginning of the file, line by line.
     pub docs: Vec<String>,
-    /// The path of the module that its types are in, if another crate has them.
+    /// Path of the module with its types, if another crate has them.
     pub external: Option<String>,
-    /// Indices of the files it includes.
+    /// Indexes of the files it includes.
     pub includes: Vec<usize>,
-    /// What it includes that was not found. It uses nothing of it.
+    /// Includes that were not found, and of which it uses nothing.
     pub missing_includes: Vec<String>,
-    /// What it defines, in its order.
+    /// Definitions, in the file's order.
     pub definitions: Vec<Definition>,
 }
 
-/// Names one definition of a schema.
+/// Identifies one definition of a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Id {
-    /// The index of its file.
+    /// Index of its file.
     pub file: usize,
-    /// Its index in that file.
+    /// Index in that file.
     pub index: usize,
 }
 
 /// One definition.
 #[derive(Debug)]
 pub struct Definition {
-    /// Its name in the IDL.
+    /// Name in the IDL.
     pub name: String,
-    /// Where it stands.
+    /// Place in the file.
     pub position: Position,
-    /// Its comments, line by line.
+    /// Comments, line by line.
     pub docs: Vec<String>,
-    /// Its annotations: `(key = "value")`.
+    /// Annotations: `(key = "value")`.
     pub annotations: Vec<(String, String)>,
-    /// What it is.
+    /// Kind of definition, with its contents.
     pub kind: Kind,
 }
 
-/// What a definition defines.
+/// Kind of a definition, with its contents.
 #[derive(Debug)]
 pub enum Kind {
     /// Another name for a type.
@@ -125,55 +125,56 @@ pub enum Kind {
 /// One value of an enum.
 #[derive(Debug)]
 pub struct EnumValue {
-    /// Its name in the IDL.
+    /// Name in the IDL.
     pub name: String,
-    /// Its number on the wire.
+    /// Number on the wire.
     pub number: i32,
-    /// Its comments, line by line.
+    /// Comments, line by line.
     pub docs: Vec<String>,
-    /// Its annotations.
+    /// Annotations.
     pub annotations: Vec<(String, String)>,
 }
 
 /// A struct, union or exception, or the arguments or the result of a method.
 #[derive(Clone, Debug)]
 pub struct Struct {
-    /// Which of the three.
+    /// Kind: struct, union or exception.
     pub shape: Shape,
-    /// Its fields, in the file's order.
+    /// Fields, in the file's order.
     pub fields: Vec<Field>,
 }
 
 /// One field.
 #[derive(Clone, Debug)]
 pub struct Field {
-    /// Its number on the wire.
+    /// Number on the wire.
     pub id: i16,
-    /// Its name in the IDL.
+    /// Name in the IDL.
     pub name: String,
-    /// Whether it may be absent.
+    /// Requiredness: whether the field may be absent.
     pub requiredness: Requiredness,
-    /// Its type.
+    /// Type of the field.
     pub ty: Type,
-    /// What it is when absent.
+    /// Value when absent.
     pub default: Option<Value>,
-    /// Its comments, line by line.
+    /// Comments, line by line.
     pub docs: Vec<String>,
-    /// Its annotations.
+    /// Annotations.
     pub annotations: Vec<(String, String)>,
-    /// It leads back to its own struct with no container in between: it cannot lie inside it.
+    /// True if the field leads back to its own struct without a container in between, so that it
+    /// cannot be stored inline.
     pub recursive: bool,
-    /// It has a box: it is recursive, or so many structs lie inside each other that rustc would
-    /// give up.
+    /// True if the field has a box: it is recursive, or structs are nested so deeply that rustc
+    /// would fail.
     pub boxed: bool,
 }
 
 /// A type, and the typedef through which it was named.
 #[derive(Clone, Debug)]
 pub struct Type {
-    /// What it is.
+    /// Type without typedefs.
     pub kind: TypeKind,
-    /// The typedef.
+    /// Typedef that named it.
     pub alias: Option<Id>,
 }
 
@@ -229,44 +230,45 @@ pub enum Value {
     List(Vec<Value>),
     /// A map's pairs.
     Map(Vec<(Value, Value)>),
-    /// The value of an enum with this index.
+    /// The value of an enum, by its index.
     Enum(Id, usize),
-    /// A struct: the fields that are given, by index.
+    /// A struct: the given fields, by index.
     Struct(Id, Vec<(usize, Value)>),
 }
 
 /// A service.
 #[derive(Debug)]
 pub struct Service {
-    /// The service whose methods it has too.
+    /// Service whose methods it inherits.
     pub extends: Option<Id>,
-    /// Its own methods.
+    /// Own methods.
     pub methods: Vec<Method>,
 }
 
 /// One method.
 #[derive(Debug)]
 pub struct Method {
-    /// Its name on the wire.
+    /// Name on the wire.
     pub name: String,
-    /// There is no reply of any kind.
+    /// True if there is no reply of any kind.
     pub oneway: bool,
-    /// What it returns; nothing for `void`.
+    /// Result type; `None` for `void`.
     pub result: Option<Type>,
-    /// Its arguments.
+    /// Arguments.
     pub arguments: Struct,
-    /// The exceptions it may throw.
+    /// Exceptions it may throw.
     pub throws: Vec<Field>,
-    /// How many messages each side sends (Kitex's `streaming.mode`).
+    /// Number of messages from each side (Kitex's `streaming.mode`).
     pub streaming: Streaming,
-    /// Its comments, line by line.
+    /// Comments, line by line.
     pub docs: Vec<String>,
-    /// Its annotations.
+    /// Annotations.
     pub annotations: Vec<(String, String)>,
 }
 
 impl Method {
-    /// The fields of its reply, of which one is set: the result as field 0, and the exceptions.
+    /// Returns the fields of its reply, of which one is set: the result as field 0, and the
+    /// exceptions.
     pub fn reply(&self) -> Struct {
         let success = self.result.as_ref().map(|ty| Field {
             id: 0,
@@ -284,7 +286,7 @@ impl Method {
     }
 }
 
-/// Who sends more than one message.
+/// Side that sends more than one message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Streaming {
     /// Neither side: an ordinary call.
@@ -292,33 +294,33 @@ pub enum Streaming {
     None,
     /// Neither side, but carried as a stream.
     Unary,
-    /// The client.
+    /// The client sends a stream.
     Client,
-    /// The server.
+    /// The server sends a stream.
     Server,
-    /// Both.
+    /// Both send a stream.
     Bidirectional,
 }
 
 impl Streaming {
-    /// Whether a side sends any number of messages, so that it is no call.
+    /// Returns true if a side sends any number of messages, so that the method is not a call.
     pub fn is_stream(self) -> bool {
         self.of_requests() || self.of_replies()
     }
 
-    /// Whether the client sends any number of messages.
+    /// Returns true if the client sends any number of messages.
     pub fn of_requests(self) -> bool {
         matches!(self, Self::Client | Self::Bidirectional)
     }
 
-    /// Whether the server sends any number of messages.
+    /// Returns true if the server sends any number of messages.
     pub fn of_replies(self) -> bool {
         matches!(self, Self::Server | Self::Bidirectional)
     }
 }
 
 impl Schema {
-    /// The path of the runtime.
+    /// Returns the path of the runtime.
     pub(crate) fn runtime(&self) -> &str {
         let usual = match self.services {
             Services::Trait => crate::generate::RUNTIME,
@@ -327,7 +329,7 @@ impl Schema {
         self.runtime.as_deref().unwrap_or(usual)
     }
 
-    /// One sentence for each include that was not found, and that nothing is used of.
+    /// Returns one sentence for each include that was not found and is not used.
     pub fn missing_includes(&self) -> impl Iterator<Item = String> {
         self.files.iter().flat_map(|file| {
             let path = file.path.display();
@@ -337,12 +339,12 @@ impl Schema {
         })
     }
 
-    /// The definition with this id.
+    /// Returns the definition with this id.
     pub fn definition(&self, id: Id) -> &Definition {
         &self.files[id.file].definitions[id.index]
     }
 
-    /// The struct with this id, if it is one.
+    /// Returns the struct with this id, if it is one.
     pub fn structure(&self, id: Id) -> Option<&Struct> {
         match &self.definition(id).kind {
             Kind::Struct(found) => Some(found),
@@ -350,7 +352,7 @@ impl Schema {
         }
     }
 
-    /// The values of the enum with this id; none if it is no enum.
+    /// Returns the values of the enum with this id; empty if it is not an enum.
     pub fn enum_values(&self, id: Id) -> &[EnumValue] {
         match &self.definition(id).kind {
             Kind::Enum(values) => values,
@@ -358,12 +360,13 @@ impl Schema {
         }
     }
 
-    /// The struct, union or exception of this name: `Name`, or `file.Name`; the last file wins.
+    /// Finds the struct, union or exception of this name: `Name`, or `file.Name`; the last file
+    /// wins.
     pub fn find_struct(&self, name: &str) -> Option<Id> {
         self.ids().rev().find(|&id| self.structure(id).is_some() && self.goes_by(id, name))
     }
 
-    /// The method of this name; the last file wins.
+    /// Finds the method of this name; the last file wins.
     pub fn find_method(&self, name: &str) -> Option<&Method> {
         let services = self.ids().rev().filter_map(|id| match &self.definition(id).kind {
             Kind::Service(service) => Some(service),
@@ -372,7 +375,7 @@ impl Schema {
         services.flat_map(|service| &service.methods).find(|method| method.name == name)
     }
 
-    /// Every definition, in order.
+    /// Returns the ids of all definitions, in order.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = Id> + '_ {
         self.files.iter().enumerate().flat_map(|(file, found)| {
             (0..found.definitions.len()).map(move |index| Id { file, index })
@@ -386,7 +389,7 @@ impl Schema {
 }
 
 impl TypeKind {
-    /// The type byte of Thrift Binary.
+    /// Returns the type byte of Thrift Binary.
     pub fn wire_type(&self) -> u8 {
         match self {
             Self::Bool => 2,
@@ -406,7 +409,7 @@ impl TypeKind {
 }
 
 impl Type {
-    /// The type itself, under its own name.
+    /// Returns a type without an alias.
     pub(crate) fn plain(kind: TypeKind) -> Self {
         Self { kind, alias: None }
     }

@@ -1,23 +1,23 @@
-//! Rust names for Thrift names.
+//! Conversion of Thrift names to Rust names.
 
 use std::collections::HashSet;
 
-/// `getUser`, `GetUser`, `GET_USER` → `get_user`.
+/// Converts to snake case: `getUser`, `GetUser`, `GET_USER` → `get_user`.
 pub(crate) fn snake(name: &str) -> String {
     join(name, "_", |word| word.to_lowercase())
 }
 
-/// `user_id`, `userId` → `UserId`.
+/// Converts to Pascal case: `user_id`, `userId` → `UserId`.
 pub(crate) fn pascal(name: &str) -> String {
     join(name, "", capitalized)
 }
 
-/// `maxSize`, `max_size` → `MAX_SIZE`.
+/// Converts to upper case: `maxSize`, `max_size` → `MAX_SIZE`.
 pub(crate) fn screaming(name: &str) -> String {
     join(name, "_", |word| word.to_uppercase())
 }
 
-/// Makes a name one that Rust takes: keywords become raw, and those that cannot get an underscore.
+/// Makes a name valid in Rust: keywords become raw, and those that cannot get an underscore.
 pub(crate) fn escape(name: &str) -> String {
     match name {
         "self" | "Self" | "super" | "crate" => format!("{name}_"),
@@ -26,17 +26,17 @@ pub(crate) fn escape(name: &str) -> String {
     }
 }
 
-/// Names in one scope, each given once.
+/// Names in one scope, each used once.
 #[derive(Debug, Default)]
 pub(crate) struct Taken(HashSet<String>);
 
 impl Taken {
-    /// A scope in which these names are in use already.
+    /// Creates a scope in which these names are already in use.
     pub(crate) fn new<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         Self(names.into_iter().map(str::to_owned).collect())
     }
 
-    /// The name, or with the lowest number behind it that makes it new.
+    /// Returns the name, with the lowest number behind it that makes it unique if needed.
     pub(crate) fn give(&mut self, name: &str) -> String {
         let numbered = (2..).map(|number| format!("{name}{}{number}", separator(name)));
         let mut candidates = std::iter::once(name.to_owned()).chain(numbered);
@@ -45,13 +45,13 @@ impl Taken {
         new
     }
 
-    /// Whether the name was given.
+    /// Returns true if the name is in use.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.contains(name)
     }
 }
 
-/// `FOO2` would read like one word, `Foo2` does not.
+/// Returns the separator before a number: `FOO2` would read like one word, `Foo2` does not.
 fn separator(name: &str) -> &'static str {
     if name.starts_with(|char: char| char.is_ascii_uppercase()) && !name.contains('_') {
         ""
@@ -62,7 +62,7 @@ fn separator(name: &str) -> &'static str {
 
 fn join(name: &str, between: &str, each: impl Fn(&str) -> String) -> String {
     let words = words(name);
-    // Underscores alone are no name that anybody could tell from another.
+    // Underscores alone do not make a recognisable name.
     let words = if words.is_empty() { vec!["unnamed"] } else { words };
     let words: Vec<_> = words.into_iter().map(each).collect();
     let joined = words.join(between);
@@ -79,7 +79,7 @@ fn capitalized(word: &str) -> String {
 /// Splits at underscores, before a capital behind a small letter, and before the last capital of
 /// several: `HTTPServer` → `HTTP`, `Server`.
 fn words(name: &str) -> Vec<&str> {
-    // Names of files have other characters too.
+    // Names of files can have other characters too.
     name.split(|char: char| !char.is_ascii_alphanumeric())
         .flat_map(humps)
         .filter(|word| !word.is_empty())
@@ -99,7 +99,7 @@ fn humps(part: &str) -> Vec<&str> {
     bounds.windows(2).map(|pair| &part[pair[0]..pair[1]]).collect()
 }
 
-/// Keywords of every edition, as rustc has them, without those that cannot be raw.
+/// Keywords of every edition of Rust, without those that cannot be raw.
 const KEYWORDS: [&str; 48] = [
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "do", "dyn",
     "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let",

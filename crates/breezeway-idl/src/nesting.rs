@@ -1,21 +1,21 @@
-//! How deep the generated types are nested, as rustc counts.
+//! Nesting depth of the generated types, as rustc counts it.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use crate::model::{Field, Id, Kind, Requiredness, Schema, Type, TypeKind};
 
-/// What rustc allows unless the crate says otherwise (`recursion_limit`).
+/// Default `recursion_limit` of rustc.
 const USUAL: usize = 128;
-/// What the types around the deepest one take: a method's arguments, a result, a future.
+/// Depth of the types around the deepest one: a method's arguments, a result, a future.
 const AROUND: usize = 16;
-/// The types inside a container of the standard library.
+/// Depth of the types inside a container of the standard library.
 const CONTAINER: usize = 3;
 
-/// How many layers may lie inside each other. rustc computes their layout together.
+/// Maximum number of nested layers. rustc computes their layout together.
 const LAYERS: usize = 48;
 
-/// Marks the fields that get a box because too much lies inside them.
+/// Marks the fields that get a box because their type is nested too deeply.
 pub(crate) fn mark(schema: &mut Schema) {
     let mut layers = Layers { known: HashMap::new(), boxed: Vec::new() };
     let ids: Vec<_> = schema.ids().collect();
@@ -33,8 +33,8 @@ struct Layers {
 }
 
 impl Layers {
-    /// Counts those of a struct. What is not recursive has no cycles; chains may be longer than the
-    /// stack.
+    /// Counts the layers of a struct. Fields that are not recursive form no cycles; chains may be
+    /// longer than the stack.
     fn count(&mut self, schema: &Schema, id: Id) {
         let mut next = vec![(id, false)];
         while let Some((id, inner_known)) = next.pop() {
@@ -65,7 +65,7 @@ fn is_optional(field: &Field) -> bool {
     field.recursive || field.requiredness == Requiredness::Optional
 }
 
-/// The `recursion_limit` that a crate with these types needs, if it is more than the usual one.
+/// Returns the `recursion_limit` that a crate with these types needs, if it exceeds the default.
 pub(crate) fn recursion_limit(schema: &Schema) -> Option<usize> {
     let mut depths = Depths { schema, known: HashMap::new() };
     let deepest = schema.ids().map(|id| depths.of(id)).max().unwrap_or(0) + AROUND;
@@ -74,12 +74,12 @@ pub(crate) fn recursion_limit(schema: &Schema) -> Option<usize> {
 
 struct Depths<'a> {
     schema: &'a Schema,
-    /// Zero while it is being counted: a struct inside itself goes no deeper.
+    /// Depths; zero while one is being counted: a struct inside itself adds no depth.
     known: HashMap<Id, usize>,
 }
 
 impl Depths<'_> {
-    /// Of a struct, without recursion: chains may be longer than the stack.
+    /// Returns the depth of a struct, without recursion: chains may be longer than the stack.
     fn of(&mut self, id: Id) -> usize {
         let mut next = vec![(id, false)];
         while let Some((id, counted)) = next.pop() {
@@ -112,7 +112,7 @@ impl Depths<'_> {
     }
 }
 
-/// The structs in a type.
+/// Returns the structs in a type.
 fn structs(ty: &Type) -> Vec<Id> {
     match &ty.kind {
         TypeKind::Struct(id) => vec![*id],

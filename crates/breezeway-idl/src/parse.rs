@@ -1,4 +1,4 @@
-//! From text to a tree with positions.
+//! Parsing of text into a tree with positions.
 
 use crate::comment;
 use crate::error::{Position, Problem};
@@ -7,16 +7,16 @@ use crate::reader::Reader;
 use crate::syntax::Tree;
 use crate::token::{Kind, Token, tokens};
 
-/// How deeply brackets may nest: far more than anybody writes, and safe for the parser's stack.
+/// Maximum nesting of brackets: far more than in real files, and safe for the parser's stack.
 const MAX_NESTING: usize = 64;
 
-/// How long chains of typedefs, constants or includes may be, for the sake of our own stack.
+/// Maximum length of chains of typedefs, constants or includes, to protect the resolver's stack.
 pub(crate) const MAX_CHAIN: usize = 256;
 
-/// A problem and where it is.
+/// A problem and its place.
 pub(crate) type Fault = (Position, Problem);
 
-/// Reads one file.
+/// Parses one file.
 pub(crate) fn parse(text: &str) -> Result<Tree, Fault> {
     let tokens = tokens(text);
     check_closed(&tokens)?;

@@ -1,4 +1,4 @@
-//! One word after the other, with the comments around them.
+//! Reader of words, with the comments around them.
 
 use crate::comment;
 use crate::error::{Position, Problem};
@@ -6,11 +6,11 @@ use crate::parse::Fault;
 use crate::syntax::Name;
 use crate::token::{Kind, Token};
 
-/// Reads the words of a file; comments are passed over wherever they stand.
+/// Reads the words of a file; comments are skipped anywhere.
 pub(crate) struct Reader<'a> {
     tokens: Vec<Token<'a>>,
     next: usize,
-    /// Where the file ends.
+    /// Place of the file's end.
     end: Position,
 }
 
@@ -31,7 +31,7 @@ impl<'a> Reader<'a> {
         self.tokens.get(self.next)
     }
 
-    /// Where the next word begins.
+    /// Returns the place of the next word.
     pub(crate) fn at(&self) -> Position {
         self.peek().map_or(self.end, |token| token.start)
     }
@@ -42,7 +42,7 @@ impl<'a> Reader<'a> {
         self.pass_comments();
     }
 
-    /// The text of the next word, if it is of this kind.
+    /// Returns the text of the next word, if it is of this kind.
     pub(crate) fn text_of(&self, kind: Kind) -> Option<&'a str> {
         self.peek().filter(|token| token.kind == kind).map(|token| token.text)
     }
@@ -77,14 +77,14 @@ impl<'a> Reader<'a> {
         if self.take_mark(mark) { Ok(()) } else { Err(self.unexpected(&format!("'{mark}'"))) }
     }
 
-    /// A comma or semicolon, which may be left out.
+    /// Takes a comma or semicolon, which may be omitted.
     pub(crate) fn separator(&mut self) {
         if !self.take_mark(",") {
             self.take_mark(";");
         }
     }
 
-    /// The error at the next word.
+    /// Returns the error at the next word.
     pub(crate) fn unexpected(&self, expected: &str) -> Fault {
         let found = self.peek().map_or("unexpected end of file".to_owned(), |token| {
             format!("unexpected '{}'", token.text)
@@ -101,7 +101,7 @@ impl<'a> Reader<'a> {
         Ok(name)
     }
 
-    /// `a.b.c`
+    /// Reads `a.b.c`.
     pub(crate) fn path(&mut self) -> Result<Name, Fault> {
         let mut path = self.name()?;
         while self.take_mark(".") {
@@ -111,7 +111,7 @@ impl<'a> Reader<'a> {
         Ok(path)
     }
 
-    /// A quoted string, what it means.
+    /// Reads a quoted string, with escapes resolved.
     pub(crate) fn literal(&mut self) -> Result<Name, Fault> {
         let Some(text) = self.text_of(Kind::Literal) else {
             return Err(self.unexpected("a quoted text"));
@@ -121,7 +121,7 @@ impl<'a> Reader<'a> {
         Ok(literal)
     }
 
-    /// The comments that describe what begins with the next word.
+    /// Returns the comments that describe the definition beginning with the next word.
     pub(crate) fn docs_before(&self) -> Vec<String> {
         if self.peek().is_none() {
             return Vec::new();
@@ -129,7 +129,7 @@ impl<'a> Reader<'a> {
         comment::leading(&self.tokens, self.next)
     }
 
-    /// The comments above, and the one behind on the line of the last word.
+    /// Returns the comments above, and the one behind on the line of the last word.
     pub(crate) fn docs(&self, mut docs: Vec<String>) -> Vec<String> {
         let is_comment = |index: &usize| self.tokens[*index].kind == Kind::Comment;
         let first = (0..self.next).rev().take_while(is_comment).last().unwrap_or(self.next);
@@ -142,7 +142,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The text in quotes, escapes resolved.
+/// Returns the text in quotes, escapes resolved.
 fn unescaped(quoted: &str) -> String {
     let mut text = String::new();
     let mut chars = quoted[1..quoted.len() - 1].chars();
@@ -161,7 +161,7 @@ fn unescaped(quoted: &str) -> String {
             Some('f') => text.push('\x0c'),
             Some('v') => text.push('\x0b'),
             Some(same @ ('\\' | '\'' | '"')) => text.push(same),
-            // As Apache's compiler has it: an unknown escape is what it looks like.
+            // As in Apache's compiler, an unknown escape is kept literally.
             Some(other) => text.extend(['\\', other]),
             None => text.push('\\'),
         }

@@ -17,9 +17,10 @@ pub(crate) fn mark(schema: &mut Schema) -> Result<(), Error> {
     Ok(())
 }
 
-/// The structs from which fields lead to a cycle: nearly always few, and only they need a search.
+/// Returns the structs from which fields lead to a cycle: nearly always few, and only they need a
+/// search.
 ///
-/// What remains when structs whose fields lead nowhere are taken away, until there are none.
+/// Removes structs whose fields lead nowhere, until there are none; the rest is the result.
 fn leading_to_cycles(schema: &Schema) -> Vec<Id> {
     let mut open: HashMap<Id, usize> = HashMap::new();
     let mut parents: HashMap<Id, Vec<Id>> = HashMap::new();
@@ -109,7 +110,7 @@ pub(crate) fn refuse_endless_defaults(schema: &Schema) -> Result<(), Error> {
     Ok(())
 }
 
-/// The structs whose defaults are made when the default of this one is.
+/// Returns the structs whose defaults are built with the default of this one.
 fn defaults_within(schema: &Schema, id: Id) -> Vec<Id> {
     let mut within = Vec::new();
     let Some(found) = schema.structure(id).filter(|found| found.shape != Shape::Union) else {
@@ -127,7 +128,7 @@ fn defaults_within(schema: &Schema, id: Id) -> Vec<Id> {
     within
 }
 
-/// A struct's value takes what it does not give from the struct's default.
+/// Adds the structs of a value: it takes omitted fields from the struct's default.
 fn defaults_of_value(schema: &Schema, value: &Value, within: &mut Vec<Id>) {
     match value {
         Value::List(values) => {
@@ -147,7 +148,7 @@ fn defaults_of_value(schema: &Schema, value: &Value, within: &mut Vec<Id>) {
     }
 }
 
-/// Whether fields lead from one struct to another, at least one step.
+/// Returns true if fields lead from one struct to another, in at least one step.
 fn reaches(schema: &Schema, from: Id, to: Id, follow: &dyn Fn(Shape, &Field) -> bool) -> bool {
     let mut seen = HashSet::new();
     let mut next = vec![from];
@@ -164,7 +165,7 @@ fn reaches(schema: &Schema, from: Id, to: Id, follow: &dyn Fn(Shape, &Field) -> 
     false
 }
 
-/// The struct that lies in this field itself.
+/// Returns the struct that is stored in this field itself.
 fn target(field: &Field) -> Option<Id> {
     match field.ty.kind {
         TypeKind::Struct(id) => Some(id),

@@ -1,4 +1,4 @@
-//! From files as written to a schema as meant.
+//! Resolution of parsed files to a schema.
 
 use std::collections::HashMap;
 
@@ -45,7 +45,7 @@ fn module_of(file: &SourceFile) -> Vec<String> {
         .map_or_else(|| vec![file.stem.clone()], |found| found.path.clone())
 }
 
-/// Resolves in the scope of one file.
+/// Resolver in the scope of one file.
 #[derive(Clone, Copy)]
 pub(crate) struct Resolver<'a> {
     pub(crate) scope: &'a Scope<'a>,
@@ -53,13 +53,13 @@ pub(crate) struct Resolver<'a> {
     pub(crate) strings: Strings,
 }
 
-/// What becomes of `string`.
+/// Rust type for `string`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Strings {
     /// Text, which is UTF-8.
     #[default]
     Text,
-    /// What `binary` is: other implementations check nothing.
+    /// Bytes, as for `binary`: other implementations do not check UTF-8.
     Bytes,
 }
 
@@ -115,7 +115,7 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
-    /// A type of which there are values: anything but `void`.
+    /// Resolves a type with values: any but `void`.
     pub(crate) fn value_type(self, written: &TypeRef) -> Result<Type, Fault> {
         self.typed(written, &mut Vec::new())?.ok_or((written.at, Problem::VoidValue))
     }
@@ -176,8 +176,8 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// A fault in another file's typedef is reported where this file uses it: that file's own
-    /// definitions were resolved before and are fine, so this happens in cycles only.
+    /// Converts a fault in another file's typedef to the place where this file uses it: that file's
+    /// own definitions were resolved before without a fault, so this happens in cycles only.
     fn seen_from(self, at: Position, id: Id, (position, problem): Fault) -> Fault {
         (if id.file == self.file { position } else { at }, problem)
     }
@@ -200,7 +200,7 @@ impl<'a> Resolver<'a> {
         }
         let default = written.default.as_ref();
         let default = default.map(|value| constant::evaluate(self, &ty, value)).transpose()?;
-        // Which field of a union is set is said by what is there.
+        // Defaults would hide which field of a union is set.
         let default = default.filter(|_| shape != Shape::Union);
         Ok(Field {
             id: i16::try_from(written.id).map_err(|_| (written.id_at, Problem::TooManyFields))?,
@@ -304,7 +304,7 @@ impl<'a> Resolver<'a> {
                 return Err((written.ty.at, Problem::ThrowsNoException(name)));
             }
         }
-        // Only one of them travels, whatever the IDL says.
+        // Only one of them is sent, whatever the IDL declares.
         let optional = |field| Field { requiredness: Requiredness::Optional, ..field };
         Ok(fields.into_iter().map(optional).collect())
     }
@@ -317,7 +317,7 @@ fn type_name(ty: &TypeRef) -> String {
     }
 }
 
-/// Whether a field's annotation says that its strings are bytes.
+/// Returns true if a field's annotation makes its strings bytes.
 fn says_bytes(field: &syntax::Field) -> Result<bool, Fault> {
     match field.annotations.iter().find(|(key, _)| key == "strings") {
         None => Ok(false),
@@ -327,7 +327,7 @@ fn says_bytes(field: &syntax::Field) -> Result<bool, Fault> {
     }
 }
 
-/// The type with every string in it as bytes.
+/// Returns the type with every string in it as bytes.
 fn as_bytes(ty: Type) -> Type {
     let inside = |of: Box<Type>| Box::new(as_bytes(*of));
     Type::plain(match ty.kind {
@@ -359,7 +359,7 @@ fn check_union_field(field: &syntax::Field) -> Result<(), Fault> {
     }
 }
 
-/// A value without a number is one more than the one before it.
+/// Returns the values of an enum. One without a number is one more than the one before it.
 fn enum_values(written: &[syntax::EnumValue]) -> Result<Vec<EnumValue>, Fault> {
     refuse_duplicates("enum value", written.iter().map(|value| &value.name))?;
     let mut next = 0_i64;

@@ -1,4 +1,4 @@
-//! What a name means in a file.
+//! Lookup of names in a file.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::model::Id;
 use crate::parse::Fault;
 use crate::syntax::{Item, Name};
 
-/// Every definition of every file by its name.
+/// All definitions of all files by name.
 pub(crate) struct Scope<'a> {
     pub(crate) files: &'a [SourceFile],
     names: Vec<HashMap<&'a str, usize>>,
@@ -25,8 +25,8 @@ impl<'a> Scope<'a> {
         &self.files[id.file].tree.items[id.index]
     }
 
-    /// What `Name` or `include.Name` means in a file: nothing if nothing or several files of that
-    /// name define it, or one of them is missing, which might.
+    /// Finds the definition of `Name` or `include.Name` in a file: `None` if no file or several
+    /// files of that name define it, or one of them is missing, which might.
     pub(crate) fn find(&self, file: usize, name: &str) -> Option<Id> {
         let prefix = name.rsplit_once('.').map(|(prefix, _)| prefix);
         if prefix.is_some_and(|prefix| self.missing_include(file, prefix).is_some()) {
@@ -37,7 +37,8 @@ impl<'a> Scope<'a> {
         first.filter(|_| found.next().is_none())
     }
 
-    /// Why [`Self::find`] found nothing: `unknown`, unless that is for what stands before the dot.
+    /// Returns the reason why [`Self::find`] found nothing: `unknown`, unless the part before the
+    /// dot is at fault.
     pub(crate) fn missing(&self, file: usize, name: &str, unknown: Problem) -> Problem {
         let Some((prefix, _)) = name.rsplit_once('.') else { return unknown };
         if let Some(include) = self.missing_include(file, prefix) {
@@ -59,7 +60,7 @@ impl<'a> Scope<'a> {
         self.files[file].missing.iter().find(|include| stem(Path::new(include)) == name)
     }
 
-    /// Every definition that goes by this name in a file.
+    /// Returns all definitions of this name in a file.
     fn all<'s>(&'s self, file: usize, name: &'s str) -> impl Iterator<Item = Id> + 's {
         let (prefix, own) = match name.rsplit_once('.') {
             Some((prefix, own)) => (Some(prefix), own),
@@ -82,7 +83,7 @@ fn names_of(file: &SourceFile) -> Result<HashMap<&str, usize>, Fault> {
     Ok(names.map(|(index, item)| (item.name.text.as_str(), index)).collect())
 }
 
-/// Errs at the second of two equal names.
+/// Fails at the second of two equal names.
 pub(crate) fn refuse_duplicates<'a>(
     what: &'static str,
     names: impl Iterator<Item = &'a Name>,

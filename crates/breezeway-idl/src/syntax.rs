@@ -1,8 +1,8 @@
-//! A .thrift file as written, with a position for everything that can be wrong.
+//! A parsed .thrift file, with the position of every part that can be wrong.
 
 use crate::error::Position;
 
-/// One file's definitions, names not yet resolved.
+/// Definitions of one file, names not yet resolved.
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
     pub(crate) docs: Vec<String>,
@@ -11,14 +11,14 @@ pub(crate) struct Tree {
     pub(crate) items: Vec<Item>,
 }
 
-/// `namespace rs a.b`
+/// A namespace: `namespace rs a.b`.
 #[derive(Debug)]
 pub(crate) struct Namespace {
     pub(crate) scope: String,
     pub(crate) path: Vec<String>,
 }
 
-/// A name and where it stands.
+/// A name and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Name {
     pub(crate) text: String,
@@ -34,7 +34,7 @@ pub(crate) struct Item {
     pub(crate) body: Body,
 }
 
-/// What is defined.
+/// Contents of a definition.
 #[derive(Debug)]
 pub(crate) enum Body {
     Typedef(TypeRef),

@@ -2,17 +2,17 @@
 
 use crate::error::Position;
 
-/// One word, with where it begins and ends.
+/// One word, with its start and end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Token<'a> {
     pub(crate) kind: Kind,
     pub(crate) text: &'a str,
     pub(crate) start: Position,
-    /// The line on which it ends: comments and strings span lines.
+    /// Line on which it ends: comments and strings span lines.
     pub(crate) end_line: u32,
 }
 
-/// What a word is.
+/// Kind of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Word,
@@ -20,7 +20,7 @@ pub(crate) enum Kind {
     Literal,
     Punctuation,
     Comment,
-    /// A comment or a string that the file's end cuts off.
+    /// A comment or a string cut off by the end of the file.
     Unclosed,
 }
 
@@ -60,7 +60,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// The kind and length in bytes of the word that begins here.
+/// Returns the kind and length in bytes of the word that begins here.
 fn measure(rest: &str, first: char) -> (Kind, usize) {
     if first == '#' || rest.starts_with("//") {
         return (Kind::Comment, rest.find('\n').unwrap_or(rest.len()));

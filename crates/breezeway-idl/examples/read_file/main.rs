@@ -1,5 +1,4 @@
-//! Writes a message into a file, then reads it where it lies: no field is copied that is not asked
-//! for.
+//! Writes a message into a file, then reads it in place: only requested fields are copied.
 //!
 //! ```text
 //! cargo run --release -p breezeway-idl --example read_file
@@ -23,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let bytes = fs::read(&path)?;
     fs::remove_file(&path)?;
 
-    // One pass checks everything; after that a field is there at once.
+    // One pass validates everything; after that fields are accessible at once.
     let message: MyTestView = view_slice(&bytes)?;
     println!("{} bytes, number {}", bytes.len(), message.num);
     println!("{} numbers, the last is {:?}", message.nums.len(), message.nums.iter().next_back());
@@ -31,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Fields go straight into the buffer: there is no struct in between.
+/// Writes fields straight into the buffer, without a struct in between.
 fn write(path: &std::path::Path) -> Result<(), Box<dyn Error>> {
     let mut buffer = vec![0; 2 << 20];
     let mut output = Output::new(&mut buffer);

@@ -2,7 +2,7 @@
 
 use crate::model::{Schema, Type, TypeKind, Value};
 
-/// The encoding of a value, without a field header.
+/// Returns the encoding of a value, without a field header.
 pub(crate) fn of(schema: &Schema, ty: &Type, value: &Value) -> Vec<u8> {
     let mut bytes = Vec::new();
     write(schema, ty, value, &mut bytes);
@@ -63,6 +63,6 @@ fn counted(bytes: &[u8], to: &mut Vec<u8>) {
 }
 
 fn count(count: usize, to: &mut Vec<u8>) {
-    // No .thrift file holds a longer constant.
+    // No .thrift file contains a longer constant.
     to.extend(u32::try_from(count).unwrap_or(u32::MAX).to_be_bytes());
 }

@@ -5,7 +5,8 @@ use super::value::{byte_string, owned, scalar};
 use crate::layout::{Code, Expr};
 use crate::model::{Id, Type, TypeKind, Value};
 
-/// Whether values of a type have to be made: structs own memory, and so can be no Rust constant.
+/// Returns true if values of a type have to be built at run time: structs own memory and cannot be
+/// Rust constants.
 pub(crate) fn is_function(ty: &Type) -> bool {
     match &ty.kind {
         TypeKind::Struct(_) => true,
@@ -15,7 +16,7 @@ pub(crate) fn is_function(ty: &Type) -> bool {
     }
 }
 
-/// Writes a constant, or a function that makes its value.
+/// Writes a constant, or a function that builds its value.
 pub(crate) fn write(code: &mut Code, context: &Context<'_>, id: Id, ty: &Type, value: &Value) {
     let name = &context.naming.names[&id];
     if is_function(ty) {
@@ -26,7 +27,7 @@ pub(crate) fn write(code: &mut Code, context: &Context<'_>, id: Id, ty: &Type, v
     code.assign(&head, &borrowed(context, ty, value), ";");
 }
 
-/// The type of a constant: slices where owned values have vectors and maps.
+/// Returns the type of a constant: slices where owned values have vectors and maps.
 fn borrowed_type(context: &Context<'_>, ty: &Type) -> String {
     match &ty.kind {
         TypeKind::String => "&str".to_owned(),

@@ -1,4 +1,4 @@
-//! What the text of one module refers to.
+//! Names that the text of one module refers to.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::naming::{Module, Naming};
 use crate::model::{Id, Schema};
 
-/// The path of the runtime, unless the schema has another.
+/// Default path of the runtime.
 pub(crate) const RUNTIME: &str = "::breezeway_thrift";
 
 /// Names of the standard library, by path. An IDL may have a type of each of these names, so they
-/// are written with their paths, as every name is that the IDL does not define.
+/// are written with their paths, like every name that the IDL does not define.
 const STANDARD: [(&str, &[&str]); 14] = [
     ("::std::boxed", &["Box"]),
     ("::std::collections", &["BTreeMap"]),
@@ -28,14 +28,14 @@ const STANDARD: [(&str, &[&str]); 14] = [
     ("::std::vec", &["Vec"]),
 ];
 
-/// What a module's text needs, collected while it is written.
+/// References of a module's text, collected while it is written.
 pub(crate) struct Context<'a> {
     pub(crate) schema: &'a Schema,
     pub(crate) naming: &'a Naming,
     pub(crate) module: &'a Module,
-    /// The runtime's traits whose methods are called.
+    /// Traits of the runtime whose methods are called.
     pub(crate) traits: RefCell<BTreeSet<&'static str>>,
-    /// The modules that are referred to, and what they are called here.
+    /// Modules that are referred to, with their local names.
     pub(crate) modules: RefCell<BTreeMap<Vec<String>, String>>,
 }
 
@@ -44,7 +44,7 @@ impl<'a> Context<'a> {
         Self { schema, naming, module, traits: RefCell::default(), modules: RefCell::default() }
     }
 
-    /// The path of a name of the runtime or the standard library.
+    /// Returns the path of a name of the runtime or the standard library.
     pub(crate) fn word(&self, name: &str) -> String {
         let standard = STANDARD.iter().find(|(_, names)| names.contains(&name));
         let path = match standard {
@@ -59,7 +59,7 @@ impl<'a> Context<'a> {
         self.traits.borrow_mut().insert(name);
     }
 
-    /// A type parameter's name: this letter, more of it if the IDL has a type of that name.
+    /// Returns a type parameter's name: this letter, extended if the IDL has a type of that name.
     pub(crate) fn parameter(&self, letter: &str) -> String {
         let mut name = letter.to_owned();
         while self.module.taken.has(&name) {
@@ -68,7 +68,7 @@ impl<'a> Context<'a> {
         name
     }
 
-    /// A name of another definition's module, as seen from here.
+    /// Returns the path of a name of another definition's module, as seen from here.
     pub(crate) fn path(&self, id: Id, name: &str) -> String {
         if let Some(path) = &self.schema.files[id.file].external {
             return format!("{path}::{name}");
@@ -91,7 +91,7 @@ impl<'a> Context<'a> {
                 path.split_last().is_some_and(|(_, parent)| parent == self.module.path);
             (!child || child_itself) && modules.values().all(|other| other != name)
         };
-        // As little of the path as tells it apart, from its end.
+        // The shortest end of the path that is unique.
         let mut names = (1..=path.len()).map(|count| joined(&path[path.len() - count..]));
         let name = names.find(free).unwrap_or_else(|| format!("{}_", joined(path)));
         modules.insert(path.to_vec(), name.clone());

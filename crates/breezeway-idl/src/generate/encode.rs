@@ -1,4 +1,4 @@
-//! The one body that writes a value, and tells its size.
+//! Generation of the function body that writes a value and computes its size.
 
 use super::context::Context;
 use super::field::{Fields, Named, Step};
@@ -18,8 +18,8 @@ pub(crate) fn of_struct(code: &mut Code, context: &Context<'_>, target: &str, fi
     });
 }
 
-/// Writes the one field of a union. Of a union of the IDL one must be set; a reply without a field
-/// is what a void method returns.
+/// Writes the one field of a union. In a union of the IDL one must be set; a reply without a field
+/// is the result of a void method.
 pub(crate) fn of_union(
     code: &mut Code,
     context: &Context<'_>,
@@ -53,7 +53,7 @@ pub(crate) fn of_union(
     });
 }
 
-/// The function, of this body.
+/// Writes the function with this body.
 fn encode(code: &mut Code, context: &Context<'_>, body: impl FnOnce(&mut Code)) {
     let (s, sink) = (context.parameter("S"), context.word("Sink"));
     let parameters = ["&'a self", &format!("to: &mut {s}")].map(Parameter::new);

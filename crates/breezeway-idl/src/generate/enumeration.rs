@@ -1,4 +1,4 @@
-//! Enums: numbers with names, so that values of a later version are kept.
+//! Enums: numbers with names, so that values of a later version are preserved.
 
 use std::collections::HashSet;
 
@@ -32,7 +32,7 @@ pub(crate) fn write(code: &mut Code, context: &Context<'_>, id: Id, values: &[En
     code.line(&format!("{}::open_enum!({name});", context.schema.runtime()));
 }
 
-/// Writes what tells a value's name in the IDL.
+/// Writes the function that returns a value's name in the IDL.
 fn name_of(code: &mut Code, context: &Context<'_>, values: &[EnumValue]) {
     let [option, some, none] = ["Option", "Some", "None"].map(|name| context.word(name));
     code.line("/// The value's name in the IDL, if this version knows it.");
@@ -48,7 +48,7 @@ fn name_of(code: &mut Code, context: &Context<'_>, values: &[EnumValue]) {
     });
 }
 
-/// The Rust names of an enum's values, in order.
+/// Returns the Rust names of an enum's values, in order.
 pub(crate) fn value_names(values: &[EnumValue]) -> Vec<String> {
     let mut taken = Taken::default();
     values.iter().map(|value| escape(&taken.give(&screaming(&value.name)))).collect()

@@ -1,4 +1,4 @@
-//! What makes an exception a Rust error.
+//! Implementation of Rust's error traits for exceptions.
 
 use super::context::Context;
 use super::field::{Fields, Named};
@@ -6,7 +6,7 @@ use super::naming::StructNames;
 use crate::layout::{Code, Parameter};
 use crate::model::{Struct, TypeKind};
 
-/// Writes how an exception is shown, and that it is an error.
+/// Writes the `Display` and `Error` implementations of an exception.
 pub(crate) fn write(
     code: &mut Code,
     context: &Context<'_>,
@@ -31,7 +31,7 @@ pub(crate) fn write(
     code.implement_empty(&format!("impl {}", context.word("Error")), &names.owned);
 }
 
-/// The field that says what happened: the one that the annotation `message` names, else the one of
+/// Returns the field with the message: the one named by the annotation `message`, else the one of
 /// that name.
 fn message<'f, 'a>(
     fields: &'f Fields<'a>,

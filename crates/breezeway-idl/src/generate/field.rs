@@ -5,19 +5,19 @@ use super::types::is_fixed;
 use crate::model::{Field, Order, Requiredness, Schema, Struct, Value};
 use crate::names::{Taken, escape, pascal, snake};
 
-/// The most fields that the runtime reads and writes as one group.
+/// Maximum number of fields that the runtime reads and writes as one group.
 const LARGEST_GROUP: usize = 8;
 
-/// One field and what it is called.
+/// One field and its Rust names.
 pub(crate) struct Named<'a> {
     pub(crate) field: &'a Field,
-    /// In structs.
+    /// Name in structs.
     pub(crate) name: String,
-    /// In writers, which have methods of their own.
+    /// Name in writers, which have methods of their own.
     pub(crate) setter: String,
-    /// The setter that fills in place.
+    /// Name of the setter that fills in place.
     pub(crate) in_place: String,
-    /// In unions.
+    /// Name in unions.
     pub(crate) variant: String,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Fields<'a> {
 
 /// Fields that are read and written together.
 pub(crate) enum Step<'f, 'a> {
-    /// Neighbours of fixed size that are always there.
+    /// Neighbours of fixed size that are always present.
     Group(Vec<&'f Named<'a>>),
     /// Any other field.
     One(&'f Named<'a>),
@@ -52,7 +52,7 @@ impl<'a> Fields<'a> {
         Self { all: named.collect(), written: &found.fields }
     }
 
-    /// The fields in the order of bytes, neighbours of fixed size together.
+    /// Returns the fields in the order of bytes, neighbours of fixed size together.
     pub(crate) fn steps(&self, order: Order) -> Vec<Step<'_, 'a>> {
         let mut sorted: Vec<_> = self.all.iter().collect();
         match order {
@@ -71,21 +71,21 @@ impl<'a> Fields<'a> {
         steps
     }
 
-    /// What the owned type derives beside the usual.
+    /// Returns the traits that the owned type derives beside the common ones.
     pub(crate) fn derives(&self, schema: &Schema) -> Vec<&'static str> {
         let ordered = schema.ordered && super::types::all_ordered(schema, self.written);
         let order: &[_] = if ordered { &["Eq", "PartialOrd", "Ord", "Hash"] } else { &[] };
         [order, serde(schema)].concat()
     }
 
-    /// The fewest bytes that such a struct takes: its required fields and its end.
+    /// Returns the minimum encoded size of such a struct: its required fields and its end.
     pub(crate) fn min_size(&self) -> usize {
         let required = self.all.iter().filter(|named| named.is_required());
         1 + required.map(|named| 3 + super::types::min_size(&named.field.ty)).sum::<usize>()
     }
 }
 
-/// What every owned type derives if the schema says so.
+/// Returns the traits of serde, which every owned type derives if the schema requires them.
 pub(crate) fn serde(schema: &Schema) -> &'static [&'static str] {
     if schema.serde { &["::serde::Deserialize", "::serde::Serialize"] } else { &[] }
 }
@@ -99,8 +99,8 @@ impl Named<'_> {
         self.field.requiredness == Requiredness::Required
     }
 
-    /// Whether the owned type is an `Option`. A struct inside itself that is neither required nor
-    /// optional has to be one: there would be no end to its default.
+    /// Returns true if the owned type is an `Option`. A struct inside itself that is neither
+    /// required nor optional has to be one: otherwise its default would be endless.
     pub(crate) fn is_optional(&self) -> bool {
         match self.field.requiredness {
             Requiredness::Required => false,
@@ -109,7 +109,8 @@ impl Named<'_> {
         }
     }
 
-    /// The runtime counts the required fields from 0 to 255 itself.
+    /// Returns true for a required field that the runtime does not count: it counts those from 0 to
+    /// 255.
     pub(crate) fn needs_flag(&self) -> bool {
         self.is_required() && u8::try_from(self.field.id).is_err()
     }
@@ -118,45 +119,45 @@ impl Named<'_> {
         is_fixed(&self.field.ty) && !self.is_optional() && !self.needs_flag()
     }
 
-    /// What serde calls the field, if its Rust name is another than the IDL's.
+    /// Returns serde's name of the field, if its Rust name differs from the IDL's.
     pub(crate) fn rename(&self, schema: &Schema, rust: &str) -> Option<String> {
         let name = &self.field.name;
         let differs = rust.trim_start_matches("r#") != name;
         (schema.serde && differs).then(|| format!("#[serde(rename = {name:?})]"))
     }
 
-    /// The default that the IDL gives, unless it is what the type's own default is.
+    /// Returns the IDL's default, unless it equals the type's own default.
     pub(crate) fn preset(&self) -> Option<&Value> {
         let default = self.field.default.as_ref()?;
         (self.is_optional() || !is_zero(default)).then_some(default)
     }
 
-    /// The field's type in the owned struct.
+    /// Returns the field's type in the owned struct.
     pub(crate) fn owned(&self, context: &Context<'_>) -> String {
         let ty = self.payload(context);
         if self.is_optional() { format!("{}<{ty}>", context.word("Option")) } else { ty }
     }
 
-    /// The field's type in the view.
+    /// Returns the field's type in the view.
     pub(crate) fn view(&self, context: &Context<'_>) -> String {
         let ty = self.view_payload(context);
         if self.is_optional() { format!("{}<{ty}>", context.word("Option")) } else { ty }
     }
 
-    /// What a union's variant holds, or an option.
+    /// Returns the type inside a union's variant, or inside an option.
     pub(crate) fn payload(&self, context: &Context<'_>) -> String {
         let ty = context.owned(&self.field.ty);
         if self.field.boxed { format!("{}<{ty}>", context.word("Box")) } else { ty }
     }
 
-    /// As [`Self::payload`], in the view.
+    /// Returns the type like [`payload`](Self::payload), in the view.
     pub(crate) fn view_payload(&self, context: &Context<'_>) -> String {
         let ty = context.view(&self.field.ty);
         if self.field.boxed { format!("{}<'a, {ty}>", context.word("Nested")) } else { ty }
     }
 }
 
-/// Whether a value is what `Default` gives for its type.
+/// Returns true if a value is the `Default` of its type.
 fn is_zero(value: &Value) -> bool {
     match value {
         Value::Bool(value) => !value,

@@ -3,7 +3,7 @@
 use super::context::Context;
 use crate::layout::Code;
 
-/// Writes what the module's text refers to, in rustfmt's order.
+/// Writes the imports of the module's text, in rustfmt's order.
 pub(crate) fn write(code: &mut Code, context: &Context<'_>) {
     let groups = [traits(context), modules(context)];
     for group in groups.iter().filter(|group| !group.is_empty()) {
@@ -17,7 +17,7 @@ pub(crate) fn write(code: &mut Code, context: &Context<'_>) {
 
 type Group = Vec<(String, Vec<String>)>;
 
-/// Traits are imported without a name, which an IDL could have too.
+/// Imports traits without a name, which an IDL could have too.
 fn traits(context: &Context<'_>) -> Group {
     let traits = context.traits.borrow();
     let names: Vec<_> = traits.iter().map(|name| format!("{name} as _")).collect();
@@ -32,7 +32,7 @@ fn modules(context: &Context<'_>) -> Group {
         if parent == here && own == called {
             continue;
         }
-        // From the nearest module that both are in; a name needs one to be found in.
+        // From the nearest module that contains both; a plain name needs one to be found in.
         let shared = here.iter().zip(parent).take_while(|(one, other)| one == other).count();
         let mut steps = vec!["super"; here.len() - shared];
         if steps.is_empty() {
@@ -46,7 +46,7 @@ fn modules(context: &Context<'_>) -> Group {
     lines
 }
 
-/// rustfmt puts `self` and `super` before names.
+/// Returns the sort key of a path: rustfmt puts `self` and `super` before names.
 fn order(path: &str) -> Vec<(u8, String)> {
     let rank = |step: &str| match step {
         "self" => 0,

@@ -1,4 +1,4 @@
-//! What makes an owned value of a view.
+//! Conversion of views to owned values.
 
 use super::context::Context;
 use super::field::{Fields, Named};
@@ -6,7 +6,7 @@ use super::naming::StructNames;
 use super::types::is_fixed;
 use crate::layout::{Code, Expr, Parameter};
 
-/// Writes it for a struct or an exception.
+/// Writes the conversion for a struct or an exception.
 pub(crate) fn of_struct(
     code: &mut Code,
     context: &Context<'_>,
@@ -23,7 +23,7 @@ pub(crate) fn of_struct(
     });
 }
 
-/// Writes it for a union.
+/// Writes the conversion for a union.
 pub(crate) fn of_union(
     code: &mut Code,
     context: &Context<'_>,
@@ -59,7 +59,7 @@ fn implement(
     });
 }
 
-/// A field's owned value; one of fixed size is the same in both.
+/// Returns a field's owned value; one of fixed size is the same in both.
 fn owned(named: &Named<'_>, mut value: Vec<String>) -> Expr {
     if !is_fixed(&named.field.ty) {
         value.push(".into_owned()".to_owned());

@@ -1,4 +1,4 @@
-//! From a schema to Rust.
+//! Generation of Rust from a schema.
 
 mod bytes;
 mod constant;
@@ -28,8 +28,8 @@ pub(crate) use context::RUNTIME;
 use field::Fields;
 use naming::{Module, Naming};
 
-/// The lints that an IDL can break and this text cannot help: names and shapes are the IDL's, and
-/// programs use a part of it.
+/// Lints that an IDL can violate and the generated text cannot avoid: names and shapes are the
+/// IDL's, and programs use a part of them.
 const ALLOWED: [&str; 13] = [
     "dead_code",
     "missing_docs",
@@ -46,7 +46,7 @@ const ALLOWED: [&str; 13] = [
     "clippy::wrong_self_convention",
 ];
 
-/// Rust for all files of a schema: a module per namespace.
+/// Returns the Rust text for all files of a schema: a module per namespace.
 pub(crate) fn generate(schema: &Schema) -> Result<String, Error> {
     let naming = Naming::new(schema);
     let mut code = Code::default();
@@ -58,18 +58,18 @@ pub(crate) fn generate(schema: &Schema) -> Result<String, Error> {
     Ok(code.finish())
 }
 
-/// Where a struct, union or exception is in the generated text.
+/// Paths of a struct, union or exception in the generated text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StructPaths {
     /// The definition.
     pub id: Id,
-    /// The path of its owned type.
+    /// Path of its owned type.
     pub owned: String,
-    /// The path of its view.
+    /// Path of its view.
     pub view: String,
 }
 
-/// The Rust paths of all structs, unions and exceptions.
+/// Returns the Rust paths of all structs, unions and exceptions.
 pub(crate) fn struct_paths(schema: &Schema) -> Result<Vec<StructPaths>, Error> {
     let naming = Naming::new(schema);
     let here = schema.ids().filter(|id| schema.files[id.file].external.is_none());
@@ -144,7 +144,7 @@ fn definition(code: &mut Code, context: &Context<'_>, id: Id, definition: &Defin
     }
 }
 
-/// The three types of a struct. Its documentation was written already.
+/// Writes the three types of a struct. Its documentation was written before.
 fn structure_text(
     code: &mut Code,
     context: &Context<'_>,

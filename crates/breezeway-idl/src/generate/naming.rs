@@ -1,22 +1,22 @@
-//! Which Rust name everything has, and in which module.
+//! Assignment of Rust names and modules.
 
 use std::collections::HashMap;
 
 use crate::model::{Definition, Id, Kind, Method, Schema, Service, Services};
 use crate::names::{Taken, escape, pascal, screaming, snake};
 
-/// Modules may not go by the names of what generated code uses.
+/// Names that modules may not have, because generated code uses them.
 const RESERVED_MODULES: [&str; 6] =
     ["alloc", "breezeway_rpc", "breezeway_thrift", "core", "fmt", "std"];
 
 /// A Rust module: the files of one namespace.
 #[derive(Debug, Default)]
 pub(crate) struct Module {
-    /// Its path from the top of the generated text.
+    /// Path from the top of the generated text.
     pub(crate) path: Vec<String>,
     pub(crate) files: Vec<usize>,
     pub(crate) children: Vec<Module>,
-    /// The names of its types, traits, constants and functions.
+    /// Names of its types, traits, constants and functions.
     pub(crate) taken: Taken,
 }
 
@@ -28,17 +28,17 @@ pub(crate) struct StructNames {
     pub(crate) writer: String,
 }
 
-/// What a method's arguments and its reply are called.
+/// Names of a method's arguments and reply.
 #[derive(Debug)]
 pub(crate) struct MethodNames {
     pub(crate) arguments: StructNames,
     pub(crate) reply: StructNames,
-    /// What a call may fail with, if the method throws and services are for `breezeway-rpc`.
+    /// Error type of a call, if the method throws and services are for `breezeway-rpc`.
     pub(crate) error: Option<String>,
-    /// What a client holds of a stream, if the method streams and services are for
-    /// `breezeway-rpc`.
+    /// Stream types of a client, if the method streams and services are for `breezeway-rpc`.
     pub(crate) streams: Option<StreamNames>,
-    /// Where a handler writes its reply in place, if there is a result and services are served so.
+    /// Type by which a handler writes its reply in place, if there is a result and services are
+    /// served in place.
     pub(crate) space: Option<String>,
 }
 
@@ -49,46 +49,46 @@ pub(crate) struct StreamNames {
     pub(crate) awaiting: String,
 }
 
-/// What belongs to a service, if services are for `breezeway-rpc`.
+/// Names of a service, if services are for `breezeway-rpc`.
 #[derive(Debug)]
 pub(crate) struct ServiceNames {
     pub(crate) blocking: ServiceTypes,
     pub(crate) awaiting: ServiceTypes,
-    /// If services are also served in place: by the blocking client's calls.
+    /// Names for in-place serving, if requested: by the blocking client's calls.
     pub(crate) in_place: Option<ServiceTypes>,
-    /// The list of its methods.
+    /// Name of the list of its methods.
     pub(crate) methods: String,
 }
 
-/// The types of a service that blocks, of one that is awaited, or of one that is served in place.
+/// Types of a service that blocks, is awaited, or is served in place.
 #[derive(Debug)]
 pub(crate) struct ServiceTypes {
-    /// The trait.
+    /// Name of the trait.
     pub(crate) service: String,
     pub(crate) server: String,
     pub(crate) client: String,
 }
 
-/// Every name.
+/// All names.
 #[derive(Debug, Default)]
 pub(crate) struct Naming {
     pub(crate) root: Module,
-    /// The modules of other crates, which are not written.
+    /// Modules of other crates, which are not written.
     external: Module,
-    /// Types, traits, constants.
+    /// Names of types, traits, constants.
     pub(crate) names: HashMap<Id, String>,
     pub(crate) structs: HashMap<Id, StructNames>,
-    /// The views of typedefs.
+    /// Views of typedefs.
     pub(crate) view_aliases: HashMap<Id, String>,
     pub(crate) services: HashMap<Id, ServiceNames>,
-    /// Per service, its methods' in order.
+    /// Names of each service's methods, in order.
     pub(crate) methods: HashMap<Id, Vec<MethodNames>>,
-    /// The module path of each file.
+    /// Module path of each file.
     pub(crate) paths: Vec<Vec<String>>,
 }
 
 impl Module {
-    /// Its own name.
+    /// Returns its own name.
     pub(crate) fn name(&self) -> &str {
         self.path.last().map_or("", String::as_str)
     }
@@ -113,7 +113,7 @@ impl Naming {
             naming.paths.push(path);
             naming.module(schema, index).files.push(index);
         }
-        // What the IDL names keeps its name, if need be at the cost of what is derived from it.
+        // Names in the IDL are kept; derived names make way if needed.
         for id in schema.ids() {
             naming.name_definition(schema, id);
         }

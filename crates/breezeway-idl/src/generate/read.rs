@@ -1,4 +1,4 @@
-//! The body that reads a value: decoding into an owned one, or a view.
+//! Generation of the function body that reads a value: decoding into an owned one, or a view.
 
 use super::context::Context;
 use super::field::{Fields, Named, Step};
@@ -7,7 +7,7 @@ use super::types::is_fixed;
 use crate::layout::{Code, Expr, Parameter};
 use crate::names::{escape, snake};
 
-/// The first line of a function.
+/// First line of a function.
 struct Signature {
     head: String,
     parameters: Vec<Parameter>,
@@ -20,32 +20,32 @@ impl Signature {
     }
 }
 
-/// What differs between decoding and viewing.
+/// Differences between decoding and viewing.
 pub(crate) struct Reading {
-    /// `impl Decode`
+    /// Start of the implementation, such as `impl Decode`.
     head: String,
     target: String,
     signature: Signature,
-    /// The runtime's method that takes a field.
+    /// Method of the runtime that takes a field.
     method: &'static str,
-    /// The same, by a function that all structs share.
+    /// Method that takes a field through a function that all structs share.
     shared: &'static str,
-    /// What the runtime reads fields with.
+    /// Type of the runtime that reads fields.
     fields: String,
-    /// `Some`, by its path.
+    /// Path of `Some`.
     some: String,
-    /// The value in the making: a variable, or `self`.
+    /// The value being built: a variable, or `self`.
     place: String,
     /// The value as a place to write to.
     whole: String,
-    /// The value's beginning, if it is a variable.
+    /// Initial value, if it is a variable.
     start: Option<String>,
-    /// What is returned.
+    /// Returned expression.
     end: String,
 }
 
 impl Reading {
-    /// Into a place that holds the default.
+    /// Reads into a place that holds the default.
     pub(crate) fn owned(context: &Context<'_>, names: &StructNames) -> Self {
         let source = context.word("Source");
         let result = format!("{}<(), {}>", context.word("Result"), context.word("DecodeError"));
@@ -70,7 +70,7 @@ impl Reading {
         }
     }
 
-    /// As a value of its own: views are small.
+    /// Returns the value instead of filling a place: views are small.
     pub(crate) fn view(context: &Context<'_>, names: &StructNames, target: &str) -> Self {
         let slice = context.word("Slice");
         let result = format!("{}<Self, {}>", context.word("Result"), context.word("DecodeError"));
@@ -95,10 +95,10 @@ impl Reading {
     }
 }
 
-/// From this length on, a variable's name makes lines long and nothing clear.
+/// Length from which a variable's name makes lines long without making them clearer.
 const LONG_NAME: usize = 24;
 
-/// The type's name, unless that is long, a keyword or another variable's.
+/// Returns the type's name, unless that is long, a keyword or another variable's.
 fn place(owned: &str) -> String {
     let name = escape(&snake(owned));
     let taken = ["fields", "from", "id"].contains(&name.as_str()) || name.starts_with("r#");
@@ -106,14 +106,15 @@ fn place(owned: &str) -> String {
     if unfit { "value".to_owned() } else { name }
 }
 
-/// How many steps are offered before it is asked whether that is still the order.
+/// Number of steps that are offered before the order is checked.
 const PORTION: usize = 8;
 
-/// Structs with more fields read those of variable size by functions that all structs share: what
-/// is inlined for each field takes rustc long.
+/// Number of fields from which those of variable size are read by functions that all structs share:
+/// code that is inlined for each field takes rustc long.
 const MANY: usize = 12;
 
-/// Reads a struct's fields: in the expected order as long as they come in it, then by number.
+/// Writes the reading of a struct's fields: in the expected order as long as they come in it, then
+/// by number.
 pub(crate) fn of_struct(
     code: &mut Code,
     context: &Context<'_>,
@@ -141,7 +142,7 @@ pub(crate) fn of_struct(
     });
 }
 
-/// Reads a union's fields, of which the last one counts.
+/// Writes the reading of a union's fields, of which the last one counts.
 pub(crate) fn of_union(code: &mut Code, reading: &Reading, fields: &Fields<'_>) {
     let next = |named: &Named<'_>| Next {
         call: format!("fields.{}_next_as({}, ", reading.method, reading.whole),
@@ -161,7 +162,7 @@ fn body(
 ) {
     code.implement(&reading.head, &reading.target, |code| {
         if reading.start.is_some() {
-            // What nobody calls is not compiled; what is generic need not say so.
+            // An unused function is not compiled; a generic one needs no attribute.
             code.line("#[inline]");
         }
         reading.signature.function(code, |code| {
@@ -183,7 +184,7 @@ fn body(
     });
 }
 
-/// Skips all fields.
+/// Writes the skipping of all fields.
 fn nothing(code: &mut Code, reading: &Reading) {
     code.line(&format!("let mut fields = {}::begin(from)?;", reading.fields));
     code.block("while fields.next_id()?.is_some() {", |code| code.line("fields.skip_next()?;"));
@@ -191,24 +192,24 @@ fn nothing(code: &mut Code, reading: &Reading) {
     code.line(&end);
 }
 
-/// What takes the value of the field whose number was read.
+/// Call that takes the value of the field whose number was read.
 struct Next {
     call: String,
-    /// The last argument, and what it is called if the line gets too long with it.
+    /// Last argument, and its name if the line gets too long with it.
     argument: String,
     short: &'static str,
-    /// The longest call that is left on the line of its number.
+    /// Width of the longest call that stays on the line of its number.
     fits: usize,
 }
 
-/// rustfmt breaks chains that are longer.
+/// Width from which rustfmt breaks chains.
 const CHAIN_WIDTH: usize = 60;
 
 fn arm(code: &mut Code, named: &Named<'_>, next: &Next) {
     let Next { call, argument, short, fits } = next;
     let id = named.id();
     let whole = format!("{call}{argument})?");
-    // rustfmt breaks a little before its limit; a block with a name in it is left alone.
+    // rustfmt breaks slightly before its limit; a block with a name in it is left alone.
     if !named.needs_flag() && whole.len() <= *fits && code.fits(&format!("{id} => {whole},   ")) {
         return code.line(&format!("{id} => {whole},"));
     }

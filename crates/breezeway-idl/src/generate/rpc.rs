@@ -1,5 +1,5 @@
 //! Services for `breezeway-rpc`: per service a trait, a server that dispatches to it and a client;
-//! per method that throws an error type.
+//! per throwing method an error type.
 
 mod client;
 mod in_place;
@@ -18,10 +18,10 @@ use crate::names::{Taken, escape, snake};
 pub(crate) use in_place::space;
 pub(crate) use outcome::{reply, write as error};
 
-/// Where the generated text finds the crate.
+/// Path of the crate in the generated text.
 pub(crate) const RPC: &str = "::breezeway_rpc";
 
-/// Whether handlers and callers block or are awaited, or handlers block and get views.
+/// Kind of handlers and callers: blocking, awaited, or blocking with views.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flavour {
     Blocking,
@@ -38,38 +38,38 @@ impl Flavour {
         }
     }
 
-    /// Before a function that returns `result`.
+    /// Returns the keyword in front of a function.
     fn keyword(self) -> &'static str {
         if self == Self::Async { "async " } else { "" }
     }
 
-    /// Behind a call of a function.
+    /// Returns the suffix of a call of a function.
     fn wait(self) -> &'static str {
         if self == Self::Async { ".await" } else { "" }
     }
 
-    /// Behind the name of what blocks and has an awaited counterpart.
+    /// Returns the suffix of functions that have a blocking and an awaited form.
     fn suffix(self) -> &'static str {
         if self == Self::Async { "_async" } else { "" }
     }
 
-    /// Before the name of a type that blocks and has an awaited counterpart.
+    /// Returns the prefix of types that have a blocking and an awaited form.
     fn prefix(self) -> &'static str {
         if self == Self::Async { "Async" } else { "" }
     }
 }
 
-/// A method that a service has: its own, or one that it inherits.
+/// A method of a service: its own, or an inherited one.
 struct Served<'a> {
-    /// The service whose trait declares it.
+    /// Service whose trait declares it.
     owner: Id,
     method: &'a Method,
     names: &'a MethodNames,
-    /// What the trait calls it.
+    /// Name in the trait.
     function: String,
 }
 
-/// Writes all of a service but its methods' types. The service's documentation was written already,
+/// Writes all of a service but its methods' types. The service's documentation was written before,
 /// for the first trait.
 pub(crate) fn write(code: &mut Code, context: &Context<'_>, id: Id, definition: &Definition) {
     let served = served(context, id);
@@ -96,7 +96,7 @@ pub(crate) fn write(code: &mut Code, context: &Context<'_>, id: Id, definition: 
     server::methods(code, context, id, definition, &served);
 }
 
-/// A service's own methods, then those that it inherits and does not replace.
+/// Returns a service's own methods, then those that it inherits and does not replace.
 fn served<'a>(context: &Context<'a>, id: Id) -> Vec<Served<'a>> {
     let mut found: Vec<Served<'a>> = Vec::new();
     let mut next = Some(id);
@@ -121,7 +121,7 @@ fn service(schema: &Schema, id: Id) -> &Service {
     }
 }
 
-/// The trait.
+/// Writes the trait.
 fn declare(
     code: &mut Code,
     context: &Context<'_>,
@@ -149,12 +149,12 @@ fn declare(
     });
 }
 
-/// A service's trait, as seen from here.
+/// Returns the path of a service's trait, as seen from here.
 fn parent_trait(context: &Context<'_>, flavour: Flavour, id: Id) -> String {
     context.path(id, &flavour.types(&context.naming.services[&id]).service)
 }
 
-/// One method of the trait.
+/// Writes one method of the trait.
 fn function(code: &mut Code, context: &Context<'_>, flavour: Flavour, served: &Served<'_>) {
     let Served { owner, method, names, function } = served;
     docs::outer(code, &docs::with_annotations(&method.docs, &method.annotations));

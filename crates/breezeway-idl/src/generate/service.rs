@@ -1,4 +1,4 @@
-//! Services: a trait, and per method the types that travel.
+//! Services: a trait, and per method the types on the wire.
 
 use super::context::Context;
 use super::field::Fields;
@@ -9,7 +9,7 @@ use crate::layout::{Code, Expr, Parameter};
 use crate::model::{Definition, Id, Method, Service, Services, Shape, Streaming};
 use crate::names::{Taken, escape, snake};
 
-/// Writes the trait and its methods' types. The service's documentation was written already.
+/// Writes the trait and its methods' types. The service's documentation was written before.
 pub(crate) fn write(
     code: &mut Code,
     context: &Context<'_>,
@@ -28,7 +28,7 @@ pub(crate) fn write(
     }
 }
 
-/// A trait that says nothing of how calls travel.
+/// Writes a trait that does not depend on a transport.
 fn plain_trait(code: &mut Code, context: &Context<'_>, id: Id, service: &Service) {
     let names = &context.naming.methods[&id];
     let name = &context.naming.names[&id];
@@ -45,7 +45,8 @@ fn plain_trait(code: &mut Code, context: &Context<'_>, id: Id, service: &Service
     }
 }
 
-/// The methods with one message each way. How a stream looks is the transport's to say.
+/// Returns the methods with one message in each direction. The form of streams depends on the
+/// transport.
 fn calls<'a>(
     service: &'a Service,
     names: &'a [MethodNames],
@@ -73,7 +74,7 @@ fn declare(code: &mut Code, methods: &[(&Method, &MethodNames)]) {
     }
 }
 
-/// Nothing if there is nothing to reply but that it was done.
+/// Returns the name of the reply type, if the reply has any content.
 fn reply_name<'a>(method: &Method, names: &'a MethodNames) -> Option<&'a str> {
     let replies = method.result.is_some() || !method.throws.is_empty();
     replies.then_some(&names.reply.owned)
@@ -126,8 +127,8 @@ fn call(code: &mut Code, context: &Context<'_>, method: &Method, names: &MethodN
     });
 }
 
-/// A reply is a union of the result, field 0, and the exceptions. Nothing at all is the result of a
-/// void method.
+/// Writes the reply type, a union of the result, field 0, and the exceptions. A reply without a
+/// field is the result of a void method.
 fn reply(code: &mut Code, context: &Context<'_>, method: &Method, names: &StructNames) {
     let found = method.reply();
     let fields = Fields::new(&found);

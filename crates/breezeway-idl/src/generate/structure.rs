@@ -11,7 +11,7 @@ use super::value::{owned_default, view_default};
 use crate::docs;
 use crate::layout::{Code, Expr};
 
-/// Writes both types and how they are read and written.
+/// Writes both types, with their reading and writing.
 pub(crate) fn write(
     code: &mut Code,
     context: &Context<'_>,
@@ -24,8 +24,8 @@ pub(crate) fn write(
     view(code, context, names, fields);
 }
 
-/// Writes the arguments of a method: what travels as such only. They are seen in place by servers
-/// that ask for it.
+/// Writes the arguments of a method: only in their form on the wire. Servers that request it view
+/// them in place.
 pub(crate) fn arguments(
     code: &mut Code,
     context: &Context<'_>,
@@ -71,7 +71,7 @@ fn view(code: &mut Code, context: &Context<'_>, names: &StructNames, fields: &Fi
     into_owned::of_struct(code, context, names, &lifetime("'_"), fields);
 }
 
-/// Declares the view, and gives its name with a lifetime.
+/// Declares the view, and returns its name with a lifetime.
 fn view_type<'n>(
     code: &mut Code,
     context: &Context<'_>,
@@ -96,7 +96,7 @@ fn view_type<'n>(
     lifetime
 }
 
-/// A default that is not made of the fields' is written.
+/// Writes the derives. A default that differs from the fields' defaults is implemented instead.
 fn derive(code: &mut Code, first: &[&str], preset: bool, more: &[&str]) {
     let default: &[_] = if preset { &[] } else { &["Default"] };
     code.derive(&[first, default, &["PartialEq"], more].concat());

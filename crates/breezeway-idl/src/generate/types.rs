@@ -8,7 +8,7 @@ use crate::layout::{Code, Expr};
 use crate::model::{Field, Id, Schema, Shape, Type, TypeKind};
 
 impl Context<'_> {
-    /// The type of an owned value.
+    /// Returns the type of an owned value.
     pub(crate) fn owned(&self, ty: &Type) -> String {
         match ty.alias {
             Some(id) => self.path(id, &self.naming.names[&id]),
@@ -30,12 +30,12 @@ impl Context<'_> {
         }
     }
 
-    /// The owned type of text.
+    /// Returns the owned type of text.
     pub(crate) fn string(&self) -> String {
         self.word(if self.schema.small_strings { "SmallString" } else { "String" })
     }
 
-    /// The owned type of maps with these keys: one that needs no order if they have none.
+    /// Returns the owned type of maps with these keys: one that needs no order if they have none.
     pub(crate) fn map(&self, key: &Type) -> String {
         self.word(if is_ordered(key) { "BTreeMap" } else { "Pairs" })
     }
@@ -48,7 +48,7 @@ impl Context<'_> {
         }
     }
 
-    /// The type of a value that is read in place.
+    /// Returns the type of a value that is read in place.
     pub(crate) fn view(&self, ty: &Type) -> String {
         if is_fixed(ty) {
             return self.owned(ty);
@@ -84,12 +84,12 @@ impl Context<'_> {
         format!("{list}<'a, {}>", self.view(of))
     }
 
-    /// The name of a list's view without its parameters.
+    /// Returns the name of a list's view without its parameters.
     pub(crate) fn list_view_name(&self, of: &Type) -> String {
         self.word(if is_fixed(of) { "NumberList" } else { "Elements" })
     }
 
-    /// The writer of a struct.
+    /// Returns the writer of a struct.
     pub(crate) fn writer(&self, id: Id) -> String {
         self.path(id, &self.naming.structs[&id].writer)
     }
@@ -106,13 +106,13 @@ fn primitive(kind: &TypeKind) -> &'static str {
     }
 }
 
-/// Whether every value takes the same number of bytes.
+/// Returns true if every value has the same encoded size.
 pub(crate) fn is_fixed(ty: &Type) -> bool {
     use TypeKind::{Binary, List, Map, Set, String, Struct};
     !matches!(ty.kind, String | Binary | List(_) | Set(_) | Map(..) | Struct(_))
 }
 
-/// Whether values are unions.
+/// Returns true if values are unions.
 pub(crate) fn is_union(schema: &Schema, ty: &Type) -> bool {
     match ty.kind {
         TypeKind::Struct(id) => schema.structure(id).is_some_and(|it| it.shape == Shape::Union),
@@ -120,13 +120,14 @@ pub(crate) fn is_union(schema: &Schema, ty: &Type) -> bool {
     }
 }
 
-/// Whether values can be keys of a `BTreeMap`.
+/// Returns true if values can be keys of a `BTreeMap`.
 fn is_ordered(ty: &Type) -> bool {
     let scalar = is_fixed(ty) && !matches!(ty.kind, TypeKind::Double);
     scalar || matches!(ty.kind, TypeKind::String | TypeKind::Binary)
 }
 
-/// Whether the owned values of these fields have an order and a hash: there is no double in them.
+/// Returns true if the owned values of these fields have an order and a hash: they contain no
+/// double.
 pub(crate) fn all_ordered(schema: &Schema, fields: &[Field]) -> bool {
     let mut seen = HashSet::new();
     let mut next: Vec<&Type> = fields.iter().map(|field| &field.ty).collect();
@@ -145,7 +146,7 @@ pub(crate) fn all_ordered(schema: &Schema, fields: &[Field]) -> bool {
     true
 }
 
-/// The fewest bytes that a value takes.
+/// Returns the minimum encoded size of a value.
 pub(crate) fn min_size(ty: &Type) -> usize {
     match ty.kind {
         TypeKind::Bool | TypeKind::I8 | TypeKind::Struct(_) => 1,
@@ -162,12 +163,12 @@ fn lifetime(schema: &Schema, ty: &Type) -> &'static str {
     if type_borrows(schema, ty) { "<'a>" } else { "" }
 }
 
-/// Whether a field's view has anything that borrows from the message.
+/// Returns true if any part of a field's view borrows from the message.
 pub(crate) fn field_borrows(schema: &Schema, field: &Field) -> bool {
     field.boxed || type_borrows(schema, &field.ty)
 }
 
-/// Whether a type's view has anything that borrows from the message.
+/// Returns true if any part of a type's view borrows from the message.
 pub(crate) fn type_borrows(schema: &Schema, ty: &Type) -> bool {
     match ty.kind {
         TypeKind::Struct(id) => borrows(schema, id),
@@ -175,7 +176,7 @@ pub(crate) fn type_borrows(schema: &Schema, ty: &Type) -> bool {
     }
 }
 
-/// Whether a struct's view borrows: one of its fields does, or one of a struct inside it.
+/// Returns true if a struct's view borrows: one of its fields does, or one of a struct inside it.
 fn borrows(schema: &Schema, id: Id) -> bool {
     let mut next = vec![id];
     let mut seen = HashSet::from([id]);
@@ -193,7 +194,7 @@ fn borrows(schema: &Schema, id: Id) -> bool {
     false
 }
 
-/// A typedef: an alias, and one for views if they are another type.
+/// Writes a typedef: an alias, and one for views if they have another type.
 pub(crate) fn alias(code: &mut Code, context: &Context<'_>, id: Id, target: &Type) {
     let name = &context.naming.names[&id];
     code.assign(&format!("pub type {name} ="), &Expr::ty(&context.owned(target)), ";");

@@ -10,16 +10,16 @@ use super::types::field_borrows;
 use crate::docs;
 use crate::layout::Code;
 
-/// Where a union comes from.
+/// Origin of a union.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// The IDL: a value without a field is none.
+    /// The IDL: a value without a field is invalid.
     Idl,
-    /// A method: no field is what a void method returns.
+    /// A method: a value without a field is the result of a void method.
     Reply,
 }
 
-/// Writes both types and how they are read and written.
+/// Writes both types, with their reading and writing.
 pub(crate) fn write(
     code: &mut Code,
     context: &Context<'_>,

@@ -8,7 +8,7 @@ use super::types::is_fixed;
 use crate::layout::Expr;
 use crate::model::{Id, Type, TypeKind, Value};
 
-/// What a field of an owned struct is by default.
+/// Returns the default of a field in an owned struct.
 pub(crate) fn owned_default(context: &Context<'_>, named: &Named<'_>) -> Expr {
     match named.preset() {
         Some(value) => wrap(context, named, owned(context, &named.field.ty, value)),
@@ -18,7 +18,7 @@ pub(crate) fn owned_default(context: &Context<'_>, named: &Named<'_>) -> Expr {
     }
 }
 
-/// What a field of a view is by default.
+/// Returns the default of a field in a view.
 pub(crate) fn view_default(context: &Context<'_>, named: &Named<'_>) -> Expr {
     match named.preset() {
         Some(value) if named.field.boxed => {
@@ -42,7 +42,7 @@ fn optional(context: &Context<'_>, named: &Named<'_>, value: Expr) -> Expr {
     if named.is_optional() { Expr::call(context.word("Some"), [value]) } else { value }
 }
 
-/// A value of the owned type.
+/// Returns a value of the owned type.
 pub(crate) fn owned(context: &Context<'_>, ty: &Type, value: &Value) -> Expr {
     match (&ty.kind, value) {
         (_, Value::String(text)) if text.is_empty() => zero(context, ty),
@@ -73,7 +73,7 @@ pub(crate) fn owned(context: &Context<'_>, ty: &Type, value: &Value) -> Expr {
     }
 }
 
-/// A value of the view's type.
+/// Returns a value of the view's type.
 fn view(context: &Context<'_>, ty: &Type, value: &Value) -> Expr {
     match value {
         Value::String(text) => Expr::plain(format!("{text:?}")),
@@ -95,14 +95,14 @@ fn view(context: &Context<'_>, ty: &Type, value: &Value) -> Expr {
     }
 }
 
-/// A value that is read where its encoding lies: in the program.
+/// Returns a value that is read from its encoding in the program.
 fn preset(context: &Context<'_>, ty: &Type, value: &Value) -> Expr {
     let bytes = bytes::of(context.schema, ty, value);
     let bytes = bytes.iter().map(|byte| Expr::plain(byte.to_string()));
     Expr::call(context.word("preset"), [Expr::array("&", bytes)])
 }
 
-/// A value that is the same in every type.
+/// Returns a value that is the same in every type.
 pub(crate) fn scalar(context: &Context<'_>, value: &Value) -> Expr {
     match value {
         Value::Bool(value) => Expr::plain(value.to_string()),
@@ -131,7 +131,7 @@ fn double(value: f64) -> String {
     }
 }
 
-/// A `b"…"` literal.
+/// Returns a `b"…"` literal.
 pub(crate) fn byte_string(bytes: &[u8]) -> String {
     format!("b\"{}\"", bytes.escape_ascii())
 }
@@ -153,7 +153,7 @@ fn map(context: &Context<'_>, key: &Type, item: &Type, pairs: &[(Value, Value)])
 
 type Wrap<'w> = &'w dyn Fn(&Context<'_>, &Named<'_>, &Value) -> Expr;
 
-/// A struct's literal, or a union's variant.
+/// Returns a struct's literal, or a union's variant.
 fn structure(
     context: &Context<'_>,
     id: Id,
@@ -182,7 +182,7 @@ fn structure(
     Expr::structure(name, given.iter().map(field).chain(rest))
 }
 
-/// What `Default` gives for an owned type.
+/// Returns the `Default` of an owned type.
 fn zero(context: &Context<'_>, ty: &Type) -> Expr {
     Expr::plain(match &ty.kind {
         TypeKind::String if context.schema.small_strings => {

@@ -25,7 +25,7 @@ pub(crate) fn write(
     undocumented(code, context, &names.writer, shape, fields);
 }
 
-/// As [`write`], of this name, whose documentation was written already.
+/// Writes a writer like [`write`], with this name and without documentation.
 pub(crate) fn undocumented(
     code: &mut Code,
     context: &Context<'_>,
@@ -75,7 +75,7 @@ fn setter(code: &mut Code, context: &Context<'_>, named: &Named<'_>) {
     }
 }
 
-/// The parameter's name: the field's, unless another parameter has it.
+/// Returns the parameter's name: the field's, unless another parameter has it.
 fn parameter(named: &Named<'_>) -> String {
     let taken = ["write", "to"].contains(&named.setter.as_str());
     if taken { format!("{}_", named.setter) } else { named.setter.clone() }
@@ -169,7 +169,7 @@ fn items(code: &mut Code, context: &Context<'_>, named: &Named<'_>, id: Id, meth
     });
 }
 
-/// The rest of a setter: what it does, and that it returns the writer.
+/// Writes the rest of a setter: its action, and that it returns the writer.
 fn body(code: &mut Code, write: impl FnOnce(&mut Code)) {
     code.indented(|code| {
         write(code);

@@ -1,11 +1,11 @@
-//! What is wrong with an IDL is said with file, line and column.
+//! Errors of an IDL are reported with file, line and column.
 
 use std::fs;
 use std::path::PathBuf;
 
 use breezeway_idl::{Builder, Services};
 
-/// The message for `main.thrift`, the first of these files, without the directory.
+/// Returns the message for `main.thrift`, the first of these files, without the directory.
 fn message(files: &[(&str, &str)]) -> String {
     let dir = tempfile::tempdir().unwrap();
     for (name, text) in files {

@@ -69,7 +69,7 @@ fn binaries_may_be_parts_of_the_message() {
     }
 }
 
-/// The text for the first of these files.
+/// Returns the text for the first of these files.
 fn of_files(files: &[(&str, &str)]) -> Result<String, breezeway_idl::Error> {
     let dir = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -90,7 +90,7 @@ fn what_two_files_of_a_namespace_call_the_same_is_numbered() {
     assert!(text.contains("pub struct Same {}"), "{text}");
 }
 
-/// The text for a file that includes two files called `types.thrift`.
+/// Returns the text for a file that includes two files called `types.thrift`.
 fn with_two_types(text: &str) -> Result<String, breezeway_idl::Error> {
     let root = format!("include 'x/types.thrift'\ninclude 'y/types.thrift'\n{text}");
     let x = "namespace rs x\nstruct X {}\nstruct Both {}\nconst i32 ONE = 1";
@@ -187,7 +187,7 @@ fn fields_are_written_by_number_or_those_of_fixed_size_first() {
     assert_eq!(written(Order::FixedFirst), [size, last, first]);
 }
 
-/// What is generated for one file of this name.
+/// Returns the text generated for one file of this name.
 fn generated(name: &str, text: &str) -> String {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join(name);

@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-/// How often each file is damaged.
+/// Number of times each file is damaged.
 const ROUNDS: u64 = 20;
 
-/// A reproducible number below `limit` (splitmix64).
+/// Returns a reproducible number below `limit` (splitmix64).
 fn below(state: &mut u64, limit: usize) -> usize {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let number = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -14,7 +14,7 @@ fn below(state: &mut u64, limit: usize) -> usize {
     usize::try_from((number ^ (number >> 31)) % limit as u64).unwrap()
 }
 
-/// Removes some characters, or puts a word or a mark where none belongs.
+/// Removes some characters, or inserts a misplaced word or mark.
 fn damaged(text: &str, state: &mut u64) -> String {
     let words: Vec<_> = text.split_whitespace().collect();
     let marks =

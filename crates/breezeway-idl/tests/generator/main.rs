@@ -1,4 +1,4 @@
-//! What the generator makes of an IDL, and what it refuses.
+//! Generated code, and refused IDL.
 
 mod bad_idl;
 mod builder;

@@ -1,4 +1,4 @@
-//! What calls a service.
+//! Generation of clients.
 
 use super::{Flavour, RPC, Served, argument, outcome};
 use crate::docs;
@@ -50,7 +50,7 @@ pub(super) fn write(
     });
 }
 
-/// What a client calls the methods.
+/// Returns the client's names of the methods.
 pub(super) fn functions(served: &[Served<'_>]) -> Vec<String> {
     let mut taken = Taken::new(["new", "with"]);
     served.iter().map(|served| escape(&taken.give(&snake(&served.method.name)))).collect()

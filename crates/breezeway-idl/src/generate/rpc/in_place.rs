@@ -1,4 +1,4 @@
-//! Methods whose handlers see their arguments in place, and write their reply there.
+//! Methods whose handlers read their arguments in place, and write their reply there.
 
 use super::{Flavour, RPC, Served, outcome, parent_trait};
 use crate::docs;
@@ -10,7 +10,7 @@ use crate::generate::writer;
 use crate::layout::{Code, Expr, Parameter};
 use crate::model::{Id, Method, Shape};
 
-/// What a handler gets beside itself and the context.
+/// Returns a handler's parameters beside itself and the context.
 pub(super) fn parameters(
     context: &Context<'_>,
     names: &MethodNames,
@@ -24,13 +24,13 @@ pub(super) fn parameters(
     view.into_iter().chain(space).collect()
 }
 
-/// A view's type, of any lifetime.
+/// Returns a view's type, with any lifetime.
 fn view(context: &Context<'_>, name: &str, fields: &Fields<'_>) -> String {
     let borrows = fields.all.iter().any(|named| field_borrows(context.schema, named.field));
     format!("{name}{}", if borrows { "<'_>" } else { "" })
 }
 
-/// What a handler returns, after an arrow; nothing if nobody waits for it.
+/// Returns the result type of a handler after an arrow; nothing for a oneway method.
 pub(super) fn result(
     context: &Context<'_>,
     owner: Id,
@@ -44,12 +44,12 @@ pub(super) fn result(
     }
 }
 
-/// What a handler returns that has written its reply.
+/// Returns the result type of a handler that has written its reply.
 fn written(context: &Context<'_>, owner: Id, names: &MethodNames) -> String {
     outcome::result_of(context, owner, names, &format!("{RPC}::Written"))
 }
 
-/// Views the arguments, calls the function and sends what it has written.
+/// Writes the code that views the arguments, calls the function and sends its reply.
 pub(super) fn arm(code: &mut Code, context: &Context<'_>, served: &Served<'_>) {
     let Served { owner, method, names, function } = served;
     let arguments = Fields::new(&method.arguments);
@@ -78,7 +78,7 @@ pub(super) fn arm(code: &mut Code, context: &Context<'_>, served: &Served<'_>) {
     code.line(&format!("place.{finish}::<{asked}>(request, result)"));
 }
 
-/// Writes where handlers of a method write its reply, if there is a result.
+/// Writes the type by which handlers of a method write their reply, if there is a result.
 pub(crate) fn space(
     code: &mut Code,
     context: &Context<'_>,

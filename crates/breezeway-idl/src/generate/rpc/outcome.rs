@@ -1,4 +1,4 @@
-//! What a method returns: a value, an exception that the IDL declares, or an error of the call.
+//! Results of methods: a value, an exception that the IDL declares, or an error of the call.
 
 use super::RPC;
 use crate::docs;
@@ -25,7 +25,7 @@ pub(crate) fn write(
     error_type(code, context, &format!("`{service}.{}`", method.name), error, &exceptions);
 }
 
-/// What a reply of a method is to `breezeway-rpc`, in the method's module.
+/// Returns the reply type of a method in `breezeway-rpc`, in the method's module.
 pub(crate) fn reply(context: &Context<'_>, method: &Method, names: &MethodNames) -> String {
     if method.result.is_none() && method.throws.is_empty() {
         return "()".to_owned();
@@ -36,12 +36,12 @@ pub(crate) fn reply(context: &Context<'_>, method: &Method, names: &MethodNames)
     }
 }
 
-/// Whether a reply carries a value, and does not only say that the method is done.
+/// Returns true if a reply carries a value, and does not only report that the method is done.
 fn gives_value(method: &Method) -> bool {
     method.result.is_some() && !method.streaming.of_replies()
 }
 
-/// `Result<value, error>` of a method, as seen from here.
+/// Returns `Result<value, error>` of a method, as seen from here.
 pub(super) fn result(
     context: &Context<'_>,
     owner: Id,
@@ -51,7 +51,7 @@ pub(super) fn result(
     result_of(context, owner, names, &value(context, method))
 }
 
-/// `Result<value, error>` of a method with this value.
+/// Returns `Result<value, error>` of a method with this value.
 pub(super) fn result_of(
     context: &Context<'_>,
     owner: Id,
@@ -72,18 +72,18 @@ fn value(context: &Context<'_>, method: &Method) -> String {
     }
 }
 
-/// The error of a method, in its module.
+/// Returns the error type of a method, in its module.
 pub(super) fn error(names: &MethodNames) -> String {
     names.error.clone().unwrap_or_else(|| format!("{RPC}::Error"))
 }
 
-/// The variant of an error that is no declared exception.
+/// Returns the variant for errors other than declared exceptions.
 fn rpc_variant(exceptions: &[&Named<'_>]) -> String {
     let mut taken = Taken::new(exceptions.iter().map(|named| named.variant.as_str()));
     taken.give("Rpc")
 }
 
-/// The enum, and what `breezeway-rpc` makes of it.
+/// Writes the error enum with its implementation from `breezeway-rpc`.
 fn error_type(
     code: &mut Code,
     context: &Context<'_>,
@@ -102,7 +102,8 @@ fn error_type(
     });
 }
 
-/// A declared exception: by which trait it shows itself, and whether it alone becomes this variant.
+/// Writes a declared exception: the trait that displays it, and whether it alone converts to this
+/// variant.
 fn exception(code: &mut Code, context: &Context<'_>, named: &Named<'_>, is_only: bool) {
     docs::outer(code, &docs::with_annotations(&named.field.docs, &named.field.annotations));
     let show = if is_error(context, named) { "Display" } else { "Debug" };
@@ -111,7 +112,7 @@ fn exception(code: &mut Code, context: &Context<'_>, named: &Named<'_>, is_only:
     code.line(&format!("{id} => {variant}({}: {show}{from}),", named.payload(context)));
 }
 
-/// Whether no other exception of the method is of this type.
+/// Returns true if no other exception of the method has this type.
 fn is_only(named: &Named<'_>, exceptions: &[&Named<'_>]) -> bool {
     let thrown = |named: &Named<'_>| match named.field.ty.kind {
         TypeKind::Struct(id) => Some(id),
@@ -120,7 +121,8 @@ fn is_only(named: &Named<'_>, exceptions: &[&Named<'_>]) -> bool {
     exceptions.iter().filter(|other| thrown(other) == thrown(named)).count() == 1
 }
 
-/// Whether a thrown type is an exception, which shows itself; Thrift lets any struct be thrown.
+/// Returns true if a thrown type is an exception, which implements `Display`; Thrift lets any
+/// struct be thrown.
 fn is_error(context: &Context<'_>, named: &Named<'_>) -> bool {
     let TypeKind::Struct(id) = named.field.ty.kind else { return false };
     context.schema.structure(id).is_some_and(|found| found.shape == Shape::Exception)

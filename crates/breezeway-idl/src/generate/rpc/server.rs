@@ -1,4 +1,4 @@
-//! What takes calls for a service and gives them to whoever implements its trait.
+//! Generation of servers, which dispatch calls to an implementation of a service's trait.
 
 use super::{Flavour, RPC, Served, in_place, parent_trait, streams};
 use crate::docs;
@@ -64,7 +64,7 @@ fn dispatch(code: &mut Code, context: &Context<'_>, flavour: Flavour, served: &[
     });
 }
 
-/// Decodes the arguments, calls the function and replies.
+/// Writes the code that decodes the arguments, calls the function and replies.
 fn arm(code: &mut Code, context: &Context<'_>, flavour: Flavour, served: &Served<'_>) {
     let Served { owner, method, names, function } = served;
     if method.streaming.is_stream() {

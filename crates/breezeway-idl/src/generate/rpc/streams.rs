@@ -1,4 +1,4 @@
-//! Methods that stream: what their handlers get, how a server runs them, how a client opens them.
+//! Streaming methods: parameters of handlers, dispatch in a server, opening in a client.
 
 use super::{Flavour, RPC, Served, argument, client, outcome, parent_trait};
 use crate::docs;
@@ -9,7 +9,7 @@ use crate::layout::{Code, Expr, Parameter};
 use crate::model::{Id, Method, Streaming};
 use crate::names::Taken;
 
-/// What a handler gets beside itself and the context.
+/// Returns a handler's parameters beside itself and the context.
 pub(super) fn parameters(
     context: &Context<'_>,
     flavour: Flavour,
@@ -33,17 +33,18 @@ pub(super) fn parameters(
     parameters
 }
 
-/// The type of the messages that a client sends.
+/// Returns the type of the messages that a client sends.
 fn request(context: &Context<'_>, method: &Method) -> String {
     context.owned(&method.arguments.fields[0].ty)
 }
 
-/// The type of the messages that a server sends.
+/// Returns the type of the messages that a server sends.
 fn reply(context: &Context<'_>, method: &Method) -> String {
     method.result.as_ref().map(|ty| context.owned(ty)).expect("checked when the IDL was read")
 }
 
-/// Gives the function its halves of the stream, and ends it with what came of that.
+/// Writes the code that passes the halves of the stream to the function, and ends it with the
+/// outcome.
 pub(super) fn arm(code: &mut Code, context: &Context<'_>, flavour: Flavour, served: &Served<'_>) {
     let Served { owner, method, names, function } = served;
     let (suffix, wait) = (flavour.suffix(), flavour.wait());
@@ -71,7 +72,7 @@ pub(super) fn arm(code: &mut Code, context: &Context<'_>, flavour: Flavour, serv
     code.line(&format!("call.{end}::<{asked}>(result)"));
 }
 
-/// Writes what a client opens streams by, if the service has methods that stream.
+/// Writes the functions by which a client opens streams, if the service has streaming methods.
 pub(super) fn write(
     code: &mut Code,
     context: &Context<'_>,
@@ -102,7 +103,7 @@ pub(super) fn write(
     }
 }
 
-/// What a client calls its end of a stream.
+/// Returns the name of the client's end of a stream.
 fn alias_name(flavour: Flavour, names: &MethodNames) -> Option<&str> {
     names.streams.as_ref().map(|names| match flavour {
         Flavour::Blocking | Flavour::InPlace => names.blocking.as_str(),
