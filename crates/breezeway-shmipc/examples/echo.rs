@@ -1,4 +1,4 @@
-//! A server that sends everything back, and a client that measures how long that takes.
+//! An echo server, and a client that measures the round trip.
 //!
 //! `cargo run --release -p breezeway-shmipc --example echo serve shmipc:/tmp/echo.sock`, and in
 //! another terminal `cargo run --release -p breezeway-shmipc --example echo call

@@ -24,12 +24,12 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn serve(address: &Address) -> Result<(), Box<dyn Error>> {
-    // A successor takes the place of a server that runs, which then does a hot restart.
+    // A successor replaces a running server, which then does a hot restart.
     let options = ServerOptions::new(Trust::SameUser).take_over(true);
     let server = Server::bind(address, options)?;
     println!("listening on {}", server.address());
     server.serve(|stream: &mut Stream| {
-        // All of the request, or nothing yet: more of it is another call.
+        // The whole request, or nothing yet: the rest causes another call.
         let Some(request) = stream.try_peek()?.filter(|peeked| peeked.len() >= REQUEST.len())
         else {
             return Ok(());

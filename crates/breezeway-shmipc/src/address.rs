@@ -1,4 +1,4 @@
-//! Where a shmipc server listens.
+//! Addresses of shmipc servers.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -15,20 +15,20 @@ use thiserror::Error;
 /// The longest path of a unix socket, without its terminating zero (`sun_path`, unix(7)).
 const LONGEST_PATH: usize = 107;
 
-/// Where a shmipc server listens: `shmipc:/path/to.sock`, or `shmipc:tcp:host:port`.
+/// Address of a shmipc server: `shmipc:/path/to.sock`, or `shmipc:tcp:host:port`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Address {
-    /// A unix stream socket at this path. Memfds can only be handed over here.
+    /// A unix stream socket at this path. Memfds can only be passed over a unix socket.
     Unix(PathBuf),
     /// A unix stream socket of this name in the abstract namespace, written `shmipc:@name`. It has
-    /// no permission bits: whom a server trusts decides alone.
+    /// no permission bits: only the server's [`Trust`](crate::Trust) restricts clients.
     Abstract(String),
     /// A TCP socket at `host:port`; memory is shared in files, so both processes must see the same
     /// file system.
     Tcp(String),
 }
 
-/// Why a string is no shmipc address.
+/// Error for a string that is not a shmipc address.
 #[derive(Clone, Error, PartialEq, Eq)]
 #[error(
     "'{0}' is no shmipc address: write shmipc:/path/to.sock or shmipc:@name (at most 107 bytes), \
@@ -39,7 +39,7 @@ pub struct AddressError(String);
 impl FromStr for Address {
     type Err = AddressError;
 
-    /// With or without the scheme `shmipc:`.
+    /// Parses an address, with or without the scheme `shmipc:`.
     fn from_str(text: &str) -> Result<Self, AddressError> {
         let target = text.strip_prefix("shmipc:").unwrap_or(text);
         let refused = || AddressError(text.escape_debug().to_string());
@@ -60,12 +60,12 @@ impl FromStr for Address {
 }
 
 impl Address {
-    /// Whether its peers have users and can pass descriptors.
+    /// Returns true if peers at this address have users and can pass descriptors.
     pub(crate) fn is_unix(&self) -> bool {
         !matches!(self, Self::Tcp(_))
     }
 
-    /// Where a socket is bound that somebody else has made.
+    /// Returns the address of a socket that was bound elsewhere.
     pub(crate) fn of_socket(socket: impl AsFd) -> io::Result<Self> {
         let address = getsockname(socket)?;
         if let Ok(address) = SocketAddr::try_from(address.clone()) {

@@ -1,8 +1,8 @@
 //! Streams, sessions, clients and servers for tokio (feature `tokio`).
 //!
-//! A session has one driver task, which sleeps until the session's socket rings. A task that reads
-//! polls the queue itself first and gives other streams what is theirs on the way, so while
-//! tasks are busy nothing is handed on, and one task that runs serves all that came.
+//! A session has one driver task, which sleeps until the session's socket becomes readable. A task
+//! that reads first polls the queue itself and delivers the data of other streams too, so while
+//! tasks are busy no wake-up passes between them, and one running task serves all received data.
 
 mod client;
 mod driver;

@@ -20,48 +20,48 @@ use crate::socket::connect_socket;
 use crate::stream::Stream;
 use crate::stream_pool::StreamPool;
 
-/// Streams in a row that one session gets, as upstream.
+/// Number of consecutive streams for one session, as in upstream.
 const STREAMS_IN_A_ROW: usize = 32;
 
-/// Streams to the server at an address. Lost sessions are replaced, and a hot restart of the server
-/// is followed; streams that were open on a session end with it.
+/// Opens streams to the server at an address. Lost sessions are replaced, and a hot restart of the
+/// server is followed; open streams of a session end with it.
 ///
-/// Shared between threads by reference. A thread of its own serves idle sessions; it sleeps
-/// while they are used.
+/// Threads share it by reference. A thread of its own serves idle sessions; it sleeps while they
+/// are used.
 pub struct Client {
     shared: Arc<Shared>,
     keeping: Option<JoinHandle<()>>,
 }
 
-/// What client and keeper share.
+/// State that client and keeper share.
 pub(crate) struct Shared {
     pub(crate) address: Address,
     pub(crate) options: ClientOptions,
     pub(crate) notifier: Notifier,
     pub(crate) slots: Mutex<Slots>,
     changed: Condvar,
-    /// As `changed`, for tasks.
+    /// Notified like `changed`, for tasks.
     #[cfg(feature = "tokio")]
     replaced: tokio::sync::Notify,
     put_back: StreamPool,
-    /// Who else keeps streams.
+    /// Listeners of other holders of streams.
     listeners: Mutex<Vec<Listener>>,
     opened: AtomicUsize,
 }
 
-/// Is told of each replacement, until it gives false.
+/// Called on each replacement, until it returns false.
 type Listener = Box<dyn Fn() -> bool + Send>;
 
 /// The sessions, by index.
 pub(crate) struct Slots {
     pub(crate) sessions: Vec<Option<Session>>,
-    /// What the last failed attempt to connect said.
+    /// Error of the last failed attempt to connect.
     pub(crate) last_error: String,
     pub(crate) closed: bool,
 }
 
 impl Slots {
-    /// A session that lives, from that of this turn on.
+    /// Returns a live session, searching from this turn's.
     fn in_turn(&self, turn: usize) -> Option<Session> {
         let count = self.sessions.len();
         let mut candidates =
@@ -98,13 +98,13 @@ impl Client {
         Ok(Self { shared, keeping: Some(keeping) })
     }
 
-    /// A stream: one that was [put back](Self::put_back), or a new one. Waits for a session if
-    /// there is none, at most for `connect_timeout`.
+    /// Opens a stream: one that was [put back](Self::put_back), or a new one. Waits for a session
+    /// if there is none, at most for `connect_timeout`.
     pub fn open(&self) -> Result<Stream, ConnectError> {
         self.open_until(Deadline::NEVER)
     }
 
-    /// As [`Self::open`], also at most until `deadline`.
+    /// Opens a stream like [`open`](Self::open), waiting at most until `deadline`.
     pub fn open_until(&self, deadline: Deadline) -> Result<Stream, ConnectError> {
         if let Some(stream) = self.shared.put_back.take() {
             return Ok(stream);
@@ -114,18 +114,18 @@ impl Client {
         loop {
             let session = self.session(timeout, deadline)?;
             match session.open() {
-                // It ended in this moment.
+                // It ended at this moment.
                 Err(StreamError::Session(_)) => continue,
                 opened => return Ok(opened?),
             }
         }
     }
 
-    /// Leaves a stream to whoever opens the next one, instead of closing it: the server sees the
-    /// same stream go on. That is right where the server, too, is done with it, as after a whole
-    /// reply: what it sent later would be taken for the next one's. A stream that holds unread
-    /// bytes, was ended by either side, sends over the socket, or belongs to a session that was
-    /// replaced is closed.
+    /// Keeps a stream for the next [`open`](Self::open), instead of closing it: the server sees the
+    /// same stream continue. Do this only if the server, too, is done with the stream, as after a
+    /// complete reply: bytes that it sends later would be taken as part of the next reply. A stream
+    /// with unread bytes, that either side has ended, that sends over the socket, or whose session
+    /// was replaced is closed instead.
     ///
     /// ```
     /// # use breezeway_shmipc::{Client, ClientOptions, Server, ServerOptions, Trust};
@@ -142,7 +142,7 @@ impl Client {
     pub fn put_back(&self, stream: Stream) {
         let session = stream.session();
         let is_ours = |own: &Session| Arc::ptr_eq(&own.core, &session.core);
-        // Another client's, too, is closed.
+        // A stream of another client is closed, too.
         if self.sessions().iter().any(is_ours) {
             self.shared.put_back.put(stream);
         }
@@ -159,7 +159,7 @@ impl Client {
             let session = lock(&self.shared.slots).in_turn(turn);
             match session.map(|session| session.open()) {
                 None => return Ok(None),
-                // It ended in this moment.
+                // It ended at this moment.
                 Some(Err(StreamError::Session(_))) => {}
                 Some(opened) => return Ok(Some(opened?)),
             }
@@ -167,13 +167,13 @@ impl Client {
     }
 
     /// Calls `listener` each time that a session was [replaced](Session::is_replaced), until it
-    /// gives false: whoever keeps streams closes those of such sessions, for which their server
-    /// waits. It is called on another thread, and is not to call this client.
+    /// returns false: a holder of streams must close those of such sessions, for which their server
+    /// waits. It is called on another thread, and must not call this client.
     pub fn on_replaced(&self, listener: impl Fn() -> bool + Send + 'static) {
         lock(&self.shared.listeners).push(Box::new(listener));
     }
 
-    /// As [`Self::open`], for tasks.
+    /// Opens a stream like [`open`](Self::open), for tasks.
     #[cfg(feature = "tokio")]
     pub(crate) async fn open_awaited(&self) -> Result<Stream, ConnectError> {
         if let Some(stream) = self.try_open()? {
@@ -182,7 +182,7 @@ impl Client {
         let timeout = self.shared.options.connect_timeout;
         let opening = async {
             loop {
-                // Before the look: from now on a session that comes is heard of.
+                // Registered before the check, so that no later session is missed.
                 let replaced = self.shared.replaced.notified();
                 if let Some(stream) = self.try_open()? {
                     return Ok::<_, ConnectError>(stream);
@@ -197,7 +197,7 @@ impl Client {
         })
     }
 
-    /// A session that lives, the next in turn.
+    /// Returns a live session, the next in turn.
     fn session(&self, timeout: Duration, deadline: Deadline) -> Result<Session, ConnectError> {
         let turn = self.shared.opened.fetch_add(1, Ordering::Relaxed) / STREAMS_IN_A_ROW;
         let mut slots = lock(&self.shared.slots);
@@ -216,14 +216,14 @@ impl Client {
         }
     }
 
-    /// Records what the live sessions have done since the last time: see
+    /// Records the counts of the live sessions since the last call: see
     /// [`Session::record_metrics`].
     #[cfg(feature = "metrics")]
     pub fn record_metrics(&self) {
         self.sessions().iter().for_each(Session::record_metrics);
     }
 
-    /// The sessions that live at this moment.
+    /// Returns the live sessions.
     pub fn sessions(&self) -> Vec<Session> {
         let slots = lock(&self.shared.slots);
         slots
@@ -243,7 +243,7 @@ impl fmt::Debug for Client {
 }
 
 impl Drop for Client {
-    /// No more streams; open ones go on.
+    /// Ends the opening of streams; open ones continue.
     fn drop(&mut self) {
         lock(&self.shared.slots).closed = true;
         self.shared.notifier.notify();
@@ -256,8 +256,8 @@ impl Drop for Client {
 }
 
 impl Shared {
-    /// Puts a new session into its place; gives the one before. `None` for both if the client was
-    /// closed meanwhile.
+    /// Replaces the session at `index`, and returns the one before. `None` for both if the client
+    /// was closed.
     pub(crate) fn replace(&self, index: usize, session: Session) -> Option<Session> {
         let mut slots = lock(&self.slots);
         if slots.closed {
@@ -277,9 +277,9 @@ impl Shared {
     }
 }
 
-/// One session, agreed on in the calling thread. Others that are connected in the same go share its
-/// buffer region, which is made if there is none yet. Over TCP a server maps no file for two
-/// sessions.
+/// Agrees on one session in the calling thread. Sessions that are connected together share their
+/// buffer region, which is created if there is none yet. Over TCP a server does not map a file for
+/// two sessions.
 pub(crate) fn connect_session(
     address: &Address,
     options: &ClientOptions,

@@ -1,4 +1,4 @@
-//! What all handles of one session share.
+//! State that all handles of one session share.
 
 mod closing;
 mod memory;
@@ -34,7 +34,7 @@ use crate::stream_state::StreamState;
 use crate::table::{Role, Table};
 use crate::violation::Violation;
 
-/// What a handshake leads to.
+/// Result of a handshake.
 pub(crate) struct Parts {
     pub(crate) role: Role,
     pub(crate) version: u8,
@@ -43,7 +43,7 @@ pub(crate) struct Parts {
     pub(crate) queue: Arc<Region>,
     pub(crate) buffer: Arc<Region>,
     pub(crate) layout: Arc<BufferLayout>,
-    /// Of a region that sessions share, shared.
+    /// Shared by all sessions of a shared region.
     pub(crate) pool: Arc<Mutex<Pool>>,
     pub(crate) producer: Producer,
     pub(crate) receiver: Receiver,
@@ -64,59 +64,59 @@ pub(crate) struct Core {
     socket: Connection,
     pub(crate) pool: Arc<Mutex<Pool>>,
     producer: Mutex<Producer>,
-    /// Whether elements are put without notifying the peer of each; changed under the producer's
+    /// True while elements are put without notifying the peer of each; changed under the producer's
     /// lock.
     corked: AtomicBool,
-    /// Whether elements were put that the peer was not notified of; changed under the producer's
+    /// True if elements were put that the peer was not notified of; changed under the producer's
     /// lock.
     unannounced: AtomicBool,
     outgoing: Mutex<Outgoing>,
-    /// Whether a thread waits until the socket takes what is outgoing.
+    /// True while a thread waits until the socket accepts the outgoing bytes.
     flushing: AtomicBool,
-    /// Who holds this receives for all.
+    /// The holder of this lock receives for all.
     pub(crate) receiver: Mutex<Receiver>,
     pub(crate) followers: Followers,
     pub(crate) table: Mutex<Table>,
-    /// Streams for which something came, where one thread serves them all.
+    /// Streams with received data, where one thread serves them all.
     pub(crate) ready: Mutex<VecDeque<Arc<StreamState>>>,
     pub(crate) serving: AtomicBool,
-    /// Bytes that came over the socket and were not yet read.
+    /// Bytes received over the socket and not read yet.
     pub(crate) fallback_held: AtomicUsize,
-    /// Open streams whose bytes come over the socket: while there are any, polling the queue is
-    /// not enough.
+    /// Number of open streams whose bytes come over the socket: while there are any, polling the
+    /// queue is not enough.
     pub(crate) over_socket: AtomicUsize,
     pub(crate) restart: Restart,
-    /// Whether the client has put another session in its place.
+    /// True if the client has replaced this session by another.
     pub(crate) replaced: AtomicBool,
-    /// Wakes a leader that sleeps; made when the first interrupter is, since a sleep that it can
-    /// end costs another system call.
+    /// Wakes a sleeping leader; created with the first interrupter, because a sleep that it can end
+    /// costs another system call.
     pub(crate) leader_notifier: OnceLock<Notifier>,
-    /// Tasks that wait until they can send, which the driver wakes from time to time.
+    /// Tasks that wait until they can send, which the driver wakes at intervals.
     #[cfg(feature = "tokio")]
     pub(crate) senders: Mutex<Vec<std::task::Waker>>,
     /// Wakes the driver, where there is one.
     #[cfg(feature = "tokio")]
     pub(crate) driver: crate::asynchronous::DriverHandle,
-    /// How often somebody began to lead or ended: by this, idle sessions differ from used ones.
+    /// Number of begins and ends of leading, which distinguishes used sessions from idle ones.
     uses: AtomicU64,
-    /// Messages written to the socket, and reads of it: what waiting costs.
+    /// Messages written to the socket, and reads of it: the cost of waiting.
     pub(crate) socket_writes: AtomicU64,
     pub(crate) socket_reads: AtomicU64,
-    /// How often somebody slept in `poll`.
+    /// Number of sleeps in `poll`.
     pub(crate) polls: AtomicU64,
     pub(crate) counters: Counters,
     #[cfg(feature = "metrics")]
     pub(crate) recorded: crate::metrics::Recorded,
     created: Mutex<Option<SessionFiles>>,
     end: OnceLock<SessionEnd>,
-    /// Of files: given up after the regions, which are declared before.
+    /// Claims of files: given up after the regions, which are declared before.
     claims: Option<[FileClaim; 2]>,
     /// The process that has the session. A forked child has the socket too, but not the regions.
     process: u32,
 }
 
 impl Core {
-    /// A session that begins.
+    /// Creates a session.
     pub(crate) fn new(parts: Parts, options: SessionOptions) -> Arc<Self> {
         let core = Arc::new(Self {
             role: parts.role,
@@ -164,7 +164,7 @@ impl Core {
         core
     }
 
-    /// Elements in the queue that the peer has not taken.
+    /// Returns the number of elements in the queue that the peer has not taken.
     pub(crate) fn queue_depth(&self) -> u32 {
         lock(&self.producer).depth()
     }
@@ -174,23 +174,24 @@ impl Core {
         &self.queue
     }
 
-    /// Bytes of queue and buffer.
+    /// Returns the sizes of queue and buffer in bytes.
     pub(crate) fn region_sizes(&self) -> [u32; 2] {
         [self.queue.len(), self.buffer.len()]
     }
 
-    /// Somebody begins to lead, or ends. Under the receiver's lock, so that a plain store does.
+    /// Counts the begin or the end of leading. Under the receiver's lock, so that a plain store
+    /// suffices.
     #[inline]
     pub(crate) fn count_use(&self) {
         self.uses.store(self.uses() + 1, Ordering::Relaxed);
     }
 
-    /// How often somebody began to lead or ended: odd while somebody does.
+    /// Returns the number of begins and ends of leading: odd while a thread leads.
     pub(crate) fn uses(&self) -> u64 {
         self.uses.load(Ordering::Relaxed)
     }
 
-    /// Whether a driver of tasks serves the session.
+    /// Returns true if a driver of tasks serves the session.
     pub(crate) fn has_driver(&self) -> bool {
         #[cfg(feature = "tokio")]
         return self.driver.is_started();
@@ -198,49 +199,49 @@ impl Core {
         false
     }
 
-    /// Whether so much came over the socket that it is not read before some of that is. A peer that
-    /// has gone sends no more than the socket holds, and behind that is the end, which must be
-    /// noticed.
+    /// Returns true if so many bytes were received over the socket that it is not read before some
+    /// of them are read. A peer that is gone sends no more than the socket holds, and behind that
+    /// is the end, which must be detected.
     pub(crate) fn is_overfull(&self) -> bool {
         self.fallback_held.load(Ordering::SeqCst) >= self.options.fallback_limit
             && !self.has_peer_gone()
     }
 
-    /// Whether the peer will send nothing more over the socket.
+    /// Returns true if the peer will send nothing more over the socket.
     fn has_peer_gone(&self) -> bool {
         let gone = PollFlags::RDHUP | PollFlags::HUP;
         let mut fds = [PollFd::new(&*self.socket, PollFlags::RDHUP)];
         poll(&mut fds, Some(&Timespec::default())).is_ok() && fds[0].revents().intersects(gone)
     }
 
-    /// The session's socket.
+    /// Returns the session's socket.
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 
-    /// Whether this is a child forked from the process that has the session: then nothing may be
-    /// touched.
+    /// Returns true in a child forked from the process that has the session: nothing may be touched
+    /// then.
     pub(crate) fn is_elsewhere(&self) -> bool {
         self.process != std::process::id()
     }
 
-    /// How the session ended, if it did.
+    /// Returns the cause of the session's end, if it has ended.
     #[inline]
     pub(crate) fn ended(&self) -> Option<&SessionEnd> {
         self.end.get()
     }
 
-    /// Ends the session, if nothing else has before, and wakes everybody.
+    /// Ends the session, unless it has already ended, and wakes all waiters.
     pub(crate) fn end(&self, cause: SessionEnd) {
         let cause = self.lost_region().map_or(cause, |region| Violation::Truncated(region).into());
         if self.end.set(cause).is_err() {
             return;
         }
-        // The peer notices at once, also where a forked child still holds the socket.
+        // The peer sees the end at once, also where a forked child still holds the socket.
         let _ = shutdown(&*self.socket, Shutdown::Both);
         self.unlink_created();
         self.claims.iter().flatten().for_each(FileClaim::end);
-        // What a peer did to the lists no longer matters.
+        // Errors in the lists no longer matter.
         let _ = lock(&self.pool).give_back_kept();
         lock(&self.table).wake_all();
         self.followers.wake_all();
@@ -260,7 +261,7 @@ impl Core {
         }
     }
 
-    /// From now on a leader that sleeps can be woken, at the price of another system call.
+    /// Makes a sleeping leader wakeable from now on, at the price of another system call.
     pub(crate) fn make_leader_notifier(&self) -> std::io::Result<()> {
         if self.leader_notifier.get().is_none() {
             let _ = self.leader_notifier.set(Notifier::new()?);
@@ -268,15 +269,15 @@ impl Core {
         Ok(())
     }
 
-    /// Wakes a leader that sleeps, if that is possible.
+    /// Wakes a sleeping leader, if that is possible.
     pub(crate) fn notify_leader(&self) {
         if let Some(leader_notifier) = self.leader_notifier.get() {
             leader_notifier.notify();
         }
     }
 
-    /// The peer has put something. A server that has done so has mapped the files, so their names
-    /// are no longer needed: nothing is left behind whoever dies.
+    /// Notes that the peer has put an element. A server that has done so has mapped the files, so
+    /// their names are no longer needed: nothing is left behind if a process dies.
     #[cold]
     pub(crate) fn note_first_element(&self) {
         if self.role == Role::Client {
@@ -311,8 +312,8 @@ impl Core {
 }
 
 impl Drop for Core {
-    /// Gives every slice back that came and was never read, since other sessions of the peer may
-    /// use the same region.
+    /// Gives back every slice that was received and never read, because other sessions of the peer
+    /// may use the same region.
     fn drop(&mut self) {
         if self.is_elsewhere() {
             return;

@@ -1,10 +1,10 @@
-//! What a session has done so far.
+//! Counters of a session.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 macro_rules! counters {
     ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
-        /// What a session has done so far, all of it since it began.
+        /// Counts of a session since it began.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct SessionCounters {
@@ -17,7 +17,7 @@ macro_rules! counters {
         }
 
         impl Counters {
-            /// What they are now.
+            /// Returns the current counts.
             pub(crate) fn read(&self) -> SessionCounters {
                 SessionCounters { $($name: self.$name.get(),)+ }
             }
@@ -25,7 +25,7 @@ macro_rules! counters {
 
         #[cfg(feature = "metrics")]
         impl SessionCounters {
-            /// Each by its name, with what came since `before`.
+            /// Returns each count's name, with its growth since `before`.
             pub(crate) fn since(&self, before: &Self) -> impl Iterator<Item = (&'static str, u64)> {
                 [$((concat!("shmipc_", stringify!($name), "_total"), self.$name - before.$name),)+]
                     .into_iter()
@@ -35,21 +35,21 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Payload bytes sent, by whatever way.
+    /// Payload bytes sent, by queue and socket.
     bytes_sent,
-    /// Payload bytes received, by whatever way.
+    /// Payload bytes received, by queue and socket.
     bytes_received,
     /// Messages sent through the queue.
     messages_sent,
     /// Messages received through the queue.
     messages_received,
-    /// Messages sent over the socket, since the shared memory was exhausted.
+    /// Messages sent over the socket, because the shared memory was exhausted.
     fallbacks_sent,
     /// Messages received over the socket.
     fallbacks_received,
-    /// How often the queue was found full.
+    /// Number of times that the queue was full.
     queue_full,
-    /// How often the shared memory was found exhausted.
+    /// Number of times that the shared memory was exhausted.
     memory_exhausted,
     /// Hot restarts that were announced, or acknowledged.
     hot_restarts,
@@ -60,13 +60,14 @@ counters! {
 pub(crate) struct Counter(AtomicU64);
 
 impl Counter {
-    /// By whoever holds the lock that all who count here hold.
+    /// Adds to the count; the caller holds the lock that all callers of this method for this
+    /// counter hold.
     #[inline]
     pub(crate) fn add_locked(&self, count: u64) {
         self.0.store(self.get() + count, Ordering::Relaxed);
     }
 
-    /// By anybody.
+    /// Adds to the count without a lock.
     pub(crate) fn add(&self, count: u64) {
         self.0.fetch_add(count, Ordering::Relaxed);
     }

@@ -1,11 +1,11 @@
-//! Files that this side made, and removes.
+//! Files that this side creates and removes.
 
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{lstat, unlink};
 
-/// Files that go when this is dropped: only those that are still the ones that were made, and only
-/// in the process that made them.
+/// Files that are removed when this is dropped: only those that are still the created ones, and
+/// only in the process that created them.
 #[derive(Debug)]
 pub(crate) struct CreatedFiles {
     files: Vec<(PathBuf, (u64, u64))>,
@@ -13,12 +13,12 @@ pub(crate) struct CreatedFiles {
 }
 
 impl CreatedFiles {
-    /// No files yet.
+    /// Creates a set without files.
     pub(crate) fn new() -> Self {
         Self { files: Vec::new(), process: std::process::id() }
     }
 
-    /// The file at `path` was just made here, exclusively, with this device and inode.
+    /// Adds the file at `path`, which was just created exclusively, with this device and inode.
     pub(crate) fn add(&mut self, path: &Path, identity: (u64, u64)) {
         self.files.push((path.to_owned(), identity));
     }

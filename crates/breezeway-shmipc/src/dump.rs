@@ -1,9 +1,9 @@
-//! What lies in the regions of a live process, seen from outside: queues and free lists.
+//! Dump of the regions of a live process, read from outside: queues and free lists.
 //!
-//! This is what shmipc-go's `DebugQueueDetail` and `DebugBufferListDetail` are for. The process may
-//! be Breezeway's or upstream's, client or server, stopped or stuck; it is not asked and not slowed
-//! down. Nothing stops while it is read, so counts that belong together may be some messages apart,
-//! and what is read is not believed: regions that break the protocol's rules are not listed.
+//! It serves the purpose of shmipc-go's `DebugQueueDetail` and `DebugBufferListDetail`. The process
+//! may be Breezeway's or upstream's, client or server, stopped or stuck; it is not involved and not
+//! slowed down. It continues while it is read, so related counts may be some messages apart, and
+//! the data is not trusted: regions that break the protocol's rules are not listed.
 //!
 //! ```
 //! use breezeway_shmipc::dump::ProcessDump;
@@ -11,7 +11,7 @@
 //! # let server = ServerOptions::new(Trust::SameUser);
 //! # let (client, _server) = Session::pair(&ClientOptions::new(Trust::SameUser), &server)?;
 //! let mut stream = client.open()?;
-//! stream.send(b"nobody reads this")?;
+//! stream.send(b"never read")?;
 //! let dump = ProcessDump::of(std::process::id())?;
 //! assert_eq!(dump.queues[0].to_server.depth, 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -32,12 +32,12 @@ pub use queue::{ElementDump, QueueDump, RingDump};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProcessDump {
-    /// Its queue regions, one for each session.
+    /// Queue regions, one for each session.
     pub queues: Vec<QueueDump>,
-    /// Its buffer regions, which sessions may share.
+    /// Buffer regions, which sessions may share.
     pub buffers: Vec<BufferDump>,
-    /// Memory that it shares and that could not be read, so that it is not known whether regions
-    /// are among it: names and errors.
+    /// Shared memory that could not be read, so that it is not known whether regions are among it:
+    /// names and errors.
     pub unreadable: Vec<(String, String)>,
 }
 
@@ -45,15 +45,15 @@ impl ProcessDump {
     /// Reads the regions of a process of the same user, or of any as root.
     ///
     /// A region without a file name and without a descriptor is read as a debugger would: where the
-    /// kernel lets only parents do that (`kernel.yama.ptrace_scope`), it takes root.
+    /// kernel lets only parents do that (`kernel.yama.ptrace_scope`), it requires root.
     ///
     /// # Errors
     ///
-    /// There is no such process, or it must not be looked into.
+    /// There is no such process, or the caller may not inspect it.
     pub fn of(pid: u32) -> io::Result<Self> {
         let mut dump = Self::default();
-        // A process may have thousands of segments of Breezeway's own carriers, which are no
-        // regions, and opening each takes a search among thousands of descriptors.
+        // A process may have thousands of segments of Breezeway's own carriers, which are not
+        // regions, and opening each requires a search among thousands of descriptors.
         let is_other = |name: &str| name.starts_with("/memfd:breezeway ");
         let mappings = shared_mappings(pid)?.into_iter();
         for mapping in mappings.filter(|mapping| !is_other(&mapping.name)) {
@@ -65,7 +65,7 @@ impl ProcessDump {
         Ok(dump)
     }
 
-    /// Adds what lies in a region, if it is one.
+    /// Adds the contents of a region, if it is one.
     fn add(&mut self, name: &str, memory: &SharedMemory) -> io::Result<()> {
         let source = Source { memory, failed: RefCell::new(None) };
         let queue = QueueDump::read(name, &source);
@@ -77,14 +77,14 @@ impl ProcessDump {
     }
 }
 
-/// Memory to read from. What cannot be read is zero, and remembered.
+/// Memory to read from. Unreadable parts are zero, and the error is kept.
 struct Source<'a> {
     memory: &'a SharedMemory,
     failed: RefCell<Option<io::Error>>,
 }
 
 impl Source<'_> {
-    /// As many bytes as a region may have.
+    /// Returns the size, at most that of the largest possible region.
     fn len(&self) -> u32 {
         u32::try_from(self.memory.len()).unwrap_or(u32::MAX)
     }
@@ -113,7 +113,7 @@ mod tests {
     use crate::options::{ClientOptions, ServerOptions, Trust};
     use crate::session::Session;
 
-    /// A session whose buffer region has a size of its own, and what is seen of it from outside.
+    /// A session with a distinct size of its buffer region, and its dump.
     struct Watched {
         client: Session,
         _server: Session,
@@ -148,7 +148,7 @@ mod tests {
         let third = list.area() + 2 * list.stride();
         region.byte(third + crate::layout::buffer::FLAGS_AT).store(0, Ordering::SeqCst);
         assert_eq!((dump().whole, dump().reachable), (false, 3));
-        // In a circle.
+        // A circular list.
         region.byte(third + crate::layout::buffer::FLAGS_AT).store(1, Ordering::SeqCst);
         region.word(third + crate::layout::buffer::NEXT_AT).store(0, Ordering::SeqCst);
         assert_eq!((dump().whole, dump().reachable), (false, list.count));

@@ -1,7 +1,7 @@
-//! What can go wrong, one type per boundary.
+//! Errors, one type per boundary.
 //!
-//! The text of each is whole: logs and `main` print it alone. So none has a
-//! [`source`](std::error::Error::source), which would say a part of it once more.
+//! The text of each is complete: logs and `main` print it alone. None has a
+//! [`source`](std::error::Error::source), which would repeat a part of it.
 
 use std::io;
 use std::path::PathBuf;
@@ -15,8 +15,8 @@ use crate::address::AddressError;
 use crate::options::OptionError;
 use crate::violation::Violation;
 
-/// `main` and `unwrap` print errors in their debug form: for these it is the message, which says
-/// more to a reader than the fields.
+/// Implements `Debug` as the message. `main` and `unwrap` print errors in their debug form, and the
+/// message is more useful to a reader than the fields.
 macro_rules! debug_is_message {
     ($($error:ty),+ $(,)?) => {$(
         impl std::fmt::Debug for $error {
@@ -37,14 +37,14 @@ debug_is_message!(
     StreamError
 );
 
-/// How a session ended.
+/// Cause of a session's end.
 #[derive(Clone, Error)]
 #[non_exhaustive]
 pub enum SessionEnd {
     /// This side closed it.
     #[error("this side closed the session")]
     Closed,
-    /// The peer closed the connection or died. What it had sent before can still be read.
+    /// The peer closed the connection or died. Data that it had sent before can still be read.
     #[error("the peer closed the session or died")]
     PeerGone,
     /// The peer broke a rule of the protocol.
@@ -77,8 +77,8 @@ impl From<rustix::io::Errno> for SessionEnd {
     }
 }
 
-/// Why an operation on a stream failed. None of these loses data: what was not sent stays with the
-/// caller, what came can still be read.
+/// Error of an operation on a stream. None of these loses data: unsent data stays with the caller,
+/// received data can still be read.
 #[derive(Clone, Error)]
 #[non_exhaustive]
 pub enum StreamError {
@@ -88,7 +88,7 @@ pub enum StreamError {
     /// [`Interrupter::interrupt`](crate::Interrupter::interrupt) was called.
     #[error("the wait was interrupted")]
     Interrupted,
-    /// The peer has not taken what was sent before, and the session does not wait for that.
+    /// The peer has not taken earlier messages, and the session does not wait for that.
     #[error("the queue is full: the peer takes nothing; wait (when_full) or raise queue_capacity")]
     QueueFull,
     /// There are not enough free slices, and the session neither waits nor uses the socket.
@@ -99,22 +99,22 @@ pub enum StreamError {
     MemoryExhausted {
         /// Bytes wanted.
         len: usize,
-        /// The size of the region, which the client has chosen.
+        /// Size of the region, which the client has chosen.
         buffer_size: u32,
     },
-    /// The peer has closed the stream, or this side has: nothing more can be sent.
+    /// The peer or this side has closed the stream: nothing more can be sent.
     #[error("the stream is closed")]
     Closed,
-    /// Reserving so much, or waiting for so much, could never succeed.
+    /// Reserving or waiting for this many bytes can never succeed.
     #[error(
         "{len} bytes can never be had at once, {largest} can; take them in parts or raise {option}"
     )]
     TooLarge {
-        /// What was asked for.
+        /// Requested bytes.
         len: usize,
-        /// What there is room for if nothing else takes any of it.
+        /// Maximum that has room if nothing else uses any of it.
         largest: usize,
-        /// The option that sets that limit.
+        /// Option that sets that limit.
         option: &'static str,
     },
     /// The session has as many streams as are allowed.
@@ -137,7 +137,7 @@ impl From<StreamError> for io::Error {
         let kind = match &error {
             StreamError::TimedOut => ErrorKind::TimedOut,
             StreamError::QueueFull | StreamError::MemoryExhausted { .. } => ErrorKind::WouldBlock,
-            // `ErrorKind::Interrupted` would make `read_exact` and friends try again.
+            // `ErrorKind::Interrupted` would make `read_exact` and similar functions try again.
             StreamError::Interrupted => ErrorKind::TimedOut,
             StreamError::Closed => ErrorKind::BrokenPipe,
             StreamError::TooLarge { .. } => ErrorKind::InvalidInput,
@@ -150,14 +150,14 @@ impl From<StreamError> for io::Error {
     }
 }
 
-/// Why two sides did not agree on a session.
+/// Error of agreeing on a session.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum HandshakeError {
     /// The peer broke a rule.
     #[error("the peer broke the protocol: {0}")]
     Violation(Violation),
-    /// The peer said nothing, or not enough, in time.
+    /// The peer sent nothing, or not enough, in time.
     #[error(
         "the peer did not complete the handshake in time; raise handshake_timeout if it is slow"
     )]
@@ -174,7 +174,7 @@ pub enum HandshakeError {
         .user.map_or("unknown".to_owned(), |user| user.to_string())
     )]
     NotTrusted {
-        /// Its user id, if the kernel says.
+        /// User id of the peer, if known.
         user: Option<u32>,
     },
     /// The client names a file outside the folders that the options allow.
@@ -182,35 +182,35 @@ pub enum HandshakeError {
         "the client names {0}, which is in none of the folders of the options; add its folder there"
     )]
     PathNotAllowed(PathBuf),
-    /// The client names files, and its user, whose they would have to be, is not known.
+    /// The client names files, and its user, who would have to own them, is unknown.
     #[error(
         "the client names files and its user is unknown, so they may be anybody's; allow that with \
          files_of_unknown_users if all local processes that can connect are trusted"
     )]
     UnknownUser,
-    /// The client names a file that may not be used.
+    /// The client names an unusable file.
     #[error("the client names {path}, which {reason}")]
     Path {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Problem of the file.
         reason: &'static str,
     },
-    /// This process can open no more files, so the regions that the client passed got lost.
+    /// This process can open no more files, so the client's regions were lost.
     #[error(
         "no file descriptor is left for the client's regions: this process may have {limit} \
          (RLIMIT_NOFILE); raise that with `ulimit -n` or LimitNOFILE=, or lower max_sessions"
     )]
     DescriptorLimit {
-        /// The soft limit of this process.
+        /// Soft limit of this process.
         limit: u64,
     },
     /// A system call failed.
     #[error("{call}: {cause}")]
     Io {
-        /// What was tried.
+        /// System call.
         call: &'static str,
-        /// What the kernel said.
+        /// Error of the system call.
         cause: io::Error,
     },
 }
@@ -241,11 +241,11 @@ impl From<io::Error> for HandshakeError {
     }
 }
 
-/// Why there is no session over a socket that was accepted elsewhere.
+/// Error of a session over a socket that was accepted elsewhere.
 #[derive(Error)]
 #[non_exhaustive]
 pub enum AcceptError {
-    /// A setting is not possible.
+    /// A setting is invalid.
     #[error(transparent)]
     Option(#[from] OptionError),
     /// The handshake failed.
@@ -259,36 +259,37 @@ impl From<HandshakeError> for AcceptError {
     }
 }
 
-/// Why a client has no session.
+/// Error of a client without a session.
 #[derive(Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// A setting is not possible.
+    /// A setting is invalid.
     #[error(transparent)]
     Option(#[from] OptionError),
     /// The server cannot be reached.
     #[error("cannot connect to {address}: {cause}")]
     Connect {
-        /// Where.
+        /// Address.
         address: String,
-        /// What the kernel said.
+        /// Error of the system call.
         cause: io::Error,
     },
-    /// The regions cannot be made.
+    /// The regions cannot be created.
     #[error(
         "cannot make {size} bytes of shared memory ({call}): {cause}; make room or lower {option}"
     )]
     Memory {
-        /// What was tried.
+        /// System call.
         call: &'static str,
         /// Bytes wanted.
         size: u32,
-        /// The option that sets the size.
+        /// Option that sets the size.
         option: &'static str,
-        /// What the kernel said.
+        /// Error of the system call.
         cause: io::Error,
     },
-    /// The memory cgroup has no room; past its limit the kernel kills instead of failing.
+    /// The memory cgroup has no room; past its limit the kernel kills the process instead of
+    /// failing.
     #[error(
         "{size} bytes of shared memory do not fit into the memory cgroup, which leaves {headroom}; \
          lower {option} or raise {file}"
@@ -298,20 +299,20 @@ pub enum ConnectError {
         size: u64,
         /// Bytes left.
         headroom: u64,
-        /// Where the limit stands.
+        /// File of the limit.
         file: PathBuf,
-        /// The option that sets the size.
+        /// Option that sets the size.
         option: &'static str,
     },
     /// The handshake failed.
     #[error("no session was agreed on: {0}")]
     Handshake(HandshakeError),
-    /// No session stood within the time for connecting.
+    /// No session was agreed on within the time for connecting.
     #[error("no session within {timeout:?}; the last try: {last}")]
     NoSession {
-        /// The time for connecting.
+        /// Time for connecting.
         timeout: Duration,
-        /// What the last try said.
+        /// Error of the last try.
         last: String,
     },
     /// The client was closed.
@@ -328,11 +329,11 @@ impl From<HandshakeError> for ConnectError {
     }
 }
 
-/// Why a server does not run.
+/// Error of starting a server.
 #[derive(Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// A setting is not possible.
+    /// A setting is invalid.
     #[error(transparent)]
     Option(#[from] OptionError),
     /// A server already listens there.
@@ -341,10 +342,10 @@ pub enum ServeError {
          over (take_over)"
     )]
     InUse(PathBuf),
-    /// Something that is no socket is in the way.
+    /// A file that is not a socket is in the way.
     #[error("{0} exists and is no socket; remove it or choose another path")]
     NotASocket(PathBuf),
-    /// Another user's socket is there, and whether it is served cannot be found out.
+    /// Another user's socket is there, and this user cannot detect whether it is served.
     #[error(
         "{path} belongs to user {owner}, and this user may not connect to it to see whether a \
          server listens; choose another path"
@@ -352,10 +353,10 @@ pub enum ServeError {
     MayNotConnect {
         /// The socket file.
         path: PathBuf,
-        /// The user id that it belongs to.
+        /// User id that it belongs to.
         owner: u32,
     },
-    /// A socket that nobody serves is there, and may not be removed.
+    /// A socket without a server is there, and may not be removed.
     #[error(
         "{path} is a left-over of user {owner}, which this user may not remove; let that user \
          remove it or choose another path"
@@ -363,15 +364,15 @@ pub enum ServeError {
     MayNotRemove {
         /// The socket file.
         path: PathBuf,
-        /// The user id that it belongs to.
+        /// User id that it belongs to.
         owner: u32,
     },
-    /// The socket cannot be made.
+    /// The socket cannot be created.
     #[error("cannot listen on {address}: {cause}")]
     Listen {
-        /// Where.
+        /// Address.
         address: String,
-        /// What the kernel said.
+        /// Error of the system call.
         cause: io::Error,
     },
 }

@@ -1,6 +1,7 @@
-//! Which files sessions of this process have mapped, so that no client names another one's.
+//! Registry of the files that sessions of this process have mapped, so that no client names another
+//! one's.
 //!
-//! A queue is that of one session. A buffer may be shared by the sessions of one client process, as
+//! A queue belongs to one session. A buffer may be shared by the sessions of one client process, as
 //! shmipc-go does; where processes cannot be distinguished, as over TCP, it is not shared at all.
 
 use std::collections::HashMap;
@@ -17,22 +18,24 @@ use crate::named_file::FileName;
 /// Device and inode.
 pub(crate) type FileIdentity = (u64, u64);
 
-/// The file system of pidfds whose inodes name processes (Linux 6.9), from `linux/magic.h`.
+/// File system of pidfds whose inodes identify processes (Linux 6.9), from `linux/magic.h`.
 const PIDFS_MAGIC: u64 = 0x5049_4446;
 
 /// A process, as far as it can be distinguished from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProcessIdentity {
-    /// The inode of its pidfd, which no other process ever has.
+    /// Inode of its pidfd, which no other process ever has.
     Inode(u64),
-    /// Its number. It can be another's only after this process has ended, and with it its sessions.
+    /// Number of the process, which another one can have only after this one, and with it its
+    /// sessions, has ended.
     Number(u32),
 }
 
 impl ProcessIdentity {
-    /// Who connected over a unix socket; `None` if the kernel does not say.
+    /// Returns the process that connected over a unix socket; `None` if the kernel does not report
+    /// it.
     pub(crate) fn of_client(socket: impl AsFd, peer: &Peer) -> Option<Self> {
-        // Without a pidfd, also for want of a descriptor, the number serves.
+        // Without a pidfd, also for lack of a descriptor, the number is used.
         let pidfd = exit_descriptor(socket).ok().flatten();
         let inode = pidfd.and_then(|pidfd| {
             let is_pidfs = fstatfs(&pidfd).is_ok_and(|fs| fs.f_type as u64 == PIDFS_MAGIC);
@@ -45,13 +48,13 @@ impl ProcessIdentity {
 /// The sessions of this process that have a file mapped.
 #[derive(Debug)]
 struct Holders {
-    /// `None` if the file may not be shared.
+    /// Process whose sessions may share the file; `None` if it may not be shared.
     shared_by: Option<ProcessIdentity>,
-    /// Sessions that have it mapped, also those that are over and still held.
+    /// Sessions that have it mapped, including those that are over and still held.
     mapped: usize,
     /// Sessions that are not over.
     live: usize,
-    /// To be removed when the last session is over.
+    /// Name to remove when the last session is over.
     name: Option<FileName>,
 }
 
@@ -66,7 +69,8 @@ pub(crate) struct FileClaim {
 }
 
 impl FileClaim {
-    /// `None` if another session has the file. It may be shared with sessions of `shared_by`.
+    /// Claims a file; `None` if another session has it. It may be shared with sessions of
+    /// `shared_by`.
     pub(crate) fn take(file: FileIdentity, shared_by: Option<ProcessIdentity>) -> Option<Self> {
         let mut claimed = lock(&CLAIMED);
         let unclaimed = Holders { shared_by, mapped: 0, live: 0, name: None };
@@ -80,15 +84,15 @@ impl FileClaim {
         })
     }
 
-    /// The file was found to be a region: its name goes with the last session that has it. Not
-    /// before, for another session of the same client may still have to find it.
+    /// Notes that the file is a region, so that its name is removed with the last session that has
+    /// it. Not before, because another session of the same client may still have to find it.
     pub(crate) fn remove_at_end(&self, name: FileName) {
         if let Some(holders) = lock(&CLAIMED).get_mut(&self.file) {
             holders.name.get_or_insert(name);
         }
     }
 
-    /// The session is over; the file may stay mapped for as long as somebody holds the session.
+    /// Notes that the session is over; the file may stay mapped for as long as the session is held.
     pub(crate) fn end(&self) {
         if self.is_over.swap(true, Ordering::Relaxed) {
             return;

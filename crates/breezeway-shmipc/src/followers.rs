@@ -1,7 +1,7 @@
-//! Who waits while another thread receives for all, and who of them is the next to.
+//! Threads that wait while another thread receives for all, and the choice of the next to receive.
 //!
-//! The rule that loses nobody: whoever has had the receiver, however shortly, and whoever has
-//! followed, names the next one ([`Followers::promote`]) when it goes.
+//! The rule that loses none: each thread that has held the receiver, however briefly, and each
+//! thread that has followed, wakes the next leader ([`Followers::promote`]) when it leaves.
 
 use std::collections::VecDeque;
 use std::sync::PoisonError;
@@ -9,12 +9,12 @@ use std::task::Waker;
 
 use crate::sync::{Mutex, MutexGuard, Step, removed};
 
-/// Those who follow, in the order in which they came.
+/// The followers, in the order in which they came.
 #[derive(Default)]
 pub(crate) struct Followers(Mutex<VecDeque<Waker>>);
 
 impl Followers {
-    /// Sleeps, by `park`, among those who follow, unless nobody leads any more.
+    /// Sleeps, by `park`, as a follower, unless there is no leader any more.
     pub(crate) fn follow<T>(
         &self,
         waker: &Waker,
@@ -22,15 +22,15 @@ impl Followers {
         park: impl FnOnce() -> Option<T>,
     ) -> Option<T> {
         self.lock().push_back(waker.clone());
-        // A leader that leaves unlocks the receiver and then has this lock; we have had it, and now
-        // try the receiver's. One of us sees the other.
+        // A leader that leaves unlocks the receiver and then takes this lock; this thread has taken
+        // this lock, and now tries the receiver's. One of the two sees the other.
         let outcome = if removed(Step::TryAfterJoining) || is_led() { park() } else { None };
         self.lock().retain(|follower| !follower.will_wake(waker));
         outcome
     }
 
-    /// Wakes the next leader, if somebody follows. Due after every hold of the receiver, however
-    /// short: who found it held has gone to sleep.
+    /// Wakes the next leader, if there is a follower. Due after every hold of the receiver, however
+    /// short: a thread that found it held has gone to sleep.
     pub(crate) fn promote(&self) {
         if removed(Step::NameTheNext) {
             return;
@@ -41,7 +41,7 @@ impl Followers {
         }
     }
 
-    /// Wakes all of them: there is nothing more to wait for.
+    /// Wakes all followers: there is nothing more to wait for.
     pub(crate) fn wake_all(&self) {
         let all = std::mem::take(&mut *self.lock());
         all.into_iter().for_each(Waker::wake);

@@ -1,14 +1,14 @@
 //! The lists of free slices, which all threads of both processes take from and give to: a linked
-//! queue, taken from at the head and given to at the tail.
+//! queue, with slices taken at the head and given back at the tail.
 //!
 //! The last slice of a list is never taken, which keeps head and tail apart. Between taking over
-//! the tail and linking the slice before it the list is cut for a moment; who takes then sees no
-//! successor and tries again.
+//! the tail and linking the slice before it the list is cut for a moment; a thread that takes then
+//! sees no successor and tries again.
 //!
-//! The comparison of the head knows no generations. A list that goes round completely while
-//! somebody stands between reading a successor and taking the head hands out a slice twice. Within
-//! this process a lock prevents that, and each side's [holdings](crate::pool) notice what they can;
-//! between processes it is a property of the protocol.
+//! The comparison of the head has no generations. If a list rotates completely while a thread is
+//! between reading a successor and taking the head, it gives out a slice twice. Within this process
+//! a lock prevents that, and each side's [holdings](crate::pool) detect some cases; between
+//! processes it is a property of the protocol.
 
 use crate::layout::buffer::{
     BufferLayout, CAPACITY_AT, COUNT_AT, FLAGS_AT, FREE_AT, HAS_NEXT, HEAD_AT, List, NEXT_AT,
@@ -18,7 +18,7 @@ use crate::region::Region;
 use crate::sync::{Ordering, Step, removed};
 use crate::violation::Violation;
 
-/// Attempts at a cut list or a moving head before giving up, as upstream.
+/// Attempts at a cut list or a moving head before giving up, as in upstream.
 const ATTEMPTS: u32 = if cfg!(loom) { 3 } else { 200 };
 
 /// Lays out a fresh region: all slices free.
@@ -51,13 +51,13 @@ fn initialise_list(region: &Region, list: &List) {
     }
 }
 
-/// Free slices, as the list's header says: a hint.
+/// Returns the number of free slices in the list's header: a hint.
 pub(crate) fn free_count(region: &Region, list: &List) -> u32 {
     region.word(list.header + FREE_AT).load(Ordering::Relaxed).cast_signed().max(0) as u32
 }
 
-/// Takes a slice off the list; gives its offset in the region. `None` if there is none to be had.
-/// One thread of this process at a time; the peer may take and give meanwhile.
+/// Takes a slice off the list, and returns its offset in the region. `None` if none is available.
+/// Only one thread of this process may call it at a time; the peer may take and give concurrently.
 pub(crate) fn take(region: &Region, list: &List) -> Result<Option<u32>, Violation> {
     let free = region.word(list.header + FREE_AT);
     if free.fetch_sub(1, Ordering::SeqCst).cast_signed() <= 1 {
@@ -111,8 +111,8 @@ pub(crate) fn give(region: &Region, list: &List, slice: u32) -> Result<(), Viola
     Ok(())
 }
 
-/// Where the slice at `relative` to the list's area starts, if there is one: the peer can write
-/// anything into head and tail.
+/// Returns the offset of the slice at `relative` to the list's area, if there is one: the peer can
+/// write anything into head and tail.
 fn slice_at(list: &List, relative: u32) -> Result<u32, Violation> {
     let offset = list.area().wrapping_add(relative);
     list.index(relative).map(|_| list.area() + relative).ok_or(Violation::NoSlice(offset))

@@ -1,19 +1,18 @@
-//! Keeps a peer that truncates its memory from taking this process with it.
+//! Protection of this process from a peer that truncates its memory.
 //!
-//! A page behind the end of a file raises SIGBUS in whoever touches it, and shmipc peers do not
-//! seal their memfds. Of the ways to survive that, a system call per access (`process_vm_readv`,
-//! `pread`) costs several hundred nanoseconds, cannot do the atomic operations that the queues and
-//! free lists need, and cannot guard a slice that the application holds. So there is a signal
-//! handler: on a fault inside one of our regions it maps private zero pages over the whole region
-//! and marks it lost, and the faulting instruction is repeated. Nothing is paid until that happens.
-//! Whoever next asks finds the region lost and ends the session. (The idea is libwayland's
-//! `wl_shm_buffer_begin_access`.)
+//! A page behind the end of a file raises SIGBUS on access, and shmipc peers do not seal their
+//! memfds. Of the ways to survive that, a system call per access (`process_vm_readv`, `pread`) is
+//! slow, cannot do the atomic operations that the queues and free lists need, and cannot guard a
+//! slice that the application holds. So there is a signal handler: on a fault inside one of our
+//! regions it maps private zero pages over the whole region and marks it lost, and the faulting
+//! instruction is repeated. It costs nothing until that happens. The next check finds the region
+//! lost and ends the session. (The idea is libwayland's `wl_shm_buffer_begin_access`.)
 //!
-//! A fault elsewhere, or a signal that somebody sent, is none of our business: it goes to the
-//! handler that was there before, is ignored, or kills the process, as it would have without us.
-//! While the process lives our handler stays, also where the one before gives up: what Rust's
-//! runtime installs takes itself off when it is called, and leaves the default action for the next
-//! time.
+//! A fault elsewhere, or a signal sent by a process, is not handled here: it goes to the handler
+//! that was installed before, is ignored, or kills the process, as it would have without this
+//! module. While the process lives our handler stays, also where the earlier handler gives up:
+//! Rust's runtime's handler uninstalls itself when it is called, and leaves the default action for
+//! the next time.
 //!
 //! The handler may run in any thread at any instruction, so it takes no lock, allocates nothing,
 //! and follows a list whose places are never freed.
@@ -24,10 +23,11 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use crate::watched_range::WatchedRange;
 
-/// The address has no memory behind it, from `asm-generic/siginfo.h`: a file's end. Other causes,
-/// such as broken memory or a signal that was sent, are not ours.
+/// Cause of a fault on an address without memory, the end of a file, from `asm-generic/siginfo.h`.
+/// Other causes, such as broken memory or a signal that was sent, are not handled here.
 const BUS_ADRERR: libc::c_int = 2;
-/// Memory is broken that nobody has touched: reported to who asked for it, and may be ignored.
+/// Cause of a signal for broken memory that was not accessed: reported on request, and may be
+/// ignored.
 const BUS_MCEERR_AO: libc::c_int = 5;
 
 /// One watched address range. Places are reused, never freed, so that the handler can walk them at
@@ -39,27 +39,27 @@ struct Watch {
     next: AtomicPtr<Watch>,
 }
 
-/// The newest watch; each leads to the one before.
+/// The newest watch; each links to the one before.
 static WATCHES: AtomicPtr<Watch> = AtomicPtr::new(std::ptr::null_mut());
 
-/// What handled SIGBUS before.
+/// Action for SIGBUS before installation.
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
 /// Our handler, as it is installed.
 static OURS: OnceLock<libc::sigaction> = OnceLock::new();
 
-/// What would handle SIGBUS now if we did not: the handler from [`BEFORE`], `SIG_IGN`, or
-/// `SIG_DFL`, which a handler may become when it is called.
+/// Action for SIGBUS without our handler: the handler from [`BEFORE`], `SIG_IGN`, or `SIG_DFL`,
+/// which a handler may become when it is called.
 static BEHIND_US: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
 
-/// An address range whose faults are covered; forgotten when dropped.
+/// An address range whose faults are covered, until it is dropped.
 pub(crate) struct Guard {
     watch: &'static Watch,
 }
 
 impl Guard {
-    /// Bears faults in `len` bytes from `start`, which must stay mapped until the guard is dropped:
-    /// the handler maps over them.
+    /// Covers faults in `len` bytes from `start`, which must stay mapped until the guard is
+    /// dropped: the handler maps over them.
     pub(crate) fn watch(start: usize, len: usize) -> io::Result<Self> {
         install()?;
         let watch = free_watch().unwrap_or_else(new_watch);
@@ -68,7 +68,7 @@ impl Guard {
         Ok(Self { watch })
     }
 
-    /// Whether a fault happened: then the region shows zeros from there on, and no longer what the
+    /// Returns true after a fault: the region then shows zeros, and no longer the bytes that the
     /// peer writes.
     #[inline]
     pub(crate) fn is_lost(&self) -> bool {
@@ -83,7 +83,7 @@ impl Drop for Guard {
     }
 }
 
-/// Every watch, newest first.
+/// Returns every watch, newest first.
 fn watches() -> impl Iterator<Item = &'static Watch> {
     let mut next = WATCHES.load(Ordering::Acquire);
     std::iter::from_fn(move || {
@@ -101,7 +101,7 @@ fn free_watch() -> Option<&'static Watch> {
     })
 }
 
-/// As many are made as regions ever exist at once.
+/// Creates a watch. There are as many as regions ever exist at the same time.
 fn new_watch() -> &'static Watch {
     let watch: &'static Watch = Box::leak(Box::new(Watch {
         taken: AtomicBool::new(true),
@@ -120,13 +120,13 @@ fn new_watch() -> &'static Watch {
     }
 }
 
-/// Installs the handler, once per process. A handler that something else installs afterwards must
-/// pass on what is not its own.
+/// Installs the handler, once per process. A handler that is installed later must pass on signals
+/// that are not its own.
 fn install() -> io::Result<()> {
     static OUTCOME: OnceLock<Result<(), i32>> = OnceLock::new();
     let outcome = OUTCOME.get_or_init(|| {
         // SAFETY: a sigaction is plain integers, for which zeros are valid; the calls read and
-        // write these locals only. What was there before is kept before the handler can run for the
+        // write these locals only. The earlier action is stored before the handler can run for the
         // first time, since the query comes first, and so is ours.
         unsafe {
             let mut before: libc::sigaction = std::mem::zeroed();
@@ -140,7 +140,7 @@ fn install() -> io::Result<()> {
                 handle;
             ours.sa_sigaction = handler as libc::sighandler_t;
             ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
-            // What the handler before us must not be interrupted by.
+            // The signals that must not interrupt the earlier handler.
             ours.sa_mask = before.sa_mask;
             let _ = OURS.set(ours);
             if libc::sigaction(libc::SIGBUS, &raw const ours, std::ptr::null_mut()) != 0 {
@@ -156,7 +156,7 @@ fn errno() -> i32 {
     io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL)
 }
 
-/// The handler: async-signal-safe, see the top of the file.
+/// Handles the signal; async-signal-safe, see the top of the file.
 extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the kernel passes a valid siginfo, and SIGBUS fills in the address; errno is a
     // thread-local integer, put back as it was.
@@ -170,7 +170,7 @@ extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *
     }
 }
 
-/// Maps zero pages over the region that `address` lies in; false if it lies in none.
+/// Maps zero pages over the region that contains `address`. Returns false if there is none.
 fn cover(address: usize) -> bool {
     let found = watches().find_map(|watch| {
         let (start, len) = watch.range.get()?;
@@ -179,9 +179,9 @@ fn cover(address: usize) -> bool {
     let Some((watch, start, len)) = found else { return false };
     watch.lost.store(true, Ordering::Release);
     // SAFETY: the range is one of our mappings, whole and page-aligned; the faulting thread holds
-    // the region, so it is not unmapped meanwhile. Its bytes are only ever accessed as atomics, by
-    // opaque copies, or as slices whose owner vouched for the peer, all of which tolerate a change
-    // of content. mmap is a bare system call.
+    // the region, so it is not unmapped at the same time. Its bytes are only ever accessed as
+    // atomics, by opaque copies, or as slices whose owner vouched for the peer, all of which
+    // tolerate a change of content. mmap is a bare system call.
     let mapped = unsafe {
         libc::mmap(
             start as *mut libc::c_void,
@@ -195,11 +195,11 @@ fn cover(address: usize) -> bool {
     mapped != libc::MAP_FAILED
 }
 
-/// Does with a signal that is none of our business what would have been done with it without us.
+/// Passes on a signal that is not handled here, as if our handler were not installed.
 fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the kernel passes a valid siginfo.
     let code = unsafe { (*info).si_code };
-    // The kernel's own signals have positive codes. It lets nobody ignore a fault.
+    // The kernel's own signals have positive codes. It does not let a fault be ignored.
     let may_be_ignored = code <= 0 || code == BUS_MCEERR_AO;
     match BEHIND_US.load(Ordering::Acquire) {
         libc::SIG_IGN if may_be_ignored => {}
@@ -208,7 +208,7 @@ fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::
     }
 }
 
-/// Calls the handler before us, and keeps ours in place if that takes the signal off itself.
+/// Calls the earlier handler, and keeps ours installed if that uninstalls itself.
 fn call_before_us(
     handler: usize,
     signal: libc::c_int,
@@ -232,8 +232,8 @@ fn call_before_us(
         let handler: extern "C" fn(libc::c_int) = unsafe { std::mem::transmute(handler) };
         handler(signal);
     }
-    // A handler that it installed instead has to pass on what is not its own, as any that comes
-    // later. These two cannot, so they take its place behind us.
+    // A handler that it installed instead has to pass on signals that are not its own, like any
+    // later one. SIG_DFL and SIG_IGN cannot, so they take its place behind ours.
     let left = disposition(signal).sa_sigaction;
     if !is_handler(left) {
         BEHIND_US.store(left, Ordering::Release);
@@ -241,14 +241,14 @@ fn call_before_us(
     }
 }
 
-/// Whether a disposition is a function, which may pass a signal on to us.
+/// Returns true if a disposition is a function, which may pass a signal on to ours.
 fn is_handler(disposition: usize) -> bool {
     !matches!(disposition, libc::SIG_DFL | libc::SIG_IGN)
 }
 
-/// Puts back what was installed a moment ago. No handler was if one before us is being called in
-/// another thread as well and has taken the signal off itself there: then ours, so that whichever
-/// thread is the last leaves the protection.
+/// Restores the action that was installed a moment ago. If that was not a handler, the earlier
+/// handler is being called in another thread as well and has uninstalled itself there: then ours is
+/// installed, so that the last thread leaves the protection in place.
 fn restore(signal: libc::c_int, installed: &libc::sigaction) {
     let handler = Some(installed).filter(|installed| is_handler(installed.sa_sigaction));
     let Some(handler) = handler.or(OURS.get()) else { return };
@@ -256,7 +256,7 @@ fn restore(signal: libc::c_int, installed: &libc::sigaction) {
     unsafe { libc::sigaction(signal, std::ptr::from_ref(handler), std::ptr::null_mut()) };
 }
 
-/// What is installed for `signal`.
+/// Returns the action installed for `signal`.
 fn disposition(signal: libc::c_int) -> libc::sigaction {
     // SAFETY: a sigaction is plain integers, for which zeros are valid; the call writes this local
     // only.
@@ -267,10 +267,9 @@ fn disposition(signal: libc::c_int) -> libc::sigaction {
     }
 }
 
-/// The default action, with the same cause: it comes when this handler returns and the signal is
-/// let through again, so a core dump shows the instruction that was interrupted. A fault would
-/// repeat itself, a signal that was sent would not; without being raised again it would only take
-/// our handler off.
+/// Takes the default action, with the same cause: it comes when this handler returns and the signal
+/// is unblocked, so a core dump shows the interrupted instruction. A fault would repeat itself, a
+/// signal that was sent would not; without being raised again it would only uninstall our handler.
 fn die(signal: libc::c_int, info: *mut libc::siginfo_t) {
     // SAFETY: a zeroed sigaction is the default action; the system calls read this local and the
     // siginfo that the kernel made, and raise a signal in this thread.

@@ -1,13 +1,14 @@
-//! What an application is called for by a session that is served.
+//! Callbacks of a served session.
 
 use crate::error::{SessionEnd, StreamError};
 use crate::session::Session;
 use crate::stream::Stream;
 
-/// What a served session calls, in the thread that serves it; upstream's `ListenCallback` and
-/// `StreamCallbacks` in one. All but [`Self::arrived`] do nothing unless they are written.
+/// Callbacks of a served session, called on the thread that serves it; upstream's `ListenCallback`
+/// and `StreamCallbacks` in one. All but [`Self::arrived`] do nothing by default.
 ///
-/// A call that panics closes its stream, and no other; of that stream nothing is called any more.
+/// A callback that panics closes its stream, and no other; no further callback is called for that
+/// stream.
 ///
 /// ```
 /// use breezeway_shmipc::{Handler, Session, SessionEnd, Stream, StreamError};
@@ -30,38 +31,39 @@ use crate::stream::Stream;
 /// }
 /// ```
 pub trait Handler {
-    /// The session begins.
+    /// Called when the session begins.
     fn began(&self, session: &Session) {
         let _ = session;
     }
 
-    /// The peer has opened a stream, of which something has arrived (upstream: `OnNewStream`).
+    /// Called when the peer has opened a stream and data has arrived on it (upstream:
+    /// `OnNewStream`).
     fn opened(&self, session: &Session, stream: &mut Stream) {
         let _ = (session, stream);
     }
 
-    /// Something has arrived, bytes or the end; see [`Session::serve`] (upstream: `OnData`). An
+    /// Called when bytes or the end have arrived; see [`Session::serve`] (upstream: `OnData`). An
     /// error closes the stream.
     fn arrived(&self, session: &Session, stream: &mut Stream) -> Result<(), StreamError>;
 
-    /// The peer has closed the stream, and all that it sent was released (upstream:
+    /// Called when the peer has closed the stream, and all of its bytes were released (upstream:
     /// `OnRemoteClose`).
     fn closed_by_peer(&self, session: &Session, stream: &mut Stream) {
         let _ = (session, stream);
     }
 
-    /// The stream with this number is closed on this side (upstream: `OnLocalClose`).
+    /// Called when the stream with this number is closed on this side (upstream: `OnLocalClose`).
     fn closed(&self, session: &Session, stream: u32) {
         let _ = (session, stream);
     }
 
-    /// The session is over (upstream: `OnShutdown`).
+    /// Called when the session is over (upstream: `OnShutdown`).
     fn ended(&self, session: &Session, end: &SessionEnd) {
         let _ = (session, end);
     }
 }
 
-/// What serving calls, of a [`Handler`] or of a closure.
+/// Callbacks of serving, by a [`Handler`] or by a closure.
 pub(crate) trait Calls {
     fn opened(&mut self, _session: &Session, _stream: &mut Stream) {}
     fn arrived(&mut self, session: &Session, stream: &mut Stream) -> Result<(), StreamError>;

@@ -1,4 +1,4 @@
-//! Agreeing on a session: who connected makes and names the regions, who accepted maps them.
+//! Agreeing on a session: the client creates and names the regions, the server maps them.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -24,7 +24,7 @@ use crate::table::Role;
 use crate::violation::Violation;
 use crate::wire::{self, HEADER, Header, MessageType, V2, V3};
 
-/// The client's part.
+/// Performs the client's part.
 pub(crate) fn connect(
     socket: OwnedFd,
     mut regions: OwnRegions<'_>,
@@ -50,7 +50,7 @@ pub(crate) fn connect(
     let [to_server, to_client] = regions.rings;
     let receiver = Receiver::new(Consumer::new(Arc::clone(&regions.queue), to_client));
     let producer = Producer::new(Arc::clone(&regions.queue), to_server);
-    // A server of version 3 has both files open now; one of version 2 says nothing, so its first
+    // A server of version 3 has both files open now; one of version 2 sends no answer, so its first
     // message must show it.
     let created = regions.take_created().filter(|_| version == V2);
     let OwnRegions { queue, buffer, .. } = regions;
@@ -73,8 +73,8 @@ pub(crate) fn connect(
     })
 }
 
-/// A client that names a higher version than 3 gets no answer from upstream, so 3 is what we say,
-/// and all that can be agreed on.
+/// Agrees on the version: upstream does not answer a client that names a higher version than 3, so
+/// 3 is sent, and the only one that can be agreed on.
 fn agree_on_version(exchange: &Exchange<'_>) -> Result<(), HandshakeError> {
     exchange.send(&wire::bare(MessageType::Version, V3))?;
     let answer = exchange.expect(MessageType::Version)?;
@@ -105,7 +105,7 @@ fn offer_memfds(exchange: &Exchange<'_>, regions: &OwnRegions<'_>) -> Result<u8,
     Ok(V3)
 }
 
-/// The server's part.
+/// Performs the server's part.
 pub(crate) fn accept(socket: OwnedFd, options: &ServerOptions) -> Result<Parts, HandshakeError> {
     let socket = Connection::from(socket);
     let exchange = Exchange::new(&socket, options.session.handshake_timeout);
@@ -165,10 +165,10 @@ fn accept_files(
     let (queue_path, buffer_path) = (Path::new(&queue), Path::new(&buffer));
     let queue = open_named(queue_path, owner, &options.folders)?;
     let buffer = open_named(buffer_path, owner, &options.folders)?;
-    // Before anything of them is read.
+    // Before any part of them is read.
     let claims = [claim(queue_path, &queue, None)?, claim(buffer_path, &buffer, process)?];
     let mut regions = ForeignRegions::accept(&queue.file, &buffer.file, options)?;
-    // Only what was found to be regions.
+    // Only files that were found to be regions.
     if options.remove_files {
         let name = |path, file| FileName::new(path, &options.folders, file);
         claims[0].remove_at_end(name(queue_path, &queue));
@@ -189,7 +189,8 @@ fn claim(
     })
 }
 
-/// The names are labels, which nothing here depends on: regions belong to their connection.
+/// Accepts memfds. Their names are labels, which nothing here depends on: regions belong to their
+/// connection.
 fn accept_memfds(
     exchange: &Exchange<'_>,
     offer: &Header,
@@ -202,7 +203,7 @@ fn accept_memfds(
     ForeignRegions::accept_passed(&queue, &buffer, options)
 }
 
-/// Who is on the other side of a unix socket, if that may be.
+/// Returns the peer of a unix socket, if it is trusted.
 fn judge_peer(
     socket: &OwnedFd,
     trusted: impl Fn(Option<&Peer>) -> bool,
@@ -220,7 +221,7 @@ fn judge_peer(
     Err(HandshakeError::NotTrusted { user: peer.and_then(|peer| peer.uid) })
 }
 
-/// Bytes to and fro, all of them until one moment.
+/// Exchange of bytes, with a common deadline.
 struct Exchange<'a> {
     socket: &'a OwnedFd,
     deadline: Deadline,
@@ -246,14 +247,14 @@ impl<'a> Exchange<'a> {
         Ok(Header::decode(bytes)?)
     }
 
-    /// Exactly so many bytes, which the caller has bounded.
+    /// Receives exactly `len` bytes, which the caller has bounded.
     fn receive(&self, len: usize) -> Result<Vec<u8>, HandshakeError> {
         let mut bytes = vec![0; len];
         self.fill(&mut bytes)?;
         Ok(bytes)
     }
 
-    /// Not one byte more than asked for: what follows belongs to the session.
+    /// Fills `bytes` exactly: the bytes that follow belong to the session.
     fn fill(&self, mut bytes: &mut [u8]) -> Result<(), HandshakeError> {
         let mut unexpected = Vec::new();
         while !bytes.is_empty() {
@@ -275,7 +276,7 @@ impl<'a> Exchange<'a> {
         Ok(())
     }
 
-    /// Descriptors travel with exactly one byte, which the other side expects.
+    /// Sends descriptors, with exactly one byte, which the other side expects.
     fn send_descriptors(&self, descriptors: &[BorrowedFd<'_>]) -> Result<(), HandshakeError> {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         self.try_until(PollFlags::OUT, || scm::send(self.socket, &[0], descriptors, flags))?;
@@ -290,7 +291,7 @@ impl<'a> Exchange<'a> {
         })
     }
 
-    /// Some bytes, at least one, and the descriptors that came with them.
+    /// Receives at least one byte, and the descriptors that came with the bytes.
     fn receive_some(
         &self,
         bytes: &mut [u8],
@@ -359,8 +360,9 @@ mod tests {
         }
     }
 
-    /// What a server says to a client that sends `messages`, and with its last byte descriptors
-    /// that are slow to close. The client's own copies are closed before the server reads.
+    /// Returns the server's error for a client that sends `messages`, and with its last byte
+    /// descriptors that are slow to close. The client's own copies are closed before the server
+    /// reads.
     fn judge_slow(messages: &[&[u8]]) -> (HandshakeError, Duration) {
         judge_slow_with(messages, SendFlags::empty())
     }

@@ -1,5 +1,5 @@
-//! What comes over the socket, cut into messages. A declared length allocates nothing: fallback
-//! data is handed on as it comes.
+//! Bytes of the socket, split into messages. A declared length allocates nothing: fallback data is
+//! passed on as it arrives.
 
 use std::os::fd::BorrowedFd;
 
@@ -11,7 +11,7 @@ use rustix::net::RecvFlags;
 use crate::violation::Violation;
 use crate::wire::{FALLBACK_HEADER, HEADER, Header, MessageType};
 
-/// Bytes taken in one read.
+/// Bytes read at once.
 const ROOM: usize = 16 * 1024;
 
 /// A message, or a part of one.
@@ -27,25 +27,25 @@ pub(crate) enum Message<'a> {
     FallbackBytes(&'a [u8]),
     /// A new server has taken over.
     HotRestart(u64),
-    /// A session with the new server stands.
+    /// A session with the new server exists.
     HotRestartAck(u64),
 }
 
-/// The bytes that were read and not yet understood.
+/// Bytes that were read and not parsed yet.
 pub(crate) struct Incoming {
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
-    /// Bytes of the present fallback message still to come.
+    /// Bytes of the present fallback message that are still to come.
     payload_left: usize,
-    /// Whether the last read brought less than there was room for.
+    /// True if the last read returned less than there was room for.
     emptied: bool,
-    /// Descriptors that came, though a session has none to pass.
+    /// Number of received descriptors, though a session passes none.
     descriptors: usize,
 }
 
 impl Incoming {
-    /// Nothing yet.
+    /// Creates an empty buffer.
     pub(crate) fn new() -> Self {
         Self {
             buffer: vec![0; ROOM].into_boxed_slice(),
@@ -57,8 +57,9 @@ impl Incoming {
         }
     }
 
-    /// `recvmsg`: gives how many bytes came, 0 at the end of the connection. Descriptors that a
-    /// peer sends along are closed where that blocks nobody, and are the next message's violation.
+    /// Reads by `recvmsg`. Returns the number of bytes, 0 at the end of the connection. Descriptors
+    /// from the peer are closed without blocking, and are reported as a violation with the next
+    /// message.
     pub(crate) fn read(
         &mut self,
         socket: BorrowedFd<'_>,
@@ -79,13 +80,13 @@ impl Incoming {
         Ok(bytes)
     }
 
-    /// Whether the last read brought less than there was room for.
+    /// Returns true if the last read returned less than there was room for.
     #[cfg(feature = "tokio")]
     pub(crate) fn was_emptied(&self) -> bool {
         self.emptied
     }
 
-    /// The next message, if enough of it came.
+    /// Returns the next message, if enough of it has arrived.
     pub(crate) fn next(&mut self) -> Result<Option<Message<'_>>, Violation> {
         if self.descriptors > 0 {
             return Err(Violation::UnexpectedDescriptors(self.descriptors));
@@ -114,8 +115,8 @@ impl Incoming {
         }
     }
 
-    /// The start of fallback data: number of the stream, a status that upstream always writes as 0,
-    /// and then the bytes.
+    /// Parses the start of fallback data: number of the stream, a status that upstream always
+    /// writes as 0, and then the bytes.
     fn fallback(&mut self, length: u32) -> Result<Option<Message<'_>>, Violation> {
         let payload = (length as usize).checked_sub(FALLBACK_HEADER);
         let payload = payload
@@ -126,7 +127,7 @@ impl Incoming {
         Ok(Some(Message::FallbackFor(u32::from_be_bytes([a, b, c, d]))))
     }
 
-    /// What follows the header, once it came: then header and field are done with.
+    /// Takes the header and the field behind it, once both have arrived.
     fn field<const N: usize>(&mut self) -> Option<[u8; N]> {
         let field = self.peek::<N>(HEADER)?;
         self.start += HEADER + N;

@@ -1,10 +1,10 @@
-//! Serves a client's idle sessions: replaces those that ended, follows hot restarts, and receives
-//! for those that nobody uses, so that their end and a restart are noticed.
+//! Keeper of a client's idle sessions: replaces those that ended, follows hot restarts, and
+//! receives for unused ones, so that their end and a restart are noticed.
 //!
-//! While a session is used, its users read its socket themselves, and the keeper stays out of the
-//! way: it asks only for the connection's end, which data does not wake it for, and checks
+//! While a session is used, its users read its socket themselves, and the keeper does not
+//! interfere: it waits only for the connection's end, which data does not wake it for, and checks
 //! after a while whether the session has become idle. While all sessions are idle it sleeps without
-//! end, also while the application has not read as much as may be held.
+//! end, also while the limit of unread bytes is reached.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -22,9 +22,9 @@ use crate::regions::OwnBuffer;
 use crate::session::Session;
 use crate::wire::{self, MessageType};
 
-/// How long a session must be unused to count as idle.
+/// Time that a session must be unused to count as idle.
 const IDLE_AFTER: Duration = Duration::from_millis(250);
-/// How long a hot restart is tried, as upstream, and the pause between two tries.
+/// Time that a hot restart is tried, as in upstream, and the pause between two tries.
 const RESTART_LIMIT: Duration = Duration::from_secs(2);
 const RESTART_PAUSE: Duration = Duration::from_millis(50);
 
@@ -32,27 +32,27 @@ const RESTART_PAUSE: Duration = Duration::from_millis(50);
 pub(crate) struct Keeper {
     shared: Arc<Shared>,
     watched: Vec<Watched>,
-    /// Sessions with a server that was replaced: their streams go on until it closes them.
+    /// Sessions with a server that was replaced: their streams continue until it closes them.
     retired: Vec<Session>,
     retries: Vec<Retry>,
     restarts: Vec<PendingRestart>,
 }
 
-/// What the keeper knows of a session.
+/// Keeper's state of a session.
 struct Watched {
     core: Arc<Core>,
     uses_seen: u64,
     idle: bool,
 }
 
-/// When a lost session is tried again.
+/// Time of the next try for a lost session.
 #[derive(Clone, Copy)]
 struct Retry {
     at: Deadline,
     pause: Duration,
 }
 
-/// A hot restart that was announced and not yet followed.
+/// A hot restart that was announced and not followed yet.
 struct PendingRestart {
     index: usize,
     epoch: u64,
@@ -61,7 +61,7 @@ struct PendingRestart {
 }
 
 impl Keeper {
-    /// For a client whose sessions stand.
+    /// Creates the keeper of a client with connected sessions.
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         let first = Retry { at: Deadline::NEVER, pause: shared.options.back_off.0 };
         let retries = vec![first; shared.options.sessions];
@@ -78,7 +78,7 @@ impl Keeper {
         keeper
     }
 
-    /// Until the client is closed.
+    /// Runs until the client is closed.
     pub(crate) fn run(mut self) {
         while !lock(&self.shared.slots).closed {
             self.replace_ended();
@@ -96,7 +96,7 @@ impl Keeper {
     }
 
     /// Tries again for the sessions that ended, at their time, all of them when the first is due:
-    /// they share a buffer region. One that ended sessions had may lack slices.
+    /// they share a buffer region. The region of an ended session may lack slices.
     fn replace_ended(&mut self) {
         let mut due = Vec::new();
         for (index, retry) in self.retries.iter_mut().enumerate() {
@@ -124,7 +124,7 @@ impl Keeper {
         }
     }
 
-    /// Puts a new session at `index`; gives the one before.
+    /// Connects a new session at `index`, and returns the one before.
     fn replace(
         &self,
         index: usize,
@@ -147,7 +147,7 @@ impl Keeper {
     fn note(&self, error: &ConnectError) {
         let text = error.to_string();
         let address = &self.shared.address;
-        // The same with every try says nothing more.
+        // An unchanged error is not logged again.
         if lock(&self.shared.slots).last_error != text {
             warn_limited!(%error, %address, "a shmipc session is not replaced, and tried again");
         }
@@ -167,8 +167,8 @@ impl Keeper {
         }
     }
 
-    /// Opens a session with the new server for each of the old one's, and then acknowledges on
-    /// that. After the limit the old session stays; when it ends it is replaced like any other.
+    /// Opens a session with the new server for each of the old one's, and then acknowledges on the
+    /// old one. After the limit the old session stays; when it ends it is replaced like any other.
     fn follow_restarts(&mut self) {
         let mut buffer = None;
         for mut restart in std::mem::take(&mut self.restarts) {
@@ -192,7 +192,7 @@ impl Keeper {
         }
     }
 
-    /// Sees which sessions there are, and which of them are used.
+    /// Updates the list of sessions, and which of them are used.
     fn refresh_watched(&mut self) {
         let slots = lock(&self.shared.slots);
         let current = slots.sessions.iter().flatten().chain(&self.retired);
@@ -225,7 +225,7 @@ impl Keeper {
         }
     }
 
-    /// When something is to be done though nothing happens.
+    /// Returns the time of the next action without an event.
     fn next_due(&self, idle: Deadline) -> Deadline {
         let changes = self.watched.iter().any(Watched::may_change).then_some(idle);
         let retries = self.retries.iter().map(|retry| retry.at);
@@ -235,13 +235,14 @@ impl Keeper {
 }
 
 impl Watched {
-    /// Whether there may be something to do that the session's socket does not report.
+    /// Returns true if an action may become due that the session's socket does not report.
     fn may_change(&self) -> bool {
         !self.core.has_driver() && !self.idle
     }
 
-    /// Data only while nobody else polls for it and it can be read; the connection's end always.
-    /// Nothing where a driver of tasks reads both. (The end of a session is reported in any case.)
+    /// Returns the events to wait for: data only while no other thread polls for it and it can be
+    /// read; the connection's end always. None where a driver of tasks reads both. (The end of a
+    /// session is reported in any case.)
     fn interest<'a>(&'a self, nothing: &'a Notifier) -> PollFd<'a> {
         if self.core.has_driver() {
             return PollFd::new(nothing, PollFlags::empty());
@@ -251,8 +252,8 @@ impl Watched {
         PollFd::from_borrowed_fd(self.core.socket(), data | PollFlags::RDHUP)
     }
 
-    /// After a sleep: receives if something came that nobody else receives, and sees whether the
-    /// session is used.
+    /// Runs after a sleep: receives if data came and no other thread receives, and determines
+    /// whether the session is used.
     fn attend(&mut self, rang: bool, slept_long: bool) {
         let uses = self.core.uses();
         let used = uses != self.uses_seen || uses % 2 == 1;
@@ -295,7 +296,7 @@ mod tests {
         }
     }
 
-    /// Whether every keeper of this process sleeps, as the kernel sees it.
+    /// Returns true if every keeper of this process sleeps, by the kernel's state.
     fn keepers_sleep() -> bool {
         let tasks = std::fs::read_dir("/proc/self/task").unwrap();
         let stats =
@@ -304,8 +305,8 @@ mod tests {
         keepers.all(|stat| stat.contains(") S "))
     }
 
-    /// A client with a session of which nobody reads a stream, and as much of that stream has come
-    /// as may be held; more is in the socket.
+    /// A client with a session whose streams are not read. One stream has reached the limit of
+    /// unread bytes; more is in the socket.
     struct Overfull {
         _folder: tempfile::TempDir,
         _server: Server,
@@ -331,7 +332,7 @@ mod tests {
             Self { _folder: folder, _server: server, served, client, session, stream }
         }
 
-        /// Waits until the keeper has read what may be held, and sleeps.
+        /// Waits until the keeper has read up to the limit, and sleeps.
         fn wait_until_read(&self) {
             eventually("the keeper reads", || self.session.core.is_overfull() && keepers_sleep());
         }

@@ -1,5 +1,4 @@
-//! Where everything lies in the two shared regions. Integers are in host order, which is
-//! little-endian here.
+//! Layout of the two shared regions. Integers are in host order, which is little-endian here.
 
 pub(crate) mod buffer;
 pub(crate) mod queue;

@@ -1,7 +1,7 @@
 //! Client and server for the shmipc protocol, versions 2 and 3, to work with existing shmipc-go and
 //! shmipc-rs services.
 //!
-//! A [`Client`] opens [`Stream`]s of bytes to a [`Server`]; their payload lies in memory that both
+//! A [`Client`] opens [`Stream`]s of bytes to a [`Server`]; their payload is in memory that both
 //! processes map, and a socket carries wake-ups only.
 //!
 //! ```
@@ -38,14 +38,14 @@
 //!
 //! With the feature `tokio`, `asynchronous` has the same for tasks.
 //!
-//! # Whom this trusts
+//! # Trust
 //!
 //! **Both sides of a shmipc session write the same memory, so each trusts the other.** A peer that
 //! breaks the rules can make this side read wrong bytes, run out of slices, or lose the session. It
 //! cannot make this process crash, hang, read or write outside of that session's regions, or
-//! allocate without bound, and it harms no other session. Where the peer is not trusted so far, use
-//! Breezeway's own `shm:` transport. For that reason a client and a server name whom they
-//! [`Trust`], and nothing is accepted by default.
+//! allocate without bound, and it harms no other session. For a peer that is not trusted that far,
+//! use Breezeway's own `shm:` transport. A client and a server must therefore choose the peers they
+//! [`Trust`], and accept none by default.
 //!
 //! # Example
 //!
@@ -61,7 +61,7 @@
 //! let server = Server::bind(&address.parse()?, ServerOptions::new(Trust::SameUser))?;
 //! let stopper = server.stopper();
 //! let serving = std::thread::spawn(move || {
-//!     // Called for each stream on which something has arrived.
+//! // Called for each stream with new data.
 //!     server.serve(|stream: &mut Stream| {
 //!         if let Some(arrived) = stream.try_peek()? {
 //!             let bytes = arrived.to_vec();

@@ -32,16 +32,16 @@ enum Socket {
     File(SocketFile),
     Tcp(TcpListener),
     Abstract(AbstractSocket),
-    /// Made by somebody else, who keeps it.
+    /// Created elsewhere, by a holder that keeps it.
     Inherited(OwnedFd),
 }
 
-/// One in the abstract namespace: nothing is removed with it.
+/// One in the abstract namespace: no file is removed with it.
 #[derive(Debug)]
 struct AbstractSocket {
     /// Present until dropped.
     socket: Option<OwnedFd>,
-    /// A forked child has it too, and ends nothing.
+    /// Process that created it; a forked child has it too, and ends nothing.
     origin: Origin,
 }
 
@@ -56,8 +56,8 @@ impl Drop for AbstractSocket {
 }
 
 impl Listener {
-    /// Listens at `address`. A socket file that nobody serves is replaced; one that is served only
-    /// if `take_over` says so.
+    /// Listens at `address`. A socket file without a server is replaced; one with a server only if
+    /// `take_over` is true.
     pub(crate) fn bind(address: &Address, mode: u32, take_over: bool) -> Result<Self, ServeError> {
         match address {
             Address::Unix(path) => Self::bind_unix(path, mode, take_over),
@@ -83,7 +83,7 @@ impl Listener {
         Ok(Self { socket, address: address.clone() })
     }
 
-    /// Takes a socket that listens already.
+    /// Takes a socket that already listens.
     pub(crate) fn inherit(socket: OwnedFd) -> Result<Self, ServeError> {
         let failed = |cause: io::Error| ServeError::Listen {
             address: "an inherited descriptor".to_owned(),
@@ -106,7 +106,7 @@ impl Listener {
         let failed = |cause| ServeError::Listen { address: format!("tcp:{text}"), cause };
         let listener = TcpListener::bind(text).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
-        // The port may have been left to the kernel.
+        // The kernel may have chosen the port.
         let address = Address::Tcp(listener.local_addr().map_err(failed)?.to_string());
         Ok(Self { socket: Socket::Tcp(listener), address })
     }
@@ -129,7 +129,7 @@ impl Listener {
         Ok(Self { socket: Socket::File(file), address: Address::Unix(path.into()) })
     }
 
-    /// Where it listens.
+    /// Returns the address it listens at.
     pub(crate) fn address(&self) -> &Address {
         &self.address
     }

@@ -1,17 +1,17 @@
-//! Locking where a panic elsewhere must not spread.
+//! Locks that ignore poisoning.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use breezeway_os::Deadline;
 
-/// Locks. A thread that panicked while it held the lock left nothing half-done: what is behind our
-/// locks is changed by calls that do not panic between two changes.
+/// Locks a mutex. A thread that panicked while it held the lock left nothing half-done: data behind
+/// these locks is changed by calls that do not panic between two changes.
 #[inline]
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Locks unless somebody else has.
+/// Locks a mutex unless it is held.
 #[inline]
 pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     use std::sync::TryLockError;
@@ -22,7 +22,7 @@ pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     }
 }
 
-/// Waits until the condition variable is notified, or until `deadline`; also without cause.
+/// Waits until the condition variable is notified, or until `deadline`; may also return spuriously.
 pub(crate) fn wait<'a, T>(
     changed: &Condvar,
     guard: MutexGuard<'a, T>,

@@ -1,17 +1,17 @@
-//! How often a peer can make this side log: what a stranger causes must be seen, and must not fill
-//! a disk.
+//! Limit of the log lines that a peer can cause: its faults must be visible, and must not fill a
+//! disk.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use crate::lock::lock;
 
-/// So many lines may come at once,
+/// Number of lines in a burst.
 const BURST: u32 = 10;
-/// and one more for each of these.
+/// Time after which one more line is allowed.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Admits a burst of lines, and then one in a while, which says how many were left out before it.
+/// Admits a burst of lines, and then one per interval, with the number of lines dropped before it.
 #[derive(Debug)]
 pub(crate) struct LogLimit(Mutex<State>);
 
@@ -27,7 +27,7 @@ impl LogLimit {
         Self(Mutex::new(State { allowed: BURST, since: None, left_out: 0 }))
     }
 
-    /// Whether to log now: then how many lines were left out since the last one.
+    /// Returns the number of lines dropped since the last one if a line may be logged now.
     pub(crate) fn admit(&self) -> Option<u64> {
         self.admit_at(Instant::now())
     }
@@ -49,7 +49,8 @@ impl LogLimit {
     }
 }
 
-/// Warns, within a limit of its own for each place, and says how many like it were left out before.
+/// Warns, within a limit of its own for each place, with the number of similar lines dropped
+/// before.
 macro_rules! warn_limited {
     ($($arguments:tt)+) => {{
         static LIMIT: $crate::log_limit::LogLimit = $crate::log_limit::LogLimit::new();

@@ -1,7 +1,7 @@
 //! Messages in the buffer region: chains of slices, linked by absolute offsets.
 //!
-//! Every header of a received chain is read once, judged against the private layout, and never
-//! read again. A chain ends: each of its slices comes into our hands, and none can do so
+//! Every header of a received chain is read once, validated against the private layout, and never
+//! read again. A chain ends: this side comes to hold each of its slices, and none can be received
 //! twice.
 
 use crate::layout::buffer::{
@@ -16,9 +16,9 @@ use std::sync::atomic::Ordering;
 /// Received bytes in order.
 #[derive(Debug)]
 pub(crate) enum Piece {
-    /// Bytes of a slice that we hold.
+    /// Bytes of a slice that this side holds.
     Slice {
-        /// Which.
+        /// The slice.
         slice: SliceId,
         /// First byte not yet read, in the region.
         at: u32,
@@ -27,15 +27,15 @@ pub(crate) enum Piece {
     },
     /// Bytes that came over the socket.
     Heap {
-        /// All that came.
+        /// All received bytes.
         bytes: Vec<u8>,
-        /// How many of them were read.
+        /// Number of bytes that were read.
         read: usize,
     },
 }
 
 impl Piece {
-    /// Bytes not yet read.
+    /// Returns the number of bytes not read yet.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         match self {
@@ -61,8 +61,8 @@ impl Piece {
     }
 }
 
-/// What was read goes as soon as it is the larger part: a piece takes no more memory than twice
-/// what counts as unread, and each byte is moved once on average.
+/// Drops read bytes as soon as they are the larger part: a piece takes at most twice the memory of
+/// its unread bytes, and each byte is moved once on average.
 fn drop_read(bytes: &mut Vec<u8>, read: &mut usize) {
     if *read < bytes.len() && *read > bytes.len() / 2 {
         bytes.drain(..*read);
@@ -71,7 +71,7 @@ fn drop_read(bytes: &mut Vec<u8>, read: &mut usize) {
     }
 }
 
-/// Takes the message at `first` into our hands; its pieces that hold bytes are added to `pieces`.
+/// Takes hold of the message at `first`; its pieces that hold bytes are added to `pieces`.
 pub(crate) fn receive(
     region: &Region,
     layout: &BufferLayout,
@@ -89,7 +89,7 @@ pub(crate) fn receive(
             let at = offset + SLICE_HEADER + header.start;
             pieces.push(Piece::Slice { slice, at, len: header.size });
         } else {
-            // Held until the chain's end, for a circle of them must be noticed.
+            // Held until the chain's end, so that a circle of them is detected.
             empty.push(slice);
         }
         match header.next {
@@ -100,8 +100,8 @@ pub(crate) fn receive(
     empty.into_iter().try_for_each(|slice| pool.give(slice))
 }
 
-/// Links the slices of a message that holds `len` bytes, filled one after the other. Gives the
-/// slices that are not needed.
+/// Links the slices of a message of `len` bytes, filled one after the other. Returns the slices
+/// that are not needed.
 pub(crate) fn link<'a>(
     region: &Region,
     layout: &BufferLayout,
@@ -152,8 +152,8 @@ impl Header {
         }
     }
 
-    /// The capacity decides on recycling in upstream, so one that lies is refused although nothing
-    /// here relies on it.
+    /// Validates the header. Upstream recycles by the capacity, so a false one is refused although
+    /// nothing here relies on it.
     fn judge(&self, capacity: u32) -> Result<(), Violation> {
         let Self { offset, size, start, .. } = *self;
         if self.capacity != capacity {
@@ -178,7 +178,7 @@ mod tests {
 
     const MIB: u32 = 1 << 20;
 
-    /// The recorded region: 511 slices of 1004 bytes and 127 of 4076.
+    /// Returns the recorded region: 511 slices of 1004 bytes and 127 of 4076.
     fn region() -> (Arc<Region>, Arc<BufferLayout>) {
         let layout = BufferLayout::plan(MIB, &[(1004, 50), (4076, 50)]).unwrap();
         let fd = memfd_create("test", MemfdFlags::CLOEXEC).unwrap();

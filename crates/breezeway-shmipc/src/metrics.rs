@@ -9,7 +9,7 @@ use crate::counters::SessionCounters;
 use crate::lock::lock;
 use crate::table::Role;
 
-/// What was recorded of a session so far.
+/// Counts of a session that were recorded so far.
 #[derive(Default)]
 pub(crate) struct Recorded(Mutex<State>);
 
@@ -27,14 +27,14 @@ fn role(core: &Core) -> &'static str {
 }
 
 impl Recorded {
-    /// A session begins: it counts among those that live.
+    /// Counts a session that begins among the live ones.
     pub(crate) fn begin(&self, core: &Core) {
         lock(&self.0).is_counted = true;
         gauge!("shmipc_sessions", "role" => role(core)).increment(1.0);
         gauge!("shmipc_region_bytes", "role" => role(core)).increment(region_bytes(core));
     }
 
-    /// Records what came since the last time.
+    /// Records the counts since the last time.
     pub(crate) fn record(&self, core: &Core) {
         let mut state = lock(&self.0);
         let now = core.counters.read();
@@ -49,7 +49,7 @@ impl Recorded {
         }
     }
 
-    /// The session is over: once.
+    /// Ends the session's record, once.
     pub(crate) fn end(&self, core: &Core) {
         self.record(core);
         if std::mem::take(&mut lock(&self.0).is_counted) {

@@ -4,10 +4,10 @@
 //! `RUSTFLAGS="--cfg loom" cargo test -p breezeway-shmipc --profile model --lib --target-dir
 //! target/loom model`
 //!
-//! Queue, free lists, watched ranges and followers are the shipped code, the first two on a
-//! region whose words loom watches; who leads and follows takes the steps of `Core::wait`, in its
-//! order. The socket is a count of wake-ups. A bound counts preemptions, not the switches of a
-//! thread that waits.
+//! Queue, free lists, watched ranges and followers are the shipped code, the first two on a region
+//! whose words loom watches; leaders and followers take the steps of `Core::wait`, in its order.
+//! The socket is a count of wake-ups. A bound counts preemptions, not the switches of a thread that
+//! waits.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -34,7 +34,7 @@ thread_local! {
     static MISSING: Cell<Option<Step>> = const { Cell::new(None) };
 }
 
-/// Whether the present mutant lacks this step.
+/// Returns true if the present mutant lacks this step.
 pub(crate) fn removed(step: Step) -> bool {
     MISSING.get() == Some(step)
 }
@@ -48,7 +48,7 @@ fn holds(preemptions: usize, model: fn()) {
     checker.check(model);
 }
 
-/// Whether some schedule of the mutant without `step` fails, and says `how`.
+/// Checks that some schedule of the mutant without `step` fails with a message that contains `how`.
 fn fails(step: Step, how: &str, preemptions: usize, model: fn()) {
     MISSING.set(Some(step));
     let outcome = panic::catch_unwind(AssertUnwindSafe(|| holds(preemptions, model)));
@@ -63,7 +63,7 @@ fn text(found: &(dyn Any + Send)) -> String {
     text.or_else(|| found.downcast_ref::<&str>().map(|&text| text.to_owned())).unwrap_or_default()
 }
 
-/// What loom says when every thread waits: somebody sleeps who should have been woken.
+/// Message of loom when all threads wait: a sleeping thread was not woken.
 const LOST_WAKE_UP: &str = "deadlock";
 
 // ---- the queue ----
@@ -80,7 +80,7 @@ fn element(number: u32) -> Element {
     Element { stream: number, offset: number * 10, status: number * 100 }
 }
 
-/// The direction of the session's socket in which wake-ups travel.
+/// Direction of the session's socket for wake-ups.
 #[derive(Default)]
 struct Socket {
     wake_ups: Mutex<u32>,
@@ -123,7 +123,7 @@ fn two_elements_to_a_sleeper() {
     producing.join().unwrap();
 }
 
-/// As a leader does: polls, rests, sleeps.
+/// Receives as a leader does: polls, rests, sleeps.
 fn receive(consumer: &mut Consumer, socket: &Socket) -> Element {
     loop {
         if let Some(element) = consumer.take().expect("no violation") {
@@ -135,7 +135,7 @@ fn receive(consumer: &mut Consumer, socket: &Socket) -> Element {
     }
 }
 
-/// Three elements through a ring of two: a place is used again only after its element was taken.
+/// Sends three elements through a ring of two: a place is reused only after its element was taken.
 fn more_elements_than_places() {
     let region = ring();
     let far_region = Arc::clone(&region);
@@ -212,7 +212,7 @@ fn list() -> Arc<Region> {
 /// Takes a slice, if there is one, marks it as its own, and gives it back.
 fn take_and_give(region: &Region, mark: u32) {
     if let Some(slice) = free_list::take(region, &LIST).expect("no violation") {
-        // Payload: whoever holds the slice writes it, and must find it so.
+        // Payload: the holder of the slice writes it, and must find it unchanged.
         let payload = region.word(slice + 20);
         payload.store(mark, loom::sync::atomic::Ordering::Relaxed);
         let found = payload.load(loom::sync::atomic::Ordering::Relaxed);
@@ -221,7 +221,7 @@ fn take_and_give(region: &Region, mark: u32) {
     }
 }
 
-/// Two processes that take and give; afterwards every slice is there, once.
+/// Two processes take and give; afterwards every slice is in the list, once.
 fn two_processes_share_a_list() {
     let region = list();
     let far = Arc::clone(&region);
@@ -231,7 +231,7 @@ fn two_processes_share_a_list() {
     check_whole(&region);
 }
 
-/// Follows the list from head to tail.
+/// Follows the list from head to tail, and checks that it is whole.
 fn check_whole(region: &Region) {
     use crate::layout::buffer::{FLAGS_AT, FREE_AT, HAS_NEXT, HEAD_AT, NEXT_AT, TAIL_AT};
     use loom::sync::atomic::Ordering::SeqCst;
@@ -259,7 +259,8 @@ fn model_without_the_exchange_of_the_tail_slices_are_lost() {
 
 // ---- watched ranges ----
 
-/// A holder that watches one region after the other, and a handler that looks meanwhile.
+/// A holder that watches one region after the other, and a handler that reads the range
+/// concurrently.
 fn range_that_changes() {
     let range = Arc::new(WatchedRange::new());
     let seen = Arc::clone(&range);
@@ -288,14 +289,14 @@ fn model_without_any_of_its_orderings_half_a_range_is_seen() {
 
 // ---- leaders and followers ----
 
-/// What some threads wait for on one session, each on a stream of its own.
+/// Events that threads wait for on one session, each on a stream of its own.
 struct Waited {
     receiver: Mutex<()>,
     followers: Followers,
     socket: Socket,
-    /// What has come and nobody has received.
+    /// Arrivals that were not received yet.
     come: Mutex<Vec<bool>>,
-    /// What was received of each stream, and whom to wake for it.
+    /// Per stream: true once received, and the waker for it.
     streams: Vec<Mutex<(bool, Option<Waker>)>>,
 }
 
@@ -326,7 +327,7 @@ impl Waited {
         state.0
     }
 
-    /// Receives for all, and wakes whose it is.
+    /// Receives for all, and wakes the waiters of the received streams.
     fn receive(&self) {
         let come = {
             let mut come = self.come.lock().unwrap();
@@ -345,7 +346,7 @@ impl Waited {
         }
     }
 
-    /// `Core::wait`.
+    /// Waits like `Core::wait`.
     fn wait(&self, stream: usize) {
         if self.poll(stream, None) {
             return;
@@ -379,7 +380,7 @@ impl Waited {
     }
 }
 
-/// Threads wait, and a peer sends something for each, to whoever came last first.
+/// Threads wait, and a peer sends one message to each, to the last one first.
 fn wait_on_one_session(threads: usize) {
     let session = Waited::new(threads);
     let waiting: Vec<_> = (0..threads)

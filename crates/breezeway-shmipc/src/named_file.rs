@@ -1,8 +1,7 @@
-//! Opening a file that a client names, without being led astray: only inside the folders that the
-//! options allow and on their file systems, never through a symbolic link, only regular files of
-//! the client's user, and not before that is known. (openat2(2) with `RESOLVE_BENEATH |
-//! RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV`; the check comes on a descriptor that can neither read
-//! nor write.)
+//! Safe opening of a file that a client names: only inside the folders that the options allow and
+//! on their file systems, never through a symbolic link, only regular files of the client's user,
+//! and not before that is known. (openat2(2) with `RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
+//! RESOLVE_NO_XDEV`; the check is made on a descriptor that can neither read nor write.)
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -24,19 +23,19 @@ pub(crate) struct NamedFile {
     pub(crate) identity: FileIdentity,
 }
 
-/// The name of a file that is mapped here, to be removed. No descriptor is held for it: the name is
+/// Name of a file that is mapped here, for removal. No descriptor is held for it: the name is
 /// resolved once more, by the same rules, and while the file is mapped no other has its identity.
 #[derive(Debug)]
 pub(crate) struct FileName {
     path: PathBuf,
     folders: Vec<PathBuf>,
     identity: FileIdentity,
-    /// A forked child has this too, and not the session.
+    /// Process that has the session; a forked child has this too, but not the session.
     process: u32,
 }
 
 impl FileName {
-    /// Of `file`, which was found at `path` in one of `folders`.
+    /// Creates the name of `file`, which was found at `path` in one of `folders`.
     pub(crate) fn new(path: &Path, folders: &[PathBuf], file: &NamedFile) -> Self {
         Self {
             path: path.to_owned(),
@@ -77,7 +76,7 @@ pub(crate) fn open_named(
     let found = beneath(&folder, name, path_only).map_err(|errno| because(path, errno))?;
     let stat = fstat(&found).map_err(HandshakeError::io("fstat"))?;
     judge(path, &stat, owner)?;
-    // Opened a second time by name, for a path descriptor (`O_PATH`) cannot be reopened without
+    // Opened a second time by name, because a path descriptor (`O_PATH`) cannot be reopened without
     // /proc; the comparison shows that it is still the same file.
     let open =
         OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -92,7 +91,7 @@ pub(crate) fn open_named(
     Ok(NamedFile { file, identity })
 }
 
-/// The folder that the file lies in, if that is an allowed one or below.
+/// Opens the file's folder, if that is an allowed one or below.
 fn open_parent<'a>(
     path: &'a Path,
     folders: &[PathBuf],
@@ -120,8 +119,8 @@ fn identity(stat: &Stat) -> FileIdentity {
 fn beneath(folder: &OwnedFd, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     let path_stays =
         ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    // A client can mount a file system of its own on a folder of its own (FUSE), and let whoever
-    // resolves a name there wait for ever.
+    // A client can mount a file system of its own on a folder of its own (FUSE), and make the
+    // resolution of a name there wait for ever.
     let resolve = path_stays | ResolveFlags::NO_XDEV;
     openat2(folder, path, flags, Mode::empty(), resolve)
 }

@@ -1,5 +1,5 @@
-//! What goes over the socket. A message that the socket takes only in part is finished by whoever
-//! comes next, so none is ever torn.
+//! Output over the socket. A message that the socket accepts only in part is finished by the next
+//! sender, so none is ever torn.
 
 use std::os::fd::BorrowedFd;
 
@@ -7,11 +7,11 @@ use breezeway_os::shortage;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 
-/// The most bytes that wait for the socket. Messages with payload are only sent when none wait, so
-/// a peer that reads anything at all stays far below.
+/// Maximum of bytes that wait for the socket. Messages with payload are only sent when none wait,
+/// so a peer that reads anything at all stays far below.
 const MOST_PENDING: usize = 1 << 20;
 
-/// Bytes that the socket has not yet taken.
+/// Bytes that the socket has not accepted yet.
 #[derive(Default)]
 pub(crate) struct Outgoing {
     pending: Vec<u8>,
@@ -19,14 +19,14 @@ pub(crate) struct Outgoing {
 }
 
 impl Outgoing {
-    /// Sends `message` behind what is pending, without waiting; `ENOBUFS` if too much is. True if
-    /// the socket has taken everything.
+    /// Sends `message` behind the pending bytes, without waiting; `ENOBUFS` if too many are
+    /// pending. Returns true if the socket has accepted all.
     pub(crate) fn send(&mut self, socket: BorrowedFd<'_>, message: &[u8]) -> Result<bool, Errno> {
         if !self.is_empty() {
             if self.pending.len() - self.sent > MOST_PENDING {
                 return Err(Errno::NOBUFS);
             }
-            // What has gone counts no more, and its memory comes back.
+            // Sent bytes are dropped, and their memory is reused.
             if self.sent > MOST_PENDING {
                 self.pending.drain(..self.sent);
                 self.sent = 0;
@@ -39,8 +39,8 @@ impl Outgoing {
         Ok(self.is_empty())
     }
 
-    /// As [`Self::send`], but only behind nothing; `None`, and nothing sent, if something is
-    /// pending that the socket does not take.
+    /// Sends like [`send`](Self::send), but only if nothing is pending; `None`, with nothing sent,
+    /// if pending bytes are not accepted by the socket.
     pub(crate) fn send_if_idle(
         &mut self,
         socket: BorrowedFd<'_>,
@@ -52,7 +52,7 @@ impl Outgoing {
         self.send(socket, message).map(Some)
     }
 
-    /// Tries again with what is pending. True if the socket has taken everything.
+    /// Tries again to send the pending bytes. Returns true if the socket has accepted all.
     pub(crate) fn flush(&mut self, socket: BorrowedFd<'_>) -> Result<bool, Errno> {
         while !self.is_empty() {
             match send_some(socket, &self.pending[self.sent..])? {
@@ -65,13 +65,13 @@ impl Outgoing {
         Ok(true)
     }
 
-    /// Whether the socket has taken everything.
+    /// Returns true if the socket has accepted all.
     pub(crate) fn is_empty(&self) -> bool {
         self.sent == self.pending.len()
     }
 }
 
-/// `send` without waiting; 0 if the socket takes nothing now.
+/// Sends without waiting. Returns 0 if the socket accepts nothing now.
 fn send_some(socket: BorrowedFd<'_>, bytes: &[u8]) -> Result<usize, Errno> {
     loop {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;

@@ -1,28 +1,29 @@
-//! When the queue is polled again.
+//! Pace at which the queue is polled.
 //!
 //! Counts, flag and the first elements of a ring share one cache line, so a poll takes the line
-//! away from the producer, and a batch costs each side something however small it is: a poll, a
-//! count published, a wake-up of whoever sleeps. With one stream every moment counts. With hundreds
-//! under way a message waits for its turn anyway: a small part of that time between two polls makes
-//! batches of what would come one by one, and spares the peer more than this side.
+//! away from the producer, and a batch costs each side the same however small it is: a poll, a
+//! count published, a wake-up of the sleeping side. With one stream every moment counts. With
+//! hundreds in flight a message waits for its turn anyway: a small part of that time as a pause
+//! between two polls turns single messages into batches, and saves the peer more work than this
+//! side.
 //!
-//! How many streams are under way shows in how many messages came since the last one of the same
-//! stream.
+//! The number of streams in flight is estimated by the number of messages since the last one of the
+//! same stream.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use breezeway_os::clock;
 
-/// So many messages lie between two of the same stream, or there is no pause; and so many pauses
+/// Minimum number of messages between two of the same stream for a pause; also the number of pauses
 /// between them.
 const PARTS: u64 = 16;
-/// There is no pause if messages come less often than this: a batch would spare nobody anything.
+/// Maximum time between messages for a pause: with fewer messages a batch would save nothing.
 const DENSE: Duration = Duration::from_micros(10);
-/// The longest pause.
+/// Longest pause.
 const LONGEST: Duration = Duration::from_micros(30);
 
-/// A stream's last message. Only the receiver reads and writes it.
+/// Last message of a stream. Only the receiver reads and writes it.
 #[derive(Default)]
 pub(crate) struct LastMessage {
     number: AtomicU64,
@@ -33,28 +34,28 @@ pub(crate) struct LastMessage {
 pub(crate) struct Pace {
     /// Messages received.
     count: u64,
-    /// When the present batch was taken, in ticks; 0 if nobody wanted to know.
+    /// Time at which the present batch was taken, in ticks; 0 if it was not needed.
     now: u64,
-    /// How long after that the next one is due.
+    /// Pause after that until the next one is due.
     pause: u64,
     dense: u64,
     longest: u64,
 }
 
 impl Pace {
-    /// Without pauses, until there are messages.
+    /// Creates a pace without pauses, until there are messages.
     pub(crate) fn new() -> Self {
         let (dense, longest) = (clock::ticks_in(DENSE), clock::ticks_in(LONGEST));
         Self { count: 0, now: 0, pause: 0, dense, longest }
     }
 
-    /// A batch is going to be taken.
+    /// Notes that a batch is about to be taken.
     #[inline]
     pub(crate) fn begin(&mut self) {
         (self.now, self.pause) = (0, 0);
     }
 
-    /// A message of the batch is for the stream with this last one.
+    /// Notes a message of the batch for the stream with this last one.
     #[inline]
     pub(crate) fn count(&mut self, last: &LastMessage) {
         self.count += 1;
@@ -74,18 +75,18 @@ impl Pace {
         if known { (time / PARTS).min(self.longest) } else { 0 }
     }
 
-    /// How many messages came so far.
+    /// Returns the number of messages received so far.
     pub(crate) fn received(&self) -> u64 {
         self.count
     }
 
-    /// Whether it is time for another poll. A clock that was set back ends a pause.
+    /// Returns true if it is time for another poll. A clock that was set back ends a pause.
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
         self.pause == 0 || clock::ticks().wrapping_sub(self.now) >= self.pause
     }
 
-    /// Waits until it is, at most for the longest pause.
+    /// Waits until it is time, at most for the longest pause.
     #[inline]
     pub(crate) fn wait(&self) {
         while !self.is_due() {
@@ -102,8 +103,8 @@ mod tests {
         (0..count).map(|_| LastMessage::default()).collect()
     }
 
-    /// One message of each stream, as a batch that was taken `after` ticks after the last; gives
-    /// the pause behind it.
+    /// Counts one message of each stream, as a batch that was taken `after` ticks after the last.
+    /// Returns the pause behind it.
     fn batch(pace: &mut Pace, streams: &[LastMessage], after: u64) -> u64 {
         let before = pace.now;
         pace.begin();

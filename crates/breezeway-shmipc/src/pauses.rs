@@ -1,15 +1,15 @@
-//! Pauses between two polls of something of which nothing reports the end.
+//! Pauses between two polls for an event that nothing reports.
 
 use std::time::{Duration, Instant};
 
-/// The first pauses: what is about to end soon is noticed soon.
+/// Shortest pause, so that an event that is about to come is seen soon.
 const SHORTEST: Duration = Duration::from_millis(1);
-/// The longest: a peer that is stuck for ever costs nothing that anybody could measure.
+/// Longest pause: waiting for a peer that is stuck for ever has no measurable cost.
 const LONGEST: Duration = Duration::from_secs(1);
-/// The longest while only the queue is polled, since the socket may not be read.
+/// Longest pause while only the queue is polled, because the socket may not be read.
 const SHORT: Duration = Duration::from_millis(50);
-/// In between, so large a part of the time since the wait began: that is the most that a wait is
-/// prolonged by.
+/// Divisor of the time since the wait began that gives the pause in between: the wait is prolonged
+/// by at most this part.
 const PART: u32 = 8;
 
 /// A wait that polls.
@@ -19,17 +19,18 @@ pub(crate) struct Pauses {
 }
 
 impl Pauses {
-    /// The wait begins, or begins again since there was progress.
+    /// Begins the wait, or begins it again after progress.
     pub(crate) fn new() -> Self {
         Self { since: Instant::now() }
     }
 
-    /// The next pause.
+    /// Returns the next pause.
     pub(crate) fn next(&self) -> Duration {
         Self::after(self.since.elapsed())
     }
 
-    /// As [`Self::next`], where something else may come meanwhile that is not to wait so long.
+    /// Returns the pause like [`next`](Self::next), with a lower maximum for other events that may
+    /// come.
     pub(crate) fn next_short(&self) -> Duration {
         self.next().min(SHORT)
     }

@@ -1,13 +1,13 @@
-//! The slices that this side holds, and where it gets them from.
+//! Slices that this side holds, and their source.
 //!
 //! The shared free lists are queues, so taking from them walks through the whole region, and each
-//! visit writes a line that both processes fight for. A process may simply keep slices: a few of
+//! visit writes a line that both processes contend for. A process may simply keep slices: a few of
 //! each list stay here, last in, first out, so that the next message finds its slice in the cache.
-//! What is kept is a small part of a list, and goes back when the session ends.
+//! The kept slices are a small part of a list, and are given back when the session ends.
 //!
 //! A slice is *held* from being taken or received until it is given back or sent. One bit per slice
-//! says so, in private memory. A slice that comes in while it is held shows a chain in a circle, a
-//! message sent twice, or a tampered list, and no slice is ever in two hands of this side.
+//! marks that, in private memory. A slice that is received while it is held shows a chain in a
+//! circle, a message sent twice, or a tampered list, and no slice is ever used twice on this side.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use crate::layout::buffer::{BufferLayout, SliceId};
 use crate::region::Region;
 use crate::violation::Violation;
 
-/// At most this part of a list is kept.
+/// Divisor of a list's size that gives the maximum of kept slices.
 const KEPT_PART: u32 = 8;
-/// At most so many slices of a list are kept.
+/// Maximum number of kept slices of a list.
 const MOST_KEPT: u32 = 32;
 
-/// Where slices come from and go to.
+/// Source and destination of slices.
 pub(crate) struct Pool {
     region: Arc<Region>,
     layout: Arc<BufferLayout>,
@@ -30,14 +30,14 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// Holds nothing yet.
+    /// Creates a pool that holds nothing yet.
     pub(crate) fn new(region: Arc<Region>, layout: Arc<BufferLayout>) -> Self {
         let held = vec![0; layout.slices().div_ceil(64) as usize];
         let kept = layout.lists().iter().map(|_| Vec::new()).collect();
         Self { region, layout, held, kept }
     }
 
-    /// Takes slices for `len` bytes, as few as can be had, and adds them to `slices`. Gives the
+    /// Takes slices for `len` bytes, as few as possible, and adds them to `slices`. Returns the
     /// bytes that found no room.
     pub(crate) fn reserve(
         &mut self,
@@ -52,7 +52,7 @@ impl Pool {
         Ok(0)
     }
 
-    /// A slice that covers `len`, the smallest that does; else the largest there is.
+    /// Takes the smallest slice that covers `len`, else the largest available.
     fn take_for(&mut self, len: usize) -> Result<Option<SliceId>, Violation> {
         let lists = self.layout.lists().len();
         let covers = |pool: &Self, list: usize| pool.layout.lists()[list].capacity as usize >= len;
@@ -81,7 +81,7 @@ impl Pool {
         taken.map(|offset| self.hold(offset)).transpose()
     }
 
-    /// The slice at `offset` comes into our hands.
+    /// Takes hold of the received slice at `offset`.
     #[inline]
     pub(crate) fn hold(&mut self, offset: u32) -> Result<SliceId, Violation> {
         let slice = self.layout.slice(offset)?;
@@ -93,7 +93,7 @@ impl Pool {
         Ok(slice)
     }
 
-    /// The slices leave our hands with a message, which must not be visible before this.
+    /// Gives up the slices with a message, which must not be visible before this.
     #[inline]
     pub(crate) fn part(&mut self, slices: &[SliceId]) {
         for &slice in slices {
@@ -102,7 +102,7 @@ impl Pool {
         }
     }
 
-    /// The message could not be sent: its slices are ours as before.
+    /// Takes hold of the slices again after the message could not be sent.
     pub(crate) fn keep(&mut self, slices: &[SliceId]) {
         for &slice in slices {
             let (word, bit) = bit_of(slice);
@@ -110,7 +110,7 @@ impl Pool {
         }
     }
 
-    /// A held slice is no longer needed.
+    /// Gives back a held slice.
     #[inline]
     pub(crate) fn give(&mut self, slice: SliceId) -> Result<(), Violation> {
         let list = &self.layout.lists()[slice.list];
@@ -127,7 +127,7 @@ impl Pool {
         free_list::give(&self.region, &self.layout.lists()[slice.list], slice.offset)
     }
 
-    /// Gives back what is kept, for the peer waits for it before it unmaps the region.
+    /// Gives back the kept slices: the peer waits for them before it unmaps the region.
     pub(crate) fn give_back_kept(&mut self) -> Result<(), Violation> {
         for list in 0..self.kept.len() {
             while let Some(slice) = self.kept[list].pop() {
@@ -137,13 +137,14 @@ impl Pool {
         Ok(())
     }
 
-    /// Payload bytes of a slice.
+    /// Returns the payload bytes of a slice.
     #[inline]
     pub(crate) fn capacity(&self, slice: SliceId) -> u32 {
         self.layout.lists()[slice.list].capacity
     }
 
-    /// Free slices of each list as the peer would find them, and those kept here: for statistics.
+    /// Returns the free slices of each list as the peer would find them, and those kept here: for
+    /// statistics.
     pub(crate) fn free(&self) -> Vec<(u32, u32, u32)> {
         let lists = self.layout.lists().iter().zip(&self.kept);
         lists
@@ -153,7 +154,7 @@ impl Pool {
             .collect()
     }
 
-    /// How many slices this side holds, those kept included.
+    /// Returns the number of slices that this side holds, those kept included.
     #[cfg(test)]
     pub(crate) fn held_count(&self) -> u32 {
         self.held.iter().map(|word| word.count_ones()).sum()

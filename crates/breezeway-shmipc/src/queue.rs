@@ -1,12 +1,12 @@
 //! One direction of the queue region: a ring of elements with one producing and one consuming
-//! process, and the flag by which the producer knows whether the consumer must be woken.
+//! process, and the flag that shows the producer whether the consumer must be woken.
 //!
-//! Each side keeps its own count privately and takes of the peer's only the distance to it, so
+//! Each side keeps its own count privately and uses the peer's only for its distance to it, so
 //! whatever the peer writes there, no element outside the ring is touched.
 //!
-//! Sleeping and waking is Dekker's pattern: the producer writes `tail` and then reads the flag,
-//! the consumer clears the flag and then reads `tail`, and a full fence stands between write and
-//! read on both sides. Without either, a wake-up gets lost; the model shows it.
+//! Sleeping and waking is Dekker's pattern: the producer writes `tail` and then reads the flag, the
+//! consumer clears the flag and then reads `tail`, and a full fence stands between write and read
+//! on both sides. Without either, a wake-up gets lost; the model shows it.
 
 use std::sync::Arc;
 
@@ -18,45 +18,45 @@ use crate::region::Region;
 use crate::sync::{Ordering, Step, full_fence, removed};
 use crate::violation::Violation;
 
-/// The receiver reads the low 8 bits of a status only.
+/// Mask of a status: the receiver reads only its low 8 bits.
 const STATUS_MASK: u32 = 0xff;
-/// The stream's sender has closed it.
+/// Status: the stream's sender has closed it.
 const CLOSED: u32 = 1;
 
 /// One entry of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Element {
-    /// The stream's number.
+    /// Number of the stream.
     pub(crate) stream: u32,
-    /// Where the message's first slice starts; 0 for a close.
+    /// Offset of the message's first slice; 0 for a close.
     pub(crate) offset: u32,
-    /// Only the low 8 bits count.
+    /// Status, of which only the low 8 bits count.
     pub(crate) status: u32,
 }
 
 impl Element {
-    /// A message.
+    /// Creates a message.
     pub(crate) fn data(stream: u32, offset: u32) -> Self {
         Self { stream, offset, status: 0 }
     }
 
-    /// The end of a stream.
+    /// Creates the end of a stream.
     pub(crate) fn close(stream: u32) -> Self {
         Self { stream, offset: 0, status: CLOSED }
     }
 
-    /// Whether it ends its stream.
+    /// Returns true if it ends its stream.
     pub(crate) fn is_close(&self) -> bool {
         self.status & STATUS_MASK == CLOSED
     }
 }
 
-/// Why nothing was put.
+/// Reason why nothing was put.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PutError {
     /// The peer has not taken enough.
     Full,
-    /// The peer's count makes no sense.
+    /// The peer's count is impossible.
     Violation(Violation),
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn initialise(region: &Region, capacity: u32) {
     }
 }
 
-/// Reads both capacities once and judges them: first the ring from client to server, then the
+/// Reads both capacities once and validates them: first the ring from client to server, then the
 /// other.
 pub(crate) fn judge(region: &Region) -> Result<[RingLayout; 2], Violation> {
     // A region too small for the headers is refused before anything in it is read.
@@ -77,21 +77,21 @@ pub(crate) fn judge(region: &Region) -> Result<[RingLayout; 2], Violation> {
     judge_rings(region.len(), declared)
 }
 
-/// The side that puts.
+/// The producing side.
 pub(crate) struct Producer {
     region: Arc<Region>,
     ring: RingLayout,
     /// Elements put.
     tail: u64,
-    /// The consumer's count when last read, so that its line is only fetched when the ring
-    /// seems full.
+    /// The consumer's count when last read, so that its line is only fetched when the ring seems
+    /// full.
     head_seen: u32,
     #[cfg(not(loom))]
     distance: Distance,
 }
 
 impl Producer {
-    /// Goes on where the ring stands.
+    /// Continues at the ring's present counts.
     pub(crate) fn new(region: Arc<Region>, ring: RingLayout) -> Self {
         let tail = region.count(ring.base + NATIVE.tail).value();
         let head_seen = region.count(ring.base + NATIVE.head).observe();
@@ -105,7 +105,7 @@ impl Producer {
         }
     }
 
-    /// Whether a payload of `len` bytes is better written past the caches; from time to time the
+    /// Returns true if a payload of `len` bytes is better written past the caches. At intervals the
     /// consumer's distance is measured on its count, which it writes with each batch.
     #[cfg(not(loom))]
     pub(crate) fn streams(&mut self, len: usize) -> bool {
@@ -145,14 +145,14 @@ impl Producer {
         (self.tail as u32).wrapping_sub(self.head_seen)
     }
 
-    /// Elements that the consumer has not taken, as far as it says so.
+    /// Returns the number of elements that the consumer has not taken, by its published count.
     #[cfg(not(loom))]
     pub(crate) fn depth(&self) -> u32 {
         let head = self.region.count(self.ring.base + NATIVE.head).observe();
         (self.tail as u32).wrapping_sub(head).min(self.ring.capacity)
     }
 
-    /// Whether the consumer must be woken for what was put: then nobody else wakes it.
+    /// Returns true if this producer must wake the consumer for the elements put.
     #[inline]
     pub(crate) fn must_wake(&self) -> bool {
         full_fence(Step::FenceAfterPut);
@@ -164,13 +164,13 @@ impl Producer {
 
 #[cfg(all(test, feature = "tokio", not(loom)))]
 impl Producer {
-    /// Whether the consumer waits to be woken.
+    /// Returns true if the consumer waits to be woken.
     pub(crate) fn is_consumer_resting(&self) -> bool {
         self.region.word(self.ring.base + NATIVE.flag).load(Ordering::SeqCst) == 0
     }
 }
 
-/// The side that takes.
+/// The consuming side.
 pub(crate) struct Consumer {
     region: Arc<Region>,
     ring: RingLayout,
@@ -183,18 +183,18 @@ pub(crate) struct Consumer {
 }
 
 impl Consumer {
-    /// Goes on where the ring stands.
+    /// Continues at the ring's present counts.
     pub(crate) fn new(region: Arc<Region>, ring: RingLayout) -> Self {
         let head = region.count(ring.base + NATIVE.head).value();
         Self { region, ring, head, published: head, tail_seen: head as u32 }
     }
 
-    /// Elements that the ring has place for.
+    /// Returns the capacity of the ring in elements.
     pub(crate) fn capacity(&self) -> u32 {
         self.ring.capacity
     }
 
-    /// Takes an element if there is one. The producer learns of it with [`Self::publish`].
+    /// Takes an element if there is one. The producer sees that after [`Self::publish`].
     #[inline]
     pub(crate) fn take(&mut self) -> Result<Option<Element>, Violation> {
         if self.tail_seen == self.head as u32 {
@@ -223,7 +223,7 @@ impl Consumer {
         Ok(())
     }
 
-    /// Lets the producer use the places of what was taken.
+    /// Lets the producer reuse the places of taken elements.
     #[inline]
     pub(crate) fn publish(&mut self) {
         if self.published != self.head {
@@ -233,14 +233,14 @@ impl Consumer {
         }
     }
 
-    /// Whether there is something to take, or something wrong to be found by taking.
+    /// Returns true if there is an element to take, or an error to be found by taking.
     #[inline]
     pub(crate) fn has_elements(&self) -> bool {
         self.tail_seen != self.head as u32
             || self.region.count(self.ring.base + NATIVE.tail).observe() != self.head as u32
     }
 
-    /// Says that this side polls and need not be woken.
+    /// Marks that this side polls and need not be woken.
     #[inline]
     pub(crate) fn work(&self) {
         let flag = self.region.word(self.ring.base + NATIVE.flag);
@@ -249,8 +249,8 @@ impl Consumer {
         }
     }
 
-    /// Says that this side must be woken from now on. True if it may sleep; false if something came
-    /// in the meantime, then it goes on working.
+    /// Marks that this side must be woken from now on. Returns true if it may sleep; false if an
+    /// element came in the meantime, and then it keeps working.
     pub(crate) fn rest(&self) -> bool {
         self.region.word(self.ring.base + NATIVE.flag).store(0, Ordering::SeqCst);
         full_fence(Step::FenceAfterRest);

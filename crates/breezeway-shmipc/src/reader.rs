@@ -22,7 +22,7 @@ pub use peeked::{Peeked, Run};
 /// The receiving half of a stream.
 pub struct Reader {
     handle: Arc<Handle>,
-    /// What was taken from the unread ones and not yet released.
+    /// Pieces taken from the unread ones and not yet released.
     reading: VecDeque<Piece>,
     buffered: usize,
     at_end: bool,
@@ -42,49 +42,49 @@ impl Reader {
         }
     }
 
-    /// The stream's number in the session.
+    /// Returns the stream's number in the session.
     pub fn id(&self) -> u32 {
         self.handle.state.id
     }
 
-    /// Waits for bytes and shows all that came, where they lie. `None` at the end: the peer has
-    /// closed the stream, and everything it sent was released.
+    /// Waits for bytes and returns all received ones in place. `None` at the end: the peer has
+    /// closed the stream, and all of its bytes were released.
     ///
     /// # Errors
     ///
-    /// The timeout, an interrupter, or the end of the session. What came before the session's end
-    /// is shown first.
+    /// The timeout, an interrupter, or the end of the session. Bytes received before the session's
+    /// end are returned first.
     pub fn peek(&mut self) -> Result<Option<Peeked<'_>>, StreamError> {
         self.peek_until(1)
     }
 
-    /// As [`Self::peek`], but waits until `len` bytes came, or the stream's end, which leaves
+    /// Waits like [`peek`](Self::peek) until `len` bytes came, or the stream's end, which leaves
     /// fewer.
     ///
-    /// Whatever is not released takes room, in the buffer region or, of what comes over the socket,
-    /// in private memory up to [`fallback_limit`](crate::SessionOptions::fallback_limit). Both
-    /// together are the most that can come before something is released. How much of that does
+    /// Unreleased bytes take room, in the buffer region or, if they came over the socket, in
+    /// private memory up to [`fallback_limit`](crate::SessionOptions::fallback_limit). Both
+    /// together are the maximum that can arrive before something is released. How much of that does
     /// depends on the peer: on how well it fills slices, and on whether it uses the socket once the
     /// region is exhausted.
     ///
     /// # Errors
     ///
-    /// As [`Self::peek`]; [`StreamError::TooLarge`] at once for more than both together have room
-    /// for, whenever the stream may end, and later if this stream holds all that may come over the
-    /// socket.
+    /// Those of [`Self::peek`]; [`StreamError::TooLarge`] at once for more than both together have
+    /// room for, whenever the stream may end, and later if this stream alone holds all that may
+    /// come over the socket.
     pub fn peek_at_least(&mut self, len: usize) -> Result<Option<Peeked<'_>>, StreamError> {
         self.judge_room(len)?;
         self.peek_until(len)
     }
 
-    /// More than there is room for never comes.
+    /// Fails for more bytes than there is room for, which would never come.
     pub(crate) fn judge_room(&self, len: usize) -> Result<(), StreamError> {
         let core = &self.handle.core;
         let largest = core.layout.room().saturating_add(core.options.fallback_limit);
         if len > largest { Err(too_large(len, largest)) } else { Ok(()) }
     }
 
-    /// Whether the peer has closed the stream, whatever is still unread.
+    /// Returns true if the peer has closed the stream, even if bytes are unread.
     #[cfg(feature = "tokio")]
     pub(crate) fn has_ended(&self) -> bool {
         self.at_end
@@ -99,8 +99,8 @@ impl Reader {
         Ok((self.buffered > 0).then(|| self.peeked()))
     }
 
-    /// Once bytes came over the socket all of a stream's do, and the socket is not read while so
-    /// many are held. If it is this stream alone that holds them, waiting is of no use.
+    /// Fails if waiting is of no use: once bytes came over the socket all of a stream's bytes do,
+    /// and the socket is not read while too many are held, in this case by this stream alone.
     pub(crate) fn judge_waiting(&self, len: usize) -> Result<(), StreamError> {
         let Handle { core, state } = &*self.handle;
         if !state.over_socket.load(Ordering::Relaxed) || state.is_closed() {
@@ -112,8 +112,8 @@ impl Reader {
         if all { Err(too_large(len, self.buffered)) } else { Ok(()) }
     }
 
-    /// Shows what has already come; `None` if nothing has, then [`Self::is_at_end`] says whether
-    /// more can come.
+    /// Returns the bytes that have already arrived; `None` if there are none, and then
+    /// [`Self::is_at_end`] shows whether more can come.
     pub fn try_peek(&mut self) -> Result<Option<Peeked<'_>>, StreamError> {
         if self.buffered == 0 && !self.at_end {
             let outcome = self.poll_more(None).or_else(|| {
@@ -122,14 +122,15 @@ impl Reader {
             });
             outcome.transpose()?;
         } else if !self.at_end && self.handle.state.has_arrivals() {
-            // Behind what was left unread.
+            // Behind the bytes left unread.
             self.poll_more(None).transpose()?;
         }
         Ok((self.buffered > 0).then(|| self.peeked()))
     }
 
-    /// From the socket only if bytes are known to come there, since that costs a system call. Not
-    /// at all where one thread receives for all streams that it serves.
+    /// Receives without waiting; from the socket only if bytes are known to come there, because
+    /// that costs a system call. Not at all where one thread receives for all streams that it
+    /// serves.
     fn receive_now(&self) {
         let Handle { core, state } = &*self.handle;
         if core.serving.load(Ordering::Relaxed) {
@@ -142,46 +143,47 @@ impl Reader {
         }
     }
 
-    /// Gives the first `len` of the bytes that were shown back: their memory is used for other
-    /// messages from now on.
+    /// Releases the first `len` of the peeked bytes: their memory is used for other messages from
+    /// now on.
     ///
     /// # Panics
     ///
-    /// If fewer bytes were shown.
+    /// If fewer bytes were peeked.
     pub fn release(&mut self, len: usize) {
         assert!(len <= self.buffered, "release of {len} bytes, {} were shown", self.buffered);
         self.consume(len);
     }
 
-    /// Whether the peer has closed the stream and everything it sent was released.
+    /// Returns true if the peer has closed the stream and all of its bytes were released.
     pub fn is_at_end(&self) -> bool {
         self.at_end && self.buffered == 0
     }
 
-    /// Returns true once the peer has closed the stream, whatever is still unread.
+    /// Returns true once the peer has closed the stream, even if bytes are unread.
     pub fn is_closed(&self) -> bool {
         self.handle.state.is_closed()
     }
 
-    /// How long a read waits; `None` for ever, the default.
+    /// Sets the timeout of reads; `None` for ever, the default.
     pub fn set_timeout(&mut self, timeout: Option<Duration>) {
         self.timeout = timeout;
     }
 
-    /// When reads give up, whatever the timeout; [`Deadline::NEVER`] is the default.
+    /// Sets the deadline of reads, whatever the timeout; [`Deadline::NEVER`] is the default.
     pub fn set_deadline(&mut self, deadline: Deadline) {
         self.deadline = deadline;
     }
 
-    /// Something that ends a wait from another thread. From then on, a sleep of the session costs
-    /// one more system call.
+    /// Returns a handle that ends a wait from another thread. From then on, a sleep of the session
+    /// costs one more system call.
     pub fn interrupter(&self) -> Result<Interrupter, StreamError> {
         let core = &self.handle.core;
         core.make_leader_notifier().map_err(SessionEnd::from)?;
         Ok(Interrupter { core: Arc::clone(core), state: Arc::clone(&self.handle.state) })
     }
 
-    /// Copies what came into `buffer`; waits for at least one byte. 0 at the end of the stream.
+    /// Copies received bytes into `buffer`; waits for at least one byte. 0 at the end of the
+    /// stream.
     pub fn receive(&mut self, buffer: &mut [u8]) -> Result<usize, StreamError> {
         if buffer.is_empty() {
             return Ok(0);
@@ -192,7 +194,7 @@ impl Reader {
         Ok(self.copy_out(buffer))
     }
 
-    /// Copies as much as there is into `buffer`, and releases it.
+    /// Copies as many bytes as there are into `buffer`, and releases them.
     pub(crate) fn copy_out(&mut self, buffer: &mut [u8]) -> usize {
         let count = buffer.len().min(self.buffered);
         self.peeked().copy_to(&mut buffer[..count]);
@@ -231,12 +233,12 @@ impl Reader {
         handle.core.wait(deadline, &mut |waker: Option<&Waker>| self.poll_more(waker))?
     }
 
-    /// Takes what came, or the end; `None` if nothing did, and then `waker` is woken when something
-    /// does.
+    /// Takes received bytes, or the end; `None` if there are none, and then `waker` is woken when
+    /// some come.
     #[inline]
     pub(crate) fn poll_more(&mut self, waker: Option<&Waker>) -> Option<Result<(), StreamError>> {
         let Handle { core, state } = &*self.handle;
-        // Asked before collecting: what was delivered before the session ended is collected first.
+        // Read before collecting: data delivered before the session ended is collected first.
         let ended = core.ended().is_some();
         match state.collect(&mut self.reading, waker) {
             Some(Arrival::Bytes) => {
@@ -256,7 +258,7 @@ impl Reader {
         }
     }
 
-    /// Bytes that were taken from the unread ones and not yet released.
+    /// Returns the number of bytes taken from the unread ones and not yet released.
     #[cfg(feature = "tokio")]
     pub(crate) fn buffered(&self) -> usize {
         self.buffered

@@ -1,5 +1,5 @@
-//! Receiving for all streams of a session: whoever holds the [`Receiver`] takes elements off the
-//! queue and messages off the socket, and gives each stream what is its.
+//! Receiving for all streams of a session: the holder of the [`Receiver`] takes elements off the
+//! queue and messages off the socket, and delivers each to its stream.
 
 mod closing;
 mod routing;
@@ -25,9 +25,9 @@ use crate::stream_state::StreamState;
 use crate::violation::Violation;
 use routing::{discard_if_forgotten, find, finish, handle_restart, is_for, mark_ready};
 
-/// Elements taken before the producer learns of it.
+/// Number of elements taken before the producer sees it.
 const PUBLISH_EVERY: u32 = 64;
-/// Elements taken before others get their turn.
+/// Number of elements taken before other work gets its turn.
 const AT_ONCE: u32 = 4096;
 
 /// The receiving side of a session.
@@ -36,29 +36,30 @@ pub(crate) struct Receiver {
     incoming: Incoming,
     pub(crate) spin: SpinPlan,
     pub(crate) pace: Pace,
-    /// Since the socket may not be read and nothing came through the queue: messages until then.
+    /// Pauses since the socket may not be read and nothing came through the queue; messages until
+    /// then.
     pauses: Option<(Pauses, u64)>,
-    /// Pieces of the message that is being received; here so that its memory is used again.
+    /// Pieces of the message that is being received; kept so that the memory is reused.
     pieces: Vec<Piece>,
-    /// The stream that the last message was for, which the next one is likely for.
+    /// The stream of the last message, which the next one is probably for.
     last: Option<Arc<StreamState>>,
-    /// The stream that fallback bytes are for; `None` if nobody wants them.
+    /// The stream that fallback bytes are for; `None` if they are dropped.
     payload_for: Option<Arc<StreamState>>,
     /// Streams whose end was just seen.
     closing: Vec<Arc<StreamState>>,
-    /// Streams whose end was seen, and how many bytes must have been read from the socket before
-    /// it counts: those that were in there when it was seen. In this order.
+    /// Streams whose end was seen, with the number of bytes that must have been read from the
+    /// socket before it counts: those that were in there when it was seen. In this order.
     ending: VecDeque<(u64, Arc<StreamState>)>,
-    /// Bytes that were read from the socket so far.
+    /// Bytes read from the socket so far.
     bytes_read: u64,
-    /// Whether the peer has put anything, which proves that it has mapped the regions.
+    /// True if the peer has put an element, which proves that it has mapped the regions.
     peer_has_put: bool,
     #[cfg(feature = "tokio")]
     by_driver: bool,
 }
 
 impl Receiver {
-    /// Receives from `consumer`, and from the session's socket.
+    /// Creates a receiver of `consumer`'s elements, and of the session's socket.
     pub(crate) fn new(consumer: Consumer) -> Self {
         Self {
             consumer,
@@ -78,14 +79,15 @@ impl Receiver {
         }
     }
 
-    /// Whether it is time to poll the queue again; always for those who do not spin until it is.
+    /// Returns true if it is time to poll the queue again; always for callers that do not spin
+    /// until it is.
     #[cfg(feature = "tokio")]
     #[inline]
     pub(crate) fn is_due(&self, core: &Core) -> bool {
         self.pace.is_due() || !core.may_spin()
     }
 
-    /// How long to sleep while the socket may not be read, and with it no wake-up.
+    /// Returns the time to sleep while the socket, and with it wake-ups, may not be read.
     pub(crate) fn pause_without_socket(&mut self) -> Duration {
         let received = self.pace.received();
         if self.pauses.as_ref().is_none_or(|(_, before)| *before != received) {
@@ -94,7 +96,7 @@ impl Receiver {
         self.pauses.as_ref().map_or(Duration::ZERO, |(pauses, _)| pauses.next_short())
     }
 
-    /// Receives what is in the queue, and from the socket if a stream's end makes that necessary.
+    /// Receives the elements in the queue, and from the socket if a stream's end requires that.
     /// Ends the session where the peer breaks a rule.
     #[inline]
     pub(crate) fn receive(&mut self, core: &Core) -> Result<(), SessionEnd> {
@@ -103,7 +105,7 @@ impl Receiver {
         core.judge_regions()
     }
 
-    /// Reads the socket once and handles what came. False if nothing did.
+    /// Reads the socket once and handles the data. Returns false if there was none.
     pub(crate) fn read_socket(
         &mut self,
         core: &Core,
@@ -113,7 +115,7 @@ impl Receiver {
             return match self.read(core, flags) {
                 Ok(0) => Err(self.end_of_socket(core)),
                 Ok(_) => self.handle_messages(core).map(|()| true),
-                // A signal says nothing of what is there, and no event comes for it again.
+                // After a signal there may be data, and no further event reports it.
                 Err(Errno::INTR) if flags.contains(RecvFlags::DONTWAIT) => continue,
                 Err(Errno::AGAIN | Errno::INTR) => Ok(false),
                 Err(Errno::CONNRESET | Errno::PIPE) => Err(self.end_of_socket(core)),
@@ -122,14 +124,14 @@ impl Receiver {
         }
     }
 
-    /// Whether the last read left nothing in the socket.
+    /// Returns true if the last read left nothing in the socket.
     #[cfg(feature = "tokio")]
     pub(crate) fn was_emptied(&self) -> bool {
         self.incoming.was_emptied()
     }
 
-    /// The wake-up that is read here may be the one that the driver of tasks sleeps for, and would
-    /// then not see.
+    /// Reads the socket. The wake-up that is read may be the one that the driver of tasks sleeps
+    /// for, which must then be woken.
     fn read(&mut self, core: &Core, flags: RecvFlags) -> Result<usize, Errno> {
         core.socket_reads.fetch_add(1, Ordering::Relaxed);
         let outcome = self.incoming.read(core.socket(), flags);
@@ -141,7 +143,7 @@ impl Receiver {
         outcome
     }
 
-    /// As [`Self::read_socket`], by the driver itself.
+    /// Reads like [`read_socket`](Self::read_socket), on the driver itself.
     #[cfg(feature = "tokio")]
     pub(crate) fn read_socket_as_driver(&mut self, core: &Core) {
         self.by_driver = true;
@@ -150,8 +152,8 @@ impl Receiver {
         self.by_driver = false;
     }
 
-    /// What the peer put into the queue before it went is still received: at most a ring full, for
-    /// one that goes on putting has not gone.
+    /// Handles the end of the socket. Elements that the peer put into the queue before are still
+    /// received: at most a ring full, because a peer that continues to put is not gone.
     fn end_of_socket(&mut self, core: &Core) -> SessionEnd {
         if let Err(violation) = self.take_ring_full(core) {
             return core.broken(violation);
@@ -170,7 +172,7 @@ impl Receiver {
             .map_err(|violation| core.broken(violation))
     }
 
-    /// Handles what the last read brought.
+    /// Handles the data of the last read.
     fn handle_all(&mut self, core: &Core) -> Result<(), Violation> {
         let mut queue_taken = false;
         loop {
@@ -192,9 +194,9 @@ impl Receiver {
                 Some(Message::HotRestart(epoch)) => (false, None, None, Some((epoch, false))),
                 Some(Message::HotRestartAck(epoch)) => (false, None, None, Some((epoch, true))),
             };
-            // What the peer put into the queue before it sent any of these messages comes first:
-            // neither fallback data nor a close may overtake it. All of that is visible since the
-            // read.
+            // Elements that the peer put into the queue before it sent any of these messages come
+            // first: neither fallback data nor a close may overtake them. All of them are visible
+            // since the read.
             if !std::mem::replace(&mut queue_taken, true) {
                 self.take_ring_full(core)?;
             }
@@ -220,7 +222,7 @@ impl Receiver {
         Some(stream)
     }
 
-    /// Takes all that is in the queue by now: at most a ring full, for the peer may go on putting.
+    /// Takes all elements in the queue: at most a ring full, because the peer may continue to put.
     fn take_ring_full(&mut self, core: &Core) -> Result<(), Violation> {
         for _ in 0..=self.consumer.capacity() / AT_ONCE {
             self.take_elements(core)?;
@@ -231,7 +233,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Takes what is in the queue, a bounded number.
+    /// Takes elements in the queue, a bounded number.
     #[inline]
     fn take_elements(&mut self, core: &Core) -> Result<(), Violation> {
         self.pace.begin();
@@ -276,16 +278,16 @@ impl Receiver {
             }
             None => core.discard(self.pieces.drain(..)),
         }
-        // Whoever sees it counted finds it there.
+        // Counted after delivery, so that a reader of the count finds the data.
         core.counters.bytes_received.add_locked(len as u64);
         core.counters.messages_received.add_locked(1);
         Ok(())
     }
 
-    /// Frees what is in the queue, when no stream is left to read it.
+    /// Frees the elements in the queue, when no stream is left to read them.
     pub(crate) fn discard_rest(&mut self, core: &Core) {
         self.last = None;
-        // At most a ring full, for the peer may go on putting.
+        // At most a ring full, because the peer may continue to put.
         for _ in 0..self.consumer.capacity() {
             let Ok(Some(element)) = self.consumer.take() else { break };
             if element.is_close() {

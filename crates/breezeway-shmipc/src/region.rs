@@ -1,4 +1,4 @@
-//! The shared memory of a session, or what the model checker has in its place.
+//! The shared memory of a session, or the model checker's replacement.
 
 #[cfg(not(loom))]
 #[allow(unsafe_code, reason = "mapping, atomics on shared words, copies")]

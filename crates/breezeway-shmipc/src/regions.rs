@@ -1,4 +1,4 @@
-//! The regions of a session: a client makes them, a server takes them from its client.
+//! The regions of a session: a client creates them, a server takes them from its client.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
@@ -27,17 +27,18 @@ use crate::queue;
 use crate::region::Region;
 use crate::violation::Violation;
 
-/// The kernel's limit for the name of a memfd, less what upstream puts before it.
+/// Maximum length of a memfd's label: the kernel's limit for its name, less upstream's prefix.
 const LONGEST_LABEL: usize = 249 - "shmipc".len();
 
-/// What a region is called, but for its end. Unique, since upstream's servers find regions by name:
-/// prefix, process, for a session with a restarted server its epoch, as upstream forms names, and a
-/// random number and a count.
+/// Returns the name of a region, without its suffix. Unique, because upstream's servers find
+/// regions by name: prefix, process, for a session with a restarted server its epoch, in upstream's
+/// form, and a random number and a count.
 fn own_name(memory: &Memory, epoch: Option<u64>) -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let prefix = match memory {
         Memory::Memfd => "/dev/shm/breezeway".to_owned(),
-        // A server resolves names elsewhere. Without a working directory opening it fails.
+        // A server resolves names in another directory. Without a working directory opening it
+        // fails.
         Memory::FilesV2(prefix) | Memory::FilesV3(prefix) => {
             std::path::absolute(prefix).as_ref().unwrap_or(prefix).display().to_string()
         }
@@ -47,7 +48,7 @@ fn own_name(memory: &Memory, epoch: Option<u64>) -> String {
     format!("{prefix}_{}_epoch_{epoch}_{}", std::process::id(), random())
 }
 
-/// Not for secrets: two containers may give two processes the same id.
+/// Returns a random number; not for secrets: two containers may give two processes the same id.
 fn random() -> u64 {
     let mut bytes = [0; 8];
     let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
@@ -57,21 +58,21 @@ fn random() -> u64 {
     u64::from_ne_bytes(bytes)
 }
 
-/// A buffer region that a client has made. Sessions that are connected in one go share it, as
+/// A buffer region that a client has created. Sessions that are connected together share it, as
 /// upstream's do, and with it the slices that this side holds and keeps.
 pub(crate) struct OwnBuffer {
     name: String,
     pub(crate) region: Arc<Region>,
     pub(crate) layout: Arc<BufferLayout>,
     pub(crate) pool: Arc<Mutex<Pool>>,
-    /// Not needed for files.
+    /// Descriptor of the memfd; not needed for files.
     memfd: Option<OwnedFd>,
-    /// Removed when each of the sessions is known to be agreed on, or over.
+    /// File, removed when each of the sessions is known to be agreed on, or over.
     created: Option<Arc<CreatedFiles>>,
 }
 
 impl OwnBuffer {
-    /// Makes and lays out a buffer region for sessions of these options.
+    /// Creates and lays out a buffer region for sessions of these options.
     pub(crate) fn create(
         options: &ClientOptions,
         epoch: Option<u64>,
@@ -95,19 +96,20 @@ impl OwnBuffer {
     }
 }
 
-/// The regions that a client has made for a session, and what the server needs to find them.
+/// The regions that a client has created for a session, and the data by which the server finds
+/// them.
 pub(crate) struct OwnRegions<'a> {
     pub(crate) buffer: &'a OwnBuffer,
     pub(crate) queue_name: String,
     pub(crate) queue: Arc<Region>,
     pub(crate) rings: [RingLayout; 2],
-    /// Not needed for files.
+    /// Descriptor of the memfd; not needed for files.
     queue_memfd: Option<OwnedFd>,
     queue_created: Option<CreatedFiles>,
 }
 
 impl<'a> OwnRegions<'a> {
-    /// Makes and lays out a queue beside the buffer.
+    /// Creates and lays out a queue beside the buffer.
     pub(crate) fn create(
         options: &ClientOptions,
         buffer: &'a OwnBuffer,
@@ -133,35 +135,35 @@ impl<'a> OwnRegions<'a> {
         })
     }
 
-    /// The names of queue and buffer.
+    /// Returns the names of queue and buffer.
     pub(crate) fn names(&self) -> [&str; 2] {
         [&self.queue_name, &self.buffer.name]
     }
 
-    /// Queue and buffer.
+    /// Returns the memfds of queue and buffer.
     pub(crate) fn memfds(&self) -> Option<[&OwnedFd; 2]> {
         Some([self.queue_memfd.as_ref()?, self.buffer.memfd.as_ref()?])
     }
 
-    /// The files, to be removed when the server has them.
+    /// Takes the files, to be removed when the server has them.
     pub(crate) fn take_created(&mut self) -> Option<SessionFiles> {
         let queue = self.queue_created.take()?;
         Some(SessionFiles { _queue: queue, _buffer: self.buffer.created.clone() })
     }
 }
 
-/// The files of a client's session: its queue's goes when this is dropped, its buffer's with the
-/// last session's.
+/// The files of a client's session: its queue's is removed when this is dropped, its buffer's with
+/// the last session's.
 pub(crate) struct SessionFiles {
     _queue: CreatedFiles,
     _buffer: Option<Arc<CreatedFiles>>,
 }
 
-/// A region that is to be made.
+/// A region to be created.
 struct Wanted<'a> {
     name: &'a str,
     size: u32,
-    /// What sets its size.
+    /// Option that sets its size.
     option: &'static str,
 }
 
@@ -194,7 +196,7 @@ impl Wanted<'_> {
         move |errno| ConnectError::Memory { call, size, option, cause: errno.into() }
     }
 
-    /// A memfd that the server cannot truncate under us.
+    /// Creates a memfd that the server cannot truncate.
     fn make_memfd(&self, preallocate: bool) -> Result<OwnedFd, ConnectError> {
         let label: String = self.name.chars().take(LONGEST_LABEL / 4).collect();
         let label = format!("shmipc{label}");
@@ -210,7 +212,7 @@ impl Wanted<'_> {
         Ok(fd)
     }
 
-    /// A file that was not there before.
+    /// Creates a new file.
     fn make_file(
         &self,
         preallocate: bool,
@@ -218,7 +220,7 @@ impl Wanted<'_> {
     ) -> Result<OwnedFd, ConnectError> {
         let path = Path::new(self.name);
         if let Some(folder) = path.parent() {
-            // If it cannot be made, opening the file says so.
+            // If it cannot be created, opening the file fails.
             let _ = std::fs::create_dir_all(folder);
         }
         let flags =
@@ -226,7 +228,7 @@ impl Wanted<'_> {
         let fd = open(path, flags, Mode::from_raw_mode(0o600)).map_err(self.failed("open"))?;
         let stat = fstat(&fd).map_err(self.failed("fstat"))?;
         created.add(path, (stat.st_dev, stat.st_ino));
-        // As upstream; what others take later shows when a page is touched.
+        // As in upstream; space that others take later is missed only when a page is accessed.
         let space = fstatfs(&fd).map_err(self.failed("fstatfs"))?;
         let free = space.f_bavail.saturating_mul(space.f_bsize.unsigned_abs());
         if space.f_blocks > 0 && free < self.size.into() {
@@ -236,8 +238,8 @@ impl Wanted<'_> {
         Ok(fd)
     }
 
-    /// Gives a fresh file its size, and if that is asked for its memory: an error now rather than a
-    /// fault at the first touch.
+    /// Sets the size of a new file, and allocates its memory if requested: an error now rather than
+    /// a fault at the first access.
     fn allocate(&self, fd: &OwnedFd, preallocate: bool) -> Result<(), ConnectError> {
         if let Err(error) = check_file_size(self.size as usize) {
             let cause = io::Error::new(io::ErrorKind::FileTooLarge, error);
@@ -262,18 +264,19 @@ fn map_own(fd: &OwnedFd, size: u32, option: &'static str) -> Result<Arc<Region>,
     Ok(Arc::new(mapped.map_err(failed)?))
 }
 
-/// The regions of a client, found good by its server.
+/// The regions of a client, validated by its server.
 pub(crate) struct ForeignRegions {
     pub(crate) queue: Arc<Region>,
     pub(crate) buffer: Arc<Region>,
     pub(crate) rings: [RingLayout; 2],
     pub(crate) layout: Arc<BufferLayout>,
-    /// Of files, the right to map them.
+    /// Claims of files, for the right to map them.
     pub(crate) claims: Option<[FileClaim; 2]>,
 }
 
 impl ForeignRegions {
-    /// As [`Self::accept`], for descriptors that the client has opened, wherever it liked.
+    /// Accepts regions like [`accept`](Self::accept), from descriptors that the client has opened,
+    /// possibly anywhere.
     pub(crate) fn accept_passed(
         queue: &ForeignDescriptor,
         buffer: &ForeignDescriptor,
@@ -284,7 +287,7 @@ impl ForeignRegions {
         Self::accept(queue, buffer, options)
     }
 
-    /// Checks and maps what a client brings, by whatever way it came.
+    /// Validates and maps a client's regions.
     pub(crate) fn accept(
         queue: impl AsFd,
         buffer: impl AsFd,
@@ -306,9 +309,9 @@ impl ForeignRegions {
     }
 }
 
-/// Who touches a page of a mapped file waits for its file system, and of some of those the client
-/// can be the server (FUSE). Only files that live in memory know seals; and being asked for them is
-/// answered by the kernel, whereas already their size may be asked of the file system.
+/// Validates a passed file. Access to a page of a mapped file waits for its file system, which for
+/// some of them the client itself can serve (FUSE). Only files in memory have seals; the kernel
+/// itself answers a query for them, whereas even a query for their size may reach the file system.
 fn judge_passed(name: &'static str, fd: impl AsFd) -> Result<(), HandshakeError> {
     match fcntl_get_seals(fd) {
         Ok(_) => Ok(()),

@@ -7,7 +7,7 @@ use breezeway_os::Deadline;
 
 use crate::lock::{lock, wait};
 
-/// What was received of a hot restart.
+/// Received messages of a hot restart.
 #[derive(Default)]
 pub(crate) struct Restart {
     received: Mutex<Received>,
@@ -16,16 +16,16 @@ pub(crate) struct Restart {
 
 #[derive(Default)]
 struct Received {
-    /// The epoch that the server announced, until the client takes it up.
+    /// Epoch that the server announced, until the client takes it.
     announced: Option<u64>,
-    /// The epoch that the client acknowledged.
+    /// Epoch that the client acknowledged.
     acknowledged: Option<u64>,
-    /// Notified of changes on the client's side.
+    /// Called on changes on the client's side.
     listener: Option<std::sync::Arc<dyn Fn() + Send + Sync>>,
 }
 
 impl Restart {
-    /// The server says that a new one has taken over.
+    /// Notes the server's announcement that a new one has taken over.
     pub(crate) fn announced(&self, epoch: u64) {
         let mut received = lock(&self.received);
         received.announced = Some(epoch);
@@ -36,13 +36,13 @@ impl Restart {
         }
     }
 
-    /// The client says that it has a session with the new server.
+    /// Notes the client's acknowledgement that it has a session with the new server.
     pub(crate) fn acknowledged(&self, epoch: u64) {
         lock(&self.received).acknowledged = Some(epoch);
         self.changed.notify_all();
     }
 
-    /// Takes up what the server announced.
+    /// Takes the server's announcement.
     pub(crate) fn take_announced(&self) -> Option<u64> {
         lock(&self.received).announced.take()
     }
@@ -52,8 +52,8 @@ impl Restart {
         lock(&self.received).listener = Some(listener);
     }
 
-    /// Waits until the client has acknowledged `epoch`; false if it has not until `deadline`, or if
-    /// `given_up` says so.
+    /// Waits until the client has acknowledged `epoch`. Returns false if it has not until
+    /// `deadline`, or if `given_up` returns true.
     pub(crate) fn wait_acknowledged(
         &self,
         epoch: u64,
@@ -72,9 +72,9 @@ impl Restart {
         }
     }
 
-    /// Wakes who waits, for the session is over.
+    /// Wakes all waiters, because the session is over.
     pub(crate) fn notify(&self) {
-        // Taken so that nobody is between checking and waiting.
+        // The lock is taken so that no waiter is between its check and its wait.
         let listener = lock(&self.received).listener.clone();
         self.changed.notify_all();
         if let Some(listener) = listener {

@@ -1,5 +1,5 @@
-//! Serving: sessions are agreed on aside, so that a slow client delays nobody, and handed out when
-//! they stand.
+//! Serving: handshakes run on other threads, so that a slow client delays no other, and agreed
+//! sessions are returned.
 
 use std::collections::VecDeque;
 use std::io;
@@ -26,31 +26,32 @@ use crate::session::Session;
 use crate::stream::Stream;
 use crate::wire::{self, MessageType};
 
-/// How long accepting rests when the process is out of descriptors or memory.
+/// Time that accepting rests when the process is out of descriptors or memory.
 const REST: Duration = Duration::from_millis(20);
-/// How long a thread that has ended a handshake waits for the next one.
+/// Time that a thread waits for the next handshake after one.
 const HANDSHAKE_REST: Duration = Duration::from_secs(1);
-/// How often a hot restart polls for acknowledgements, for sessions that nobody receives
-/// for.
+/// Interval at which a hot restart polls for acknowledgements, for sessions without a receiving
+/// thread.
 const POLL_EVERY: Duration = Duration::from_millis(10);
 
-/// Accepts shmipc clients at an address. Stops when dropped; sessions that it has handed out go on.
+/// Accepts shmipc clients at an address. Stops when dropped; sessions that it has returned
+/// continue.
 pub struct Server {
     shared: Arc<Shared>,
     accepting: Option<JoinHandle<()>>,
 }
 
-/// Stops a [`Server`] from any thread: no more clients are accepted, and [`Server::accept`] gives
+/// Stops a [`Server`] from any thread: no more clients are accepted, and [`Server::accept`] returns
 /// `None`.
 #[derive(Clone)]
 pub struct Stopper(Weak<Shared>);
 
-/// How a hot restart went.
+/// Result of a hot restart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RestartReport {
-    /// Sessions whose client has one with the new server.
+    /// Number of sessions whose client has one with the new server.
     pub acknowledged: usize,
-    /// Sessions whose client did not say so in time, or went.
+    /// Number of sessions whose client did not acknowledge in time, or is gone.
     pub missing: usize,
 }
 
@@ -70,20 +71,21 @@ struct State {
     sessions: Vec<Weak<Core>>,
     half_open: VecDeque<(u64, OwnedFd)>,
     restarted: Option<Restarted>,
-    /// Connections that no handshake has begun on, with their tickets.
+    /// Connections whose handshake has not begun, with their tickets.
     accepted: VecDeque<(OwnedFd, u64)>,
-    /// Threads that wait for one.
+    /// Number of threads that wait for one.
     resting: usize,
     next_ticket: u64,
     waiting: Vec<Waker>,
 }
 
-/// A hot restart that was announced, for clients whose handshake was under way then.
+/// A hot restart that was announced, for clients whose handshake was in progress then.
 #[derive(Clone, Copy)]
 struct Restarted {
     epoch: u64,
-    /// The ticket of the first connection that was accepted later. Who connects that late has found
-    /// the address without a new server behind it, and would be sent here again and again.
+    /// Ticket of the first connection that was accepted later. A client that connects that late has
+    /// found the address without a new server behind it, and would be sent back here again and
+    /// again.
     next_ticket: u64,
 }
 
@@ -95,8 +97,8 @@ impl Server {
         Self::start(listener, options)
     }
 
-    /// Serves a stream socket that listens already: one that was inherited from a parent, as by
-    /// socket activation, or made with other settings. Nothing is removed when the server stops.
+    /// Serves a stream socket that already listens: one that was inherited from a parent, as by
+    /// socket activation, or created with other settings. No file is removed when the server stops.
     ///
     /// ```no_run
     /// # use breezeway_shmipc::{Server, ServerOptions, Trust};
@@ -131,12 +133,12 @@ impl Server {
         Ok(Self { accepting: Some(accepting.map_err(failed)?), shared })
     }
 
-    /// Where it listens; for TCP with the port that the kernel chose.
+    /// Returns the address it listens at; for TCP with the port that the kernel chose.
     pub fn address(&self) -> &Address {
         &self.shared.address
     }
 
-    /// How long a client may take for its handshake, of the options.
+    /// Returns the time limit of a client's handshake, from the options.
     pub fn handshake_timeout(&self) -> Duration {
         self.shared.options.session.handshake_timeout
     }
@@ -155,7 +157,7 @@ impl Server {
         }
     }
 
-    /// The next session, the end, or neither yet; then `waker` is woken.
+    /// Returns the next session or the end; if there is neither, `waker` is woken later.
     #[cfg(feature = "tokio")]
     pub(crate) fn poll_accept(&self, waker: &Waker) -> std::task::Poll<Option<Session>> {
         use std::task::Poll;
@@ -172,14 +174,14 @@ impl Server {
         Poll::Pending
     }
 
-    /// Serves every session in a thread of its own until the server is stopped, as
-    /// [`Session::serve`] does. Ends the sessions when stopped.
+    /// Serves every session on a thread of its own until the server is stopped, like
+    /// [`Session::serve`]. Ends the sessions when stopped.
     pub fn serve(&self, handler: impl Fn(&mut Stream) -> Result<(), StreamError> + Send + Sync) {
         self.serve_by(|session| session.serve(&handler));
     }
 
-    /// As [`Self::serve`], with a handler that sees the sessions, and when they and their streams
-    /// begin and end.
+    /// Serves like [`serve`](Self::serve), with a handler that is also called at the begin and end
+    /// of sessions and their streams.
     pub fn serve_with(&self, handler: &(impl Handler + Sync)) {
         self.serve_by(|session| session.serve_with(handler));
     }
@@ -201,12 +203,12 @@ impl Server {
         });
     }
 
-    /// The sessions that live at this moment, also those that were not yet accepted.
+    /// Returns the live sessions, including those that were not yet accepted.
     pub fn sessions(&self) -> Vec<Session> {
         self.shared.live().into_iter().map(|core| Session { core }).collect()
     }
 
-    /// Records what the live sessions have done since the last time: see
+    /// Records the counts of the live sessions since the last call: see
     /// [`Session::record_metrics`].
     #[cfg(feature = "metrics")]
     pub fn record_metrics(&self) {
@@ -220,17 +222,18 @@ impl Server {
         }
     }
 
-    /// Something that stops the server from another thread.
+    /// Returns a handle that stops the server from another thread.
     pub fn stopper(&self) -> Stopper {
         Stopper(Arc::downgrade(&self.shared))
     }
 
-    /// Tells all clients that a new server listens at the address, which must be so already, and
-    /// waits until each has a session there, at most for `timeout` (upstream: 2 s). The old
-    /// sessions go on until they are closed here. `epoch` must not be 0, and differ from the last
-    /// one's.
-    /// A client whose handshake is still under way is told once its session stands, and is not in
-    /// the report.
+    /// Announces to all clients that a new server listens at the address, which it must already do,
+    /// and waits until each has a session there, at most for `timeout` (upstream: 2 s). The old
+    /// sessions continue until they are closed here. `epoch` must not be 0, and must differ from
+    /// the last one's.
+    ///
+    /// A client whose handshake is still in progress gets the announcement once its session exists,
+    /// and is not in the report.
     pub fn hot_restart(&self, epoch: u64, timeout: Duration) -> RestartReport {
         let live = self.shared.begin_restart(epoch);
         let announced: Vec<_> = live.iter().filter(|core| announce_restart(core, epoch)).collect();
@@ -241,8 +244,8 @@ impl Server {
     }
 }
 
-/// Whether the client has gone already, as one does that only tries whether somebody listens: not
-/// worth a handshake. What it has sent, if anything, stays in the socket.
+/// Returns true if the client has already closed the connection, as a client does that only tests
+/// whether a server listens: not worth a handshake. Its data, if any, stays in the socket.
 fn is_closed(socket: &OwnedFd) -> bool {
     let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
     recv(socket, &mut [0; 1], flags).is_ok_and(|(_, received)| received == 0)
@@ -253,7 +256,7 @@ fn announce_restart(core: &Core, epoch: u64) -> bool {
         && core.send(&wire::hot_restart(MessageType::HotRestart, core.version, epoch)).is_ok()
 }
 
-/// Whether the client acknowledges in time.
+/// Returns true if the client acknowledges in time.
 fn await_acknowledgement(core: &Core, epoch: u64, deadline: Deadline) -> bool {
     loop {
         let until = deadline.min(Deadline::after(POLL_EVERY));
@@ -318,7 +321,7 @@ impl Shared {
         }
     }
 
-    /// Takes every connection that waits, so that the backlog has room.
+    /// Takes every waiting connection, so that the backlog has room.
     fn accept_all(self: &Arc<Self>, listener: &Listener) -> io::Result<()> {
         while let Some(socket) = listener.accept()? {
             if is_closed(&socket) {
@@ -330,8 +333,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Starts a handshake in a thread that has ended another one, or in a new one; at the limit the
-    /// oldest unfinished handshake has to go.
+    /// Starts a handshake on a thread that has ended another one, or on a new one; at the limit the
+    /// oldest unfinished handshake is ended.
     fn begin(self: &Arc<Self>, socket: OwnedFd) {
         let Some(ticket) = self.register(&socket) else {
             return scm::close_connection(socket);
@@ -354,7 +357,7 @@ impl Shared {
         }
     }
 
-    /// Closes a connection for which there is no thread, unless one that rested has taken it.
+    /// Closes a connection for which there is no thread, unless a resting one has taken it.
     fn give_up(&self, ticket: u64) {
         let mut state = lock(&self.state);
         let place = state.accepted.iter().position(|(_, other)| *other == ticket);
@@ -366,7 +369,7 @@ impl Shared {
         }
     }
 
-    /// One handshake after the other, until none has come for a while.
+    /// Performs one handshake after the other, until none has come for a while.
     fn shake_all_hands(&self) {
         while let Some((socket, ticket)) = self.next_accepted() {
             self.shake_hands(socket, ticket);
@@ -415,13 +418,14 @@ impl Shared {
         Some(ticket)
     }
 
-    /// Before the socket goes anywhere, so that closing it closes the connection at once.
+    /// Removes a ticket, before the socket is passed on, so that closing it closes the connection
+    /// at once.
     fn unregister(&self, ticket: u64) {
         let mut state = lock(&self.state);
         let place = state.half_open.iter().position(|(other, _)| *other == ticket);
         let copy = place.and_then(|place| state.half_open.remove(place));
         drop(state);
-        // Not with the lock, as it may be the last.
+        // Without the lock, because this may be the last descriptor.
         drop(copy);
     }
 
@@ -432,7 +436,7 @@ impl Shared {
             Ok(parts) => {
                 self.hand_out(Session::new(parts, self.options.session.clone()), ticket);
             }
-            // Whoever tries whether somebody listens.
+            // A client that tests whether a server listens.
             Err(error @ HandshakeError::Closed) => tracing::debug!(%error, "shmipc handshake"),
             Err(error) => warn_limited!(%error, "a shmipc client is refused"),
         }
@@ -450,7 +454,7 @@ impl Shared {
             return;
         }
         let restarted = state.restarted.filter(|restarted| ticket < restarted.next_ticket);
-        // Held only where it must be: the last one to let go of a session gives its memory back.
+        // Held only where it must be: dropping the last handle of a session frees its memory.
         let late = restarted.map(|restarted| (Arc::clone(&session.core), restarted.epoch));
         state.sessions.push(Arc::downgrade(&session.core));
         state.ready.push_back(session);
@@ -462,7 +466,8 @@ impl Shared {
         }
     }
 
-    /// The sessions that have to be told; those whose handshake is under way are told later.
+    /// Returns the sessions that must get the announcement; those whose handshake is in progress
+    /// get it later.
     fn begin_restart(&self, epoch: u64) -> Vec<Arc<Core>> {
         let mut state = lock(&self.state);
         state.restarted = Some(Restarted { epoch, next_ticket: state.next_ticket });
@@ -477,7 +482,8 @@ impl Shared {
     }
 }
 
-/// Apart from the lock, as the last one to drop a session frees its memory.
+/// Removes ended sessions without the lock, because dropping the last handle of a session frees its
+/// memory.
 fn living(mut sessions: Vec<Arc<Core>>) -> Vec<Arc<Core>> {
     sessions.retain(|core| core.ended().is_none());
     sessions
@@ -507,7 +513,7 @@ mod tests {
     use super::*;
     use crate::options::Trust;
 
-    /// Threads of this process that shake hands with clients of any server.
+    /// Returns the number of threads of this process that perform handshakes, of any server.
     fn handshake_threads() -> usize {
         let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
         let names = tasks.flat_map(|task| std::fs::read_to_string(task.path().join("comm")));
@@ -524,7 +530,8 @@ mod tests {
         for number in 0..2000 {
             let mut client = UnixStream::connect(&path).unwrap();
             if number % 2 == 0 {
-                // What is no shmipc ends a handshake at once; the others say nothing.
+                // Bytes that are not shmipc end a handshake at once; the other clients send
+                // nothing.
                 let _ = io::Write::write_all(&mut client, b"GET / HTTP/1.1");
                 let _ = io::Read::read(&mut client, &mut [0]);
             }
@@ -553,18 +560,18 @@ mod tests {
         server.shared.give_up(ticket);
         let half_open = lock(&server.shared.state).half_open.len();
         assert_eq!(half_open, 1, "it is counted, and shut down when the server stops");
-        // One that nobody has taken is closed.
+        // A connection that was not taken is closed.
         let (mut client, socket) = UnixStream::pair().unwrap();
         let socket = OwnedFd::from(socket);
         let ticket = server.shared.register(&socket).unwrap();
-        // Not notified: nobody comes for it.
+        // Without a notification no thread takes it.
         lock(&server.shared.state).accepted.push_back((socket, ticket));
         server.shared.give_up(ticket);
         assert_eq!(lock(&server.shared.state).half_open.len(), 1);
         assert_eq!(io::Read::read(&mut client, &mut [0]).unwrap(), 0);
     }
 
-    /// What a client was told of a hot restart.
+    /// Returns the announcement of a hot restart that a client got.
     fn announced_to(client: &Session, deadline: Deadline) -> Option<u64> {
         loop {
             client.core.help_receive();

@@ -24,18 +24,18 @@ use crate::stream::Stream;
 use crate::stream_state::StreamState;
 use crate::table::Role;
 
-/// Streams that are served before the peer is notified of the answers: enough to share the cost of
-/// that, few enough that a peer that sleeps begins early.
+/// Number of streams that are served before the peer is notified of the answers: enough to share
+/// that cost, few enough that a sleeping peer begins early.
 const IN_A_ROW: usize = 16;
 
 /// One connection between two processes. Clones are handles of the same session, which ends when it
-/// is closed, when the peer goes, or when the last handle and stream are gone.
+/// is closed, when the peer closes it, or when the last handle and stream are dropped.
 #[derive(Clone)]
 pub struct Session {
     pub(crate) core: Arc<Core>,
 }
 
-/// What a session holds at a moment.
+/// State of a session at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SessionStatistics {
@@ -44,9 +44,9 @@ pub struct SessionStatistics {
     /// Per kind of slice: payload bytes, free slices in the shared list, slices kept by this side
     /// for its next messages.
     pub slices: Vec<(u32, u32, u32)>,
-    /// Bytes that came over the socket and were not yet read.
+    /// Bytes received over the socket and not read yet.
     pub fallback_bytes: usize,
-    /// Streams whose bytes go over the socket since the shared memory was exhausted.
+    /// Streams whose bytes go over the socket because the shared memory was exhausted.
     pub streams_over_socket: usize,
     /// Messages written to the socket so far: mostly wake-ups.
     pub socket_writes: u64,
@@ -57,9 +57,9 @@ pub struct SessionStatistics {
     pub polls: u64,
     /// Elements in the queue to the peer that it has not taken.
     pub queue_depth: u32,
-    /// Bytes of the queue region and of the buffer region.
+    /// Sizes of the queue region and of the buffer region in bytes.
     pub region_sizes: [u32; 2],
-    /// What the session has done so far.
+    /// Counts of the session so far.
     pub counters: SessionCounters,
 }
 
@@ -68,8 +68,8 @@ impl Session {
         Self { core: Core::new(parts, options) }
     }
 
-    /// Both ends of a session in memfds, connected by a socket pair: for tests, and for parent and
-    /// child.
+    /// Creates both ends of a session in memfds, connected by a socket pair: for tests, and for
+    /// parent and child.
     pub fn pair(
         client: &ClientOptions,
         server: &ServerOptions,
@@ -91,8 +91,8 @@ impl Session {
         })
     }
 
-    /// Agrees on a session over a socket that was accepted elsewhere: by an own listener, or by
-    /// whoever passed it here. Waits for the client, at most for `handshake_timeout`.
+    /// Agrees on a session over a socket that was accepted elsewhere: by another listener, or in a
+    /// process that passed it here. Waits for the client, at most for `handshake_timeout`.
     pub fn accept_over(socket: OwnedFd, options: &ServerOptions) -> Result<Self, AcceptError> {
         let address = Address::of_socket(&socket).map_err(HandshakeError::from)?;
         options.validate_at(&address)?;
@@ -103,7 +103,7 @@ impl Session {
         Ok(Self::new(handshake::accept(socket, options)?, options.session.clone()))
     }
 
-    /// Agrees on a session over a socket that was connected elsewhere. Nobody replaces it when it
+    /// Agrees on a session over a socket that was connected elsewhere. It is not replaced when it
     /// ends.
     pub fn connect_over(socket: OwnedFd, options: &ClientOptions) -> Result<Self, ConnectError> {
         let address = Address::of_socket(&socket).map_err(HandshakeError::from)?;
@@ -118,8 +118,8 @@ impl Session {
         Ok(Self::new(parts, options.session.clone()))
     }
 
-    /// Opens a stream, which the peer learns of with its first bytes. Only for the client's side:
-    /// nobody would learn of a server's stream.
+    /// Opens a stream, which the peer sees with its first bytes. Only on the client's side: a
+    /// client would not see a server's stream.
     pub fn open(&self) -> Result<Stream, StreamError> {
         if self.core.ended().is_some() {
             return Err(self.core.end_error());
@@ -137,7 +137,7 @@ impl Session {
         self.accept_until(Deadline::NEVER)
     }
 
-    /// As [`Self::accept`], at most until `deadline`.
+    /// Waits like [`accept`](Self::accept), at most until `deadline`.
     pub fn accept_until(&self, deadline: Deadline) -> Result<Stream, StreamError> {
         self.core.wait(deadline, &mut |waker: Option<&Waker>| self.poll_accept(waker))?
     }
@@ -151,16 +151,16 @@ impl Session {
         }
     }
 
-    /// Serves all streams of the session in this thread, until the session ends: `handler` is
-    /// called with each stream for which something came, bytes or the end. It must not wait for
-    /// more of the same stream. What it leaves unread it is called for again when more comes. A
-    /// stream is closed when it is at its end, or when the handler fails or panics.
+    /// Serves all streams of the session on this thread, until the session ends: `handler` is
+    /// called with each stream that has new data, bytes or the end. It must not wait for more data
+    /// of the same stream. If it leaves bytes unread, it is called again when more come. A stream
+    /// is closed when it is at its end, or when the handler fails or panics.
     pub fn serve(&self, handler: impl FnMut(&mut Stream) -> Result<(), StreamError>) -> SessionEnd {
         self.serve_by(&mut ByClosure(handler))
     }
 
-    /// As [`Self::serve`], with a handler that is also called when the session and its streams
-    /// begin and end.
+    /// Serves like [`serve`](Self::serve), with a handler that is also called at the begin and end
+    /// of the session and its streams.
     pub fn serve_with(&self, handler: &impl Handler) -> SessionEnd {
         handler.began(self);
         let end = self.serve_by(&mut ByHandler(handler));
@@ -175,7 +175,7 @@ impl Session {
         while let Err(panic) = catch_unwind(AssertUnwindSafe(|| {
             self.serve_streams(&mut streams, &mut current, calls);
         })) {
-            // No call was running: the defect is ours.
+            // No call was running: the panic is a defect of this crate.
             let Some(id) = current.take() else { resume_unwind(panic) };
             tracing::error!(stream = id, "a handler of a shmipc stream panicked: it is closed");
             streams.remove(&id);
@@ -185,7 +185,7 @@ impl Session {
         self.core.ended().cloned().unwrap_or(SessionEnd::Closed)
     }
 
-    /// Until the session ends, or a call panics, then that of the stream `current`.
+    /// Serves streams until the session ends, or a call panics, that of the stream `current`.
     fn serve_streams(
         &self,
         streams: &mut HashMap<u32, Stream>,
@@ -221,8 +221,8 @@ impl Session {
         *current = None;
     }
 
-    /// The next stream with something to do; the inner `None` at the session's end. (Streams that
-    /// were accepted before serving began are their holders' business.)
+    /// Returns the next stream with data; the inner `None` at the session's end. (Streams that were
+    /// accepted before serving began belong to their holders.)
     fn next_ready(&self) -> Option<Option<Arc<StreamState>>> {
         let ended = self.core.ended().is_some();
         if let Some(state) = lock(&self.core.ready).pop_front() {
@@ -242,7 +242,7 @@ impl Session {
         calls: &mut impl Calls,
     ) {
         let id = state.id;
-        // From now on, more that comes puts it into the queue again.
+        // From now on, new data puts it into the queue again.
         state.queued.store(false, Ordering::SeqCst);
         if state.forgotten.load(Ordering::Relaxed) {
             return;
@@ -264,16 +264,16 @@ impl Session {
         }
     }
 
-    /// Takes what has come, from the socket too, and does not wait; so [`Self::ended`] knows of a
-    /// peer that has gone, unless another thread receives or what came over the socket must be read
-    /// first. Not needed where somebody waits on a stream of the session.
+    /// Receives without waiting, from the socket too, so that [`Self::ended`] reports a peer that
+    /// is gone, unless another thread receives or bytes from the socket must be read first. Not
+    /// needed while a thread waits on a stream of the session.
     pub fn poll(&self) {
         self.core.help_receive();
     }
 
-    /// Whether it is worth opening a stream: the session has not ended and was not
-    /// [replaced](Self::is_replaced), and its peer has not gone, also where [`Self::ended`] does
-    /// not know of that yet. As [`Self::poll`] it takes what has come.
+    /// Returns true if opening a stream can succeed: the session has not ended and was not
+    /// [replaced](Self::is_replaced), and its peer is not gone, even if [`Self::ended`] does not
+    /// report that yet. Receives like [`poll`](Self::poll).
     pub fn is_usable(&self) -> bool {
         let is_empty = self.core.help_receive();
         let goes_on = self.core.ended().is_none() && !self.is_replaced();
@@ -286,36 +286,36 @@ impl Session {
         self.core.end(SessionEnd::Closed);
     }
 
-    /// How the session ended, if it did.
+    /// Returns the cause of the session's end, if it has ended.
     pub fn ended(&self) -> Option<SessionEnd> {
         self.core.ended().cloned()
     }
 
-    /// Whether its [client](crate::Client) has put another session in its place: as the server was
-    /// restarted, then this one serves its streams until the old server closes it, or as it has
-    /// ended. Whoever keeps a stream sees by this that it is time for another one.
+    /// Returns true if its [client](crate::Client) has replaced it by another session: either the
+    /// server was restarted, and this session serves its streams until the old server closes it, or
+    /// it has ended. A holder of a stream should then open another one.
     pub fn is_replaced(&self) -> bool {
         self.core.replaced.load(Ordering::SeqCst)
     }
 
-    /// Which side this is.
+    /// Returns the side of this process.
     pub fn role(&self) -> Role {
         self.core.role
     }
 
-    /// The protocol version that was agreed on.
+    /// Returns the agreed protocol version.
     pub fn version(&self) -> u8 {
         self.core.version
     }
 
-    /// Who is on the other side, over a unix socket. For policy, not for identity.
+    /// Returns the peer, over a unix socket. For policy, not for authentication.
     pub fn peer(&self) -> Option<Peer> {
         self.core.peer.clone()
     }
 
-    /// What the session holds at this moment.
+    /// Returns the present state of the session.
     pub fn statistics(&self) -> SessionStatistics {
-        // Each lock is given back before the next is taken: who sends takes them in another order.
+        // Each lock is released before the next is taken: senders take them in another order.
         let streams = lock(&self.core.table).len();
         let slices = lock(&self.core.pool).free();
         SessionStatistics {
@@ -332,11 +332,11 @@ impl Session {
         }
     }
 
-    /// Records what the session has done since the last time in the counters of the `metrics`
-    /// facade: `shmipc_bytes_sent_total` and the like, one for each field of [`SessionCounters`],
-    /// and the histogram `shmipc_queue_depth`, all with the label `role`. To be called before each
-    /// scrape; the rest is recorded when the session ends. The gauges `shmipc_sessions` and
-    /// `shmipc_region_bytes` are kept anyway.
+    /// Records the session's counts since the last call in the counters of the `metrics` facade:
+    /// `shmipc_bytes_sent_total` and the like, one for each field of [`SessionCounters`], and the
+    /// histogram `shmipc_queue_depth`, all with the label `role`. Call it before each scrape; the
+    /// rest is recorded when the session ends. The gauges `shmipc_sessions` and
+    /// `shmipc_region_bytes` are always kept.
     #[cfg(feature = "metrics")]
     pub fn record_metrics(&self) {
         self.core.recorded.record(&self.core);

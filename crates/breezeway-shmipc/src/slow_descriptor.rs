@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use rustix::net::sockopt::set_socket_linger;
 
-/// The last close takes longer: what took less has not waited for it.
+/// Time that the last close takes: a shorter operation has not waited for it.
 pub(crate) const LINGER: Duration = Duration::from_secs(5);
 
-/// A socket whose last close waits, as that of a FUSE daemon's file may: it lingers over bytes that
-/// its other end, the second, does not read.
+/// Returns a socket whose last close waits, as that of a FUSE daemon's file may: it lingers over
+/// bytes that its other end, the second value, does not read.
 pub(crate) fn slow_to_close() -> (OwnedFd, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! Connecting to a server's socket without waiting for a server that hangs.
+//! Connecting to a server's socket with a timeout.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,7 +9,7 @@ use breezeway_os::{Deadline, connect};
 use crate::address::Address;
 use crate::error::ConnectError;
 
-/// A connected socket, after at most `timeout`.
+/// Returns a connected socket, after at most `timeout`.
 pub(crate) fn connect_socket(
     address: &Address,
     timeout: Duration,

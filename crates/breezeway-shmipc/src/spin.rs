@@ -1,17 +1,17 @@
-//! Whether a wait begins with spinning.
+//! Decision whether a wait begins with spinning.
 
 use breezeway_os::Waiting;
 use breezeway_os::clock;
 
-/// The most waits in a row that begin with sleeping before spinning is tried again.
+/// Maximum number of consecutive waits that begin with sleeping before spinning is tried again.
 const LONGEST_BREAK: u32 = 256;
 
-/// Spinning by evidence: the longest spin while that ends waits, and after ones that miss a growing
+/// Spinning by evidence: the longest spin while that ends waits; after spins that miss, a growing
 /// number of waits without.
 ///
 /// The length of a slept wait is no evidence here. Where both sides share a CPU, which the protocol
-/// gives no way to know, the peer's answer comes just after this side stops spinning, however short
-/// the spin; only trying shows that it never comes before.
+/// cannot detect, the peer's answer comes just after this side stops spinning, however short the
+/// spin; only trying shows that it never comes before.
 #[derive(Debug)]
 pub(crate) struct SpinPlan {
     longest: u64,
@@ -20,13 +20,13 @@ pub(crate) struct SpinPlan {
 }
 
 impl SpinPlan {
-    /// Begins with spinning.
+    /// Creates a plan that begins with spinning.
     pub(crate) fn new() -> Self {
         clock::calibrate();
         Self { longest: clock::ticks_in(Waiting::SPIN_BOUND), skip: 0, next_break: 1 }
     }
 
-    /// How many ticks to spin in this wait, if any.
+    /// Returns the number of ticks to spin in this wait, if any.
     #[inline]
     pub(crate) fn ticks(&mut self) -> Option<u64> {
         if self.skip > 0 {
@@ -36,19 +36,19 @@ impl SpinPlan {
         Some(self.longest)
     }
 
-    /// The longest spin, in ticks.
+    /// Returns the longest spin, in ticks.
     #[cfg(feature = "tokio")]
     pub(crate) fn longest(&self) -> u64 {
         self.longest
     }
 
-    /// A spin ended with what was waited for.
+    /// Notes that a spin ended with data.
     #[inline]
     pub(crate) fn paid(&mut self) {
         self.next_break = 1;
     }
 
-    /// A spin ended with nothing.
+    /// Notes that a spin ended without data.
     pub(crate) fn missed(&mut self) {
         self.skip = self.next_break;
         self.next_break = (self.next_break * 2).min(LONGEST_BREAK);

@@ -1,4 +1,4 @@
-//! Streams of bytes: the handles that applications hold.
+//! Streams of bytes: the handles for applications.
 
 use std::io;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::session::Session;
 use crate::stream_state::StreamState;
 use crate::writer::{Reserved, Writer};
 
-/// Both halves' hold on their stream; the last to go closes it.
+/// Shared handle of both halves; dropping the last one closes the stream.
 pub(crate) struct Handle {
     pub(crate) core: Arc<Core>,
     pub(crate) state: Arc<StreamState>,
@@ -31,9 +31,8 @@ impl Drop for Handle {
 
 /// A bidirectional stream of bytes inside a session. Message boundaries are not kept.
 ///
-/// A stream that goes out of scope is closed: the peer reads what was sent before, and then the
-/// end. The handle keeps the session's memory mapped, so whatever it gives out stays valid after
-/// the peer is gone.
+/// Dropping a stream closes it: the peer reads the bytes sent before, and then the end. The handle
+/// keeps the session's memory mapped, so the slices it returns stay valid after the peer is gone.
 ///
 /// ```
 /// # use std::io::{Read, Write};
@@ -61,30 +60,30 @@ impl Stream {
         Self { reader: Reader::new(Arc::clone(&handle)), writer: Writer::new(handle) }
     }
 
-    /// Its number in the session.
+    /// Returns its number in the session.
     pub fn id(&self) -> u32 {
         self.reader.id()
     }
 
-    /// The session that it belongs to. A kept stream whose session was
-    /// [replaced](crate::Session::is_replaced) goes on for a while, and one whose session has
-    /// [ended](crate::Session::ended) is of no more use: open another one at the client.
+    /// Returns its session. A kept stream whose session was [replaced](crate::Session::is_replaced)
+    /// still works for a while, and one whose session has [ended](crate::Session::ended) does not:
+    /// open another one at the client.
     pub fn session(&self) -> Session {
         Session { core: Arc::clone(self.reader.core()) }
     }
 
-    /// Splits it into halves that two threads can use at once. The stream is closed when both are
-    /// gone.
+    /// Splits it into halves that two threads can use at the same time. The stream is closed when
+    /// both are dropped.
     pub fn split(self) -> (Reader, Writer) {
         (self.reader, self.writer)
     }
 
-    /// Both halves at once, to send from what is being read.
+    /// Returns both halves, to send from received bytes.
     pub fn halves(&mut self) -> (&mut Reader, &mut Writer) {
         (&mut self.reader, &mut self.writer)
     }
 
-    /// Takes space for `len` bytes in shared memory, to be filled and committed. See
+    /// Reserves space for `len` bytes in shared memory, to be filled and committed. See
     /// [`Writer::reserve`].
     ///
     /// ```
@@ -117,55 +116,56 @@ impl Stream {
         self.writer.shutdown()
     }
 
-    /// Waits for bytes and shows them where they lie; `None` at the end of the stream. See
+    /// Waits for bytes and returns them in place; `None` at the end of the stream. See
     /// [`Reader::peek`].
     pub fn peek(&mut self) -> Result<Option<Peeked<'_>>, StreamError> {
         self.reader.peek()
     }
 
-    /// As [`Self::peek`], with at least `len` bytes if the stream has so many; an error if so many
-    /// can never come. See [`Reader::peek_at_least`].
+    /// Waits like [`peek`](Self::peek) for at least `len` bytes, fewer at the end of the stream; an
+    /// error if that many can never come. See [`Reader::peek_at_least`].
     pub fn peek_at_least(&mut self, len: usize) -> Result<Option<Peeked<'_>>, StreamError> {
         self.reader.peek_at_least(len)
     }
 
-    /// What has already come, without waiting; `None` if nothing has. See [`Reader::try_peek`].
+    /// Returns the bytes that have already arrived, without waiting; `None` if there are none. See
+    /// [`Reader::try_peek`].
     pub fn try_peek(&mut self) -> Result<Option<Peeked<'_>>, StreamError> {
         self.reader.try_peek()
     }
 
-    /// Gives the first `len` of the bytes that were shown back. See [`Reader::release`].
+    /// Releases the first `len` of the peeked bytes. See [`Reader::release`].
     pub fn release(&mut self, len: usize) {
         self.reader.release(len);
     }
 
-    /// Whether the peer has closed the stream and everything it sent was read.
+    /// Returns true if the peer has closed the stream and all of its bytes were read.
     pub fn is_at_end(&self) -> bool {
         self.reader.is_at_end()
     }
 
-    /// How long a read waits; `None` for ever, the default.
+    /// Sets the timeout of reads; `None` for ever, the default.
     pub fn set_read_timeout(&mut self, timeout: Option<Duration>) {
         self.reader.set_timeout(timeout);
     }
 
-    /// When reads give up, whatever the timeout; [`Deadline::NEVER`] is the default.
+    /// Sets the deadline of reads, whatever the timeout; [`Deadline::NEVER`] is the default.
     pub fn set_read_deadline(&mut self, deadline: Deadline) {
         self.reader.set_deadline(deadline);
     }
 
-    /// How long a send waits for room; `None` for ever, the default.
+    /// Sets the time that a send waits for room; `None` for ever, the default.
     pub fn set_write_timeout(&mut self, timeout: Option<Duration>) {
         self.writer.set_timeout(timeout);
     }
 
-    /// Something that ends waits from another thread.
+    /// Returns a handle that ends waits from another thread.
     pub fn interrupter(&self) -> Result<Interrupter, StreamError> {
         self.reader.interrupter()
     }
 
-    /// Closes the stream: the peer reads what was sent before, and then the end. What it sends from
-    /// now on is dropped.
+    /// Closes the stream: the peer reads the bytes sent before, and then the end. Bytes that it
+    /// sends from now on are dropped.
     pub fn close(self) {}
 
     pub(crate) fn state(&self) -> &Arc<StreamState> {
@@ -211,16 +211,16 @@ pub struct Interrupter {
 }
 
 impl Interrupter {
-    /// The present wait, or else the next, fails with [`StreamError::Interrupted`]. Bytes that came
-    /// are not lost.
+    /// Makes the present wait, or else the next, fail with [`StreamError::Interrupted`]. Received
+    /// bytes are not lost.
     pub fn interrupt(&self) {
         self.state.interrupt();
         self.core.notify_leader();
     }
 
-    /// Nothing more is sent: sends fail with [`StreamError::Closed`], also one that waits for room,
-    /// within an eighth of the time that it has waited, or a second. The peer reads what was sent
-    /// before, and the end once the stream's handles are gone.
+    /// Ends sending: sends fail with [`StreamError::Closed`], also one that waits for room, within
+    /// an eighth of the time that it has waited, or a second. The peer reads the bytes sent before,
+    /// and the end once the stream's handles are dropped.
     pub fn give_up(&self) {
         self.state.given_up.store(true, Ordering::SeqCst);
     }

@@ -1,6 +1,6 @@
-//! Streams that a client's users have put back, for others to use.
+//! Streams that a client's users have put back, for reuse.
 //!
-//! A stream that is used again saves its end, and the server what it keeps of each stream.
+//! Reusing a stream saves the messages of its end, and the server the state of each stream.
 
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
@@ -10,17 +10,17 @@ use breezeway_os::Deadline;
 use crate::lock::lock;
 use crate::stream::Stream;
 
-/// At most so many are kept, as upstream.
+/// Maximum number of kept streams, as in upstream.
 const MOST_KEPT: usize = 4096;
 
-/// What was put back last is used first.
+/// Kept streams; the last one put back is used first.
 #[derive(Default)]
 pub(crate) struct StreamPool {
     kept: Mutex<Vec<Stream>>,
 }
 
 impl StreamPool {
-    /// Keeps a stream that is as good as a fresh one, and closes any other.
+    /// Keeps a stream that is as good as a new one, and closes any other.
     pub(crate) fn put(&self, mut stream: Stream) {
         if !is_fresh(&stream) {
             return;
@@ -35,13 +35,14 @@ impl StreamPool {
             kept.push(stream);
         }
         drop(kept);
-        // Replaced since it was judged: whoever did that may have looked here before.
+        // Replaced after the check above; the thread that replaced it may have searched here
+        // before.
         if session.is_replaced() {
             self.forget_replaced();
         }
     }
 
-    /// One that is still as good as a fresh one; others are closed.
+    /// Returns a stream that is still as good as a new one; closes others.
     pub(crate) fn take(&self) -> Option<Stream> {
         loop {
             let stream = lock(&self.kept).pop()?;
@@ -65,8 +66,8 @@ impl StreamPool {
     }
 }
 
-/// Nothing came that nobody read, neither side has ended it, its bytes go through shared memory,
-/// and its session is one that a fresh stream could be of.
+/// Returns true if nothing is unread, neither side has ended the stream, its bytes go through
+/// shared memory, and its session is one that a new stream could have.
 fn is_fresh(stream: &Stream) -> bool {
     let (session, state) = (stream.session(), stream.state());
     !stream.has_arrivals()

@@ -1,4 +1,4 @@
-//! What came for one stream and was not yet read, and who waits for it.
+//! Received data of one stream that was not read yet, and its waiting reader.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -9,31 +9,31 @@ use crate::lock::lock;
 use crate::message::Piece;
 use crate::pace::LastMessage;
 
-/// The largest block of bytes that came over the socket. Of larger ones, glibc maps each, and once
-/// one was freed lets each thread's heap keep as much.
+/// Maximum size of a block of bytes that came over the socket. glibc maps each larger one, and
+/// after one was freed lets each thread's heap keep as much.
 const HEAP_PIECE: usize = 64 * 1024;
 
-/// A stream's part in its session, shared between its handle and whoever receives for all.
+/// A stream's part in its session, shared between its handle and the receiving thread.
 pub(crate) struct StreamState {
-    /// Its number.
+    /// Number of the stream.
     pub(crate) id: u32,
-    /// Whether its bytes go over the socket, since some did: the socket and the queue keep no
+    /// True if its bytes go over the socket, because some did: the socket and the queue have no
     /// common order.
     pub(crate) over_socket: AtomicBool,
-    /// Whether it has left the session's table.
+    /// True if it has left the session's table.
     pub(crate) forgotten: AtomicBool,
-    /// Whether this side has sent its end.
+    /// True if this side has sent its end.
     pub(crate) finished: AtomicBool,
-    /// Whether nothing more is to be sent, though its end was not: see
+    /// True if nothing more is to be sent, though its end was not sent: see
     /// [`Interrupter::give_up`](crate::Interrupter::give_up).
     pub(crate) given_up: AtomicBool,
-    /// Whether its end was seen, which may have to wait for what was sent before.
+    /// True if its end was seen, which may have to wait for data sent before.
     pub(crate) ending: AtomicBool,
-    /// Whether it already stands in the queue of those that are ready to be served.
+    /// True if it is in the queue of streams that are ready to be served.
     pub(crate) queued: AtomicBool,
-    /// Whether the present or next wait is to be given up.
+    /// True if the present or next wait must be given up.
     pub(crate) interrupted: AtomicBool,
-    /// Whether the peer has closed the stream; changed under the unread's lock.
+    /// True if the peer has closed the stream; changed under the unread's lock.
     closed: AtomicBool,
     unread: Mutex<Unread>,
     pub(crate) last: LastMessage,
@@ -46,7 +46,7 @@ struct Unread {
     waiting: Option<Waker>,
 }
 
-/// What a reader finds.
+/// Result of collecting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
     /// Bytes, which were moved to the reader.
@@ -56,7 +56,7 @@ pub(crate) enum Arrival {
 }
 
 impl StreamState {
-    /// A stream for which nothing came.
+    /// Creates a stream without data.
     pub(crate) fn new(id: u32) -> Self {
         Self {
             id,
@@ -73,7 +73,7 @@ impl StreamState {
         }
     }
 
-    /// Adds bytes, and wakes who waits for them.
+    /// Adds bytes, and wakes the waiting reader.
     #[inline]
     pub(crate) fn deliver(&self, pieces: &mut Vec<Piece>) {
         let mut unread = lock(&self.unread);
@@ -98,7 +98,7 @@ impl StreamState {
         wake(waiting);
     }
 
-    /// The peer has closed the stream.
+    /// Notes that the peer has closed the stream.
     pub(crate) fn close(&self) {
         let mut unread = lock(&self.unread);
         self.closed.store(true, Ordering::Release);
@@ -107,13 +107,13 @@ impl StreamState {
         wake(waiting);
     }
 
-    /// Whether the peer has closed the stream.
+    /// Returns true if the peer has closed the stream.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Moves what came to the reader. If nothing did, `waker` is kept and woken when something
-    /// does.
+    /// Moves the received data to the reader. If there is none, `waker` is kept and woken when some
+    /// comes.
     #[inline]
     pub(crate) fn collect(
         &self,
@@ -138,7 +138,7 @@ impl StreamState {
         None
     }
 
-    /// Whether there is something to collect.
+    /// Returns true if there is data to collect.
     pub(crate) fn has_arrivals(&self) -> bool {
         let unread = lock(&self.unread);
         !unread.pieces.is_empty() || self.is_closed()
@@ -150,13 +150,13 @@ impl StreamState {
         self.notify();
     }
 
-    /// Wakes who waits.
+    /// Wakes the waiting reader.
     pub(crate) fn notify(&self) {
         let waiting = lock(&self.unread).waiting.take();
         wake(waiting);
     }
 
-    /// Takes all that came, when nobody will read it.
+    /// Takes all received data of a stream without a reader.
     pub(crate) fn empty(&self) -> VecDeque<Piece> {
         std::mem::take(&mut lock(&self.unread).pieces)
     }

@@ -1,5 +1,5 @@
-//! Atomics and the orderings that queue, free lists and watched ranges rest on, and the lock of
-//! those who follow, from `core` and `std` or from the model checker.
+//! Atomics and orderings of queue, free lists and watched ranges, and the lock of the followers,
+//! from `core` and `std` or from the model checker.
 
 #[cfg(not(loom))]
 pub(crate) use core::sync::atomic::{AtomicUsize, Ordering, fence};
@@ -10,8 +10,7 @@ pub(crate) use loom::sync::{Mutex, MutexGuard};
 #[cfg(not(loom))]
 pub(crate) use std::sync::{Mutex, MutexGuard};
 
-/// What the protocol cannot do without; the model removes them one by one to show that each is
-/// needed.
+/// Step that the protocol needs; the model removes them one by one to show that each is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Full fence between the publication of an element and the read of the consumer's working
@@ -21,7 +20,7 @@ pub(crate) enum Step {
     FenceAfterRest,
     /// The last poll before sleeping.
     PollAfterRest,
-    /// Release of an element by the count of those put.
+    /// Release of an element by the count of elements put.
     ReleaseOfElement,
     /// Linking the slice before last only after the tail was taken over.
     TailBeforeLink,
@@ -29,21 +28,21 @@ pub(crate) enum Step {
     FenceBehindOdd,
     /// Release store of its even version.
     ReleaseOfRange,
-    /// Acquire of that.
+    /// Acquire load of that version.
     AcquireOfRange,
-    /// Acquire fence between a range and its version, which is read once more.
+    /// Acquire fence between a range and the second read of its version.
     FenceBehindRange,
-    /// Trying to lead once more after joining those who follow.
+    /// Trying to lead once more after joining the followers.
     TryAfterJoining,
-    /// Naming the next leader.
+    /// Waking the next leader.
     NameTheNext,
 }
 
-/// Whether the model has taken this step away.
+/// Returns true if the model has removed this step.
 #[cfg(loom)]
 pub(crate) use crate::model::removed;
 
-/// No step is ever missing outside the model.
+/// Returns false: no step is missing outside the model.
 #[cfg(not(loom))]
 #[inline(always)]
 pub(crate) const fn removed(_step: Step) -> bool {
@@ -59,13 +58,13 @@ pub(crate) fn full_fence(step: Step) {
     }
 }
 
-/// The ordering of a store that publishes what was done before it.
+/// Returns the ordering of a store that publishes the operations before it.
 #[inline(always)]
 pub(crate) fn release(step: Step) -> Ordering {
     if removed(step) { Ordering::Relaxed } else { Ordering::Release }
 }
 
-/// The ordering of a load that sees what was published.
+/// Returns the ordering of a load that sees published operations.
 #[inline(always)]
 pub(crate) fn acquire(step: Step) -> Ordering {
     if removed(step) { Ordering::Relaxed } else { Ordering::Acquire }

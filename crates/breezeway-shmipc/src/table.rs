@@ -6,32 +6,32 @@ use std::task::Waker;
 
 use crate::stream_state::StreamState;
 
-/// Numbers of closed streams that are remembered. The peer may still send for a stream that this
+/// Number of closed streams that are remembered. The peer may still send for a stream that this
 /// side has closed; without this, such data would open a stream of that number again.
 const REMEMBERED: usize = 4096;
-/// The first number that a client gives, as upstream.
+/// First number that a client uses, as in upstream.
 const FIRST: u32 = 2;
 
-/// Which side of the session this is.
+/// Side of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Connected, made the regions, and opens streams.
+    /// Connected, created the regions, and opens streams.
     Client,
-    /// Accepted, and learns of streams from what comes for them.
+    /// Accepted, and sees streams by their first data.
     Server,
 }
 
-/// Whose data this is.
+/// Owner of received data.
 pub(crate) enum Found {
-    /// A known stream's, or a new one's.
+    /// A known stream, or a new one.
     Stream(Arc<StreamState>),
-    /// Nobody's: the stream was closed here.
+    /// None: the stream was closed here.
     Nobody,
-    /// A new stream's, but there are as many as are allowed.
+    /// A new stream, but the limit is reached.
     TooMany,
 }
 
-/// Open streams, those to be accepted, and numbers lately closed.
+/// Open streams, those to be accepted, and numbers recently closed.
 pub(crate) struct Table {
     role: Role,
     limit: usize,
@@ -44,7 +44,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// No streams yet, and never more than `limit`.
+    /// Creates a table without streams, for at most `limit`.
     pub(crate) fn new(role: Role, limit: usize) -> Self {
         Self {
             role,
@@ -58,7 +58,7 @@ impl Table {
         }
     }
 
-    /// A new stream of a client; `None` if there are as many as are allowed.
+    /// Opens a new stream of a client; `None` if the limit is reached.
     pub(crate) fn open(&mut self) -> Option<Arc<StreamState>> {
         if self.streams.len() >= self.limit {
             return None;
@@ -72,12 +72,13 @@ impl Table {
         Some(stream)
     }
 
-    /// A known stream.
+    /// Returns a known stream.
     pub(crate) fn get(&self, id: u32) -> Option<&Arc<StreamState>> {
         self.streams.get(&id)
     }
 
-    /// The stream that data for `id` belongs to. A server's stream begins with its first data.
+    /// Finds the stream that data for `id` belongs to. A server's stream begins with its first
+    /// data.
     pub(crate) fn find(&mut self, id: u32) -> Found {
         if let Some(stream) = self.streams.get(&id) {
             return Found::Stream(Arc::clone(stream));
@@ -110,7 +111,7 @@ impl Table {
         }
     }
 
-    /// The next stream that nobody has accepted; without one, `waker` is kept.
+    /// Returns the next unaccepted stream; without one, `waker` is kept.
     pub(crate) fn accept(&mut self, waker: Option<&Waker>) -> Option<Arc<StreamState>> {
         let next = self.accept.pop_front();
         if next.is_none()
@@ -122,7 +123,7 @@ impl Table {
         next
     }
 
-    /// Everybody who waits on the session, for it is over.
+    /// Wakes all waiters of the session, because it is over.
     pub(crate) fn wake_all(&mut self) {
         for stream in self.streams.values() {
             stream.notify();
@@ -132,7 +133,7 @@ impl Table {
         }
     }
 
-    /// How many streams are open.
+    /// Returns the number of open streams.
     pub(crate) fn len(&self) -> usize {
         self.streams.len()
     }

@@ -1,5 +1,5 @@
-//! The rules of the protocol that a peer can break, one variant each, so that a log line names what
-//! happened.
+//! The rules of the protocol that a peer can break, one variant each, so that a log line names the
+//! event.
 
 use thiserror::Error;
 
@@ -13,16 +13,16 @@ pub enum Violation {
     /// Protocol version 0 in a message header.
     #[error("the message header has protocol version 0")]
     VersionZero,
-    /// The first message names a protocol version that is not spoken here.
+    /// The first message names an unsupported protocol version.
     #[error("protocol version {0} is not supported; 2 and 3 are")]
     Version(u8),
-    /// A message of a type that has no place at this moment, or for this role.
+    /// A message of a type that is not allowed now, or for this role.
     #[error("message type {0} has no place here")]
     MessageType(u8),
-    /// A message whose declared length cannot hold its fields, or exceeds what they can need.
+    /// A message whose declared length cannot hold its fields, or exceeds the maximum of its type.
     #[error("a message of type {kind} declares a length of {length} bytes")]
     MessageLength {
-        /// Its type.
+        /// Type of the message.
         kind: u8,
         /// The declared length, header included.
         length: u32,
@@ -36,16 +36,16 @@ pub enum Violation {
     /// The peer was to send two descriptors and one byte.
     #[error("two file descriptors and one byte were expected, {descriptors} and {bytes} came")]
     Descriptors {
-        /// Descriptors that came.
+        /// Descriptors received.
         descriptors: usize,
-        /// Bytes that came.
+        /// Bytes received.
         bytes: usize,
     },
     /// Descriptors came where none are passed.
     #[error("{0} file descriptors came where none are expected")]
     UnexpectedDescriptors(usize),
-    /// A descriptor that was passed is that of a file which is not memory: touching it would wait
-    /// for whoever provides its pages.
+    /// A passed descriptor refers to a file that is not in memory: access to it would wait for the
+    /// provider of its pages.
     #[error("the {0} region is no memfd, nor another file that lives in memory")]
     NotInMemory(&'static str),
     /// A region is neither a regular file nor a memfd.
@@ -54,28 +54,28 @@ pub enum Violation {
     /// A region is too small or larger than allowed.
     #[error("the {region} region has {size} bytes; {allowed}")]
     RegionSize {
-        /// Which region.
+        /// The region.
         region: &'static str,
-        /// Its size.
+        /// Size of the region.
         size: u64,
-        /// What is possible, and the option that changes it.
+        /// Allowed sizes, and the option that changes them.
         allowed: &'static str,
     },
-    /// A region is not sealed, and the options demand it.
+    /// A region is not sealed, and the options require it.
     #[error("the {0} region is not sealed against shrinking, which require_sealed demands")]
     NotSealed(&'static str),
     /// A ring's capacity is 0 or does not fit into its half of the region.
     #[error("a queue declares {declared} elements, its half of the region holds {fit}")]
     QueueCapacity {
-        /// What its header says.
+        /// Capacity in its header.
         declared: u32,
-        /// What fits.
+        /// Maximum capacity.
         fit: u32,
     },
     /// The counts of a ring are further apart than it has elements.
     #[error("a queue of {capacity} elements claims to hold {distance}")]
     QueueDistance {
-        /// How far apart the counts are.
+        /// Distance of the counts.
         distance: u32,
         /// Elements of the ring.
         capacity: u32,
@@ -92,39 +92,39 @@ pub enum Violation {
          list has is possible"
     )]
     SliceCapacity {
-        /// Which list.
+        /// Index of the list.
         list: usize,
         /// The capacity.
         capacity: u32,
     },
-    /// A list's counters cannot be accessed where they lie.
+    /// A list's counters cannot be accessed in place.
     #[error(
         "list {list} of the buffer region starts at {header}, where its counters are not aligned \
          or cross a cache line, which a locked access must not; make slice sizes multiples of 4"
     )]
     ListAlignment {
-        /// Which list.
+        /// Index of the list.
         list: usize,
-        /// Where it starts.
+        /// Offset of its header.
         header: u32,
     },
     /// An offset that is not the start of a slice.
     #[error("offset {0} is not the start of a slice")]
     NoSlice(u32),
-    /// A slice whose header names another capacity than its list has.
+    /// A slice whose header has a different capacity than its list.
     #[error("the slice at {offset} declares a capacity of {declared}, its list has {capacity}")]
     SliceHeader {
-        /// Where it is.
+        /// Offset of its header.
         offset: u32,
-        /// What its header says.
+        /// Capacity in its header.
         declared: u32,
-        /// What its list says.
+        /// Capacity in its list.
         capacity: u32,
     },
     /// A slice with more bytes than it has room for.
     #[error("the slice at {offset} declares {size} bytes from {start}, its capacity is {capacity}")]
     SliceSize {
-        /// Where it is.
+        /// Offset of its header.
         offset: u32,
         /// First byte.
         start: u32,
@@ -133,8 +133,8 @@ pub enum Violation {
         /// Room.
         capacity: u32,
     },
-    /// A slice came in a message, or off a free list, that this side already holds: a chain in a
-    /// circle, a slice sent twice, or a free list that was tampered with.
+    /// A slice was received in a message, or from a free list, that this side already holds: a
+    /// chain in a circle, a slice sent twice, or a free list that was tampered with.
     #[error("the slice at {0} is already held by this side")]
     SliceHeld(u32),
     /// A region lost its pages: truncated by the peer, or the file system behind it is full.

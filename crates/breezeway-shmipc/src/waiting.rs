@@ -1,8 +1,8 @@
-//! Waiting for something that a peer sends, without a thread that hands it on.
+//! Waiting for data of a peer, without a thread that hands it on.
 //!
-//! Whoever waits while nobody receives becomes the leader: it polls the queue and reads the
-//! socket itself, and gives other streams what is theirs on the way. The others follow: they sleep
-//! until something came for them, or until the leader leaves and names one of them the next.
+//! A thread that waits while no other receives becomes the leader: it polls the queue and reads the
+//! socket itself, and delivers the data of other streams too. The others follow: they sleep until
+//! data came for them, or until the leader leaves and wakes one of them as the next.
 //! (Leader/followers: Schmidt et al., "Pattern-Oriented Software Architecture", volume 2.)
 //!
 //! The leader first polls for a short, self-tuning time with the queue's working flag set, so that
@@ -30,15 +30,14 @@ use crate::receiver::Receiver;
 
 /// Polls between two readings of the clock.
 const POLLS_PER_TICK: u32 = 64;
-/// How often a leader that spins without end reads the socket.
+/// Interval at which a leader that spins without end reads the socket.
 const SOCKET_CHECK: Duration = Duration::from_micros(500);
-/// How long a sender spins for room before it pauses.
+/// Time that a sender spins for room before it pauses.
 const SPIN_FOR_ROOM: Duration = Duration::from_micros(50);
 
-/// What is waited for. With a waker it also sees to it that the waker is woken when that
-/// comes.
+/// Condition of a wait. With a waker it also arranges that the waker is woken when it holds.
 pub(crate) trait Source<T> {
-    /// `None` if it has not come.
+    /// Returns the value, or `None` if it has not come.
     fn poll(&mut self, waker: Option<&Waker>) -> Option<T>;
 }
 
@@ -49,7 +48,7 @@ impl<T, F: FnMut(Option<&Waker>) -> Option<T>> Source<T> for F {
 }
 
 impl Core {
-    /// Waits until `source` has something, or until `deadline`.
+    /// Waits until `source` has a value, or until `deadline`.
     #[inline]
     pub(crate) fn wait<T>(
         &self,
@@ -75,8 +74,8 @@ impl Core {
                 break Ok(found);
             }
         };
-        // Whoever led leaves that to another; and whoever followed may have been named the next, in
-        // the same moment in which what it waited for came.
+        // A thread that led leaves that to another; a thread that followed may have been woken as
+        // the next leader at the moment at which its own data came.
         self.promote();
         // A leader leaves the queue's flag set, and the driver may sleep for a wake-up that the
         // peer then does not send.
@@ -85,7 +84,7 @@ impl Core {
         found
     }
 
-    /// Receives for all until `source` has something.
+    /// Receives for all until `source` has a value.
     fn lead<T>(
         &self,
         receiver: &mut MutexGuard<'_, Receiver>,
@@ -96,13 +95,13 @@ impl Core {
             if self.may_spin() {
                 receiver.pace.wait();
             }
-            // Where the session is over, `source` says so.
+            // If the session is over, `source` reports that.
             let _ = receiver.receive(self);
             if let Some(found) = source.poll(None) {
                 return Ok(found);
             }
-            // Here too, for a peer that keeps the queue full for other streams leaves no time to
-            // sleep.
+            // Checked here too, because a peer that keeps the queue full for other streams leaves
+            // no time to sleep.
             judge_time(deadline)?;
             if !self.spin(receiver, deadline) && receiver.consumer.rest() {
                 if let Some(found) = source.poll(None) {
@@ -113,8 +112,8 @@ impl Core {
         }
     }
 
-    /// Polls for as long as the policy and the evidence say. True if it is worth receiving, or
-    /// polling for something else than elements.
+    /// Polls for as long as the policy and the evidence allow. Returns true if it is worth
+    /// receiving, or polling for other data than elements.
     fn spin(&self, receiver: &mut Receiver, deadline: Deadline) -> bool {
         let Some(budget) = self.spin_budget(receiver) else { return false };
         receiver.consumer.work();
@@ -144,7 +143,7 @@ impl Core {
         }
     }
 
-    /// Ticks to spin; `None` for no spinning at all.
+    /// Returns the ticks to spin; `None` for no spinning at all.
     pub(crate) fn spin_budget(&self, receiver: &mut Receiver) -> Option<u64> {
         match self.options.wait {
             _ if !self.may_spin() => None,
@@ -153,8 +152,8 @@ impl Core {
         }
     }
 
-    /// Whether a leader may spin at all. Where bytes come over the socket, polling the queue
-    /// would not see them.
+    /// Returns true if a leader may spin at all. Where bytes come over the socket, polling the
+    /// queue would not see them.
     pub(crate) fn may_spin(&self) -> bool {
         match self.options.wait {
             WaitPolicy::Busy => true,
@@ -165,17 +164,17 @@ impl Core {
         }
     }
 
-    /// Sleeps until something comes over the socket, and handles it.
+    /// Sleeps until data comes over the socket, and handles it.
     fn sleep(&self, receiver: &mut Receiver, deadline: Deadline) -> Result<(), StreamError> {
         if self.ended().is_some() {
             return Ok(());
         }
         let mut overfull = self.is_overfull();
-        // Whoever reads so much that there is room again calls for the leader. Wake-ups are in the
-        // socket too, so the queue is polled.
+        // The reader that makes room again wakes the leader. Wake-ups are in the socket too, so the
+        // queue is polled.
         let mut pause = Deadline::NEVER;
         if overfull {
-            // Without a descriptor for that the end of the pause has to do.
+            // Without a descriptor for that, the end of the pause must suffice.
             let _ = self.make_leader_notifier();
             pause = Deadline::after(receiver.pause_without_socket());
             overfull = self.is_overfull();
@@ -194,8 +193,9 @@ impl Core {
         Ok(())
     }
 
-    /// Waits for bytes or only for the peer's end, for room in the socket if something is pending,
-    /// as the leader also for its notifier, or for the time to pass. Whether it was the socket.
+    /// Waits for bytes or only for the peer's end, for room in the socket if bytes are pending, as
+    /// the leader also for its notifier, or for the time to pass. Returns true if the socket was
+    /// ready.
     fn poll_socket(&self, read: bool, leads: bool, until: Deadline) -> bool {
         self.polls.fetch_add(1, Ordering::Relaxed);
         let mut wanted = if read { PollFlags::IN } else { PollFlags::RDHUP };
@@ -221,7 +221,7 @@ impl Core {
         by_socket
     }
 
-    /// Sleeps until something came, or until it is this thread's turn to lead. `None`: try again.
+    /// Sleeps until data came, or until this thread has to lead. `None`: try again.
     fn follow<T>(
         &self,
         deadline: Deadline,
@@ -247,22 +247,22 @@ impl Core {
         Ok(())
     }
 
-    /// Names the next leader, if somebody waits. Due after every hold of the receiver, however
-    /// short: who found it held has gone to sleep.
+    /// Wakes the next leader, if there is a follower. Due after every hold of the receiver, however
+    /// short: a thread that found it held has gone to sleep.
     pub(crate) fn promote(&self) {
         self.followers.promote();
     }
 
-    /// Receives what is in the queue, if nobody else does.
+    /// Receives the elements in the queue, if no other thread does.
     pub(crate) fn receive_now(&self) {
         let Some(mut receiver) = try_lock(&self.receiver) else { return };
-        // A failure has ended the session, which whoever waits finds.
+        // A failure has ended the session, which the waiting threads see.
         let _ = receiver.receive(self);
         drop(receiver);
         self.promote();
     }
 
-    /// The same if it is time for it, for tasks: their driver polls later.
+    /// Receives the elements in the queue if it is time, for tasks: their driver polls later.
     #[cfg(feature = "tokio")]
     pub(crate) fn receive_if_due(&self) {
         let Some(mut receiver) = try_lock(&self.receiver) else { return };
@@ -273,8 +273,8 @@ impl Core {
         self.promote();
     }
 
-    /// Receives without waiting, from queue and socket, if nobody else does. Whether the socket was
-    /// found empty, and so its end not there.
+    /// Receives without waiting, from queue and socket, if no other thread does. Returns true if
+    /// the socket was found empty, and so without its end.
     pub(crate) fn help_receive(&self) -> bool {
         let Some(mut receiver) = try_lock(&self.receiver) else { return false };
         let _ = receiver.receive(self);
@@ -286,7 +286,7 @@ impl Core {
         is_empty
     }
 
-    /// Whether the peer's end of the socket is closed, whatever is still in there.
+    /// Returns true if the peer's end of the socket is closed, even if bytes are in it.
     pub(crate) fn has_hung_up(&self) -> bool {
         let socket = self.socket();
         let mut fds = [PollFd::new(&socket, PollFlags::RDHUP)];
@@ -294,8 +294,8 @@ impl Core {
         polled.is_ok() && !fds[0].revents().is_empty()
     }
 
-    /// Receives without waiting, and asks to be woken for more, if nobody else receives. `None` if
-    /// somebody does; false if more came in the meantime.
+    /// Receives without waiting, and announces that this side must be woken for more, if no other
+    /// thread receives. `None` if another one does; false if more came in the meantime.
     fn receive_and_rest(&self) -> Option<bool> {
         let mut receiver = try_lock(&self.receiver)?;
         let _ = receiver.receive(self);
@@ -308,9 +308,9 @@ impl Core {
         Some(rests)
     }
 
-    /// Waits until `attempt` succeeds, receiving meanwhile so that two full sides never wait for
-    /// each other. Nothing reports room, so this polls: at first without pause, later the more
-    /// rarely the longer nothing comes from the peer.
+    /// Waits until `attempt` succeeds, and receives at the same time so that two full sides never
+    /// wait for each other. Nothing reports room, so this polls: at first without pause, later at
+    /// longer intervals the longer nothing comes from the peer.
     pub(crate) fn wait_for_room<T>(
         &self,
         deadline: Deadline,
@@ -344,13 +344,13 @@ impl Core {
         }
     }
 
-    /// The end of the session as an error of a stream.
+    /// Returns the end of the session as an error of a stream.
     pub(crate) fn end_error(&self) -> StreamError {
         self.ended().cloned().unwrap_or(SessionEnd::Closed).into()
     }
 }
 
-/// An error if the deadline has passed.
+/// Fails if the deadline has passed.
 fn judge_time(deadline: Deadline) -> Result<(), StreamError> {
     if deadline.has_passed() { Err(StreamError::TimedOut) } else { Ok(()) }
 }
@@ -368,7 +368,7 @@ impl Wake for Parked {
     }
 }
 
-/// The waker of this thread.
+/// Returns the waker of this thread.
 fn thread_waker() -> Waker {
     thread_local! {
         static WAKER: Waker = Waker::from(Arc::new(Parked(std::thread::current())));

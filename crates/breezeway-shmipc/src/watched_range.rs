@@ -10,13 +10,13 @@ pub(crate) struct WatchedRange {
 }
 
 impl WatchedRange {
-    /// None.
+    /// Creates an empty range.
     pub(crate) fn new() -> Self {
         let [version, start, len] = [0, 0, 0].map(AtomicUsize::new);
         Self { version, start, len }
     }
 
-    /// Only its holder changes it; readers see the odd version and skip the range.
+    /// Sets the range. Only its holder does; readers see the odd version and skip the range.
     pub(crate) fn set(&self, start: usize, len: usize) {
         let version = self.version.load(Ordering::Relaxed);
         self.version.store(version.wrapping_add(1), Ordering::Relaxed);
@@ -28,8 +28,8 @@ impl WatchedRange {
         self.version.store(version.wrapping_add(2), release(Step::ReleaseOfRange));
     }
 
-    /// Start and length if they are not being changed. The place of a region in which a thread
-    /// faults is not, for that thread holds the region.
+    /// Returns start and length if they are not being changed. The range of a region in which a
+    /// thread faults is not being changed, because that thread holds the region.
     pub(crate) fn get(&self) -> Option<(usize, usize)> {
         let before = self.version.load(acquire(Step::AcquireOfRange));
         let range = (self.start.load(Ordering::Relaxed), self.len.load(Ordering::Relaxed));

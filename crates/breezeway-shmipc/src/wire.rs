@@ -7,19 +7,19 @@
 
 use crate::violation::Violation;
 
-/// Bytes of a message's header.
+/// Size of a message's header.
 pub(crate) const HEADER: usize = 8;
-/// Bytes before the payload of fallback data.
+/// Size of the header of fallback data.
 pub(crate) const FALLBACK_HEADER: usize = 16;
 
 const MAGIC: u16 = 0x7758;
 
-/// Version 2 knows files only and needs no answer.
+/// Version 2, which supports files only and needs no answer.
 pub(crate) const V2: u8 = 2;
-/// Version 3 knows memfds, and acknowledges.
+/// Version 3, which supports memfds, and acknowledges.
 pub(crate) const V3: u8 = 3;
 
-/// What a message says.
+/// Type of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum MessageType {
@@ -41,7 +41,7 @@ pub(crate) enum MessageType {
     ReadyForDescriptors = 7,
     /// A new server has taken over the address.
     HotRestart = 8,
-    /// A session with the new server stands.
+    /// A session with the new server exists.
     HotRestartAck = 9,
 }
 
@@ -68,17 +68,17 @@ impl MessageType {
 /// A message's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
-    /// Bytes of the whole message. Upstream reads it for fallback data and names only, and so do
-    /// we.
+    /// Length of the whole message in bytes. Upstream reads it for fallback data and names only,
+    /// and so does this crate.
     pub(crate) length: u32,
-    /// Only compared during the handshake.
+    /// Version, only compared during the handshake.
     pub(crate) version: u8,
-    /// What the message says.
+    /// Type of the message.
     pub(crate) kind: MessageType,
 }
 
 impl Header {
-    /// Judges eight bytes.
+    /// Validates eight bytes.
     pub(crate) fn decode(bytes: [u8; HEADER]) -> Result<Self, Violation> {
         let [l0, l1, l2, l3, m0, m1, version, kind] = bytes;
         let magic = u16::from_be_bytes([m0, m1]);
@@ -101,12 +101,12 @@ impl Header {
     }
 }
 
-/// A message that is nothing but its header.
+/// Returns a message that consists of its header only.
 pub(crate) fn bare(kind: MessageType, version: u8) -> [u8; HEADER] {
     Header::encode(kind, version, HEADER)
 }
 
-/// The end of stream `id`.
+/// Returns the message for the end of stream `id`.
 pub(crate) fn stream_close(version: u8, id: u32) -> [u8; 12] {
     let mut bytes = [0; 12];
     bytes[..HEADER].copy_from_slice(&Header::encode(MessageType::StreamClose, version, 12));
@@ -114,7 +114,7 @@ pub(crate) fn stream_close(version: u8, id: u32) -> [u8; 12] {
     bytes
 }
 
-/// What stands before `len` bytes of stream `id`. Its status is that of an open stream, 0.
+/// Returns the header of `len` bytes of stream `id`. Its status is that of an open stream, 0.
 pub(crate) fn fallback_header(version: u8, id: u32, len: usize) -> [u8; FALLBACK_HEADER] {
     let mut bytes = [0; FALLBACK_HEADER];
     let header = Header::encode(MessageType::Fallback, version, FALLBACK_HEADER + len);
@@ -123,7 +123,7 @@ pub(crate) fn fallback_header(version: u8, id: u32, len: usize) -> [u8; FALLBACK
     bytes
 }
 
-/// A hot restart, or its acknowledgement.
+/// Returns the message of a hot restart, or of its acknowledgement.
 pub(crate) fn hot_restart(kind: MessageType, version: u8, epoch: u64) -> [u8; 16] {
     let mut bytes = [0; 16];
     bytes[..HEADER].copy_from_slice(&Header::encode(kind, version, 16));
@@ -131,7 +131,7 @@ pub(crate) fn hot_restart(kind: MessageType, version: u8, epoch: u64) -> [u8; 16
     bytes
 }
 
-/// The names of both regions.
+/// Returns the message with the names of both regions.
 pub(crate) fn names(kind: MessageType, version: u8, queue: &str, buffer: &str) -> Vec<u8> {
     let length = HEADER + 4 + queue.len() + buffer.len();
     let mut bytes = Header::encode(kind, version, length).to_vec();
@@ -145,7 +145,7 @@ pub(crate) fn names(kind: MessageType, version: u8, queue: &str, buffer: &str) -
 /// The longest message with names: two of 65535 bytes.
 const LONGEST_NAMES: u32 = HEADER as u32 + 2 * (2 + 0xffff);
 
-/// How many bytes follow the header of a message with names.
+/// Returns the number of bytes behind the header of a message with names.
 pub(crate) fn names_len(header: &Header) -> Result<usize, Violation> {
     if header.length < HEADER as u32 + 4 || header.length > LONGEST_NAMES {
         let Header { length, kind, .. } = *header;
@@ -154,7 +154,7 @@ pub(crate) fn names_len(header: &Header) -> Result<usize, Violation> {
     Ok(header.length as usize - HEADER)
 }
 
-/// The names of queue and buffer region, in this order.
+/// Returns the names of queue and buffer region, in this order.
 pub(crate) fn decode_names(body: &[u8]) -> Result<(String, String), Violation> {
     let (queue, rest) = decode_name(body)?;
     let (buffer, rest) = decode_name(rest)?;

@@ -22,19 +22,19 @@ pub use reserved::Reserved;
 
 pub(crate) use reserved::Space;
 
-/// The largest message that [`Writer::send`] makes: the peer can read one part while the next is
-/// written, and its memory comes back early.
+/// Size of the largest message that [`Writer::send`] makes: the peer can read one part while the
+/// next is written, and its memory comes back early.
 const PART: usize = 256 * 1024;
-/// The most payload of one message over the socket.
+/// Maximum payload of one message over the socket.
 const SOCKET_PART: usize = 256 * 1024;
 
-/// More than any region holds.
+/// Size above any region's.
 const LARGEST_RESERVATION: usize = u32::MAX as usize;
 
 /// The sending half of a stream.
 pub struct Writer {
     handle: Arc<Handle>,
-    /// Memory for the list of a reservation's slices, used again and again.
+    /// Memory for the list of a reservation's slices, reused.
     slices: Vec<SliceId>,
     timeout: Option<Duration>,
 }
@@ -44,18 +44,18 @@ impl Writer {
         Self { handle, slices: Vec::new(), timeout: None }
     }
 
-    /// The stream's number in the session.
+    /// Returns the stream's number in the session.
     pub fn id(&self) -> u32 {
         self.handle.state.id
     }
 
-    /// How long a send waits for room; `None` for ever, the default.
+    /// Sets the time that a send waits for room; `None` for ever, the default.
     pub fn set_timeout(&mut self, timeout: Option<Duration>) {
         self.timeout = timeout;
     }
 
-    /// Takes space for `len` bytes, to be filled and committed. It lies in shared memory, in one or
-    /// more runs; where that is exhausted and the options say so, in private memory, which the
+    /// Reserves space for `len` bytes, to be filled and committed. It is in shared memory, in one
+    /// or more runs; if that is exhausted and the options allow it, in private memory, which the
     /// commit sends over the socket.
     ///
     /// # Errors
@@ -77,8 +77,8 @@ impl Writer {
         Ok(Reserved::new(self, space))
     }
 
-    /// As [`Self::reserve`], but for fewer bytes if `len` are many or memory is short; at least
-    /// one.
+    /// Reserves space like [`reserve`](Self::reserve), but for fewer bytes if `len` is large or
+    /// memory is short; at least one.
     pub fn reserve_some(&mut self, len: usize) -> Result<Reserved<'_>, StreamError> {
         self.judge_open()?;
         let len = len.clamp(1, PART);
@@ -94,8 +94,8 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// As [`Self::reserve`]. Of many parts, some may have been sent before a failure;
-    /// [`io::Write::write`] says how many bytes were.
+    /// Those of [`Self::reserve`]. If there are many parts, some may have been sent before a
+    /// failure; [`io::Write::write`] returns the number of bytes sent.
     pub fn send(&mut self, mut bytes: &[u8]) -> Result<(), StreamError> {
         let deadline = self.deadline();
         while !bytes.is_empty() {
@@ -105,10 +105,10 @@ impl Writer {
         Ok(())
     }
 
-    /// Ends this direction: the peer reads what was sent before, and then the end. What it has
-    /// sent, or sends until it notices, can still be read here. The protocol has one close, meant
-    /// for both directions: peers that have seen it, upstream's and ours, send nothing more, not
-    /// even an end of theirs. So read what is expected, or with a deadline.
+    /// Ends this direction: the peer reads the bytes sent before, and then the end. Bytes that it
+    /// has sent, or sends until it sees the end, can still be read here. The protocol has one
+    /// close, for both directions: peers that have seen it, upstream's and ours, send nothing more,
+    /// not even an end of theirs. So read a known number of bytes, or set a deadline.
     ///
     /// # Errors
     ///
@@ -123,9 +123,9 @@ impl Writer {
         }
     }
 
-    /// Sends on what has come on `reader`, copying it once, from shared memory to shared memory.
-    /// Gives the number of bytes. Does not wait for bytes, only for room to send them: 0 if nothing
-    /// has come. What an echo server or a proxy does:
+    /// Forwards received bytes of `reader`, copying them once, from shared memory to shared memory.
+    /// Returns the number of bytes. Does not wait for bytes, only for room to send them: 0 if none
+    /// are there. For an echo server or a proxy:
     ///
     /// ```no_run
     /// # use breezeway_shmipc::{Server, ServerOptions, Trust};
@@ -141,7 +141,7 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// As [`Self::reserve`] and [`Reader::try_peek`]. What was not sent is not released.
+    /// Those of [`Self::reserve`] and [`Reader::try_peek`]. Unsent bytes are not released.
     pub fn forward(&mut self, reader: &mut Reader) -> Result<usize, StreamError> {
         let mut sent = 0;
         while let Some(arrived) = reader.try_peek()? {
@@ -154,7 +154,7 @@ impl Writer {
         Ok(sent)
     }
 
-    /// Sends as many of `bytes` as one message takes; at least one.
+    /// Sends as many of `bytes` as fit into one message; at least one.
     fn send_part(&mut self, bytes: &[u8], deadline: Deadline) -> Result<usize, StreamError> {
         self.judge_open()?;
         let part = &bytes[..bytes.len().min(PART)];
@@ -169,7 +169,7 @@ impl Writer {
         Ok(sent)
     }
 
-    /// Sends without waiting; if there is no room now, nothing was sent.
+    /// Sends without waiting; if there is no room now, nothing is sent.
     #[cfg(feature = "tokio")]
     pub(crate) fn try_send_part(
         &mut self,
@@ -188,7 +188,7 @@ impl Writer {
         Ok(if reserved.commit_now()? { Ok(sent) } else { Err(NoRoom::QueueFull) })
     }
 
-    /// As [`Self::try_send_part`], over the socket whatever came before.
+    /// Sends like [`try_send_part`](Self::try_send_part), over the socket whatever was used before.
     #[cfg(feature = "tokio")]
     pub(crate) fn try_send_part_over_socket(
         &self,
@@ -210,7 +210,7 @@ impl Writer {
         if is_over { Err(StreamError::Closed) } else { Ok(()) }
     }
 
-    /// Space for `len` bytes, without waiting.
+    /// Takes space for `len` bytes, without waiting.
     #[cfg(feature = "tokio")]
     pub(crate) fn try_space(&mut self, len: usize) -> Result<Option<Space>, StreamError> {
         self.judge_open()?;
@@ -226,19 +226,20 @@ impl Writer {
         self.try_reserve_shared(len, len)
     }
 
-    /// Space that goes over the socket.
+    /// Returns space that goes over the socket.
     #[cfg(feature = "tokio")]
     pub(crate) fn private_space(len: usize) -> Space {
         Space::Private(vec![0; len])
     }
 
-    /// What is to be filled in space that was taken here.
+    /// Wraps space that was taken here, for filling.
     #[cfg(feature = "tokio")]
     pub(crate) fn fill(&mut self, space: Space) -> Reserved<'_> {
         Reserved::new(self, space)
     }
 
-    /// Shared memory for `len` bytes, or for at least `enough`; else what the options say.
+    /// Takes shared memory for `len` bytes, or for at least `enough`; otherwise acts as the options
+    /// require.
     fn reserve_shared(
         &mut self,
         len: usize,
@@ -278,7 +279,7 @@ impl Writer {
         })
     }
 
-    /// `None` if not even `enough` can be had now.
+    /// Takes shared memory; `None` if not even `enough` is available now.
     fn try_reserve_shared(
         &mut self,
         len: usize,
@@ -296,7 +297,7 @@ impl Writer {
         Ok(None)
     }
 
-    /// Waiting for more than there ever was would be for ever.
+    /// Fails if more is needed than there ever was, for which a wait would be endless.
     fn judge_possible(&self, len: usize) -> Result<(), StreamError> {
         let largest = self.handle.core.layout.room();
         if len > largest { Err(too_large(len, largest)) } else { Ok(()) }
@@ -321,13 +322,13 @@ impl Writer {
         self.see_off(deadline)
     }
 
-    /// Lets the socket take what was sent over it.
+    /// Waits until the socket has accepted the bytes sent over it.
     fn see_off(&self, deadline: Deadline) -> Result<(), StreamError> {
         let core = &self.handle.core;
         if !core.is_socket_full() {
             return Ok(());
         }
-        // All was accepted. The rest of this only sees to it that it goes out soon.
+        // All bytes were accepted for sending. The rest of this only makes them leave soon.
         let flushed = core.wait_for_room(deadline, || {
             if core.flush_socket()? {
                 return Ok(Some(()));
@@ -344,7 +345,7 @@ impl Writer {
         }
     }
 
-    /// One message over the socket; false if others are still pending.
+    /// Sends one message over the socket. Returns false if others are still pending.
     fn try_send_over_socket(&self, part: &[u8]) -> Result<bool, StreamError> {
         let Handle { core, state } = &*self.handle;
         let header = wire::fallback_header(core.version, state.id, part.len());
@@ -366,15 +367,15 @@ fn too_large(len: usize, largest: usize) -> StreamError {
     StreamError::TooLarge { len, largest, option: "buffer_size" }
 }
 
-/// Why nothing could be sent without waiting.
+/// Reason why nothing could be sent without waiting.
 #[cfg(feature = "tokio")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoRoom {
-    /// The peer has not taken what was sent before.
+    /// The peer has not taken earlier messages.
     QueueFull,
-    /// There are no free slices.
+    /// No slice is free.
     MemoryExhausted,
-    /// The socket takes no more.
+    /// The socket accepts no more.
     SocketFull,
 }
 
@@ -387,7 +388,7 @@ impl io::Write for Writer {
         Ok(self.send_part(bytes, deadline)?)
     }
 
-    /// Nothing is held back, so there is nothing to do.
+    /// Does nothing, because nothing is held back.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }

@@ -1,7 +1,7 @@
-//! Sessions that nobody uses, and those whose peer is stuck, take no CPU: counted in turns of
-//! threads and in ticks, which the kernel keeps.
+//! CPU use of idle sessions, and of those whose peer is stuck: none, counted by the kernel in
+//! sleeps of threads and in ticks.
 //!
-//! In a program of its own, since it counts those of a whole process.
+//! In a program of its own, because it counts those of a whole process.
 
 use std::fs::read_to_string;
 use std::io::Write;
@@ -12,10 +12,10 @@ use breezeway_shmipc::{
     Trust, WhenExhausted,
 };
 
-/// How long is watched: what is counted is bounded whatever the machine does meanwhile.
+/// Time of observation: the counts are bounded whatever else the machine does.
 const WATCHED: Duration = Duration::from_secs(2);
 
-/// How often all threads of this process but the calling one went to sleep so far.
+/// Returns the number of sleeps so far of all threads of this process but the calling one.
 fn sleeps_of_others() -> u64 {
     let own = rustix::thread::gettid().as_raw_nonzero().to_string();
     let mut sum = 0;
@@ -23,7 +23,7 @@ fn sleeps_of_others() -> u64 {
         if task.file_name().to_str() == Some(&own) {
             continue;
         }
-        // A thread may end meanwhile.
+        // A thread may end at the same time.
         let status = read_to_string(task.path().join("status")).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
         sum += line.map_or(0, |count| count.trim().parse::<u64>().unwrap());
@@ -31,22 +31,22 @@ fn sleeps_of_others() -> u64 {
     sum
 }
 
-/// Ticks of the CPU (a hundredth of a second) that this process has taken.
+/// Returns the CPU ticks (a hundredth of a second) that this process has used.
 fn ticks() -> u64 {
     let stat = read_to_string("/proc/self/stat").unwrap();
     let fields: Vec<_> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
     fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
 }
 
-/// Sleeps of other threads and ticks while `work` runs.
+/// Returns the sleeps of other threads and the ticks while `work` runs.
 fn watch(work: impl FnOnce()) -> (u64, u64) {
     let before = (sleeps_of_others(), ticks());
     work();
-    // Less if a thread has ended, which is something that happened.
+    // The sum shrinks if a thread has ended, which counts as activity.
     (sleeps_of_others().abs_diff(before.0), ticks() - before.1)
 }
 
-/// Until nothing has happened for a while: what a session did before ends.
+/// Waits until there is no activity for a while: earlier work of a session ends.
 fn settle() {
     while watch(|| std::thread::sleep(Duration::from_millis(400))).0 > 0 {}
 }
@@ -81,7 +81,7 @@ fn small() -> ClientOptions {
     ClientOptions::new(Trust::SameUser).buffer_size(1 << 20).slices([(1004, 100)])
 }
 
-/// A sender whose peer takes nothing: `client` says of what it runs out.
+/// A sender whose peer takes nothing: the options of `client` decide which resource runs out.
 fn stuck_sender(client: ClientOptions) {
     let server = ServerOptions::new(Trust::SameUser);
     let (client, _server) = Session::pair(&client, &server).unwrap();
@@ -113,7 +113,7 @@ fn stuck_reader() {
     unread.send(b"a").unwrap();
     let mut served = server.accept().unwrap();
     served.set_write_timeout(Some(Duration::from_millis(50)));
-    // More than the region holds, and what is beyond goes over the socket.
+    // More than the region holds; the rest goes over the socket.
     while served.write(&[7; 100_000]).is_ok() {}
     waiting.set_read_timeout(Some(WATCHED));
     let (before, reads) = (client.statistics().polls, client.statistics().socket_reads);
@@ -123,7 +123,7 @@ fn stuck_reader() {
     assert!(polls < 150, "{polls} polls while no more may come");
     assert!(client.statistics().socket_reads - reads < 1000);
     assert!(ticks <= 5, "a stuck reader took {ticks} ticks");
-    // What comes through the queue meanwhile is still received.
+    // Data through the queue is still received.
     waiting.send(b"b").unwrap();
     let mut other = server.accept().unwrap();
     assert_eq!(other.peek_at_least(1).unwrap().unwrap().len(), 1);

@@ -1,7 +1,6 @@
-//! What a peer does wrong, and what this side refuses, is logged where nobody has asked for more
-//! than warnings.
+//! Log lines about a peer's violations and this side's refusals, at the level of warnings.
 //!
-//! In a program of its own, since it watches the log of a whole process.
+//! In a program of its own, because it observes the log of a whole process.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -15,7 +14,7 @@ use breezeway_shmipc::{
 };
 use tracing::level_filters::LevelFilter;
 
-/// What was logged at the level that programs log at.
+/// Log lines at the usual level of programs.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -60,7 +59,7 @@ fn send(path: &Path, messages: &[Vec<u8>]) {
     for message in messages {
         socket.write_all(message).unwrap();
     }
-    // Until it hangs up, maybe with bytes unread.
+    // Until it hangs up, possibly with bytes unread.
     let _ = socket.read_to_end(&mut Vec::new());
 }
 

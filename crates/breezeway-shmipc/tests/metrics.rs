@@ -1,4 +1,4 @@
-//! What is recorded for the `metrics` facade.
+//! Metrics recorded for the `metrics` facade.
 #![cfg(feature = "metrics")]
 
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use metrics::{
     SharedString, Unit,
 };
 
-/// What was recorded, by name and role.
+/// Recorded values, by name and role.
 static VALUES: LazyLock<Mutex<HashMap<String, f64>>> = LazyLock::new(Mutex::default);
 
 struct Cell(String);

@@ -11,29 +11,29 @@ use crate::address::Address;
 use crate::error::ConnectError;
 use crate::options::ClientOptions;
 
-/// Streams to the server at an address, as [`crate::Client`], for tasks.
+/// Opens streams to the server at an address like [`crate::Client`], for tasks.
 #[derive(Clone, Debug)]
 pub struct Client {
     client: Arc<crate::Client>,
 }
 
 impl Client {
-    /// Connects all sessions, in a thread of its own.
+    /// Connects all sessions, on a thread of its own.
     pub async fn connect(address: &Address, options: ClientOptions) -> Result<Self, ConnectError> {
         let failed = |cause| ConnectError::Connect { address: address.to_string(), cause };
         let (sender, connected) = oneshot::channel();
         let connecting = {
             let address = address.clone();
-            // Whoever has asked may have given up.
+            // The receiver is gone if the caller gave up.
             move || drop(sender.send(crate::Client::connect(&address, options)))
         };
-        // Where tokio gets no thread, it panics.
+        // Without this, tokio would panic if it could not start a thread.
         shortage::spawn("shmipc-connect", connecting).map_err(failed)?;
         let client = connected.await.map_err(|_| failed(io::Error::other("a panic")))??;
         Ok(Self { client: Arc::new(client) })
     }
 
-    /// The client itself, for what does not wait.
+    /// Returns the blocking client, for methods that do not wait.
     pub fn get(&self) -> &crate::Client {
         &self.client
     }
@@ -43,7 +43,7 @@ impl Client {
         Ok(Stream::new(self.client.open_awaited().await?)?)
     }
 
-    /// Leaves a stream to whoever opens the next one, instead of closing it. See
+    /// Keeps a stream for the next [`open`](Self::open), instead of closing it. See
     /// [`crate::Client::put_back`].
     pub fn put_back(&self, stream: Stream) {
         self.client.put_back(stream.into_blocking());

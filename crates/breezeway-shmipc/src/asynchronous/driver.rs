@@ -19,31 +19,31 @@ use crate::lock::{lock, try_lock};
 use crate::pauses::Pauses;
 use crate::receiver::Receiver;
 
-/// The fewest turns of the runtime to poll for more before sleeping: other tasks run in between,
-/// and what they send may be answered by then.
+/// Minimum number of the runtime's turns in which the driver polls before it sleeps: other tasks
+/// run in between, and replies to their messages may arrive by then.
 const MIN_POLLS: u32 = 16;
 
-/// Whether the session has a driver, and the way to wake it.
+/// State of the session's driver, and the way to wake it.
 #[derive(Default)]
 pub(crate) struct DriverHandle {
     started: AtomicBool,
     attention: Arc<Notify>,
-    /// Whether it sleeps, or is about to, and polls for no room to send.
+    /// True while it sleeps or is about to, and does not poll for room to send.
     sleeps: AtomicBool,
-    /// Sends that had waited for room and found it.
+    /// Number of sends that had waited for room and found it.
     progress: AtomicU64,
 }
 
 impl DriverHandle {
-    /// Lets the driver poll again, if there is one.
+    /// Makes the driver poll again, if there is one.
     pub(crate) fn attend(&self) {
         if self.is_started() {
             self.attention.notify_one();
         }
     }
 
-    /// A task waits until it can send. A driver that polls sees it, and one that pauses ends the
-    /// pause in time.
+    /// Notes that a task waits until it can send. A polling driver sees it, and a pausing one ends
+    /// the pause in time.
     pub(crate) fn attend_sender(&self) {
         fence(Ordering::SeqCst);
         if self.sleeps.load(Ordering::SeqCst) {
@@ -51,12 +51,12 @@ impl DriverHandle {
         }
     }
 
-    /// A task that had waited for room has sent.
+    /// Notes that a task that had waited for room has sent.
     pub(crate) fn note_progress(&self) {
         self.progress.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether the session has a driver.
+    /// Returns true if the session has a driver.
     pub(crate) fn is_started(&self) -> bool {
         self.started.load(Ordering::Acquire)
     }
@@ -72,46 +72,46 @@ pub(super) fn ensure(core: &Arc<Core>) -> std::io::Result<()> {
     // first.
     let socket = core.socket().try_clone_to_owned()?;
     let interest = Interest::READABLE | Interest::WRITABLE;
-    // SAFETY: an `OwnedFd` gives the same descriptor each time, open until it is dropped, which the
-    // registration outlives in no way: it owns it.
+    // SAFETY: an `OwnedFd` returns the same descriptor each time, open until it is dropped. The
+    // registration owns it, and so does not outlive it.
     let socket = unsafe { AsyncFd::register_with_interest(socket, interest) }?;
     let attention = Arc::clone(&core.driver.attention);
     tokio::spawn(drive(Arc::downgrade(core), socket, attention));
     Ok(())
 }
 
-/// What the driver does next.
+/// Next action of the driver.
 enum Next {
     /// Polls again, after other tasks.
     PollSoon,
-    /// Sleeps until the socket rings, and if it is full until it takes more bytes; at most so long
-    /// where there is something of which nothing reports the end.
+    /// Sleeps until the socket is readable and, if it is full, until it accepts more bytes; at most
+    /// for a given time if an event is awaited that nothing reports.
     Sleep { send: bool, at_most: Option<Duration> },
-    /// Sleeps until it is called, or so long; the socket is not read.
+    /// Sleeps until it is woken, or for this time; the socket is not read.
     Pause(Duration),
 }
 
-/// How long the driver goes on polling while nothing comes: as long as a thread would spin by
-/// evidence, but other tasks run meanwhile. It never polls for ever, since the runtime reads the
-/// socket only while it sleeps.
+/// Time that the driver continues to poll without data: as long as a thread would spin by evidence,
+/// but other tasks run in between. It never polls for ever, because the runtime reads the socket
+/// only while it sleeps.
 #[derive(Default)]
 struct Patience {
     /// Messages received at the last poll.
     received: u64,
-    /// Looks since something came.
+    /// Polls since the last data.
     polls: u32,
-    /// Looks in a row that were none, since somebody else was receiving.
+    /// Consecutive polls that failed because another thread was receiving.
     locked_out: u32,
-    /// When spinning ends, if this wait began with it.
+    /// End of spinning, if this wait began with it.
     until: Option<u64>,
-    /// Since nothing has come and nobody found room.
+    /// Pauses since the last data or room.
     pauses: Option<Pauses>,
     /// Sends that had found room by then.
     progress: u64,
 }
 
 impl Patience {
-    /// Whether to poll once more.
+    /// Returns true if the driver should poll once more.
     fn lasts(&mut self, core: &Core, receiver: &mut Receiver) -> bool {
         let received = receiver.pace.received();
         if std::mem::replace(&mut self.received, received) != received {
@@ -134,7 +134,7 @@ impl Patience {
         spins || self.polls < MIN_POLLS
     }
 
-    /// How long to wait for what nothing reports.
+    /// Returns the pause while waiting for an event that nothing reports.
     fn pause(&mut self, core: &Core) -> Duration {
         let progress = core.driver.progress.load(Ordering::Relaxed);
         if std::mem::replace(&mut self.progress, progress) != progress {
@@ -144,7 +144,7 @@ impl Patience {
     }
 }
 
-/// Until the session ends. Keeps it alive only while it polls.
+/// Drives the session until it ends. Keeps it alive only while it polls.
 async fn drive(core: Weak<Core>, socket: AsyncFd<OwnedFd>, attention: Arc<Notify>) {
     let mut patience = Patience::default();
     loop {
@@ -158,7 +158,7 @@ async fn drive(core: Weak<Core>, socket: AsyncFd<OwnedFd>, attention: Arc<Notify
         };
         match next {
             Next::PollSoon => tokio::task::yield_now().await,
-            // Either is a cause to poll again.
+            // Either is a reason to poll again.
             Next::Pause(pause) => drop(timeout(pause, attention.notified()).await),
             Next::Sleep { send, at_most: None } => sleep(&core, &socket, &attention, send).await,
             Next::Sleep { send, at_most: Some(pause) } => {
@@ -168,13 +168,13 @@ async fn drive(core: Weak<Core>, socket: AsyncFd<OwnedFd>, attention: Arc<Notify
     }
 }
 
-/// Until the socket rings or the driver is called; with `send`, also until the socket takes more
-/// bytes.
+/// Sleeps until the socket is readable or the driver is woken; with `send`, also until the socket
+/// accepts more bytes.
 async fn sleep(core: &Weak<Core>, socket: &AsyncFd<OwnedFd>, attention: &Notify, send: bool) {
     let mut called = pin!(attention.notified());
     poll_fn(|context| {
-        // First, whoever calls: two sides whose senders wait for each other's reading would never
-        // read.
+        // The socket is polled before the wake-ups: otherwise two sides whose senders wait for each
+        // other's reading would never read.
         if let Poll::Ready(ready) = socket.poll_read_ready(context) {
             read(core, ready);
             return Poll::Ready(());
@@ -191,25 +191,25 @@ async fn sleep(core: &Weak<Core>, socket: &AsyncFd<OwnedFd>, attention: &Notify,
     .await;
 }
 
-/// Receives what came, and says what to do next. When its patience is over, this side asks to be
-/// woken for more.
+/// Receives the data that is there, and returns the next action. When its patience is over, this
+/// side announces that it must be woken for more.
 fn poll_session(core: &Core, patience: &mut Patience) -> Next {
     core.driver.sleeps.store(false, Ordering::SeqCst);
-    // Not in the last turns before a sleep: in these they register once more, which decides on how
-    // long to sleep.
+    // Not in the last turns before a sleep: in these the senders register once more, which
+    // determines the length of the sleep.
     if patience.polls < MIN_POLLS / 2 {
         core.wake_senders();
     }
     let Some(mut receiver) = try_lock(&core.receiver) else {
-        // A reader in another thread receives. If it does so for long it is one that blocks.
+        // A reader on another thread receives. If it does so for long it is a blocking one.
         patience.locked_out += 1;
         if patience.locked_out < MIN_POLLS {
             return Next::PollSoon;
         }
-        // What comes meanwhile is no evidence for or against spinning.
+        // Data received at that time is no evidence for or against spinning.
         let pauses = patience.pauses.take();
         *patience = Patience { pauses, progress: patience.progress, ..Patience::default() };
-        // Whoever receives calls when it leaves.
+        // The receiving thread wakes the driver when it leaves.
         return Next::Pause(patience.pause(core));
     };
     patience.locked_out = 0;
@@ -227,8 +227,8 @@ fn poll_session(core: &Core, patience: &mut Patience) -> Next {
     }
     patience.polls = 0;
     if core.is_overfull() {
-        // Whoever reads so much that there is room again calls. Wake-ups are in the socket too, so
-        // the queue is polled.
+        // The reader that makes room again wakes the driver. Wake-ups are in the socket too, so the
+        // queue is polled.
         return Next::Pause(receiver.pause_without_socket());
     }
     core.driver.sleeps.store(true, Ordering::SeqCst);
@@ -244,8 +244,8 @@ fn poll_session(core: &Core, patience: &mut Patience) -> Next {
 
 type Ready<'a> = std::io::Result<tokio::io::unix::AsyncFdReadyGuard<'a, OwnedFd>>;
 
-/// Reads once. A read that brought less than there was room for has emptied the socket (epoll(7)),
-/// so no second one is needed to see that.
+/// Reads once. A read that returned less than there was room for has emptied the socket (epoll(7)),
+/// so no second one is needed to detect that.
 fn read(core: &Weak<Core>, ready: Ready<'_>) {
     let (Some(core), Ok(mut ready)) = (core.upgrade(), ready) else { return };
     let Some(mut receiver) = try_lock(&core.receiver) else { return };

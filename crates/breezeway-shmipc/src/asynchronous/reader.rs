@@ -11,62 +11,62 @@ use super::Session;
 use crate::error::StreamError;
 use crate::reader::Peeked;
 
-/// The receiving half of a stream, as [`crate::Reader`], for tasks.
+/// The receiving half of a stream, the awaited form of [`crate::Reader`].
 pub struct Reader {
     reader: crate::Reader,
 }
 
 impl Reader {
-    /// Of a session that has a driver.
+    /// Wraps a reader whose session has a driver.
     pub(super) fn new(reader: crate::Reader) -> Self {
         Self { reader }
     }
 
-    /// The same half as threads use it.
+    /// Returns the blocking half.
     pub(super) fn into_blocking(self) -> crate::Reader {
         self.reader
     }
 
-    /// The stream's number in the session.
+    /// Returns the stream's number in the session.
     pub fn id(&self) -> u32 {
         self.reader.id()
     }
 
-    /// The session that it belongs to, also for its counters.
+    /// Returns the stream's session, also for its counters.
     pub fn session(&self) -> Session {
         Session::driven(crate::Session { core: self.reader.core().clone() })
     }
 
-    /// Waits for bytes and shows them where they lie; `None` at the end of the stream. See
+    /// Waits for bytes and returns them in place; `None` at the end of the stream. See
     /// [`crate::Reader::peek`].
     pub async fn peek(&mut self) -> Result<Option<Peeked<'_>>, StreamError> {
         self.peek_at_least(1).await
     }
 
-    /// As [`Self::peek`], with at least `len` bytes if the stream has so many. See
-    /// [`crate::Reader::peek_at_least`].
+    /// Waits like [`peek`](Self::peek) for at least `len` bytes, fewer at the end of the stream.
+    /// See [`crate::Reader::peek_at_least`].
     pub async fn peek_at_least(&mut self, len: usize) -> Result<Option<Peeked<'_>>, StreamError> {
         self.reader.judge_room(len)?;
         poll_fn(|context| self.poll_arrival(context, len)).await?;
         Ok((self.reader.buffered() > 0).then(|| self.reader.peeked()))
     }
 
-    /// Gives the first `len` of the bytes that were shown back. See [`crate::Reader::release`].
+    /// Releases the first `len` of the peeked bytes. See [`crate::Reader::release`].
     pub fn release(&mut self, len: usize) {
         self.reader.release(len);
     }
 
-    /// Whether the peer has closed the stream and everything it sent was released.
+    /// Returns true if the peer has closed the stream and all of its bytes were released.
     pub fn is_at_end(&self) -> bool {
         self.reader.is_at_end()
     }
 
-    /// Returns true once the peer has closed the stream, whatever is still unread.
+    /// Returns true once the peer has closed the stream, even if bytes are unread.
     pub fn is_closed(&self) -> bool {
         self.reader.is_closed()
     }
 
-    /// Ready when there are so many bytes, or the end.
+    /// Returns ready when there are `len` bytes, or at the end.
     fn poll_arrival(
         &mut self,
         context: &mut Context<'_>,

@@ -8,7 +8,7 @@ use super::writer::wait_for_room;
 use crate::error::StreamError;
 use crate::options::WhenFull;
 
-/// Space for a message, as [`crate::Reserved`], whose methods fill it; it is committed by a task.
+/// Space for a message, with the methods of [`crate::Reserved`] to fill it; a task commits it.
 pub struct Reserved<'a>(crate::Reserved<'a>);
 
 impl<'a> Reserved<'a> {
@@ -16,11 +16,11 @@ impl<'a> Reserved<'a> {
         Self(reserved)
     }
 
-    /// Sends what was filled. A future that is dropped has sent nothing, or everything.
+    /// Sends the filled bytes. Dropping the future has sent nothing, or everything.
     ///
     /// # Errors
     ///
-    /// As [`crate::Writer::reserve`].
+    /// Those of [`crate::Writer::reserve`].
     pub async fn commit(mut self) -> Result<(), StreamError> {
         poll_fn(|context| {
             let is_sent = self.0.commit_now()?;

@@ -6,13 +6,13 @@ use crate::error::ServeError;
 use crate::log_limit::warn_limited;
 use crate::options::ServerOptions;
 
-/// Accepts shmipc clients at an address, as [`crate::Server`], for tasks.
+/// Accepts shmipc clients at an address, the awaited form of [`crate::Server`].
 pub struct Server {
     server: crate::Server,
 }
 
 impl Server {
-    /// Listens at `address`. Accepting and handshakes happen in threads of their own.
+    /// Listens at `address`. Accepting and handshakes run on threads of their own.
     pub fn bind(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
         Ok(Self { server: crate::Server::bind(address, options)? })
     }
@@ -28,7 +28,7 @@ impl Server {
         }
     }
 
-    /// The server itself, for what does not wait.
+    /// Returns the blocking server, for methods that do not wait.
     pub fn get(&self) -> &crate::Server {
         &self.server
     }

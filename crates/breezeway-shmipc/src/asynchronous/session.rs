@@ -5,25 +5,25 @@ use std::task::Poll;
 use super::{Stream, driver};
 use crate::error::{SessionEnd, StreamError};
 
-/// One connection between two processes, as [`crate::Session`], for tasks.
+/// One connection between two processes, the awaited form of [`crate::Session`].
 #[derive(Clone)]
 pub struct Session {
     session: crate::Session,
 }
 
 impl Session {
-    /// In the current runtime.
+    /// Wraps a session, with a driver in the current runtime.
     pub fn new(session: crate::Session) -> Result<Self, StreamError> {
         driver::ensure(&session.core).map_err(SessionEnd::from)?;
         Ok(Self { session })
     }
 
-    /// Of a session that has a driver.
+    /// Wraps a session that has a driver.
     pub(super) fn driven(session: crate::Session) -> Self {
         Self { session }
     }
 
-    /// Opens a stream; only for the client's side.
+    /// Opens a stream; only on the client's side.
     pub fn open(&self) -> Result<Stream, StreamError> {
         Stream::new(self.session.open()?)
     }
@@ -37,7 +37,7 @@ impl Session {
         Stream::new(accepted.await?)
     }
 
-    /// The session itself, for what does not wait.
+    /// Returns the blocking session, for methods that do not wait.
     pub fn get(&self) -> &crate::Session {
         &self.session
     }

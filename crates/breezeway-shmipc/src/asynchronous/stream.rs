@@ -14,7 +14,7 @@ use super::{Session, driver};
 use crate::error::{SessionEnd, StreamError};
 use crate::reader::Peeked;
 
-/// A bidirectional stream of bytes, as [`crate::Stream`], for tasks. Dropping a future of its
+/// A bidirectional stream of bytes, the awaited form of [`crate::Stream`]. Dropping a future of its
 /// methods loses nothing.
 ///
 /// ```
@@ -43,57 +43,57 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// In the current runtime.
+    /// Wraps a stream, with a driver in the current runtime.
     pub fn new(stream: crate::Stream) -> Result<Self, StreamError> {
         driver::ensure(stream.core()).map_err(SessionEnd::from)?;
         let (reader, writer) = stream.split();
         Ok(Self { reader: Reader::new(reader), writer: Writer::new(writer) })
     }
 
-    /// The same stream as threads use it.
+    /// Returns the blocking stream.
     pub(super) fn into_blocking(self) -> crate::Stream {
         crate::Stream::join(self.reader.into_blocking(), self.writer.into_blocking())
     }
 
-    /// Its number in the session.
+    /// Returns its number in the session.
     pub fn id(&self) -> u32 {
         self.reader.id()
     }
 
-    /// The session that it belongs to, also for its counters.
+    /// Returns the session that it belongs to, also for its counters.
     pub fn session(&self) -> Session {
         self.reader.session()
     }
 
-    /// Splits it into halves that two tasks can use at once. The stream is closed when both are
-    /// gone.
+    /// Splits it into halves that two tasks can use at the same time. The stream is closed when
+    /// both are dropped.
     pub fn split(self) -> (Reader, Writer) {
         (self.reader, self.writer)
     }
 
-    /// Both halves at once, to send from what is being read.
+    /// Returns both halves, to send from received bytes.
     pub fn halves(&mut self) -> (&mut Reader, &mut Writer) {
         (&mut self.reader, &mut self.writer)
     }
 
-    /// Waits for bytes and shows them where they lie; `None` at the end of the stream. See
+    /// Waits for bytes and returns them in place; `None` at the end of the stream. See
     /// [`crate::Reader::peek`].
     pub async fn peek(&mut self) -> Result<Option<Peeked<'_>>, StreamError> {
         self.reader.peek().await
     }
 
-    /// As [`Self::peek`], with at least `len` bytes if the stream has so many. See
-    /// [`crate::Reader::peek_at_least`].
+    /// Waits like [`peek`](Self::peek) for at least `len` bytes, fewer at the end of the stream.
+    /// See [`crate::Reader::peek_at_least`].
     pub async fn peek_at_least(&mut self, len: usize) -> Result<Option<Peeked<'_>>, StreamError> {
         self.reader.peek_at_least(len).await
     }
 
-    /// Gives the first `len` of the bytes that were shown back. See [`crate::Reader::release`].
+    /// Releases the first `len` of the peeked bytes. See [`crate::Reader::release`].
     pub fn release(&mut self, len: usize) {
         self.reader.release(len);
     }
 
-    /// Takes space for `len` bytes in shared memory, to be filled and committed. See
+    /// Reserves space for `len` bytes in shared memory, to be filled and committed. See
     /// [`crate::Writer::reserve`].
     pub async fn reserve(&mut self, len: usize) -> Result<Reserved<'_>, StreamError> {
         self.writer.reserve(len).await
@@ -109,12 +109,12 @@ impl Stream {
         self.writer.shutdown()
     }
 
-    /// Returns true once the peer has closed the stream, whatever is still unread.
+    /// Returns true once the peer has closed the stream, even if bytes are unread.
     pub fn is_closed(&self) -> bool {
         self.reader.is_closed()
     }
 
-    /// Closes the stream: the peer reads what was sent before, and then the end.
+    /// Closes the stream: the peer reads the bytes sent before, and then the end.
     pub fn close(self) {}
 }
 

@@ -17,32 +17,32 @@ use crate::lock::lock;
 use crate::options::{WhenExhausted, WhenFull};
 use crate::writer::{NoRoom, Space};
 
-/// The sending half of a stream, as [`crate::Writer`], for tasks.
+/// The sending half of a stream, the awaited form of [`crate::Writer`].
 pub struct Writer {
     writer: crate::Writer,
-    /// Until when memory is waited for, if there was none to send.
+    /// Deadline of the wait for memory, if there was none to send.
     patience: Option<Deadline>,
-    /// Whether the present send has waited for room.
+    /// True if the present send has waited for room.
     has_waited: bool,
 }
 
 impl Writer {
-    /// Of a session that has a driver.
+    /// Wraps a writer whose session has a driver.
     pub(super) fn new(writer: crate::Writer) -> Self {
         Self { writer, patience: None, has_waited: false }
     }
 
-    /// The same half as threads use it.
+    /// Returns the blocking half.
     pub(super) fn into_blocking(self) -> crate::Writer {
         self.writer
     }
 
-    /// The stream's number in the session.
+    /// Returns the stream's number in the session.
     pub fn id(&self) -> u32 {
         self.writer.id()
     }
 
-    /// The session that it belongs to, also for its counters.
+    /// Returns the stream's session, also for its counters.
     pub fn session(&self) -> Session {
         Session::driven(crate::Session { core: Arc::clone(self.writer.core()) })
     }
@@ -56,10 +56,10 @@ impl Writer {
         Ok(())
     }
 
-    /// Takes space for `len` bytes in shared memory, to be filled and committed. See
+    /// Reserves space for `len` bytes in shared memory, to be filled and committed. See
     /// [`crate::Writer::reserve`].
     pub async fn reserve(&mut self, len: usize) -> Result<Reserved<'_>, StreamError> {
-        // From here to the reservation nothing waits, so that no space is lost.
+        // There is no await from here to the reservation, so that no space is lost.
         let space = poll_fn(|context| self.poll_space(context, len)).await?;
         Ok(Reserved::new(self.writer.fill(space)))
     }
@@ -88,7 +88,7 @@ impl Writer {
         }
     }
 
-    /// Ready when some bytes were sent.
+    /// Returns ready when some bytes were sent.
     fn poll_send(
         &mut self,
         context: &mut Context<'_>,
@@ -114,7 +114,7 @@ impl Writer {
         }
     }
 
-    /// There is no memory: whether the socket is to be used now.
+    /// Handles exhausted memory. Returns true if the socket must be used now.
     fn exhausted(&mut self, len: usize) -> Result<bool, StreamError> {
         let core = self.writer.core();
         let patience = *self.patience.get_or_insert_with(|| Deadline::after(core.options.patience));
@@ -139,7 +139,7 @@ impl Writer {
     }
 }
 
-/// The task is woken to try again.
+/// Registers the task to be woken to try again.
 pub(super) fn wait_for_room(core: &Core, context: &Context<'_>) {
     let mut senders = lock(&core.senders);
     if !senders.iter().any(|known| known.will_wake(context.waker())) {
@@ -147,7 +147,7 @@ pub(super) fn wait_for_room(core: &Core, context: &Context<'_>) {
     }
     drop(senders);
     if core.ended().is_some() {
-        // It may have ended, on another thread, before this one was among those to be woken.
+        // The session may have ended, on another thread, before this task was registered.
         core.wake_senders();
     }
     core.driver.attend_sender();
@@ -165,19 +165,20 @@ impl AsyncWrite for Writer {
         self.poll_send(context, bytes).map_err(io::Error::from)
     }
 
-    /// Waits until the socket has taken what this stream sends over it, which the session's end
-    /// would lose. In shared memory nothing is held back.
+    /// Waits until the socket has accepted this stream's bytes that go over it, which the session's
+    /// end would lose. In shared memory nothing is held back.
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let core = self.writer.core();
         if !self.writer.is_over_socket() || core.flush_socket().map_err(StreamError::from)? {
             return Poll::Ready(Ok(()));
         }
-        // Who drives goes on with the socket since the send that left something, and wakes this.
+        // The driver has been flushing the socket since the send that left bytes, and wakes this
+        // task.
         wait_for_room(core, context);
         Poll::Pending
     }
 
-    /// As [`Writer::shutdown`].
+    /// Ends this direction like [`Writer::shutdown`].
     fn poll_shutdown(mut self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(self.writer.shutdown().map_err(io::Error::from))
     }

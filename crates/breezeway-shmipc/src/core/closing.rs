@@ -21,7 +21,7 @@ impl Core {
         }
     }
 
-    /// Sends the end of a stream, once; its peer's is still awaited.
+    /// Sends the end of a stream, once; the peer's is still awaited.
     pub(crate) fn finish_stream(&self, stream: &StreamState, over_socket: bool) {
         let is_first = !stream.finished.swap(true, Ordering::SeqCst);
         if is_first && !stream.is_closed() && self.ended().is_none() {
@@ -29,8 +29,8 @@ impl Core {
         }
     }
 
-    /// In the queue, behind the stream's data; over the socket if its data went there, or if the
-    /// queue is full.
+    /// Sends the end in the queue, behind the stream's data; over the socket if its data went
+    /// there, or if the queue is full.
     fn send_close(&self, stream: u32, over_socket: bool) {
         let in_queue = !over_socket && matches!(self.publish_close(stream), Ok(true) | Err(_));
         if !in_queue {
@@ -39,19 +39,20 @@ impl Core {
         }
     }
 
-    /// From now on the stream's bytes go over the socket.
+    /// Sends the stream's bytes over the socket from now on.
     pub(crate) fn leave_queue(&self, stream: &StreamState) {
         if !stream.over_socket.swap(true, Ordering::SeqCst) {
             self.over_socket.fetch_add(1, Ordering::Relaxed);
         }
-        // Who closes it marks it as forgotten first and then reads this; one of us sees the
-        // other.
+        // The thread that closes the stream marks it as forgotten first and then reads this flag;
+        // one of the two sees the other's store.
         if stream.forgotten.load(Ordering::SeqCst) {
             self.return_to_queue(stream);
         }
     }
 
-    /// A stream that is closed counts no more among those over the socket. True if it did.
+    /// Removes a closed stream from the count of those over the socket. Returns true if it was
+    /// counted.
     fn return_to_queue(&self, stream: &StreamState) -> bool {
         let counted = stream.over_socket.swap(false, Ordering::SeqCst);
         if counted {

@@ -1,4 +1,4 @@
-//! The session's shared memory: slices taken and given back, and regions that were lost.
+//! The session's shared memory: taking and giving back slices, and lost regions.
 
 use std::sync::atomic::Ordering;
 
@@ -12,8 +12,8 @@ use crate::message::Piece;
 use crate::violation::Violation;
 
 impl Core {
-    /// Which region lost its memory. What was read there since is zeros, so whatever rule that
-    /// seems to break, this is the cause.
+    /// Returns the region that lost its memory, if any. Data read there since is zeros, so whatever
+    /// rule that seems to break, this is the cause.
     pub(crate) fn lost_region(&self) -> Option<&'static str> {
         if self.queue.is_lost() {
             Some("queue")
@@ -24,7 +24,7 @@ impl Core {
         }
     }
 
-    /// Takes slices for `len` bytes; gives how many bytes found no room.
+    /// Takes slices for `len` bytes. Returns the number of bytes that found no room.
     pub(crate) fn reserve(
         &self,
         len: usize,
@@ -40,21 +40,21 @@ impl Core {
         })
     }
 
-    /// A message went over the socket. Under the lock under which those through the queue are
-    /// counted.
+    /// Counts a message that went over the socket. Under the lock under which those through the
+    /// queue are counted.
     pub(crate) fn count_fallback(&self, len: usize) {
         let _producer = lock(&self.producer);
         self.counters.bytes_sent.add_locked(len as u64);
         self.counters.fallbacks_sent.add_locked(1);
     }
 
-    /// There is no room for so many bytes.
+    /// Returns the error for missing room for `len` bytes.
     pub(crate) fn memory_exhausted(&self, len: usize) -> StreamError {
         StreamError::MemoryExhausted { len, buffer_size: self.buffer.len() }
     }
 
-    /// Ends the session if a region lost its memory: what was read there since need not break any
-    /// other rule.
+    /// Ends the session if a region lost its memory: data read there since need not break any other
+    /// rule.
     #[inline]
     pub(crate) fn judge_regions(&self) -> Result<(), SessionEnd> {
         match self.lost_region() {
@@ -63,7 +63,7 @@ impl Core {
         }
     }
 
-    /// Gives slices back that this side holds.
+    /// Gives back slices that this side holds.
     pub(crate) fn give(&self, slices: impl IntoIterator<Item = SliceId>) {
         let mut pool = lock(&self.pool);
         let given = slices.into_iter().try_for_each(|slice| pool.give(slice));
@@ -76,7 +76,7 @@ impl Core {
         }
     }
 
-    /// Frees what pieces hold, read or not.
+    /// Frees the memory of pieces, read or not.
     #[inline]
     pub(crate) fn discard(&self, pieces: impl IntoIterator<Item = Piece>) {
         for piece in pieces {
@@ -87,11 +87,11 @@ impl Core {
         }
     }
 
-    /// Bytes that came over the socket were read, or nobody will read them.
+    /// Subtracts bytes received over the socket that were read, or that will never be read.
     pub(crate) fn forget_fallback(&self, count: usize) {
         let (before, limit) =
             (self.fallback_held.fetch_sub(count, Ordering::SeqCst), self.options.fallback_limit);
-        // The socket is read again, by whoever sleeps until then.
+        // The socket is read again: the thread that sleeps until then is woken.
         if before >= limit && before - count < limit {
             self.notify_leader();
             self.restart.notify();

@@ -11,8 +11,8 @@ use crate::queue::{Element, Producer, PutError};
 use crate::wire::{self, MessageType};
 
 impl Core {
-    /// Sends a message of `slices`, which from then on are the peer's. False if the queue is full:
-    /// then they stay ours.
+    /// Sends a message of `slices`, which from then on belong to the peer. Returns false if the
+    /// queue is full: then they still belong to this side.
     #[inline]
     pub(crate) fn publish(
         &self,
@@ -21,7 +21,7 @@ impl Core {
         len: usize,
     ) -> Result<bool, SessionEnd> {
         let mut producer = lock(&self.producer);
-        // The peer may send the slices back as soon as they are visible, so they leave our hands
+        // The peer may send the slices back as soon as they are visible, so this side gives them up
         // before.
         lock(&self.pool).part(slices);
         let put = producer.put(Element::data(stream, slices[0].offset));
@@ -33,15 +33,15 @@ impl Core {
             lock(&self.pool).keep(slices);
         }
         match self.after_put(put, producer) {
-            // The session ended while the peer was to be woken. It may have the message all the
-            // same, so the slices must not be taken for ours again; the next operation finds the
+            // The session ended while the peer was to be woken. It may have received the message,
+            // so the slices must not be treated as this side's again; the next operation finds the
             // end.
             Err(_) if was_put => Ok(true),
             outcome => outcome,
         }
     }
 
-    /// Sends the end of a stream through the queue. False if it is full.
+    /// Sends the end of a stream through the queue. Returns false if it is full.
     pub(crate) fn publish_close(&self, stream: u32) -> Result<bool, SessionEnd> {
         let mut producer = lock(&self.producer);
         let put = producer.put(Element::close(stream));
@@ -79,14 +79,15 @@ impl Core {
         }
     }
 
-    /// From now on the peer is not woken for each element, but of all at [`Self::uncork`]: for a
-    /// thread that answers several streams in a row. A peer that polls sees each at once.
+    /// Delays wake-ups: the peer is not woken for each element, but for all of them at
+    /// [`Self::uncork`]. For a thread that answers several streams in a row. A polling peer sees
+    /// each at once.
     pub(crate) fn cork(&self) {
         let _producer = lock(&self.producer);
         self.corked.store(true, Ordering::Relaxed);
     }
 
-    /// Wakes the peer for what was put since [`Self::cork`].
+    /// Wakes the peer for elements put since [`Self::cork`].
     pub(crate) fn uncork(&self) -> Result<(), SessionEnd> {
         let producer = lock(&self.producer);
         self.corked.store(false, Ordering::Relaxed);
@@ -94,7 +95,7 @@ impl Core {
         self.announce()
     }
 
-    /// Wakes the peer for what it was not woken for; due before anything that waits for the peer.
+    /// Wakes the peer for elements it was not woken for; due before any wait for the peer.
     #[inline]
     pub(crate) fn announce(&self) -> Result<(), SessionEnd> {
         if !self.unannounced.load(Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! Both ends of a session in one thread, so that what comes when is known.
+//! Both ends of a session in one thread, so that the order of events is known.
 
 use std::io::Read;
 use std::sync::mpsc;
@@ -25,7 +25,7 @@ fn pair(limit: usize) -> (Session, Session) {
     Session::pair(&client, &ServerOptions::new(Trust::SameUser)).unwrap()
 }
 
-/// Whether `what` is done within two seconds.
+/// Returns true if `what` ends within two seconds.
 fn ends(what: impl FnOnce() + Send + 'static) -> bool {
     let (done, ended) = mpsc::channel();
     std::thread::spawn(move || {
@@ -84,7 +84,7 @@ fn an_end_at_the_limit_is_still_an_end() {
     assert_eq!(stream.peek_at_least(40_000).unwrap().unwrap().len(), 10_000);
 }
 
-/// Fills the socket, so that what is sent next has to wait.
+/// Fills the socket, so that the next message has to wait.
 fn fill_socket(session: &Session) {
     let wake = wire::bare(MessageType::Polling, session.core.version).repeat(100);
     while session.core.send(&wake).unwrap() {}
@@ -195,8 +195,8 @@ fn a_message_on_the_socket_overtakes_nothing_in_a_long_queue() {
     assert_eq!(bytes.len(), 32_768);
 }
 
-/// Reads what comes for a stream at once, and sends more: a peer and an application that are never
-/// done, in the thread that receives.
+/// Reads the data of a stream at once, and sends more: a peer and an application that never finish,
+/// in the receiving thread.
 struct Feeder {
     server: Session,
     client: Session,
@@ -278,7 +278,7 @@ fn an_end_that_is_repeated_is_remembered_once() {
     assert_eq!(lock(&client.core.receiver).ends_remembered(), 1);
 }
 
-/// Puts one more message whenever one came, in the thread that receives.
+/// Puts one more message whenever one was received, in the receiving thread.
 struct Refiller {
     sender: Mutex<Stream>,
     client: Session,
@@ -373,7 +373,7 @@ fn a_thread_that_stops_looking_does_not_leave_a_sleeping_driver_alone() {
 
     let mut stream = crate::asynchronous::Stream::new(stream).unwrap();
     let task = runtime.spawn(async move { stream.read_u8().await });
-    // Of one worker's tasks this comes second, so the first one waits now.
+    // This comes second among one worker's tasks, so the first one waits now.
     runtime.block_on(runtime.spawn(async {})).unwrap();
     eventually(driver_sleeps);
     std::thread::scope(|scope| {
@@ -492,7 +492,7 @@ fn a_send_that_waits_for_room_fails_when_its_stream_is_over() {
                 failed.send(error).unwrap();
             });
             let served = server.accept().unwrap();
-            // It does not wait in another way here.
+            // In this test it waits in no other way.
             while client.statistics().polls == 0 {
                 std::thread::yield_now();
             }

@@ -6,18 +6,18 @@ use crate::layout::buffer::{
     USED_AT,
 };
 
-/// At most so many slices of a list are followed.
+/// Maximum number of slices of a list that are followed.
 const MOST_FOLLOWED: u32 = 1 << 20;
 
 /// The lists of slices that sessions send in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BufferDump {
-    /// The path or label of the region.
+    /// Path or label of the region.
     pub name: String,
-    /// Bytes of it that slices and their lists take.
+    /// Bytes of it used by slices and their lists.
     pub used: u32,
-    /// Smallest slices first.
+    /// Lists, smallest slices first.
     pub lists: Vec<ListDump>,
 }
 
@@ -27,19 +27,19 @@ pub struct BufferDump {
 pub struct ListDump {
     /// Payload bytes of each.
     pub slice_size: u32,
-    /// How many there are.
+    /// Number of slices.
     pub slices: u32,
-    /// How many are free, as the list's counter has it. The last one is never given out.
+    /// Number of free slices, by the list's counter. The last one is never given out.
     pub free: i32,
-    /// How many were found by following the list from its head.
+    /// Number of slices found by following the list from its head.
     pub reachable: u32,
-    /// Whether that led to the list's tail. Where nothing moves and this is false the list is cut,
-    /// as by a process that died in between: no slice of it is given out again.
+    /// True if that led to the list's tail. Where nothing changes and this is false the list is
+    /// cut, as by a process that died in between: no slice of it is given out again.
     pub whole: bool,
 }
 
 impl BufferDump {
-    /// `None` if no buffer lies there.
+    /// Reads a buffer region; `None` if there is none.
     pub(super) fn read(name: &str, source: &Source<'_>) -> Option<Self> {
         let layout = BufferLayout::judge(source.len(), |at| source.word(at)).ok()?;
         if source.word(USED_AT) != layout.used() {
@@ -60,7 +60,7 @@ impl ListDump {
     }
 }
 
-/// Counts from `head` on, and says whether `tail` was met.
+/// Counts slices from `head` on. Returns also whether `tail` was reached.
 fn follow(list: &List, source: &Source<'_>, head: u32, tail: u32) -> (u32, bool) {
     let mut place = head;
     for met in 0..list.count.min(MOST_FOLLOWED) {

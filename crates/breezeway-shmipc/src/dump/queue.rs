@@ -4,16 +4,16 @@ use super::Source;
 use crate::layout::queue::{HEADER, NATIVE, RingLayout, judge_rings, region_size};
 use crate::queue::Element;
 
-/// Pages are mapped whole, and the end of the file may not be known.
+/// Pages are mapped whole, and the end of the file may be unknown.
 const PAGE: u64 = 4096;
-/// At most so many elements are listed.
+/// Maximum number of elements that are listed.
 const MOST_LISTED: u64 = 256;
 
 /// Both directions of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueueDump {
-    /// The path or label of the region.
+    /// Path or label of the region.
     pub name: String,
     /// From client to server.
     pub to_server: RingDump,
@@ -25,34 +25,35 @@ pub struct QueueDump {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RingDump {
-    /// Elements that fit.
+    /// Capacity in elements.
     pub capacity: u32,
     /// Elements ever put.
     pub put: u64,
     /// Elements ever taken.
     pub taken: u64,
-    /// Elements that wait to be taken; never more than fit, whatever the counts say.
+    /// Elements that wait to be taken; never more than the capacity, whatever the counts are.
     pub depth: u32,
-    /// Whether the consumer polls, or has been woken; otherwise it sleeps.
+    /// True if the consumer polls, or has been woken; otherwise it sleeps.
     pub working: bool,
-    /// The oldest that wait, at most 256.
+    /// The oldest waiting elements, at most 256.
     pub waiting: Vec<ElementDump>,
 }
 
-/// A message that waits, or a stream's end.
+/// A waiting message, or a stream's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ElementDump {
-    /// The stream's number.
+    /// Number of the stream.
     pub stream: u32,
-    /// Where the message's first slice starts in the buffer region.
+    /// Offset of the message's first slice in the buffer region.
     pub offset: u32,
-    /// Whether it ends its stream.
+    /// True if it ends its stream.
     pub closes: bool,
 }
 
 impl QueueDump {
-    /// `None` if no queue lies there: two rings of the same capacity that fill the region.
+    /// Reads a queue region; `None` if there is none: two rings of the same capacity that fill the
+    /// region.
     pub(super) fn read(name: &str, source: &Source<'_>) -> Option<Self> {
         if source.len() < HEADER {
             return None;
@@ -70,7 +71,7 @@ impl QueueDump {
 
 impl RingDump {
     fn read(ring: RingLayout, source: &Source<'_>) -> Self {
-        // In one go, so that the counts are of one moment, or nearly.
+        // Read at once, so that the counts are of one moment, or nearly.
         let header: [u8; HEADER as usize] = source.bytes(ring.base);
         let count = |at: u32| {
             let bytes = header[at as usize..].first_chunk().expect("a header has its fields");

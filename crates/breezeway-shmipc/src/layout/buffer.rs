@@ -10,17 +10,17 @@
 //! ```
 //!
 //! `head`, `tail`, and `next` of a free slice count from the list's first slice; `next` of a slice
-//! in a message counts from the region's start. `creator` and `mapper` are bookkeeping that nobody
-//! needs, and stay as they are.
+//! in a message counts from the region's start. `creator` and `mapper` are unused bookkeeping, and
+//! stay unchanged.
 
 use crate::violation::Violation;
 
-/// Bytes of the region's header.
+/// Size of the region's header.
 pub(crate) const REGION_HEADER: u32 = 8;
 /// Offset of the used bytes in the region's header.
 pub(crate) const USED_AT: u32 = 4;
 
-/// Bytes of a list's header.
+/// Size of a list's header.
 pub(crate) const LIST_HEADER: u32 = 36;
 /// Offsets in a list's header.
 pub(crate) const FREE_AT: u32 = 0;
@@ -29,7 +29,7 @@ pub(crate) const HEAD_AT: u32 = 8;
 pub(crate) const TAIL_AT: u32 = 12;
 pub(crate) const CAPACITY_AT: u32 = 16;
 
-/// Bytes of a slice's header.
+/// Size of a slice's header.
 pub(crate) const SLICE_HEADER: u32 = 20;
 /// Offsets in a slice's header.
 pub(crate) const SLICE_CAPACITY_AT: u32 = 0;
@@ -38,23 +38,23 @@ pub(crate) const START_AT: u32 = 8;
 pub(crate) const NEXT_AT: u32 = 12;
 pub(crate) const FLAGS_AT: u32 = 16;
 
-/// Another slice follows.
+/// Flag: another slice follows.
 pub(crate) const HAS_NEXT: u8 = 1;
-/// The slice was allocated. Advisory: a slice that is used again in place travels without it.
+/// Flag: the slice was allocated. Advisory: a slice that is reused in place is sent without it.
 pub(crate) const IN_USE: u8 = 2;
 
-/// Bytes of a cache line.
+/// Size of a cache line.
 const LINE: u32 = 64;
 
-/// More lists than anybody configures.
+/// Maximum number of lists, more than in any real configuration.
 const MOST_LISTS: u16 = 64;
 
 /// One list of slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct List {
-    /// Where its header starts.
+    /// Offset of its header.
     pub(crate) header: u32,
-    /// How many slices it has.
+    /// Number of its slices.
     pub(crate) count: u32,
     /// Payload bytes of each.
     pub(crate) capacity: u32,
@@ -63,29 +63,29 @@ pub(crate) struct List {
 }
 
 impl List {
-    /// Where its slices start.
+    /// Returns the offset of its first slice.
     #[inline]
     pub(crate) fn area(&self) -> u32 {
         self.header + LIST_HEADER
     }
 
-    /// From one slice to the next.
+    /// Returns the distance from one slice to the next.
     #[inline]
     pub(crate) fn stride(&self) -> u32 {
         SLICE_HEADER + self.capacity
     }
 
-    /// Where it ends; in 64 bits, since a peer may declare anything.
+    /// Returns its end; in 64 bits, because a peer may declare anything.
     fn end(&self) -> u64 {
         let stride = u64::from(SLICE_HEADER) + u64::from(self.capacity);
         let slices = u64::from(self.count).saturating_mul(stride);
         slices.saturating_add(u64::from(self.header) + u64::from(LIST_HEADER))
     }
 
-    /// Whether its words can be accessed as they lie. Elsewhere than on x86-64 they have to be
-    /// aligned. There they need not be, but those that are accessed under a lock must not cross a
-    /// cache line: that stops the whole machine for a moment, and some kernels end whoever does it
-    /// (`split_lock_detect`).
+    /// Returns true if its words can be accessed in place. Elsewhere than on x86-64 they have to be
+    /// aligned. On x86-64 they need not be, but words that are accessed by locked instructions must
+    /// not cross a cache line: that stops the whole machine for a moment, and some kernels end the
+    /// process (`split_lock_detect`).
     pub(crate) fn is_accessible(&self) -> bool {
         if !cfg!(target_arch = "x86_64") {
             return self.header.is_multiple_of(4) && self.capacity.is_multiple_of(4);
@@ -94,7 +94,7 @@ impl List {
         ![FREE_AT, HEAD_AT, TAIL_AT].into_iter().any(crosses)
     }
 
-    /// Which of its slices starts at `relative` to its area.
+    /// Returns the index of its slice that starts at `relative` to its area.
     #[inline]
     pub(crate) fn index(&self, relative: u32) -> Option<u32> {
         let index = relative / self.stride();
@@ -102,18 +102,18 @@ impl List {
     }
 }
 
-/// Which slice an offset names.
+/// Slice at an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SliceId {
     /// Index of its list.
     pub(crate) list: usize,
-    /// Its number in the whole region.
+    /// Number in the whole region.
     pub(crate) number: u32,
-    /// Where its header starts in the region.
+    /// Offset of its header in the region.
     pub(crate) offset: u32,
 }
 
-/// The private copy of the layout: what the region says is read once, judged, and never read
+/// Private copy of the layout: the region's declarations are read once, validated, and never read
 /// again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BufferLayout {
@@ -142,7 +142,7 @@ impl BufferLayout {
         Some(Self { lists, slices: first_number })
     }
 
-    /// Judges what a region of `size` bytes declares. `word` reads one of its words.
+    /// Validates the declarations of a region of `size` bytes. `word` reads one of its words.
     pub(crate) fn judge(size: u32, word: impl Fn(u32) -> u32) -> Result<Self, Violation> {
         if size < REGION_HEADER + LIST_HEADER {
             let allowed = "a list's header has to fit";
@@ -165,7 +165,7 @@ impl BufferLayout {
         Ok(layout)
     }
 
-    /// Adds a declared list; gives the place of the next.
+    /// Adds a declared list. Returns the place of the next.
     fn add(&mut self, list: List, size: u32) -> Result<u32, Violation> {
         let index = self.lists.len();
         let known = self.lists.iter().any(|other| other.capacity == list.capacity);
@@ -182,30 +182,30 @@ impl BufferLayout {
         Ok(end)
     }
 
-    /// The lists, in the region's order.
+    /// Returns the lists, in the region's order.
     #[inline]
     pub(crate) fn lists(&self) -> &[List] {
         &self.lists
     }
 
-    /// Slices of all lists.
+    /// Returns the number of slices of all lists.
     pub(crate) fn slices(&self) -> u32 {
         self.slices
     }
 
-    /// Payload bytes that the region has room for if all of it is free. The last slice of each list
-    /// is never given out.
+    /// Returns the payload bytes that the region has room for if all of it is free. The last slice
+    /// of each list is never given out.
     pub(crate) fn room(&self) -> usize {
         let room = |list: &List| (list.count as usize - 1) * list.capacity as usize;
         self.lists.iter().map(room).sum()
     }
 
-    /// Bytes that the lists take, the region's header not counted.
+    /// Returns the bytes that the lists take, without the region's header.
     pub(crate) fn used(&self) -> u32 {
         self.lists.last().map_or(0, |list| list.end() as u32 - REGION_HEADER)
     }
 
-    /// The slice whose header starts at `offset`.
+    /// Returns the slice whose header starts at `offset`.
     #[inline]
     pub(crate) fn slice(&self, offset: u32) -> Result<SliceId, Violation> {
         let inside = |list: &&List| offset >= list.area() && u64::from(offset) < list.end();
@@ -215,7 +215,7 @@ impl BufferLayout {
         Ok(SliceId { list: index, number: list.first_number + slot, offset })
     }
 
-    /// The slice with a number.
+    /// Returns the slice with a number.
     #[cfg(test)]
     pub(crate) fn numbered(&self, number: u32) -> SliceId {
         let list = self.lists.iter().rposition(|list| list.first_number <= number).unwrap_or(0);
@@ -235,7 +235,7 @@ mod tests {
         BufferLayout::plan(32 * MIB, &[(8172, 50), (32748, 30), (131_052, 20)]).unwrap()
     }
 
-    /// What a region with these words declares.
+    /// Validates a region with these words.
     fn declared(size: u32, words: &[(u32, u32)]) -> Result<BufferLayout, Violation> {
         BufferLayout::judge(size, |at| {
             words.iter().find(|(place, _)| *place == at).map_or(0, |(_, value)| *value)

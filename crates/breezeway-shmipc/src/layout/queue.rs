@@ -13,55 +13,55 @@
 //! | capacity | creator, once | elements of this ring |
 //! | head | consumer | elements ever taken |
 //! | tail | producer | elements ever put; the publication |
-//! | flag | both | 1: somebody takes care of what is put; 0: the consumer must be woken |
+//! | flag | both | 1: the consumer polls or was woken; 0: the consumer must be woken |
 //!
 //! An element is a stream's number, the offset of a message's first slice, and a status, 4 bytes
 //! each.
 
 use crate::violation::Violation;
 
-/// Bytes before the first element.
+/// Offset of the first element.
 pub(crate) const HEADER: u32 = 24;
-/// Bytes of an element.
+/// Size of an element.
 pub(crate) const ELEMENT: u32 = 12;
 
-/// Where the fields of a ring's header lie, which differs between architectures. The two never
+/// Offsets of the fields of a ring's header, which differ between architectures. The two never
 /// meet, as both peers share a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RingHeader {
-    /// Elements that fit.
+    /// Offset of the capacity.
     pub(crate) capacity: u32,
-    /// Count of elements taken.
+    /// Offset of the count of elements taken.
     pub(crate) head: u32,
-    /// Count of elements put.
+    /// Offset of the count of elements put.
     pub(crate) tail: u32,
-    /// The working flag.
+    /// Offset of the working flag.
     pub(crate) flag: u32,
 }
 
-/// On x86-64 the counts are 8 bytes aligned to 4.
+/// Offsets on x86-64, where the counts are 8 bytes aligned to 4.
 pub(crate) const X86_64: RingHeader = RingHeader { capacity: 0, head: 4, tail: 12, flag: 20 };
-/// On aarch64 they are aligned to 8.
+/// Offsets on aarch64, where they are aligned to 8.
 pub(crate) const AARCH64: RingHeader = RingHeader { capacity: 0, flag: 4, head: 8, tail: 16 };
-/// On this machine.
+/// Offsets on this machine.
 pub(crate) const NATIVE: RingHeader = if cfg!(target_arch = "aarch64") { AARCH64 } else { X86_64 };
 
-/// Bytes of a region with two rings of `capacity` elements each.
+/// Returns the size of a region with two rings of `capacity` elements each.
 pub(crate) const fn region_size(capacity: u32) -> u64 {
     2 * (HEADER as u64 + ELEMENT as u64 * capacity as u64)
 }
 
-/// A ring inside its region, with the capacity that was found good when it was mapped.
+/// A ring inside its region, with the capacity that was validated when it was mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RingLayout {
-    /// Where its header starts.
+    /// Offset of its header.
     pub(crate) base: u32,
-    /// Its elements.
+    /// Number of its elements.
     pub(crate) capacity: u32,
 }
 
 impl RingLayout {
-    /// Offset of the element for count `position`.
+    /// Returns the offset of the element for count `position`.
     #[inline]
     pub(crate) fn element(&self, position: u64) -> u32 {
         let capacity = u64::from(self.capacity);
@@ -74,7 +74,7 @@ impl RingLayout {
     }
 }
 
-/// Judges the capacities of both rings, as `declared` in a region of `size` bytes.
+/// Validates the capacities of both rings, as `declared` in a region of `size` bytes.
 pub(crate) fn judge_rings(size: u32, declared: [u32; 2]) -> Result<[RingLayout; 2], Violation> {
     let half = size / 2;
     if half < HEADER + ELEMENT

@@ -9,22 +9,22 @@ use crate::address::Address;
 use crate::layout::buffer::{BufferLayout, List};
 use crate::layout::queue::region_size;
 
-/// Upstream refuses smaller buffer regions.
+/// Smallest buffer region; upstream refuses smaller ones.
 const SMALLEST_BUFFER: u32 = 1 << 20;
-/// More sizes of slices than anybody configures.
+/// Maximum number of slice sizes, more than in any real configuration.
 const MOST_CLASSES: usize = 64;
 
-/// Where a client's regions live.
+/// Location of a client's regions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Memory {
-    /// In memfds, handed over the unix socket: protocol version 3. No name, nothing to clean up.
+    /// In memfds, passed over the unix socket: protocol version 3. No name, nothing to clean up.
     Memfd,
-    /// In files whose paths start so, for a server that knows files only, or over TCP: protocol
+    /// In files with this path prefix, for a server that supports only files, or over TCP: protocol
     /// version 2. They are removed as soon as the server is known to have them, at the latest with
     /// the session.
     FilesV2(PathBuf),
-    /// As [`Self::FilesV2`], with the acknowledgements of version 3. shmipc-go and shmipc-rs accept
-    /// it, though their clients never ask for it.
+    /// In files like [`FilesV2`](Self::FilesV2), with the acknowledgements of version 3. shmipc-go
+    /// and shmipc-rs accept it, though their clients never request it.
     FilesV3(PathBuf),
 }
 
@@ -44,7 +44,7 @@ pub struct ClientOptions {
 }
 
 impl ClientOptions {
-    /// The defaults, for a server that is trusted so far.
+    /// Creates the default options, for a server that is trusted as given.
     pub fn new(trust: Trust) -> Self {
         Self {
             session: SessionOptions::default(),
@@ -60,70 +60,70 @@ impl ClientOptions {
         }
     }
 
-    /// Settings of each session.
+    /// Sets the options of each session.
     pub fn session(mut self, options: SessionOptions) -> Self {
         self.session = options;
         self
     }
 
-    /// Where the regions live. Default [`Memory::Memfd`].
+    /// Sets the location of the regions. Default [`Memory::Memfd`].
     pub fn memory(mut self, memory: Memory) -> Self {
         self.memory = memory;
         self
     }
 
-    /// How many sessions (sockets, queues) the streams are spread over, at least 1.
+    /// Sets the number of sessions (sockets, queues) that the streams are spread over, at least 1.
     /// Default 1.
     pub fn sessions(mut self, count: usize) -> Self {
         self.sessions = count;
         self
     }
 
-    /// Elements of the queue in each direction. Default 8192. Best a multiple of 16, so that no
-    /// count of upstream's peers crosses a cache line; aarch64 demands one of 8.
+    /// Sets the elements of the queue in each direction. Default 8192. Preferably a multiple of 16,
+    /// so that no count of upstream's peers crosses a cache line; aarch64 requires a multiple of 8.
     pub fn queue_capacity(mut self, elements: u32) -> Self {
         self.queue_capacity = elements;
         self
     }
 
-    /// Bytes of the buffer region, which sessions that are connected together share. Default
-    /// 32 MiB, at least 1 MiB, less than 4 GiB. It takes memory as it is used, at first a page for
-    /// each slice.
+    /// Sets the size of the buffer region in bytes, which sessions that are connected together
+    /// share. Default 32 MiB, at least 1 MiB, less than 4 GiB. It takes memory as it is used, at
+    /// first a page for each slice.
     pub fn buffer_size(mut self, bytes: u32) -> Self {
         self.buffer_size = bytes;
         self
     }
 
-    /// Kinds of slices: payload bytes of each, best a multiple of 4 as aarch64 demands, and the
-    /// percentage of the region for them. Default upstream's: 8172 for 50 %, 32748 for 30 %, 131052
-    /// for 20 %.
+    /// Sets the kinds of slices: payload bytes of each, preferably a multiple of 4 as aarch64
+    /// requires, and the percentage of the region for them. Default upstream's: 8172 for 50 %,
+    /// 32748 for 30 %, 131052 for 20 %.
     pub fn slices(mut self, classes: impl Into<Vec<(u32, u32)>>) -> Self {
         self.slices = classes.into();
         self
     }
 
-    /// Have all memory of the regions from the start, so that a shortage is an error when
-    /// connecting. Default false, as upstream: a shortage later ends the session, as a region that
-    /// lost its memory.
+    /// Allocates all memory of the regions from the start, so that a shortage is an error when
+    /// connecting. Default false, as in upstream: a later shortage ends the session, like a region
+    /// that lost its memory.
     pub fn preallocate(mut self, wanted: bool) -> Self {
         self.preallocate = wanted;
         self
     }
 
-    /// How long opening a stream waits for a session. Default 5 s.
+    /// Sets the time that opening a stream waits for a session. Default 5 s.
     pub fn connect_timeout(mut self, duration: Duration) -> Self {
         self.connect_timeout = duration;
         self
     }
 
-    /// The pause before a lost session is tried again: the first, and the longest after doubling.
-    /// Default 10 ms and 2 s.
+    /// Sets the pause before a lost session is tried again: the first, and the longest after
+    /// doubling. Default 10 ms and 2 s.
     pub fn back_off(mut self, first: Duration, longest: Duration) -> Self {
         self.back_off = (first, longest);
         self
     }
 
-    /// Refuses values that are not possible.
+    /// Fails if a value is invalid.
     pub fn validate(&self) -> Result<(), OptionError> {
         self.session.validate()?;
         OptionError::check("sessions", self.sessions, 1..=usize::MAX, "at least 1")?;
@@ -139,7 +139,7 @@ impl ClientOptions {
         Ok(())
     }
 
-    /// Refuses what is possible, but not at this address.
+    /// Fails if a value is invalid at this address.
     pub(crate) fn validate_at(&self, address: &Address) -> Result<(), OptionError> {
         self.validate()?;
         if address.is_unix() {
@@ -151,7 +151,7 @@ impl ClientOptions {
         self.trust.validate_over_tcp()
     }
 
-    /// Bytes of the queue region.
+    /// Returns the size of the queue region.
     pub(crate) fn queue_size(&self) -> Result<u32, OptionError> {
         let capacity = self.queue_capacity;
         let size = u32::try_from(region_size(capacity)).ok();
@@ -162,7 +162,7 @@ impl ClientOptions {
         Ok(size.unwrap_or_default())
     }
 
-    /// How the buffer region is divided.
+    /// Returns the layout of the buffer region.
     pub(crate) fn layout(&self) -> Result<BufferLayout, OptionError> {
         let (size, classes) = (self.buffer_size, &self.slices);
         OptionError::check("buffer_size", size, SMALLEST_BUFFER..=u32::MAX, "at least 1 MiB")?;

@@ -1,11 +1,11 @@
-//! Values that an option cannot have.
+//! Invalid values of options.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 use thiserror::Error;
 
-/// An option has a value that is not possible.
+/// Error for an option with an invalid value.
 #[derive(Clone, Error, PartialEq, Eq)]
 #[error("{option} = {value} is not {allowed}")]
 pub struct OptionError {
@@ -15,7 +15,7 @@ pub struct OptionError {
 }
 
 impl OptionError {
-    /// Refuses a value outside its range.
+    /// Fails if a value is outside its range.
     pub(crate) fn check<T: PartialOrd + Display>(
         option: &'static str,
         value: T,
@@ -25,7 +25,7 @@ impl OptionError {
         Self::check_that(range.contains(&value), option, value, allowed)
     }
 
-    /// Refuses a value that is not possible.
+    /// Fails if a value is invalid.
     pub(crate) fn check_that(
         is_possible: bool,
         option: &'static str,
@@ -35,28 +35,28 @@ impl OptionError {
         if is_possible { Ok(()) } else { Err(Self::new(option, value, allowed)) }
     }
 
-    /// The value of an option is not what is allowed.
+    /// Creates the error for a value of an option.
     pub(crate) fn new(option: &'static str, value: impl Display, allowed: &'static str) -> Self {
         Self { option, value: value.to_string(), allowed }
     }
 
-    /// The option's name, which is that of its method.
+    /// Returns the option's name, which is that of its method.
     pub fn option(&self) -> &str {
         self.option
     }
 
-    /// The value that was refused.
+    /// Returns the rejected value.
     pub fn value(&self) -> &str {
         &self.value
     }
 
-    /// What is possible.
+    /// Returns a description of the allowed values.
     pub fn allowed(&self) -> &str {
         self.allowed
     }
 }
 
-/// Refusals as their text, for tests of the three kinds of options.
+/// Checks the text of a refusal, for tests of the three kinds of options.
 #[cfg(test)]
 #[track_caller]
 pub(super) fn assert_refused(outcome: Result<(), OptionError>, text: &str) {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{OptionError, SessionOptions, Trust};
 use crate::address::Address;
 
-/// What the protocol can address.
+/// Largest region that the protocol can address.
 const LARGEST_REGION: u64 = u32::MAX as u64;
 
 /// Settings of a server.
@@ -25,7 +25,7 @@ pub struct ServerOptions {
 }
 
 impl ServerOptions {
-    /// The defaults, for clients that are trusted so far.
+    /// Creates the default options, for clients that are trusted as given.
     pub fn new(trust: Trust) -> Self {
         Self {
             session: SessionOptions::default(),
@@ -42,83 +42,82 @@ impl ServerOptions {
         }
     }
 
-    /// Settings of each session.
+    /// Sets the options of each session.
     pub fn session(mut self, options: SessionOptions) -> Self {
         self.session = options;
         self
     }
 
-    /// The folders in and below which clients may name files; none refuses file mode. Default
+    /// Sets the folders in and below which clients may name files; none refuses file mode. Default
     /// `/dev/shm`. Outside of them no path is opened at all, inside none through a symbolic link or
     /// on another file system than the folder's, and only regular files that belong to the client's
-    /// user. Whoever touches a file waits for its file system: name only folders on those that can
-    /// be relied on, best in memory.
+    /// user. Access to a file waits for its file system: name only folders on reliable ones,
+    /// preferably in memory.
     pub fn folders<P: AsRef<Path>>(mut self, folders: impl IntoIterator<Item = P>) -> Self {
         self.folders = folders.into_iter().map(|folder| folder.as_ref().to_owned()).collect();
         self
     }
 
-    /// Remove a client's files, as upstream's servers do: when the session ends, and a buffer file
-    /// that several sessions of one client share when the last of them does. Clients of upstream
-    /// leave them behind when they are killed; Breezeway's remove theirs early. Only files that
-    /// were found to be regions, in the [`folders`](Self::folders), and still the same ones.
-    /// Default true.
+    /// Removes a client's files, as upstream's servers do: when the session ends; a buffer file
+    /// that several sessions of one client share, with the last of them. Clients of upstream leave
+    /// them behind when they are killed; Breezeway's remove theirs early. Only files that were
+    /// found to be regions, in the [`folders`](Self::folders), and still the same ones. Default
+    /// true.
     pub fn remove_files(mut self, allowed: bool) -> Self {
         self.remove_files = allowed;
         self
     }
 
-    /// Accept files from clients whose user is not known, as over TCP, where memory can be shared
-    /// in no other way. Any local process that can connect may then name any file in the
+    /// Accepts files from clients whose user is unknown, as over TCP, where memory can be shared in
+    /// no other way. Any local process that can connect may then name any file in the
     /// [`folders`](Self::folders) that this process can open, also one that a client of another
-    /// server shares, whose file is then removed; only what a session of this process has mapped
-    /// already is refused, which also goes for the second session of a shmipc-go client that has
+    /// server shares, whose file is then removed; only a file that a session of this process has
+    /// already mapped is refused, which includes the second session of a shmipc-go client that has
     /// several. Name a folder that no other server uses. Default false.
     pub fn files_of_unknown_users(mut self, allowed: bool) -> Self {
         self.files_of_unknown_users = allowed;
         self
     }
 
-    /// Refuse memfds that are not sealed against shrinking. Upstream's are not; Breezeway's are.
-    /// Default false: a truncation is noticed and ends that session.
+    /// Refuses memfds that are not sealed against shrinking. Upstream's are not; Breezeway's are.
+    /// Default false: a truncation is detected and ends that session.
     pub fn require_sealed(mut self, required: bool) -> Self {
         self.require_sealed = required;
         self
     }
 
-    /// The largest region that a client may bring, in bytes. Default: what the protocol can
-    /// address, 4 GiB.
+    /// Sets the maximum size of a client's region in bytes. Default: the protocol's maximum, 4 GiB.
     pub fn largest_region(mut self, bytes: u64) -> Self {
         self.largest_region = bytes;
         self
     }
 
-    /// The most sessions at a time; more are refused. Default 1024.
+    /// Sets the maximum number of concurrent sessions; more are refused. Default 1024.
     pub fn max_sessions(mut self, count: usize) -> Self {
         self.max_sessions = count;
         self
     }
 
-    /// The most unfinished handshakes at a time; another one ends the oldest. Default 256.
+    /// Sets the maximum number of unfinished handshakes; another one ends the oldest. Default 256.
     pub fn max_half_open(mut self, count: usize) -> Self {
         self.max_half_open = count;
         self
     }
 
-    /// Permission bits of the socket file. Default `0o600`.
+    /// Sets the permission bits of the socket file. Default `0o600`.
     pub fn socket_mode(mut self, mode: u32) -> Self {
         self.socket_mode = mode;
         self
     }
 
-    /// Take the address over from a running server, which then should do a hot restart. Default
+    /// Takes the address over from a running server, which should then do a hot restart. Default
     /// false: an address in use is an error.
     pub fn take_over(mut self, allowed: bool) -> Self {
         self.take_over = allowed;
         self
     }
 
-    /// Refuses values that are not possible.
+    /// Fails if a value is invalid.
     pub fn validate(&self) -> Result<(), OptionError> {
         self.session.validate()?;
         let region = self.largest_region;
@@ -135,7 +134,7 @@ impl ServerOptions {
         }
     }
 
-    /// Refuses what is possible, but not at this address.
+    /// Fails if a value is invalid at this address.
     pub(crate) fn validate_at(&self, address: &Address) -> Result<(), OptionError> {
         self.validate()?;
         if let Address::Abstract(_) = address {

@@ -6,28 +6,28 @@ use breezeway_os::WaitPolicy;
 
 use super::OptionError;
 
-/// Streams are numbered with 32 bits.
+/// Maximum number of streams: they are numbered with 32 bits.
 const MOST_STREAMS: u64 = u32::MAX as u64;
 
-/// What to do when the queue is full: the peer has not taken what was sent before.
+/// Action when the queue is full, because the peer has not taken earlier messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenFull {
-    /// Wait, receiving meanwhile, until there is room or the timeout passes.
+    /// Wait, while receiving, until there is room or the timeout passes.
     #[default]
     Wait,
-    /// Fail with [`StreamError::QueueFull`](crate::StreamError::QueueFull); what was to be sent
-    /// stays with the caller.
+    /// Fail with [`StreamError::QueueFull`](crate::StreamError::QueueFull); the unsent data stays
+    /// with the caller.
     Fail,
 }
 
-/// What to do when the shared memory is exhausted.
+/// Action when the shared memory is exhausted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenExhausted {
-    /// Wait a moment, then send over the socket, as upstream does. From then on all of the stream
+    /// Wait a moment, then send over the socket, as upstream does. From then on the whole stream
     /// goes over the socket.
     #[default]
     UseSocket,
-    /// Wait, receiving meanwhile, until there is memory or the timeout passes.
+    /// Wait, while receiving, until there is memory or the timeout passes.
     Wait,
     /// Fail with [`StreamError::MemoryExhausted`](crate::StreamError::MemoryExhausted).
     Fail,
@@ -60,60 +60,61 @@ impl Default for SessionOptions {
 }
 
 impl SessionOptions {
-    /// The defaults.
+    /// Creates the default options.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How this side waits. Default [`WaitPolicy::Adaptive`]. Tasks under [`WaitPolicy::Busy`] look
-    /// for 100 µs in every wait and then sleep, since their runtime has to read the socket.
+    /// Sets the wait policy of this side. Default [`WaitPolicy::Adaptive`]. Tasks under
+    /// [`WaitPolicy::Busy`] poll for 100 µs in every wait and then sleep, because their runtime has
+    /// to read the socket.
     pub fn wait(mut self, policy: WaitPolicy) -> Self {
         self.wait = policy;
         self
     }
 
-    /// What to do when the queue is full. Default: wait.
+    /// Sets the action when the queue is full. Default: wait.
     pub fn when_full(mut self, choice: WhenFull) -> Self {
         self.when_full = choice;
         self
     }
 
-    /// What to do when the shared memory is exhausted. Default: wait for [`Self::patience`], then
-    /// use the socket.
+    /// Sets the action when the shared memory is exhausted. Default: wait for [`Self::patience`],
+    /// then use the socket.
     pub fn when_exhausted(mut self, choice: WhenExhausted) -> Self {
         self.when_exhausted = choice;
         self
     }
 
-    /// How long to wait for shared memory before the socket is used. Default 2 ms.
+    /// Sets the time to wait for shared memory before the socket is used. Default 2 ms.
     pub fn patience(mut self, duration: Duration) -> Self {
         self.patience = duration;
         self
     }
 
-    /// The most streams of a session, at least 1. A peer's stream beyond that is closed at once.
-    /// Default 65536.
+    /// Sets the maximum number of streams of a session, at least 1. A peer's stream beyond that is
+    /// closed at once. Default 65536.
     pub fn max_streams(mut self, count: usize) -> Self {
         self.max_streams = count;
         self
     }
 
-    /// The most bytes that came over the socket and were not yet read. Beyond that the socket is
-    /// not read, which makes the peer wait, and ends of streams as well, since the socket may hold
-    /// bytes that were sent before them. Default 64 MiB.
+    /// Sets the maximum of unread bytes received over the socket. Beyond that the socket is not
+    /// read, which makes the peer wait, and delays ends of streams as well, because the socket may
+    /// hold bytes that were sent before them. Default 64 MiB.
     pub fn fallback_limit(mut self, bytes: usize) -> Self {
         self.fallback_limit = bytes;
         self
     }
 
-    /// How long the peer may take for the handshake. Default 1 s. Servers of Thrift over shmipc
-    /// also close a stream of which nothing comes for so long in its first message.
+    /// Sets the maximum time of the peer's handshake. Default 1 s. Servers of Thrift over shmipc
+    /// also close a stream that receives no byte for this time within its first message.
     pub fn handshake_timeout(mut self, duration: Duration) -> Self {
         self.handshake_timeout = duration;
         self
     }
 
-    /// Refuses values that are not possible.
+    /// Fails if a value is invalid.
     pub fn validate(&self) -> Result<(), OptionError> {
         let (streams, held) = (self.max_streams as u64, self.fallback_limit);
         OptionError::check("max_streams", streams, 1..=MOST_STREAMS, "in 1..=4294967295")?;

@@ -1,14 +1,15 @@
-//! Who may be on the other side.
+//! Trusted peers.
 
 use breezeway_os::Peer;
 
 use super::OptionError;
 
-/// Whom a server or client trusts with memory that both write.
+/// Peers that a server or client trusts with memory that both write.
 ///
 /// shmipc has no protection between its two sides: a peer that breaks the rules can make this side
 /// see wrong bytes, run out of slices, or lose the session. It cannot make this process crash or
-/// touch memory outside the session's regions. Say here who may connect at all.
+/// touch memory outside the session's regions. This setting restricts the peers that may connect at
+/// all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Trust {
@@ -16,12 +17,12 @@ pub enum Trust {
     SameUser,
     /// Processes of these user ids. Needs a unix socket.
     Users(Vec<u32>),
-    /// Whoever can open the socket. The only possibility over TCP.
+    /// Any process that can open the socket. The only possibility over TCP.
     Anybody,
 }
 
 impl Trust {
-    /// Whether a peer with these credentials is trusted; without credentials only with
+    /// Returns true if a peer with these credentials is trusted; without credentials only with
     /// [`Self::Anybody`].
     pub fn covers(&self, peer: Option<&Peer>) -> bool {
         match self {
@@ -33,7 +34,7 @@ impl Trust {
         }
     }
 
-    /// Over TCP nobody's user is known, so whom this trusts would be nobody.
+    /// Fails unless all peers are trusted: over TCP the peer's user is unknown.
     pub(crate) fn validate_over_tcp(&self) -> Result<(), OptionError> {
         let allowed = "possible over TCP, where users are unknown: Anybody is";
         OptionError::check_that(*self == Self::Anybody, "trust", format_args!("{self:?}"), allowed)

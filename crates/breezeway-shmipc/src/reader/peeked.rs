@@ -1,4 +1,4 @@
-//! Received bytes, where they lie.
+//! Received bytes, in place.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -9,8 +9,8 @@ use crate::core::Core;
 use crate::message::Piece;
 use crate::region::Region;
 
-/// Received bytes where they lie, in one or more runs. They stay until they are released; the
-/// borrow keeps the reader from doing so meanwhile.
+/// Received bytes in place, in one or more runs. They stay until they are released; the borrow
+/// prevents the reader from doing so before.
 pub struct Peeked<'a> {
     pub(super) core: &'a Core,
     pub(super) pieces: &'a VecDeque<Piece>,
@@ -18,7 +18,7 @@ pub struct Peeked<'a> {
 }
 
 impl<'a> Peeked<'a> {
-    /// How many bytes there are, at least one.
+    /// Returns the length in bytes, at least one.
     #[expect(clippy::len_without_is_empty, reason = "never empty")]
     pub fn len(&self) -> usize {
         self.len
@@ -28,7 +28,7 @@ impl<'a> Peeked<'a> {
     ///
     /// # Panics
     ///
-    /// If there are fewer than the buffer is long.
+    /// If there are fewer bytes than the buffer's length.
     pub fn copy_to(&self, mut buffer: &mut [u8]) {
         assert!(buffer.len() <= self.len, "copy of {} bytes, {} came", buffer.len(), self.len);
         for run in self.runs() {
@@ -39,15 +39,15 @@ impl<'a> Peeked<'a> {
         }
     }
 
-    /// A copy of all bytes.
+    /// Returns a copy of all bytes.
     pub fn to_vec(&self) -> Vec<u8> {
         let mut bytes = vec![0; self.len];
         self.copy_to(&mut bytes);
         bytes
     }
 
-    /// The first `len` bytes in one piece: where they lie if that is together, otherwise copied. On
-    /// the word of whoever made `proof` that the peer does not write what it has sent.
+    /// Returns the first `len` bytes in one piece: in place if they are contiguous, otherwise
+    /// copied. `proof` asserts that the peer does not write bytes that it has sent.
     ///
     /// Without a copy on either side:
     ///
@@ -73,7 +73,7 @@ impl<'a> Peeked<'a> {
     ///
     /// # Panics
     ///
-    /// If there are fewer.
+    /// If there are fewer bytes.
     pub fn contiguous(&self, len: usize, proof: TrustedPeer) -> Cow<'a, [u8]> {
         match self.runs().next() {
             Some(run) if run.len() >= len => Cow::Borrowed(&run.as_slice(proof)[..len]),
@@ -85,21 +85,21 @@ impl<'a> Peeked<'a> {
         }
     }
 
-    /// The runs of bytes, in order; none is empty.
+    /// Returns the runs of bytes, in order; none is empty.
     pub fn runs(&self) -> impl Iterator<Item = Run<'a>> + use<'a> {
         let core = self.core;
         self.pieces.iter().map(move |piece| Run { core, piece })
     }
 }
 
-/// A run of received bytes that lie together.
+/// A contiguous run of received bytes.
 pub struct Run<'a> {
     core: &'a Core,
     piece: &'a Piece,
 }
 
 impl<'a> Run<'a> {
-    /// How many bytes there are, at least one.
+    /// Returns the length in bytes, at least one.
     #[expect(clippy::len_without_is_empty, reason = "never empty")]
     pub fn len(&self) -> usize {
         self.piece.len()
@@ -109,7 +109,7 @@ impl<'a> Run<'a> {
     ///
     /// # Panics
     ///
-    /// If there are fewer than the buffer is long.
+    /// If there are fewer bytes than the buffer's length.
     pub fn copy_to(&self, buffer: &mut [u8]) {
         self.copy_part(0, buffer);
     }
@@ -135,8 +135,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The bytes themselves, on the word of whoever made `proof` that the peer does not write what
-    /// it has sent.
+    /// Returns the bytes themselves. `proof` asserts that the peer does not write bytes that it has
+    /// sent.
     pub fn as_slice(&self, proof: TrustedPeer) -> &'a [u8] {
         match self.piece {
             Piece::Slice { at, len, .. } => self.core.buffer.slice(*at, *len, proof),

@@ -1,4 +1,4 @@
-//! Ends of streams: each counts only once everything sent before it was received.
+//! Ends of streams: each counts only once all data sent before it was received.
 
 use std::sync::atomic::Ordering;
 
@@ -12,17 +12,17 @@ use crate::lock::lock;
 use crate::violation::Violation;
 
 impl Receiver {
-    /// A stream's end counts only once everything sent before it was received, and some of that may
-    /// be in the socket.
+    /// Begins the end of a stream, which counts only once all data sent before it was received;
+    /// some of that may be in the socket.
     pub(super) fn begin_closing(&mut self, core: &Core, id: u32) {
         let stream = lock(&core.table).get(id).cloned();
-        // Once, however often the peer says so.
+        // Once, however often the peer sends it.
         self.closing.extend(stream.filter(|stream| !stream.ending.swap(true, Ordering::Relaxed)));
     }
 
-    /// Ends the streams whose end was seen, after reading what was in the socket by then. What a
-    /// peer sends on meanwhile, also further ends, is left to the next read, which the socket asks
-    /// for; so is everything while no more may be held.
+    /// Ends the streams whose end was seen, after reading the bytes that were in the socket by
+    /// then. Bytes that a peer sends later, and further ends, are left to the next read, which the
+    /// socket's readiness causes; so is everything while the limit of unread bytes is reached.
     pub(super) fn finish_closing(&mut self, core: &Core) -> Result<(), Violation> {
         if self.closing.is_empty() && self.ending.is_empty() {
             return Ok(());
@@ -48,7 +48,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Counts what is in the socket before the ends that were just seen.
+    /// Counts the bytes in the socket before the ends that were just seen.
     fn note_closing(&mut self, core: &Core) {
         if self.closing.is_empty() {
             return;
@@ -59,7 +59,7 @@ impl Receiver {
         self.ending.extend(self.closing.drain(..).map(|stream| (due, stream)));
     }
 
-    /// Ends that were seen and do not yet count.
+    /// Returns the number of ends that were seen and do not count yet.
     #[cfg(test)]
     pub(crate) fn ends_remembered(&self) -> usize {
         self.closing.len() + self.ending.len()

@@ -1,4 +1,4 @@
-//! Whose data it is, and who learns of it.
+//! Routing of received data to its stream, and waking of its reader.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,7 +10,8 @@ use crate::stream_state::StreamState;
 use crate::table::{Found, Role};
 use crate::violation::Violation;
 
-/// What came for a stream that was closed meanwhile: its holder has taken what was unread already,
+/// Drops data received for a stream that was just closed: its holder has taken the unread data
+/// already, or finds this in it.
 /// or finds this in it.
 #[inline]
 pub(super) fn discard_if_forgotten(core: &Core, stream: &StreamState) {
@@ -23,7 +24,7 @@ pub(super) fn is_for(stream: &StreamState, id: u32) -> bool {
     stream.id == id && !stream.forgotten.load(Ordering::Relaxed)
 }
 
-/// The stream that data for `id` belongs to, if anybody wants it.
+/// Returns the stream that data for `id` belongs to, if it is still wanted.
 pub(super) fn find(core: &Core, id: u32) -> Option<Arc<StreamState>> {
     let found = lock(&core.table).find(id);
     match found {
@@ -36,7 +37,7 @@ pub(super) fn find(core: &Core, id: u32) -> Option<Arc<StreamState>> {
     }
 }
 
-/// Closes a stream that would be one too many, so that its opener learns of it.
+/// Closes a stream above the limit, so that its opener sees that.
 pub(super) fn refuse(core: &Core, id: u32) {
     let limit = core.options.max_streams;
     warn_limited!(limit, "a stream of a shmipc peer is closed at once: raise max_streams");
@@ -48,7 +49,7 @@ pub(super) fn finish(core: &Core, stream: &Arc<StreamState>) {
     mark_ready(core, stream);
 }
 
-/// Where one thread serves all streams, it learns that this one has something.
+/// Notifies the thread that serves all streams, if there is one, that this stream has data.
 #[inline]
 pub(super) fn mark_ready(core: &Core, stream: &Arc<StreamState>) {
     if core.serving.load(Ordering::Relaxed) && !stream.queued.swap(true, Ordering::AcqRel) {

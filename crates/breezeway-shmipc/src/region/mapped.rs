@@ -1,8 +1,8 @@
 //! Shared memory that both processes write.
 //!
-//! The rule of this file: bytes that the peer can change are never behind a reference, unless the
-//! application vouches for the peer. Words are atomics, payload is copied by opaque instructions,
-//! and every offset is checked against the length, which is fixed when the region is mapped.
+//! Bytes that the peer can change are never behind a reference, unless the application vouches for
+//! the peer. Words are atomics, payload is copied by opaque instructions, and every offset is
+//! checked against the length, which is fixed when the region is mapped.
 
 use std::io;
 use std::marker::PhantomData;
@@ -16,21 +16,22 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 
 use crate::guard::Guard;
 
-/// A mapped region, readable and writable here and there.
+/// A mapped region that both processes can read and write.
 pub(crate) struct Region {
     address: NonNull<u8>,
     len: u32,
-    /// Dropped before the memory is unmapped, so that no fault of somebody else's later mapping is
-    /// taken for ours.
+    /// Dropped before the memory is unmapped, so that no fault of a later mapping at this address
+    /// is attributed to this region.
     guard: Option<Guard>,
-    /// Whether large copies into it go past the caches.
+    /// True if large copies into it go past the caches.
     streams: AtomicBool,
 }
 
 // SAFETY: a region is an address range that is accessed by atomics and opaque copies only; both
 // allow any number of threads.
 unsafe impl Send for Region {}
-// SAFETY: as above.
+// SAFETY: a region is an address range that is accessed by atomics and opaque copies only; both
+// allow any number of threads.
 unsafe impl Sync for Region {}
 
 impl Region {
@@ -57,25 +58,25 @@ impl Region {
         Ok(region)
     }
 
-    /// How many bytes there are.
+    /// Returns the size in bytes.
     #[inline]
     pub(crate) fn len(&self) -> u32 {
         self.len
     }
 
-    /// Whether the peer has truncated the file underneath: from then on the region shows zeros.
+    /// Returns true if the peer has truncated the file: from then on the region shows zeros.
     #[inline]
     pub(crate) fn is_lost(&self) -> bool {
         self.guard.as_ref().is_none_or(Guard::is_lost)
     }
 
-    /// The word at `at`. Upstream's layouts need not align those of buffers on x86-64.
+    /// Returns the word at `at`. Upstream's layouts need not align those of buffers on x86-64.
     #[inline]
     pub(crate) fn word(&self, at: u32) -> Word<'_> {
         Word { pointer: self.pointer(at, 4).cast(), region: PhantomData }
     }
 
-    /// The aligned word at `at`.
+    /// Returns the aligned word at `at`.
     #[inline]
     fn aligned_word(&self, at: u32) -> &AtomicU32 {
         let pointer = self.pointer(at, 4).cast::<u32>();
@@ -85,7 +86,7 @@ impl Region {
         unsafe { AtomicU32::from_ptr(pointer) }
     }
 
-    /// The byte at `at`.
+    /// Returns the byte at `at`.
     #[inline]
     pub(crate) fn byte(&self, at: u32) -> &AtomicU8 {
         // SAFETY: in bounds and mapped for as long as the region lives; accessed as atomics or
@@ -93,13 +94,13 @@ impl Region {
         unsafe { AtomicU8::from_ptr(self.pointer(at, 1)) }
     }
 
-    /// The 64-bit count at `at`, which need not be aligned to more than 4.
+    /// Returns the 64-bit count at `at`, which need not be aligned to more than 4.
     #[inline]
     pub(crate) fn count(&self, at: u32) -> Count<'_> {
         Count { low: self.aligned_word(at), high: self.aligned_word(at + 4) }
     }
 
-    /// Copies bytes out. What the peer changes meanwhile may be seen in part.
+    /// Copies bytes out. A concurrent change by the peer may be seen in part.
     #[inline]
     pub(crate) fn copy_to(&self, at: u32, to: &mut [u8]) {
         let from = self.pointer(at, to.len());
@@ -108,8 +109,8 @@ impl Region {
         unsafe { copy_from_foreign(to.as_mut_ptr(), from, to.len()) }
     }
 
-    /// Whether large copies into the region are to go past the caches, which pays where the peer's
-    /// CPU is far.
+    /// Sets whether large copies into the region go past the caches, which pays if the peer's CPU
+    /// is distant.
     #[inline]
     pub(crate) fn stream_large_copies(&self, pays: bool) {
         self.streams.store(pays, Ordering::Relaxed);
@@ -120,8 +121,8 @@ impl Region {
     pub(crate) fn copy_from(&self, at: u32, from: &[u8]) {
         let to = self.pointer(at, from.len());
         // SAFETY: both ranges have the length of `from`, which is private memory and so no part of
-        // the region. The copies are opaque to the compiler, so a peer that writes there meanwhile,
-        // against the protocol, makes the bytes wrong and nothing else.
+        // the region. The copies are opaque to the compiler, so a peer that writes there at the
+        // same time, against the protocol, makes the bytes wrong and nothing else.
         unsafe {
             if from.len() < STREAM_FROM || !self.streams.load(Ordering::Relaxed) {
                 copy_from_foreign(to, from.as_ptr(), from.len());
@@ -138,7 +139,7 @@ impl Region {
         let (source, target) = (source.pointer(from, len), self.pointer(to, len));
         assert!(source.addr().abs_diff(target.addr()) >= len, "copy onto itself");
         // SAFETY: both ranges are mapped for `len` bytes and do not overlap; the copies are opaque
-        // to the compiler and tolerate whatever the peer writes meanwhile.
+        // to the compiler and tolerate whatever the peer writes at the same time.
         unsafe {
             if len < STREAM_FROM || !self.streams.load(Ordering::Relaxed) {
                 copy_from_foreign(target, source, len);
@@ -149,16 +150,16 @@ impl Region {
         }
     }
 
-    /// Bytes as a slice, on the application's word that the peer leaves them alone.
+    /// Returns bytes as a slice. The proof asserts that the peer does not write them.
     #[inline]
     pub(crate) fn slice(&self, at: u32, len: u32, _proof: TrustedPeer) -> &[u8] {
         // SAFETY: in bounds and mapped for as long as the region lives; the maker of the proof
         // promised that the peer does not write them. Within this process a slice of the region has
-        // one holder, who decides who else may see it.
+        // one holder, which decides on all other access to it.
         unsafe { std::slice::from_raw_parts(self.pointer(at, len as usize), len as usize) }
     }
 
-    /// Bytes as a writable slice, on the application's word that the peer leaves them alone.
+    /// Returns bytes as a writable slice. The proof asserts that the peer does not access them.
     ///
     /// # Safety
     ///
@@ -171,8 +172,8 @@ impl Region {
         unsafe { std::slice::from_raw_parts_mut(self.pointer(at, len as usize), len as usize) }
     }
 
-    /// The address of `len` bytes at `at`, which must lie inside: every caller has checked against
-    /// the private layout, this is the second lock.
+    /// Returns the address of `len` bytes at `at`, which must be inside. Every caller has already
+    /// checked against the private layout; this is a second check.
     #[inline]
     fn pointer(&self, at: u32, len: usize) -> *mut u8 {
         assert!(at as usize + len <= self.len as usize, "{len} bytes at {at} of {}", self.len);
@@ -189,8 +190,9 @@ impl Drop for Region {
     }
 }
 
-/// A word that both processes write. Aligned, as nearly always, it is an atomic of the language;
-/// otherwise the same instructions are given by hand, which x86-64 has for any address.
+/// A word that both processes write. An aligned one, as nearly always, is an atomic of the
+/// language; for others the same instructions are written in assembly, which x86-64 allows at any
+/// address.
 pub(crate) struct Word<'a> {
     pointer: *mut u32,
     region: PhantomData<&'a Region>,
@@ -260,10 +262,10 @@ impl Word<'_> {
 }
 
 /// Access to words that are not aligned. A word that crosses a cache line may be seen in part by
-/// plain loads, as upstream's peers see it too: only headers of slices, of which each has one
-/// holder, may lie so (`layout::buffer`). What is locked is atomic in any case. The instructions
-/// are opaque to the compiler and order memory as x86-64 does, which is acquire and release for
-/// plain ones, and sequential consistency for locked ones.
+/// plain loads, as upstream's peers see it too: only headers of slices, each of which has one
+/// holder, may be placed so (`layout::buffer`). Locked accesses are atomic in any case. The
+/// instructions are opaque to the compiler and order memory as x86-64 does, which is acquire and
+/// release for plain ones, and sequential consistency for locked ones.
 #[cfg(target_arch = "x86_64")]
 mod unaligned {
     use std::arch::asm;
@@ -293,7 +295,7 @@ mod unaligned {
     #[cold]
     pub(super) fn add(word: &Word<'_>, value: u32) -> u32 {
         let mut value = value;
-        // SAFETY: as for a store.
+        // SAFETY: four mapped bytes, which the instruction writes; no reference to them exists.
         unsafe {
             asm!("lock xadd dword ptr [{at}], {value:e}", at = in(reg) word.pointer,
                 value = inout(reg) value, options(nostack));
@@ -304,7 +306,8 @@ mod unaligned {
     #[cold]
     pub(super) fn swap(word: &Word<'_>, value: u32) -> u32 {
         let mut value = value;
-        // SAFETY: as for a store. `xchg` with memory is locked by itself.
+        // SAFETY: four mapped bytes, which the instruction writes; no reference to them exists.
+        // `xchg` with memory is implicitly locked.
         unsafe {
             asm!("xchg dword ptr [{at}], {value:e}", at = in(reg) word.pointer,
                 value = inout(reg) value, options(nostack, preserves_flags));
@@ -315,7 +318,7 @@ mod unaligned {
     #[cold]
     pub(super) fn compare_exchange(word: &Word<'_>, before: u32, value: u32) -> Result<u32, u32> {
         let found: u32;
-        // SAFETY: as for a store.
+        // SAFETY: four mapped bytes, which the instruction writes; no reference to them exists.
         unsafe {
             asm!("lock cmpxchg dword ptr [{at}], {value:e}", at = in(reg) word.pointer,
                 value = in(reg) value, inout("eax") before => found, options(nostack));
@@ -324,7 +327,7 @@ mod unaligned {
     }
 }
 
-/// Other architectures have no such words: their layouts are refused.
+/// Stubs for other architectures, which have no such words: their layouts are refused.
 #[cfg(not(target_arch = "x86_64"))]
 mod unaligned {
     use super::Word;
@@ -354,30 +357,29 @@ mod unaligned {
     }
 }
 
-/// A count that one process writes, 64 bits wide and aligned to 4, as the protocol has it on
-/// x86-64.
+/// A count that one process writes, 64 bits wide and aligned to 4, as in the protocol on x86-64.
 ///
-/// Reading takes the low half, whose distance to our own count says everything. Writing stores the
-/// low half alone, which is what an eight-byte store would change, except once in four billion.
+/// Reading takes the low half: its distance to our own count suffices. Writing stores the low half
+/// alone, which is all that an eight-byte store would change, except once in four billion.
 pub(crate) struct Count<'a> {
     low: &'a AtomicU32,
     high: &'a AtomicU32,
 }
 
 impl Count<'_> {
-    /// The low half, and what was done before it was written.
+    /// Returns the low half; operations before its store are visible.
     #[inline]
     pub(crate) fn observe(&self) -> u32 {
         self.low.load(Ordering::Acquire)
     }
 
-    /// All of it; only for a count that nobody is changing.
+    /// Returns the whole count; only valid while it does not change.
     pub(crate) fn value(&self) -> u64 {
         let high = u64::from(self.high.load(Ordering::Acquire));
         high << 32 | u64::from(self.low.load(Ordering::Acquire))
     }
 
-    /// Goes from `old` to `new`, after what was done before.
+    /// Changes the count from `old` to `new`, after all earlier operations.
     #[inline]
     pub(crate) fn publish(&self, old: u64, new: u64, order: Ordering) {
         if cfg!(target_arch = "x86_64") && old >> 32 == new >> 32 {

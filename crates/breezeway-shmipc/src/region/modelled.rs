@@ -1,18 +1,19 @@
-//! Shared memory for the model checker: a few words that loom watches, at the offsets that the
-//! layouts give.
+//! Shared memory for the model checker: a few words that loom watches, at the offsets of the
+//! layouts.
 
 use std::collections::BTreeMap;
 
 use loom::sync::atomic::{AtomicU32, Ordering};
 
-/// Words by offset; only those that a model uses exist, for the checker keeps a history of each.
+/// Words by offset; only those that a model uses exist, because the checker keeps a history of
+/// each.
 pub(crate) struct Region {
     words: BTreeMap<u32, AtomicU32>,
     len: u32,
 }
 
 impl Region {
-    /// A region of `len` bytes with zeros at these offsets.
+    /// Creates a region of `len` bytes with zeros at these offsets.
     pub(crate) fn with_words(len: u32, offsets: impl IntoIterator<Item = u32>) -> Self {
         Self { words: offsets.into_iter().map(|at| (at, AtomicU32::new(0))).collect(), len }
     }
@@ -25,7 +26,7 @@ impl Region {
         self.words.get(&at).unwrap_or_else(|| panic!("the model has no word at {at}"))
     }
 
-    /// The only bytes that are accessed as such are flags, whose words nothing else uses.
+    /// Returns a byte. Only flags are accessed as bytes, and their words have no other use.
     pub(crate) fn byte(&self, at: u32) -> Byte<'_> {
         Byte(self.word(at))
     }
@@ -52,7 +53,7 @@ impl Byte<'_> {
     }
 }
 
-/// A count, of which the model needs the low half.
+/// A count, of which the model uses the low half.
 pub(crate) struct Count<'a>(&'a AtomicU32);
 
 impl Count<'_> {

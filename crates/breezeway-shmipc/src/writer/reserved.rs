@@ -12,13 +12,13 @@ use crate::options::WhenFull;
 use crate::reader::{Peeked, Run};
 use crate::stream::Handle;
 
-/// Where reserved bytes lie.
+/// Memory of reserved bytes.
 pub(crate) enum Space {
     Shared(Vec<SliceId>),
     Private(Vec<u8>),
 }
 
-/// Space for a message, filled from front to back and then committed. What is not committed goes
+/// Space for a message, filled from front to back and then committed. Uncommitted space is given
 /// back.
 pub struct Reserved<'a> {
     writer: &'a mut Writer,
@@ -39,22 +39,22 @@ impl<'a> Reserved<'a> {
         Self { writer, space, capacity, written: 0 }
     }
 
-    /// How many bytes fit in all; at least what was reserved.
+    /// Returns the capacity in bytes; at least the reserved size.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// How many bytes were filled.
+    /// Returns the number of filled bytes.
     pub fn filled(&self) -> usize {
         self.written
     }
 
-    /// Makes room for `len` more bytes behind those that fit already: for a message whose length is
+    /// Makes room for `len` more bytes behind the present capacity: for a message whose length is
     /// not known before it is written. Upstream's `BufferWriter` grows so with each write.
     ///
     /// # Errors
     ///
-    /// As [`Writer::reserve`]. What was filled stays.
+    /// Those of [`Writer::reserve`]. The filled bytes stay.
     pub fn grow(&mut self, len: usize) -> Result<(), StreamError> {
         let deadline = self.writer.deadline();
         if matches!(self.space, Space::Shared(_)) && self.writer.is_over_socket() {
@@ -69,7 +69,7 @@ impl<'a> Reserved<'a> {
                     self.capacity = slices.iter().map(room).sum();
                     return Ok(());
                 }
-                // The memory is exhausted: all of the message goes over the socket.
+                // The memory is exhausted: the whole message goes over the socket.
                 Space::Private(_) => self.move_to_private(),
             }
         }
@@ -80,11 +80,11 @@ impl<'a> Reserved<'a> {
         Ok(())
     }
 
-    /// Copies all of `bytes` behind what was filled, growing as needed.
+    /// Copies all of `bytes` behind the filled ones, growing as needed.
     ///
     /// # Errors
     ///
-    /// As [`Self::grow`]. As many as fitted before were copied.
+    /// Those of [`Self::grow`]. As many bytes as fitted before were copied.
     pub fn append(&mut self, bytes: &[u8]) -> Result<(), StreamError> {
         let written = self.write(bytes);
         if written < bytes.len() {
@@ -94,7 +94,7 @@ impl<'a> Reserved<'a> {
         Ok(())
     }
 
-    /// Copies as many of `bytes` as still fit behind what was filled; gives how many that were.
+    /// Copies as many of `bytes` as still fit behind the filled ones. Returns their number.
     pub fn write(&mut self, bytes: &[u8]) -> usize {
         let mut rest = bytes;
         while !rest.is_empty() && self.written < self.capacity {
@@ -117,8 +117,8 @@ impl<'a> Reserved<'a> {
         bytes.len() - rest.len()
     }
 
-    /// Copies as many of the first received bytes as still fit, without a stop in between; gives
-    /// how many that were.
+    /// Copies as many of the first received bytes as still fit, without an intermediate buffer.
+    /// Returns their number.
     pub fn write_peeked(&mut self, peeked: &Peeked<'_>) -> usize {
         let before = self.written;
         for run in peeked.runs() {
@@ -130,7 +130,7 @@ impl<'a> Reserved<'a> {
         self.written - before
     }
 
-    /// Copies what fits into one run of space; at least one byte.
+    /// Copies the bytes that fit into one run of space; at least one byte.
     fn write_run(&mut self, run: &Run<'_>, skip: usize) -> usize {
         let (at, room) = self.next_run();
         let count = match &mut self.space {
@@ -149,10 +149,10 @@ impl<'a> Reserved<'a> {
         count
     }
 
-    /// The next run of space, to be filled in place and counted with [`Self::advance`]; empty when
-    /// all is filled. It holds whatever was there before.
+    /// Returns the next run of space, to be filled in place and counted with [`Self::advance`];
+    /// empty when all is filled. It holds arbitrary bytes.
     ///
-    /// `proof` is the word of its maker that the peer does not write what is ours.
+    /// `proof` asserts that the peer does not write memory of this side.
     #[allow(unsafe_code, reason = "the slice's exclusiveness is known here only")]
     pub fn run_mut(&mut self, proof: TrustedPeer) -> &mut [u8] {
         if self.written == self.capacity {
@@ -174,29 +174,30 @@ impl<'a> Reserved<'a> {
     ///
     /// # Panics
     ///
-    /// If there is not so much space.
+    /// If there is less space.
     pub fn advance(&mut self, len: usize) {
         assert!(len <= self.capacity - self.written, "{len} bytes do not fit");
         self.written += len;
     }
 
-    /// Sends what was filled, and gives the stream back to whoever reads from it next. What was
-    /// filled can be read by the peer from the moment it is written, as all of the region.
+    /// Sends the filled bytes, and releases the borrow of the stream. The peer can read filled
+    /// bytes from the moment they are written, like all of the region.
     ///
     /// # Errors
     ///
-    /// As [`Writer::reserve`]. Then nothing was sent, and what was filled is gone: see
+    /// Those of [`Writer::reserve`]. Then nothing was sent, and the filled bytes are lost: see
+    /// [`Self::try_commit`].
     /// [`Self::try_commit`].
     pub fn commit(mut self) -> Result<(), StreamError> {
         self.try_commit()
     }
 
-    /// As [`Self::commit`], but on an error everything stays, so that this can be called again;
-    /// without that the space goes back.
+    /// Sends like [`commit`](Self::commit), but keeps everything on an error, so that the call can
+    /// be repeated; otherwise dropping this gives the space back.
     ///
     /// # Errors
     ///
-    /// As [`Writer::reserve`].
+    /// Those of [`Writer::reserve`].
     pub fn try_commit(&mut self) -> Result<(), StreamError> {
         let deadline = self.writer.deadline();
         self.commit_until(deadline)
@@ -207,7 +208,7 @@ impl<'a> Reserved<'a> {
         if !self.commit_now()? {
             self.commit_later(deadline)?;
         }
-        // What has taken other ways than the queue may not all have gone.
+        // Bytes sent over the socket may not all have been accepted.
         if matches!(self.space, Space::Private(_)) { self.writer.see_off(deadline) } else { Ok(()) }
     }
 
@@ -222,7 +223,7 @@ impl<'a> Reserved<'a> {
         })
     }
 
-    /// False if there is no room for the message now.
+    /// Sends the filled bytes. Returns false if there is no room for the message now.
     pub(crate) fn commit_now(&mut self) -> Result<bool, StreamError> {
         if self.written == 0 {
             return Ok(true);
@@ -247,7 +248,8 @@ impl<'a> Reserved<'a> {
         self.commit_private()
     }
 
-    /// The peer has sent over the socket since the space was reserved; from then on so do we.
+    /// Moves the message to private memory, to be sent over the socket: the peer has used the
+    /// socket since the space was reserved, or the shared memory is exhausted.
     fn move_to_private(&mut self) {
         let Space::Shared(slices) = &mut self.space else { return };
         let core = &self.writer.handle.core;
@@ -264,7 +266,7 @@ impl<'a> Reserved<'a> {
         self.capacity = self.written;
     }
 
-    /// Part after part; those that went are taken off, so that a later try goes on behind them.
+    /// Sends part after part; sent parts are removed, so that a later try continues behind them.
     fn commit_private(&mut self) -> Result<bool, StreamError> {
         let Space::Private(bytes) = &mut self.space else { return Ok(true) };
         while self.written > 0 {
@@ -284,13 +286,13 @@ impl<'a> Reserved<'a> {
         &self.writer.handle.core
     }
 
-    /// Whether it lies in shared memory.
+    /// Returns true if it is in shared memory.
     #[cfg(feature = "tokio")]
     pub(crate) fn is_shared(&self) -> bool {
         matches!(self.space, Space::Shared(_))
     }
 
-    /// Where the next byte goes, and how many fit there.
+    /// Returns the offset of the next byte, and the number of bytes that fit there.
     fn next_run(&self) -> (u32, u32) {
         let Space::Shared(slices) = &self.space else { return (0, 0) };
         let lists = self.writer.handle.core.layout.lists();

@@ -1,4 +1,4 @@
-//! This test binary once more, for what may end a process.
+//! Runs this test binary once more, for tests that may end a process.
 
 use std::fmt::{Display, Formatter};
 use std::fs::File;
@@ -12,13 +12,13 @@ use crate::victim::PATIENCE;
 /// Set in the child.
 const CHILD: &str = "SHMIPC_TEST_CHILD";
 
-/// How a child ended, and what it left in its folder, which is gone with this.
+/// End of a child, and the contents of its folder, which is removed when this is dropped.
 pub(crate) struct Outcome {
     status: ExitStatus,
     folder: tempfile::TempDir,
 }
 
-/// In the child: its folder.
+/// Returns the folder of the child, in the child.
 pub(crate) fn folder() -> std::path::PathBuf {
     std::env::var_os(CHILD).expect("only in a child").into()
 }
@@ -43,7 +43,7 @@ pub(crate) struct Running {
     folder: tempfile::TempDir,
 }
 
-/// Starts a child as [`run`] does, which goes on beside this process.
+/// Starts a child like [`run`], which runs beside this process.
 pub(crate) fn start(test: &str, body: impl FnOnce()) -> Option<Running> {
     if std::env::var_os(CHILD).is_some() {
         body();
@@ -101,16 +101,16 @@ impl Display for Outcome {
 
 fn command(test: &str, folder: &Path, said: File) -> Command {
     let mut command = Command::new("/bin/sh");
-    // Without a core dump, which would stay behind.
+    // Without a core dump, which would be left behind.
     command.args(["-c", "ulimit -c 0; exec \"$@\"", "sh"]);
     command.arg(std::env::current_exe().unwrap()).args([test, "--exact", "--nocapture"]);
-    // What it makes goes with the folder, however it ends.
+    // Its files are removed with the folder, however it ends.
     command.env(CHILD, folder).env("TMPDIR", folder).stdin(Stdio::null());
     command.stderr(said.try_clone().unwrap()).stdout(said);
     command
 }
 
-/// Its end; a child that goes on for ever is killed, which is not what anybody expects.
+/// Waits for the child's end; a child that runs for ever is killed, which no test expects.
 fn wait_for(mut child: Child) -> ExitStatus {
     let start = Instant::now();
     loop {

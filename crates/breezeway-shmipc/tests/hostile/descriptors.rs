@@ -1,5 +1,5 @@
-//! Descriptors that take a number of ours. (What is slow to close: unit tests of the handshake and
-//! of the session, where the order of the last two closes is known.)
+//! Received descriptors that take a number of this process. (Slow closes: unit tests of the
+//! handshake and of the session, where the order of the last two closes is known.)
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -15,7 +15,7 @@ fn leave_descriptors(count: u64) -> Vec<File> {
     let open = std::fs::read_dir("/proc/self/fd").unwrap();
     let number = |entry: std::fs::DirEntry| entry.file_name().into_string().unwrap().parse();
     let highest: i32 = open.map(|entry| number(entry.unwrap()).unwrap()).max().unwrap();
-    // Without gaps, those that can be had follow behind the last.
+    // Without gaps, so that the available numbers follow behind the last.
     loop {
         let filler = File::open("/dev/null").unwrap();
         let number = filler.as_raw_fd();

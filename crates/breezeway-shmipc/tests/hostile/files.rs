@@ -1,4 +1,4 @@
-//! Names that a client announces (B1.4, B1.5).
+//! Files that a client names (B1.4, B1.5).
 
 use std::io::Write;
 use std::os::fd::OwnedFd;
@@ -78,7 +78,7 @@ fn two_clients_that_announce_the_same_name_have_memory_of_their_own() {
     victim.is_well();
 }
 
-/// A server of this folder, and files in it as a client makes them.
+/// A server of this folder, and files in it like those that a client creates.
 struct Served {
     server: Server,
     folder: TempDir,

@@ -1,4 +1,4 @@
-//! Handshakes that go wrong (B1.1 4 to 7, B1.3, B2).
+//! Invalid handshakes (B1.1 4 to 7, B1.3, B2).
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -13,7 +13,7 @@ use breezeway_shmipc::SessionOptions;
 
 use crate::victim::Victim;
 
-/// After these bytes the connection is closed.
+/// Checks that the connection is closed after these bytes.
 fn is_refused(messages: &[Vec<u8>]) {
     let mut victim = Victim::new();
     let mut socket = dial(&victim.path);
@@ -24,7 +24,8 @@ fn is_refused(messages: &[Vec<u8>]) {
     victim.is_well();
 }
 
-/// After these regions the connection is closed, without the message that they are mapped.
+/// Checks that the connection is closed after these regions, without the message that they are
+/// mapped.
 fn regions_are_refused(queue: OwnedFd, buffer: OwnedFd) {
     let mut victim = Victim::new();
     let mut raw = Peer::offer(&victim.path, queue, buffer, "name");
@@ -116,7 +117,7 @@ fn descriptors_that_are_missing_too_many_or_no_files() {
 
 #[test]
 fn descriptors_of_files_that_are_not_memory() {
-    // As a client could pass files of a file system that it serves itself.
+    // Like files of a file system that the client serves itself.
     let folder = folder_on_disk();
     let on_disk = |name: &str, region: &OwnedFd| -> OwnedFd {
         let path = folder.path().join(name);
@@ -129,7 +130,7 @@ fn descriptors_of_files_that_are_not_memory() {
     regions_are_refused(queue::region(), buffer);
 }
 
-/// A folder whose files are not memory: only those of memory have seals.
+/// Creates a folder whose files are not in memory: only those in memory have seals.
 fn folder_on_disk() -> tempfile::TempDir {
     let folders = [env!("CARGO_TARGET_TMPDIR"), "/var/tmp", env!("CARGO_MANIFEST_DIR"), "/"];
     let is_on_disk = |folder: &&&str| {
@@ -162,8 +163,8 @@ fn an_unsealed_memfd_is_refused_where_the_options_say_so() {
 #[test]
 fn a_slow_handshake_delays_nobody() {
     let mut victim = Victim::new();
-    // The handshake's time is longer than the test's patience, so it is not its end that lets
-    // others through.
+    // The handshake's time limit is longer than the test's, so that its end is not what lets others
+    // through.
     let silent: Vec<_> = (0..50).map(|_| dial(&victim.path)).collect();
     let mut halfway = dial(&victim.path);
     halfway.write_all(&[0, 0, 0]).unwrap();

@@ -29,7 +29,7 @@ fn zero_copy_bytes_held_while_the_peer_goes_away() {
     drop(stream);
     client.close();
     drop(client);
-    // This side knows of the end as well, and nothing but the stream keeps the memory any more.
+    // This side knows of the end as well, and only the stream keeps the memory.
     assert!(matches!(server.accept(), Err(StreamError::Session(SessionEnd::PeerGone))));
     drop(server);
     assert_eq!(peeked.to_vec(), [7; 900]);
@@ -66,7 +66,7 @@ fn streams_closed_without_reading_leak_no_slices() {
         served.send(b"unread").unwrap();
         stream.peek().unwrap();
     }
-    // What each side keeps for itself is counted by the other as taken.
+    // The other side counts the slices that each side keeps as taken.
     let kept: u32 = server.statistics().slices.iter().map(|(_, _, kept)| kept).sum();
     assert_eq!(free(&client) + kept, before);
 }
@@ -113,7 +113,7 @@ fn late_data_opens_no_ghost_stream() {
     let mut stream = client.open().unwrap();
     stream.send(b"first").unwrap();
     drop(server.accept().unwrap());
-    // This side has not yet heard of the close, as its queue was not looked at.
+    // This side has not seen the close yet, because its queue was not polled.
     stream.send(b"late").unwrap();
     client.open().unwrap().send(b"next").unwrap();
     assert_eq!(server.accept().unwrap().id(), 3);
@@ -173,7 +173,7 @@ fn a_hot_restart_that_a_client_does_not_follow_is_not_called_done() {
         Server::bind(&Address::Unix(path.clone()), ServerOptions::new(Trust::SameUser)).unwrap();
     let mut raw = Peer::connect(&path);
     let _session = server.accept().unwrap();
-    // Twice, for the first leaves nothing behind that would be in the way.
+    // Twice, to check that the first leaves nothing behind.
     for epoch in [7, 8] {
         let report = server.hot_restart(epoch, Duration::from_millis(20));
         assert_eq!((report.acknowledged, report.missing), (0, 1));

@@ -1,5 +1,5 @@
 //! Peers that break the rules: each known defect of other implementations, named after it. The
-//! attacked side goes on serving others, and ends the attacker's session at once.
+//! attacked side continues to serve others, and ends the attacker's session at once.
 
 mod child;
 mod descriptors;

@@ -1,4 +1,4 @@
-//! What a peer can write into the shared memory (B1.1 9, B1.2, B1.3).
+//! Data that a peer can write into the shared memory (B1.1 9, B1.2, B1.3).
 
 use breezeway_adversary::shmipc::buffers::{FIRST_SLICE, LISTS, SECOND_SLICE, SliceHeader};
 use breezeway_adversary::shmipc::region::{get, set};
@@ -7,8 +7,8 @@ use breezeway_shmipc::Violation;
 
 use crate::victim::Victim;
 
-/// After the attack the attacker's session is ended for the rule that it broke, and others are as
-/// well as before.
+/// Checks that after the attack the attacker's session is ended for the rule that it broke, and
+/// others are unaffected.
 #[track_caller]
 fn is_punished(rule: impl FnOnce(&Violation) -> bool, attack: impl FnOnce(&mut Peer)) {
     let mut victim = Victim::new();
@@ -81,8 +81,8 @@ fn a_chain_in_a_circle_of_two() {
 
 #[test]
 fn a_circle_of_empty_slices() {
-    // Empty slices go back, and if that were at once each visit could take one that is no longer
-    // held: the walk must end all the same.
+    // Empty slices are given back, and if that were done at once each visit could take one that is
+    // no longer held: the walk must end nevertheless.
     is_punished(first_slice_is_held, |raw| {
         let empty = SliceHeader { size: 0, flags: 3, ..honest() };
         raw.slices.fill(FIRST_SLICE, SliceHeader { next: SECOND_SLICE, ..empty }, b"");
@@ -130,7 +130,8 @@ fn a_next_that_is_no_slice() {
 
 #[test]
 fn the_same_slice_sent_twice() {
-    // The first is held by a stream that nobody reads, since its data came before the server could.
+    // The first is held by a stream that is not read, because its data came before the server could
+    // read it.
     use breezeway_shmipc::{
         Address, Server, ServerOptions, SessionEnd, StreamError, Trust, Violation,
     };
@@ -173,8 +174,8 @@ fn a_count_of_taken_elements_beyond_those_put() {
             *violation == Violation::QueueDistance { distance, capacity: 16 }
         };
         is_punished(rule, |raw| {
-            // One reply each, which fill the ring: only then is the count looked at. The first
-            // shows that the server has begun.
+            // One reply each, which fill the ring: only then is the count read. The first shows
+            // that the server has begun.
             for replies in 1..=16 {
                 raw.send(2, b"hello");
                 raw.wait_for_replies(replies);

@@ -11,7 +11,7 @@ use breezeway_shmipc::{
 use crate::child::{self, Running};
 use crate::victim::{PATIENCE, send_back};
 
-/// What a server may keep: bookkeeping, and what its allocator holds back.
+/// Memory that a server may keep: bookkeeping, and the allocator's reserves.
 const KEPT: usize = 16 << 20;
 
 /// Serves an echo until the process is killed.
@@ -67,7 +67,7 @@ fn private_memory_returns_after_streams_that_held_it() {
     }
 }
 
-/// Anonymous memory of the server's process, in bytes.
+/// Returns the anonymous memory of the server's process, in bytes.
 fn private_memory(server: &Running) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.id())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();

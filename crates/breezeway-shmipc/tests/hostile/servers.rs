@@ -1,4 +1,4 @@
-//! Servers that break the rules, towards a client of ours.
+//! Servers that break the rules, with an honest client.
 
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -16,7 +16,7 @@ fn options() -> ClientOptions {
     ClientOptions::new(Trust::SameUser).session(session).buffer_size(1 << 20).slices([(1004, 100)])
 }
 
-/// A client's outcome against a server that does this with its connection.
+/// Returns a client's outcome against a server that does this with its connection.
 fn against(
     options: ClientOptions,
     serve: impl FnOnce(&mut UnixStream) + Send,
@@ -27,7 +27,7 @@ fn against(
     std::thread::scope(|scope| {
         scope.spawn(|| serve(&mut listener.accept().unwrap().0));
         let client = Client::connect(&Address::Unix(path.clone()), options);
-        // For a client that failed before it came: else the server would wait for ever.
+        // For a client that failed before it connected: otherwise the server would wait for ever.
         drop(UnixStream::connect(&path));
         client.map_err(|error| error.to_string())
     })
@@ -128,16 +128,16 @@ fn a_server_whose_reply_lies_in_no_slice() {
     });
 }
 
-/// O_CLOEXEC, as fdinfo has it.
+/// O_CLOEXEC, in fdinfo's form.
 const CLOEXEC: u32 = 0o2_000_000;
 
-/// The memfds of clients in this process, and the flags of each.
+/// Returns the memfds of clients in this process, and the flags of each.
 fn memfds() -> Vec<(std::path::PathBuf, u32)> {
     let names = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
     let flags = |name: std::ffi::OsString| {
         let target = std::fs::read_link(std::path::Path::new("/proc/self/fd").join(&name)).ok()?;
         let is_ours = target.to_string_lossy().starts_with("/memfd:shmipc/");
-        // Other tests close theirs meanwhile.
+        // Other tests close theirs at the same time.
         let path = std::path::Path::new("/proc/self/fdinfo").join(&name);
         let info = std::fs::read_to_string(path).ok().filter(|_| is_ours)?;
         let flags = info.lines().find_map(|line| line.strip_prefix("flags:"))?;

@@ -1,4 +1,4 @@
-//! Files that two sessions name: only their own user may read what another session maps.
+//! Files that two sessions name: a session may only read the files of its own user.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -49,7 +49,8 @@ impl Shared {
         path
     }
 
-    /// The session that a client of version 2 gets for these files; `None` if it is refused.
+    /// Returns the session that a client of version 2 gets for these files; `None` if it is
+    /// refused.
     fn offer(&self, queue: &Path, buffer: &Path) -> Option<(File, Session)> {
         let socket = match self.server.address() {
             Address::Unix(path) => OwnedFd::from(UnixStream::connect(path).unwrap()),
@@ -60,7 +61,7 @@ impl Shared {
         set_socket_timeout(&socket, Timeout::Recv, patience).unwrap();
         let mut socket = File::from(socket);
         let body = names(queue.to_str().unwrap(), buffer.to_str().unwrap());
-        // Version 3, which tells a client that its regions are mapped.
+        // Version 3, which notifies a client that its regions are mapped.
         socket.write_all(&message(3, 4, &[])).unwrap();
         socket.write_all(&message(3, 0, &body)).unwrap();
         let mut answers = [0; 16];
@@ -82,7 +83,7 @@ fn over_tcp_no_file_is_mapped_for_two_sessions() {
         );
     }
     assert!(victim.1.ended().is_none());
-    // What was refused is free again, and so is what an ended session had.
+    // Files of a refused offer are free again, and so are those of an ended session.
     assert!(shared.offer(&queues[1], &buffers[1]).is_some());
     let (socket, session) = victim;
     drop(socket);

@@ -1,5 +1,5 @@
-//! Signals that are not about the peer's memory: they do what they would have done without us, and
-//! leave the protection from truncation to a process that goes on.
+//! Signals that do not concern the peer's memory: they have the same effect as without this crate,
+//! and leave the protection from truncation in place if the process continues.
 
 use std::mem::zeroed;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,12 +11,12 @@ use crate::child::{self, folder};
 use crate::truncation::is_survived;
 use crate::victim::Victim;
 
-/// Installs what handles SIGBUS in a process before its first session.
+/// Installs the action for SIGBUS of a process before its first session.
 fn before_us(handler: usize, flags: i32) {
     install(handler, flags);
 }
 
-/// Installs what handles SIGBUS from now on; gives what did until now.
+/// Installs an action for SIGBUS. Returns the previous one.
 fn install(handler: usize, flags: i32) -> usize {
     // SAFETY: zeros are a valid sigaction; the call reads and writes these locals only, and the
     // handlers here are safe to run at any time.
@@ -28,7 +28,7 @@ fn install(handler: usize, flags: i32) -> usize {
     }
 }
 
-/// Whether SIGBUS has its default action now.
+/// Returns true if SIGBUS has its default action now.
 fn is_off() -> bool {
     // SAFETY: zeros are a valid sigaction; the call writes this local only.
     unsafe {
@@ -44,15 +44,15 @@ fn wait_until(condition: impl Fn() -> bool) {
     }
 }
 
-/// Sends this thread the signal; it has been handled when this returns.
+/// Sends the signal to this thread; it has been handled when this returns.
 fn raise() {
     // SAFETY: a signal may come at any time, and so also now.
     assert_eq!(unsafe { libc::raise(libc::SIGBUS) }, 0);
 }
 
-/// What `kill -BUS` does; waits for the end.
+/// Sends the signal like `kill -BUS`; waits for the end.
 fn kill() {
-    // SAFETY: as above, and it waits.
+    // SAFETY: a signal may come at any time, and so also now; then this waits.
     unsafe {
         assert_eq!(libc::kill(libc::getpid(), libc::SIGBUS), 0);
         libc::alarm(10);
@@ -136,8 +136,8 @@ fn a_signal_that_was_sent_and_is_ignored_leaves_the_protection() {
     outcome.assert_success();
 }
 
-/// Rust's runtime puts the default action back when it is called for something else than a stack
-/// that is full, so the first signal is survived and the second is not.
+/// Rust's runtime restores the default action when its handler is called for another cause than a
+/// full stack, so the first signal is survived and the second is not.
 #[test]
 fn a_signal_that_rusts_runtime_survives_leaves_the_protection() {
     let test = "signals::a_signal_that_rusts_runtime_survives_leaves_the_protection";
@@ -153,8 +153,8 @@ fn a_signal_that_rusts_runtime_survives_leaves_the_protection() {
     outcome.assert_ended_by(libc::SIGBUS);
 }
 
-/// What `kill -BUS` does to a thread that waits for its peer: the wait goes on, and the protection
-/// stays.
+/// Sends a signal like `kill -BUS` to a thread that waits for its peer: the wait continues, and the
+/// protection stays.
 #[test]
 fn a_wait_that_is_signalled_goes_on_and_keeps_the_protection() {
     use std::io::Write;
@@ -214,12 +214,13 @@ fn a_handler_that_was_to_be_called_once_is_called_once() {
     outcome.assert_ended_by(libc::SIGBUS);
 }
 
-/// Threads that have come to [`pass_on_in_turn`].
+/// Number of threads that have reached [`pass_on_in_turn`].
 static PASSED_ON: AtomicUsize = AtomicUsize::new(0);
-/// Our handler, to which [`pass_on_in_turn`] passes on.
+/// Address of our handler, to which [`pass_on_in_turn`] passes on.
 static OURS: AtomicUsize = AtomicUsize::new(0);
 
-/// Installed after us: the first thread goes on when both are here, the second when the signal was
+/// Handler installed after ours: the first thread continues when both are here, the second when the
+/// signal's handler was uninstalled in the first.
 /// taken off in the first.
 extern "C" fn pass_on_in_turn(
     signal: libc::c_int,
@@ -237,8 +238,8 @@ extern "C" fn pass_on_in_turn(
     ours(signal, info, context);
 }
 
-/// Was there before us, and puts the default action back: in the first thread before the second
-/// calls it, in the second after the first has left.
+/// Handler from before ours, which restores the default action: in the first thread before the
+/// second calls it, in the second after the first has left.
 extern "C" fn take_off_in_turn(_: libc::c_int) {
     let first = CALLS.fetch_add(1, Ordering::SeqCst) == 0;
     if !first {

@@ -1,4 +1,4 @@
-//! Messages on the socket that should not be (B1.1, B1.2).
+//! Invalid messages on the socket (B1.1, B1.2).
 
 use std::io::Write;
 
@@ -65,7 +65,7 @@ fn fallback_data_that_declares_four_gigabytes_allocates_nothing() {
     let mut echoed = [0; 8 + 16 + 12];
     std::io::Read::read_exact(&mut raw.socket, &mut echoed).unwrap();
     assert_eq!(&echoed[24..], b"some of them");
-    // Less than half of what was declared: other tests run meanwhile.
+    // Less than half of the declared length: other tests run at the same time.
     assert!(private_memory() < before + (2 << 30));
     victim.is_well();
 }
@@ -93,7 +93,7 @@ fn fallback_data_that_nobody_reads_is_held_back_in_the_socket() {
     let held = loop {
         let sent = stream.send(&chunk).is_ok();
         let held = server.statistics().fallback_bytes;
-        // A receiver that is slow also lets a send time out.
+        // A slow receiver also lets a send time out.
         if !sent && held >= 1 << 20 {
             break held;
         }
@@ -105,7 +105,7 @@ fn fallback_data_that_nobody_reads_is_held_back_in_the_socket() {
     assert!(unread.is_ok() && ended);
 }
 
-/// Bytes that this process has asked for, touched or not.
+/// Returns the bytes that this process has allocated, touched or not.
 fn private_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let data = status.lines().find_map(|line| line.strip_prefix("VmData:")).unwrap();

@@ -1,4 +1,4 @@
-//! A peer that takes the memory away (B1.1 8): its session ends, the process lives.
+//! A peer that truncates its memory (B1.1 8): its session ends, the process lives.
 
 use breezeway_adversary::shmipc::Peer;
 use breezeway_adversary::shmipc::buffers::{FIRST_SLICE, SliceHeader};
@@ -8,7 +8,7 @@ use rustix::fs::ftruncate;
 
 use crate::victim::Victim;
 
-/// A queue that is truncated ends its session and nothing else.
+/// Checks that a truncated queue ends its session and nothing else.
 pub(crate) fn is_survived() {
     let mut victim = Victim::new();
     let mut raw = Peer::connect(&victim.path);

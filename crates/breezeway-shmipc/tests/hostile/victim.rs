@@ -1,4 +1,4 @@
-//! A server of ours that is attacked, and the honest client that must not notice.
+//! A server that is attacked, and the honest client that must not notice.
 
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -49,17 +49,17 @@ impl Victim {
         victim
     }
 
-    /// The rule for which a session was ended.
+    /// Returns the rule for which a session was ended.
     pub(crate) fn punishment(&self) -> Violation {
         loop {
-            // Those who go by themselves broke no rule.
+            // Sessions that end otherwise broke no rule.
             if let SessionEnd::Violation(violation) = self.ends.recv_timeout(PATIENCE).unwrap() {
                 return violation;
             }
         }
     }
 
-    /// The session that was there before is served as ever, and a new client gets one.
+    /// Checks that the earlier session is still served, and that a new client gets one.
     pub(crate) fn is_well(&mut self) {
         echo(&mut self.honest);
         let address = Address::Unix(self.path.clone());
@@ -70,14 +70,13 @@ impl Victim {
     }
 }
 
-/// Those of the honest client, who waits as long for a session as the server does.
+/// Returns the options of the honest client, which waits as long for a session as the server does.
 fn honest_options() -> ClientOptions {
     let session = SessionOptions::new().handshake_timeout(PATIENCE);
     ClientOptions::new(Trust::SameUser).session(session).buffer_size(1 << 20).slices([(1004, 100)])
 }
 
-/// Panics in threads of the attacked side. That of a handshake's would look as if it had been
-/// refused.
+/// Panics in threads of the attacked side. A panic in a handshake would look like a refusal.
 static PANICS: AtomicUsize = AtomicUsize::new(0);
 
 fn watch_panics() {
@@ -94,7 +93,7 @@ fn watch_panics() {
     });
 }
 
-/// As [`Server::serve`], and tells how each session ended.
+/// Serves like [`Server::serve`], and reports the end of each session.
 fn serve(server: &Server, ended: &Sender<SessionEnd>) {
     std::thread::scope(|scope| {
         while let Some(session) = server.accept() {
@@ -106,7 +105,7 @@ fn serve(server: &Server, ended: &Sender<SessionEnd>) {
     });
 }
 
-/// What the victim does with each stream.
+/// Echoes the data of each stream.
 pub(crate) fn send_back(stream: &mut Stream) -> Result<(), StreamError> {
     let (reader, writer) = stream.halves();
     writer.forward(reader).map(|_| ())

@@ -5,19 +5,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-/// Whether there is a Go that can build programs.
+/// Returns true if there is a Go toolchain.
 pub(crate) fn has_go() -> bool {
     static HAS: OnceLock<bool> = OnceLock::new();
     *HAS.get_or_init(|| Command::new("go").arg("version").output().is_ok())
 }
 
-/// Where the program that uses shmipc-go is.
+/// Returns the path of the program that uses shmipc-go.
 pub(crate) fn shmipc_go() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(build_go)
 }
 
-/// Where the program that uses the crate shmipc is.
+/// Returns the path of the program that uses the crate shmipc.
 pub(crate) fn shmipc_rs() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(build_rust)
@@ -32,13 +32,13 @@ fn build_go() -> PathBuf {
     program
 }
 
-/// Where one of the examples is that shmipc-go publishes.
+/// Returns the path of one of the examples that shmipc-go publishes.
 pub(crate) fn shmipc_go_example(name: &str) -> PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(build_examples).join(name)
 }
 
-/// From the module as it is published, in the version that `peers/shmipc-go` depends on.
+/// Builds the examples from the published module, in the version that `peers/shmipc-go` depends on.
 fn build_examples() -> PathBuf {
     announce("building the examples of shmipc-go");
     let folder = target().join("shmipc-go-examples");
@@ -63,20 +63,21 @@ const EXAMPLES: [&str; 8] = [
     "hot_restart_test/server",
 ];
 
-/// Where the asynchronous example is, with a `Flush` that empties its buffer before it sends.
+/// Returns the path of the asynchronous example, with a `Flush` that empties its buffer before it
+/// sends.
 pub(crate) fn mended_async_client() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(build_mended)
 }
 
-/// What is changed in the `Flush` of shmipc-go.
+/// Changes in the `Flush` of shmipc-go.
 const MENDED: [(&str, &str); 3] = [
     ("\tdefer s.sendBuf.clean()\n", ""),
     ("\tbuf := s.sendBuf\n", "\tbuf := s.sendBuf\n\troot := buf.rootBufOffset()\n\tbuf.clean()\n"),
     ("buf.rootBufOffset(),", "root,"),
 ];
 
-/// In a copy of the module, since go replaces none of its files.
+/// Builds in a copy of the module, because go replaces none of its files.
 fn build_mended() -> PathBuf {
     announce("building an example of shmipc-go with a mended Flush");
     let copy = target().join("shmipc-go-mended");
@@ -109,7 +110,7 @@ fn build_rust() -> PathBuf {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["build", "--locked", "--profile", "interop", "-p", "shmipc-rs", "--target-dir"]);
     cargo.arg(&target).current_dir(peers());
-    // What cargo tells a test about this crate is not meant for the other one.
+    // Cargo's variables for a test of this crate do not apply to the other one.
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("CARGO_PKG")) {
         cargo.env_remove(name);
     }
@@ -121,8 +122,7 @@ fn peers() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers")
 }
 
-/// A folder of its own beside what cargo builds here, so that a nested cargo need not wait for the
-/// outer one.
+/// Returns a folder beside cargo's own, so that a nested cargo need not wait for the outer one.
 fn target() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("peers")
 }
@@ -135,8 +135,8 @@ fn check(command: &mut Command) -> Output {
     output
 }
 
-/// Says a line past the test harness, which would keep it back.
+/// Prints a line past the test harness, which would hold it back.
 fn announce(line: &str) {
-    // Nobody can be told if stderr is closed.
+    // Fails if stderr is closed.
     let _ = writeln!(std::io::stderr(), "\ninterop: {line}");
 }

@@ -1,9 +1,9 @@
-//! The matrix: each client with each server, in every way of sharing memory that the client can ask
-//! for.
+//! The matrix: each client with each server, in every mode of sharing memory that the client can
+//! request.
 //!
-//! Upstream's clients ask for version 2 with files and for version 3 with memfds; that a server
-//! also takes files under version 3 only our client shows. The cells without our side show what
-//! upstream manages by itself.
+//! Upstream's clients request version 2 with files and version 3 with memfds; only our client shows
+//! that a server also accepts files under version 3. The cells without our side show the results of
+//! upstream alone.
 
 use libtest_mimic::Trial;
 
@@ -41,7 +41,7 @@ const MATRIX: &[Named] = &[
     ("rust_to_rust_v3_memfd", Cell::new(Rust, Rust, V3Memfd)),
 ];
 
-/// The other ways of using ours: with a thread or a task for each stream.
+/// Other modes of this crate: with a thread or a task for each stream.
 const OTHER_WAYS: &[Named] = &[
     ("go_to_ours_by_threads", Cell::new(Go, OursByThreads, V3Memfd)),
     ("rust_to_ours_by_threads", Cell::new(Rust, OursByThreads, V2File)),
@@ -65,7 +65,7 @@ const WITHOUT_GO: &[(&str, [Cell; 2])] = &[
     ("rust_to_ours", [Cell::new(Rust, Ours, V2File), Cell::new(Rust, Ours, V3Memfd)]),
 ];
 
-/// What upstream allows on x86-64. The crate shmipc would access words that are not aligned.
+/// Sizes that upstream allows on x86-64. The crate shmipc would access words that are not aligned.
 #[cfg(target_arch = "x86_64")]
 const ODD_SIZES: &[(&str, [Cell; 2])] = &[
     ("ours_to_ours", [Cell::new(Ours, Ours, V2File), Cell::new(Ours, Ours, V3Memfd)]),
@@ -95,14 +95,14 @@ const SCENARIOS: &[Scenario] = &[
     ),
 ];
 
-/// shmipc-go takes the memory of a session away that has ended, also from a handler that uses it,
-/// and then ends with a fault.
+/// Scenarios without shmipc-go as the server, which frees the memory of an ended session, also
+/// under a handler that uses it, and then ends with a fault.
 const SCENARIO_OF_SERVERS_BUT_GO: &[Scenario] = &[(
     "a_server_goes_on_after_a_client_was_killed",
     Cell::a_server_goes_on_after_a_client_was_killed,
 )];
 
-/// What does not depend on how ours is used.
+/// Scenarios that do not depend on the mode in which this crate is used.
 const SCENARIOS_OF_THE_MATRIX: &[Scenario] = &[
     (
         "a_client_that_closes_at_once_loses_nothing",

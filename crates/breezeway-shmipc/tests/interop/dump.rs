@@ -1,4 +1,5 @@
-//! The regions of upstream's processes, and of ours, seen from outside while they are stopped.
+//! The regions of upstream's processes, and of this crate's, read from outside while they are
+//! stopped.
 
 use breezeway_adversary::stopwatch::eventually;
 use breezeway_shmipc::dump::{BufferDump, ProcessDump, QueueDump};
@@ -10,7 +11,7 @@ use super::process::Process;
 use super::program::{Program, Sharing};
 use super::trial::trial;
 
-/// The regions of a process's only session while it is stopped.
+/// Returns the regions of a process's only session while it is stopped.
 fn regions(process: &Process) -> (QueueDump, BufferDump) {
     process.signal(Signal::STOP);
     let dump = ProcessDump::of(process.pid()).expect("a process of the same user");
@@ -20,7 +21,7 @@ fn regions(process: &Process) -> (QueueDump, BufferDump) {
     (queues.remove(0), buffers.remove(0))
 }
 
-/// Both sides map the same, so both show the same, whoever they are.
+/// Both sides map the same regions, so both show the same.
 fn both_sides_show_their_session(client: Program, server: Program) {
     for sharing in [Sharing::V2File, Sharing::V3Memfd] {
         let folder = Folder::new();

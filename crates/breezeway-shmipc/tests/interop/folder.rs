@@ -1,10 +1,10 @@
-//! A place for the socket and the shared files of one test.
+//! A folder for the socket and the shared files of one test.
 
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// A folder in shared memory, removed with the test whatever its processes left there.
+/// A folder in shared memory, removed with the test and all files that its processes left there.
 pub(crate) struct Folder(TempDir);
 
 impl Folder {
@@ -21,12 +21,12 @@ impl Folder {
         self.path().join("socket")
     }
 
-    /// The beginning of the names of a client's files.
+    /// Returns the prefix of the names of a client's files.
     pub(crate) fn prefix(&self) -> PathBuf {
         self.path().join("region")
     }
 
-    /// The names of the files that processes share now.
+    /// Returns the names of the files that processes share now.
     pub(crate) fn regions(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.path()).expect("our own folder");
         let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());

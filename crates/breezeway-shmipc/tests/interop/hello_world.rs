@@ -1,4 +1,4 @@
-//! The pair of programs of upstream's quick start, with one side ours.
+//! The two programs of upstream's quick start, with this crate on one side.
 
 use libtest_mimic::Trial;
 

@@ -1,4 +1,4 @@
-//! A server hands its clients over to its successor without an error that anybody sees.
+//! Hot restarts: a server hands its clients over to its successor without a visible error.
 
 use breezeway_adversary::stopwatch::eventually;
 use libtest_mimic::Trial;
@@ -8,7 +8,7 @@ use super::process::Process;
 use super::program::{Program, Sharing};
 use super::trial::trial;
 
-/// A server, its successor on the same path, and a client that has talked to the first.
+/// A server, its successor on the same path, and a client that has used the first.
 struct Succession {
     old: Process,
     new: Process,
@@ -51,8 +51,8 @@ fn follows(client: Program, servers: [Program; 2]) {
     }
 }
 
-/// The crate shmipc does not know hot restarts: it ends a session that speaks of one, and connects
-/// again.
+/// The crate shmipc does not support hot restarts: it ends a session that announces one, and
+/// connects again.
 fn a_shmipc_rs_client_of_our_server_comes_back() {
     let servers = [Program::Ours; 2];
     let mut succession = Succession::prepare(Program::Rust, servers, Sharing::V3Memfd, "1");

@@ -1,4 +1,4 @@
-//! Clients that share memory in files end in every way, and no file stays behind.
+//! Clients that share memory in files end in all ways, and no file is left behind.
 
 use std::path::Path;
 
@@ -10,14 +10,14 @@ use super::process::Process;
 use super::program::{Program, Sharing};
 use super::trial::trial;
 
-/// Where a server listens.
+/// Kind of a server's address.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Carrier {
     Unix,
     Tcp,
 }
 
-/// A server of ours, and where it listens.
+/// A server of this crate, and its address.
 struct Served {
     server: Process,
     address: String,
@@ -51,7 +51,7 @@ impl Served {
         eventually("its files are removed", || folder.regions().is_empty());
     }
 
-    /// The same server program in another process, at the same place.
+    /// Restarts the same server program in another process, at the same address.
     fn restart(&mut self) {
         self.server.kill();
         let address = Path::new(&self.address).to_owned();

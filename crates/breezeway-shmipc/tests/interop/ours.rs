@@ -1,4 +1,4 @@
-//! Our own side, in the same roles and with the same options as `peers/shmipc-go` and
+//! This crate in the same roles and with the same options as `peers/shmipc-go` and
 //! `peers/shmipc-rs`.
 
 mod call;
@@ -18,10 +18,10 @@ use settings::Settings;
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// The argument that a role follows.
+/// Argument before a role.
 const PLAY: &str = "play";
 
-/// This test binary once more, to play the role that the arguments say.
+/// Runs this test binary once more, in the role of the arguments.
 pub(crate) fn command() -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this test binary"));
     command.arg(PLAY);
@@ -54,14 +54,14 @@ pub(crate) fn play() {
     std::process::exit(i32::from(outcome.is_err()));
 }
 
-/// Says a line to the test.
+/// Prints a line to the test.
 fn say(line: impl Display) {
-    // One write, so that lines of several threads do not mix. A test that has ended hears nothing.
+    // One write, so that lines of several threads do not mix. Fails if the test has ended.
     let _ = std::io::stdout().lock().write_all(format!("{line}\n").as_bytes());
     let _ = std::io::stdout().lock().flush();
 }
 
-/// The lines that the test tells.
+/// Returns the lines that the test sends.
 fn commands() -> impl Iterator<Item = String> {
     std::io::stdin().lines().map_while(Result::ok)
 }

@@ -3,7 +3,7 @@
 
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// The seed of round `round`.
+/// Returns the seed of round `round`.
 pub(crate) fn seed(round: u64) -> u64 {
     round.wrapping_mul(0xD1B5_4A32_D192_ED03)
 }
@@ -19,7 +19,7 @@ pub(crate) fn fill(buffer: &mut [u8], seed: u64) {
     rest.copy_from_slice(&word.to_le_bytes()[..rest.len()]);
 }
 
-/// Whether every byte of `buffer` is that of the pattern of `seed`.
+/// Returns true if every byte of `buffer` matches the pattern of `seed`.
 pub(crate) fn matches(buffer: &[u8], seed: u64) -> bool {
     let mut word = seed;
     // Collects differences instead of leaving early: without a branch the loop is vectorised.

@@ -1,4 +1,4 @@
-//! Processes that a test starts, talks to line by line, and that end with it.
+//! Processes that a test starts, controls line by line, and that end with it.
 
 use std::fmt::Display;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -10,8 +10,8 @@ use std::time::Duration;
 use breezeway_adversary::stopwatch::eventually;
 use rustix::process::{Pid, Signal, kill_process};
 
-/// How long a process may say nothing before a test fails. Far above what it takes, as the machine
-/// may be busy.
+/// Time without a line after which a test fails. Far more than needed, because the machine may be
+/// busy.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A process whose standard input and output are lines from and to the test. Killed and collected
@@ -33,7 +33,8 @@ impl Process {
         Self { name: name.to_owned(), stdin: child.stdin.take(), child, lines, complaints }
     }
 
-    /// Waits for a line that begins with `word`, and gives the rest of it. Fails on any other line.
+    /// Waits for a line that begins with `word`, and returns the rest of it. Fails on any other
+    /// line.
     #[track_caller]
     pub(crate) fn expect(&self, word: &str) -> String {
         let line = self.hear();
@@ -57,7 +58,7 @@ impl Process {
         }
     }
 
-    /// Waits for a complaint that has `words`; gives what follows them.
+    /// Waits for a complaint that contains `words`, and returns the text behind them.
     #[track_caller]
     pub(crate) fn complains(&self, words: &str) -> String {
         let mut found = None;
@@ -69,7 +70,8 @@ impl Process {
         found.unwrap_or_default()
     }
 
-    /// Whether, of the lines that came up to now, one begins with `word`. They are not heard again.
+    /// Returns true if one of the lines received so far begins with `word`. They are not returned
+    /// again.
     pub(crate) fn heard(&self, word: &str) -> bool {
         self.lines.try_iter().any(|line| line.starts_with(word))
     }
@@ -78,31 +80,31 @@ impl Process {
         self.child.id()
     }
 
-    /// Stops it, or lets it go on.
+    /// Stops or continues the process.
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("it was not collected yet");
     }
 
-    /// Tells it a line.
+    /// Sends a line.
     #[track_caller]
     pub(crate) fn write_line(&mut self, line: impl Display) {
         let stdin = self.stdin.as_mut().expect("it can still be told something");
         writeln!(stdin, "{line}").and_then(|()| stdin.flush()).expect("it listens");
     }
 
-    /// Tells it a line and waits for the answer.
+    /// Sends a line and waits for the answer.
     #[track_caller]
     pub(crate) fn ask(&mut self, line: impl Display) -> String {
         self.write_line(line);
         self.hear()
     }
 
-    /// Tells it that nothing more will be told, upon which a client closes its sessions and ends.
+    /// Closes the standard input, upon which a client closes its sessions and ends.
     pub(crate) fn tell_no_more(&mut self) {
         self.stdin = None;
     }
 
-    /// SIGKILL; returns once it is gone.
+    /// Sends SIGKILL; returns once the process is gone.
     pub(crate) fn kill(&mut self) {
         // Fails if it has ended already.
         let _ = self.child.kill();
@@ -126,7 +128,7 @@ impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
         if std::thread::panicking() {
-            // What a failed test's processes were about says why it failed.
+            // The output of a failed test's processes explains the failure.
             let complaints = self.complaints.lock().map(|text| text.clone()).unwrap_or_default();
             eprintln!("---- {}:\n{complaints}----", self.name);
         }

@@ -1,4 +1,4 @@
-//! The three programs: ours and two of upstream. All take the same options and speak the same
+//! The three programs: this crate's and two of upstream. All take the same options and use the same
 //! lines, see `peers/README.md`.
 
 use std::path::Path;
@@ -8,7 +8,7 @@ use super::build;
 use super::ours;
 use super::process::Process;
 
-/// Who plays a side.
+/// Program of a side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Program {
     /// One thread for all streams of a session as a server, a thread for each stream as a client.
@@ -23,8 +23,8 @@ pub(crate) enum Program {
 }
 
 impl Program {
-    /// Returns false for programs of upstream unless `BREEZEWAY_TEST_UPSTREAM` is set, as they take
-    /// a minute to build, and for those in Go where there is no Go.
+    /// Returns false for programs of upstream unless `BREEZEWAY_TEST_UPSTREAM` is set, because they
+    /// take a minute to build, and for those in Go where there is no Go.
     pub(crate) fn is_here(self) -> bool {
         let has_upstream = || std::env::var_os("BREEZEWAY_TEST_UPSTREAM").is_some();
         self.is_ours() || has_upstream() && (self != Self::Go || build::has_go())
@@ -55,8 +55,8 @@ impl Program {
         }
     }
 
-    /// Starts a server on an address that leaves something open, waits until it listens, and gives
-    /// the address that it has got.
+    /// Starts a server on an address with an open part, waits until it listens, and returns its
+    /// actual address.
     #[track_caller]
     pub(crate) fn serve_anywhere(self, address: &str) -> (Process, String) {
         self.listen("serve", Path::new(address), &[])
@@ -97,7 +97,7 @@ impl Program {
     }
 }
 
-/// The protocol's version and how memory is shared.
+/// Version of the protocol, and mode of sharing memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sharing {
     V2File,
@@ -147,7 +147,7 @@ impl Client {
         Process::start(&self.name, &mut self.command)
     }
 
-    /// Starts it to do what it is told line by line, and waits until it is connected.
+    /// Starts it to run commands line by line, and waits until it is connected.
     #[track_caller]
     pub(crate) fn obey(self) -> Process {
         let process = self.flag("--commands").start();

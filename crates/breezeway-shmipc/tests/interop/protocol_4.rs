@@ -1,5 +1,5 @@
-//! The crate shmipc also has a protocol 4. Who refuses it must close at once, else its clients wait
-//! for ever.
+//! Protocol 4 of the crate shmipc. A server that refuses it must close at once, otherwise its
+//! clients wait for ever.
 
 use libtest_mimic::Trial;
 

@@ -1,4 +1,4 @@
-//! The examples that upstream publishes, as they are, with one side ours.
+//! The examples that upstream publishes, unchanged, with this crate on one side.
 //!
 //! They find each other at `../ipc_test.sock`, so each runs in a folder below that of the test. The
 //! reply of "best practice" has the bytes of its request, and so has that of "hot restart": an echo
@@ -19,7 +19,7 @@ use super::trial::trial;
 const ASYNC_CLIENT: &str = "best_practice/shmipc_async_client";
 const ASYNC_SERVER: &str = "best_practice/shmipc_async_server";
 
-/// The place of the socket in the folder of a test.
+/// Returns the path of the socket in the folder of a test.
 fn socket(folder: &Folder) -> PathBuf {
     folder.path().join("ipc_test.sock")
 }
@@ -37,7 +37,7 @@ fn at(folder: &Folder, program: &Path) -> Command {
     let below = folder.path().join("below");
     std::fs::create_dir_all(&below).expect("our own folder");
     let mut command = Command::new(program);
-    // Files are named below the test's folder where the example lets itself be told.
+    // Files are named below the test's folder where the example allows that.
     command.current_dir(below).env("PATH_PREFIX", folder.prefix());
     command
 }
@@ -47,7 +47,7 @@ fn hears(process: &Process, word: &str) {
     while !process.hear().starts_with(word) {}
 }
 
-/// The errors that a server of "hot restart" has counted, by its next line with a rate.
+/// Returns the errors that a server of "hot restart" has counted, from its next line with a rate.
 fn errors_of(process: &Process) -> String {
     let counted = || process.hear().split("errcount").nth(1).map(str::to_owned);
     let line = std::iter::repeat_with(counted).find_map(|line| line);
@@ -55,12 +55,12 @@ fn errors_of(process: &Process) -> String {
     words.split_whitespace().next().expect("a number").to_owned()
 }
 
-/// Waits until a server has its socket, and not one that was there before.
+/// Waits until a server has its socket, and not an earlier one.
 fn listens(path: &Path) {
     eventually("the example listens", || path.exists());
 }
 
-/// Waits for so many lines of the rate that an example prints each second, with a rate above 0.
+/// Waits for `lines` lines of the rate that an example prints each second, with a rate above 0.
 fn runs(process: &Process, lines: usize) -> Vec<String> {
     let (mut found, mut heard) = (Vec::new(), String::new());
     let start = Stopwatch::start();
@@ -68,7 +68,8 @@ fn runs(process: &Process, lines: usize) -> Vec<String> {
         assert!(!start.passed(PATIENCE), "it does not go on; it said:\n{heard}");
         let line = process.hear();
         heard = heard + &line + "\n";
-        // Their complaints; the library's own are about files that the other side has removed.
+        // The examples' complaints; the library's own concern files that the other side has
+        // removed.
         assert!(!line.starts_with("stream ") && !line.contains("failed, err="), "{line}");
         if rate(&line).is_some_and(|rate| rate != "0") {
             found.push(line);
@@ -102,10 +103,10 @@ fn greeter_server() {
     }
 }
 
-/// How often the asynchronous example may lose its session to the defect below.
+/// Number of times that the asynchronous example may lose its session to the defect below.
 const ATTEMPTS: usize = 5;
 
-/// It goes on, and all of its streams are served.
+/// The example continues, and all of its streams are served.
 fn best_practice_client(program: &Path) {
     let folder = Folder::new();
     let mut server = Program::Ours.serve(&socket(&folder), &[]);
@@ -114,9 +115,9 @@ fn best_practice_client(program: &Path) {
     assert_eq!(server.ask("streams"), "streams 500");
 }
 
-/// Upstream's `Flush` empties its buffer after it has sent it. A callback that runs meanwhile, as
-/// the answer may be there already, appends to what was sent (docs/from-shmipc.md). Our server ends
-/// such a session, and the example does not go on with another.
+/// Upstream's `Flush` empties its buffer after it has sent it. A callback that runs in between,
+/// because the answer may already be there, appends to the sent data (docs/from-shmipc.md). Our
+/// server ends such a session, and the example does not continue with another.
 fn best_practice_async_client() {
     for _ in 0..ATTEMPTS {
         let folder = Folder::new();
@@ -133,7 +134,7 @@ fn best_practice_async_client() {
     panic!("the example lost its session {ATTEMPTS} times");
 }
 
-/// Waits for so many lines with a rate above 0; false if its session ends before.
+/// Waits for `lines` lines with a rate above 0. Returns false if its session ends before.
 fn goes_on(process: &Process, lines: usize) -> bool {
     let mut found = 0;
     let start = Stopwatch::start();
@@ -149,7 +150,7 @@ fn goes_on(process: &Process, lines: usize) -> bool {
     true
 }
 
-/// The rate that an example prints each second.
+/// Returns the rate that an example prints each second.
 fn rate(line: &str) -> Option<&str> {
     line.split("qps:").nth(1)?.split_whitespace().next()
 }
@@ -182,13 +183,13 @@ fn hot_restart_client() {
     eventually("its files are removed", || folder.regions().is_empty());
 }
 
-/// The example's second process makes the first hand over, and no call of ours fails. Each prints a
-/// rate every second.
+/// The example's second process makes the first hand over, and no call of our client fails. Each
+/// prints a rate every second.
 fn hot_restart_server() {
     let folder = Folder::new();
     let start = |environment: &[(&str, &str)]| {
         let mut command = example(&folder, "hot_restart_test/server");
-        // Any port will do for what nobody asks for.
+        // Any port suffices for an unused service.
         command.env("DEBUG_PORT", "0").envs(environment.iter().copied());
         Process::start("hot_restart_test/server", &mut command)
     };

@@ -1,4 +1,4 @@
-//! What every client must be able to do with every server.
+//! Scenarios that every client must pass with every server.
 
 use breezeway_adversary::stopwatch::eventually;
 
@@ -6,7 +6,7 @@ use super::folder::Folder;
 use super::process::Process;
 use super::program::{Client, Program, Sharing};
 
-/// A client, a server, and how they share memory.
+/// A client, a server, and their mode of sharing memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Cell {
     client: Program,
@@ -20,7 +20,7 @@ const EDGES: &str =
     "1,2,8171,8172,8173,32747,32748,32749,131051,131052,131053,262104,262105,1048576,8388608,3";
 /// With slices of 64 and 256 bytes a message is a chain of up to a thousand.
 const LONG_CHAINS: &str = "1,63,64,65,255,256,257,512,513,40000,200000,7";
-/// More than a region of 1 MiB holds goes over the socket, and what follows on that stream too.
+/// More than a region of 1 MiB holds goes over the socket, and later data of that stream too.
 const TOO_LARGE: &str = "10,2000000,10,70000,3000000";
 const MEBIBYTE: &str = "1048576";
 const SLICES_OF_A_MEBIBYTE: &str = "8172:50,32748:50";
@@ -40,7 +40,7 @@ impl Cell {
         self.client.client("client", &folder.socket(), &folder.prefix(), self.sharing)
     }
 
-    /// An echo server and a client of it.
+    /// Starts an echo server and a client of it.
     fn echo(self, configure: impl FnOnce(Client) -> Client) -> Session {
         let folder = Folder::new();
         let server = self.server.serve(&folder.socket(), &[]);
@@ -165,7 +165,7 @@ struct Session {
 }
 
 impl Session {
-    /// Each of `streams` streams at once sends every size in turn, all of that `count` times.
+    /// Sends every size in turn on each of `streams` concurrent streams, all of that `count` times.
     #[track_caller]
     fn exchange(&mut self, sizes: &str, streams: usize, count: usize) {
         let sum: usize = sizes.split(',').map(|size| size.parse::<usize>().expect("a size")).sum();
@@ -173,7 +173,7 @@ impl Session {
         assert_eq!(answer, format!("done {}", sum * streams * count));
     }
 
-    /// How many streams the server has seen.
+    /// Returns the number of streams that the server has seen.
     fn streams(&mut self) -> usize {
         let answer = self.server.ask("streams");
         answer.strip_prefix("streams ").and_then(|count| count.parse().ok()).expect(&answer)

@@ -1,4 +1,4 @@
-//! With files the socket may also be one of TCP.
+//! Files as shared memory, with a TCP socket.
 
 use std::path::Path;
 

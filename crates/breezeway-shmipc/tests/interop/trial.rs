@@ -1,4 +1,4 @@
-//! One test of this program, which is ignored where a program that it needs is not built.
+//! One test of this program, which is ignored if a program that it needs is not built.
 
 use libtest_mimic::Trial;
 
@@ -14,6 +14,6 @@ pub(crate) fn trial(
         test();
         Ok(())
     });
-    // The kind is what is printed beside the name.
+    // The kind is printed beside the name.
     trial.with_ignored_flag(!is_here).with_kind(if is_here { "" } else { "make upstream, with Go" })
 }

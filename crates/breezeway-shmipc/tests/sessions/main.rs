@@ -1,4 +1,4 @@
-//! Sessions as their users see them: in one process and between processes, by threads and by tasks.
+//! Sessions through the public API: in one process and between processes, by threads and by tasks.
 
 mod put_back;
 mod servers;

@@ -24,7 +24,7 @@ fn a_stream_that_is_put_back_is_the_next_one_unless_something_is_left_of_its_las
     stream.release(3);
     stream.set_read_timeout(Some(Duration::ZERO));
     client.put_back(stream);
-    // The last user's time-out is gone.
+    // The last user's time-out is reset.
     let mut stream = answered(b"again");
     assert_eq!(stream.id(), first);
     stream.release(4);

@@ -1,4 +1,4 @@
-//! Clients and servers at an address, both ours.
+//! Clients and servers of this crate at an address.
 
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
@@ -241,7 +241,7 @@ fn a_hot_restart_loses_no_stream_and_moves_new_ones() {
         let client = Client::connect(&address, small(Memory::Memfd).sessions(3)).unwrap();
         let mut before = client.open().unwrap();
         assert_echo(&mut before, 10);
-        // A session stands later at the server than at its client.
+        // A session exists later at the server than at its client.
         let until = Instant::now() + PATIENCE;
         while old.sessions().len() < 3 {
             assert!(Instant::now() < until);
@@ -303,7 +303,7 @@ fn a_listener_that_was_made_elsewhere_is_served_and_stays() {
 fn sessions_are_agreed_on_over_sockets_that_were_made_elsewhere() {
     use breezeway_shmipc::{AcceptError, Session};
     let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
-    // As an event loop leaves them.
+    // As an event loop would set them.
     ours.set_nonblocking(true).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let options = server_options(&folder);
@@ -319,7 +319,7 @@ fn sessions_are_agreed_on_over_sockets_that_were_made_elsewhere() {
     assert!(matches!(refused, AcceptError::Handshake(HandshakeError::Closed)), "{refused}");
 }
 
-/// Writes down what it is called for.
+/// Records its callbacks.
 #[derive(Default)]
 struct Diary(std::sync::Mutex<Vec<String>>);
 

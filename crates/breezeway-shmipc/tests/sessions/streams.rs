@@ -1,4 +1,4 @@
-//! Streams between two sides in one process, both ours.
+//! Streams between two sides of this crate in one process.
 
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ fn pair() -> (Session, Session) {
     pair_with(SessionOptions::new(), SessionOptions::new())
 }
 
-/// Waits for nothing longer than a test may take.
+/// Sets the test's time limit on all waits of a stream.
 fn patient(mut stream: Stream) -> Stream {
     stream.set_read_timeout(Some(PATIENCE));
     stream.set_write_timeout(Some(PATIENCE));
@@ -38,7 +38,7 @@ fn accept(server: &Session) -> Stream {
     patient(server.accept_until(Deadline::after(PATIENCE)).unwrap())
 }
 
-/// Bytes that show where they belong.
+/// Returns bytes that show their position.
 fn content(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at * 31 + at / 251) as u8).collect()
 }
@@ -159,7 +159,7 @@ fn exhausted_memory_goes_over_the_socket_in_order() {
     let sent = content(3_000_000);
     let receiving = std::thread::spawn(move || {
         let mut served = accept(&server);
-        // Everything is held until all has come, so the region cannot suffice.
+        // All is held until all has arrived, so the region cannot suffice.
         let bytes = served.peek_at_least(3_000_000).unwrap().unwrap().to_vec();
         served.release(bytes.len());
         served.send(b"got it").unwrap();
@@ -236,7 +236,7 @@ fn an_interrupter_ends_a_wait_from_another_thread() {
     assert!(matches!(waiting.join().unwrap(), Err(StreamError::Interrupted)));
 }
 
-/// Until a thread of this process sleeps, as the kernel sees it.
+/// Waits until a thread of this process sleeps, by the kernel's state.
 fn wait_for_sleep(thread: rustix::thread::Pid) {
     let stat = format!("/proc/self/task/{}/stat", thread.as_raw_nonzero());
     let start = Instant::now();
@@ -271,7 +271,7 @@ fn more_threads_than_the_queue_has_places_are_all_served() {
     }
 }
 
-/// Writes and reads of the socket by both sides for so many round trips on one stream.
+/// Returns the writes and reads of the socket by both sides for these round trips on one stream.
 fn socket_calls(policy: WaitPolicy, round_trips: u64) -> [u64; 4] {
     let options = || SessionOptions::new().wait(policy);
     let (client, server) = pair_with(options(), options());
@@ -290,7 +290,7 @@ fn socket_calls(policy: WaitPolicy, round_trips: u64) -> [u64; 4] {
 
 #[test]
 fn a_sleeping_round_trip_costs_each_side_at_most_one_write_and_one_read() {
-    // The server's last read is the one in which it sleeps at the end.
+    // The server's last read is the sleeping one at the end.
     for calls in socket_calls(WaitPolicy::Park, 500) {
         assert!(calls <= 501, "{calls} calls for 500 round trips");
     }
@@ -331,7 +331,7 @@ fn more_bytes_than_can_ever_come_are_not_waited_for() {
     assert_eq!(served.peek_at_least(most).unwrap().unwrap().to_vec(), b"few");
 }
 
-/// Both ends of a stream, of which nothing is unread.
+/// Returns both ends of a stream without unread data.
 fn established(client: &Session, server: &Session) -> (Stream, Stream) {
     let mut stream = open(client);
     stream.send(b"x").unwrap();
@@ -415,7 +415,7 @@ fn bytes_in_one_piece_are_lent_where_they_lie_together_and_copied_elsewhere() {
     assert!(
         matches!(peeked.contiguous(1000, proof), Cow::Borrowed(bytes) if bytes == &sent[..1000])
     );
-    // SAFETY: as above.
+    // SAFETY: the other side is this test, which writes nothing that it has sent.
     let proof = unsafe { TrustedPeer::assume() };
     assert!(matches!(peeked.contiguous(20_000, proof), Cow::Owned(bytes) if bytes == sent));
 }
@@ -441,7 +441,7 @@ fn a_direction_that_is_shut_down_ends_there_and_the_other_is_read_to_its_end() {
     let mut bytes = Vec::new();
     served.read_to_end(&mut bytes).unwrap();
     assert_eq!(bytes, b"last");
-    // As upstream's: who has seen the end sends no more.
+    // As in upstream, a side that has seen the end sends no more.
     assert!(matches!(served.send(b"late"), Err(StreamError::Closed)));
     assert_eq!(stream.peek_at_least(6).unwrap().unwrap().to_vec(), b"before");
     stream.release(6);

@@ -24,7 +24,7 @@ fn pair(session: SessionOptions) -> (Session, Session) {
     (Session::new(client).unwrap(), Session::new(server).unwrap())
 }
 
-/// What `future` gives, within the time that a test may take.
+/// Returns the result of `future`, within the time limit of a test.
 async fn soon<T>(future: impl Future<Output = T>) -> T {
     timeout(PATIENCE, future).await.expect("in time")
 }
@@ -154,7 +154,7 @@ fn start_silent(address: &Address) -> (breezeway_shmipc::Stopper, tokio::task::J
     (stopper, serving)
 }
 
-/// A client whose server is gone, as it knows.
+/// Returns a client whose server is gone, which it knows.
 async fn without_a_server(address: &Address, connect_timeout: Duration) -> Client {
     let (stopper, serving) = start_silent(address);
     let options = client_options(SessionOptions::new()).connect_timeout(connect_timeout);

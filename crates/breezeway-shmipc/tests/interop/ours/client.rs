@@ -1,4 +1,4 @@
-//! The asking side.
+//! The requesting side.
 
 use std::io::Read;
 use std::sync::Barrier;
@@ -10,7 +10,7 @@ use super::super::pattern;
 use super::settings::Settings;
 use super::{Outcome, commands, say};
 
-/// How long an answer may take.
+/// Time limit of an answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(super) fn run(settings: &Settings) -> Outcome<()> {
@@ -28,7 +28,7 @@ pub(super) fn run(settings: &Settings) -> Outcome<()> {
     Ok(())
 }
 
-/// Does what a line says, and gives the number of bytes that it moved.
+/// Runs the command in a line, and returns the number of bytes that it moved.
 fn perform(client: &Client, line: &str) -> Outcome<usize> {
     let words: Vec<&str> = line.split_whitespace().collect();
     match words[..] {
@@ -44,7 +44,7 @@ fn perform(client: &Client, line: &str) -> Outcome<usize> {
     }
 }
 
-/// On each of `streams` streams at once sends every size in turn, all of that `count` times, and
+/// Sends every size in turn on each of `streams` concurrent streams, all of that `count` times, and
 /// expects the same bytes back.
 fn exchange(client: &Client, sizes: &[usize], streams: usize, count: u64) -> Outcome<usize> {
     let barrier = Barrier::new(streams);
@@ -106,7 +106,7 @@ fn round_trip(stream: &mut Stream, size: usize, seed: u64) -> Outcome<()> {
     Ok(())
 }
 
-/// In each of `streams` threads opens a stream `count` times, sends the greeting of upstream's
+/// Opens a stream `count` times in each of `streams` threads, sends the greeting of upstream's
 /// example "hot restart", expects it back, and puts the stream back.
 fn greet(client: &Client, streams: usize, count: usize) -> Outcome<usize> {
     const GREETING: &[u8] = b"hello world";
@@ -140,7 +140,7 @@ fn send(client: &Client, size: usize) -> Outcome<usize> {
     Ok(size)
 }
 
-/// Asks a source for its bytes, and expects `size` of them and then the end of the stream.
+/// Requests a source's bytes, and expects `size` of them and then the end of the stream.
 fn drain(client: &Client, size: usize) -> Outcome<usize> {
     let mut stream = with_patience(client.open()?);
     stream.send(&[1])?;

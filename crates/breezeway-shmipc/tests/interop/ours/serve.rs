@@ -11,21 +11,21 @@ use super::super::pattern;
 use super::settings::Settings;
 use super::{Outcome, commands, say};
 
-/// How long clients may take to follow a hot restart.
+/// Time in which clients must follow a hot restart.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How many streams were accepted.
+/// Number of accepted streams.
 pub(super) static STREAMS: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Clone, Copy)]
 enum Role {
-    /// All streams of a session from one thread.
+    /// Serves all streams of a session on one thread.
     Echo,
-    /// A thread for each stream.
+    /// Serves each stream on a thread.
     EchoByThreads,
-    /// Reports what came.
+    /// Reports the received bytes.
     Sink,
-    /// Sends so many bytes, and closes.
+    /// Sends this many bytes, and closes.
     Source(usize),
 }
 
@@ -48,7 +48,7 @@ pub(super) fn run(settings: &Settings) -> Outcome<()> {
     obey(&server)
 }
 
-/// Does what the lines of the standard input say, until it ends.
+/// Runs the commands in the lines of the standard input, until it ends.
 fn obey(server: &Server) -> Outcome<()> {
     for line in commands() {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -65,7 +65,7 @@ fn obey(server: &Server) -> Outcome<()> {
                 let live = sessions().iter().filter(|session| session.ended().is_none()).count();
                 say(format_args!("sessions {live}"));
             }
-            // The session goes, its handle stays.
+            // The session ends, its handle stays.
             ["close-first"] => {
                 sessions().iter().find(|session| session.ended().is_none()).map(Session::close);
                 say("closed");
@@ -80,7 +80,7 @@ fn obey(server: &Server) -> Outcome<()> {
     Ok(())
 }
 
-/// Those that were accepted and not closed here, also if they are over.
+/// Returns the sessions that were accepted and not closed here, including those that are over.
 fn sessions() -> MutexGuard<'static, Vec<Session>> {
     static SESSIONS: Mutex<Vec<Session>> = Mutex::new(Vec::new());
     SESSIONS.lock().unwrap_or_else(PoisonError::into_inner)
@@ -88,7 +88,7 @@ fn sessions() -> MutexGuard<'static, Vec<Session>> {
 
 fn answer(session: &Session, role: Role) {
     if let Role::Echo = role {
-        // Once for each stream: what comes later is the same stream's.
+        // Once for each stream: later data belongs to the same stream.
         let mut known = std::collections::HashSet::new();
         session.serve(|stream| {
             if known.insert(stream.id()) {
@@ -96,7 +96,7 @@ fn answer(session: &Session, role: Role) {
             }
             echo_what_came(stream)
         });
-        // Why, for the report of a test that fails.
+        // Printed for the report of a failing test.
         if let Some(end) = session.ended() {
             eprintln!("ours: a session ended: {end}");
         }
@@ -117,13 +117,13 @@ fn answer(session: &Session, role: Role) {
     }
 }
 
-/// Returns what has come, and does not wait for more.
+/// Echoes the received bytes, and does not wait for more.
 fn echo_what_came(stream: &mut Stream) -> Result<(), StreamError> {
     let Some(peeked) = stream.try_peek()? else { return Ok(()) };
     let bytes = peeked.to_vec();
     stream.release(bytes.len());
     match stream.send(&bytes) {
-        // Nobody waits for an answer any more.
+        // The client no longer waits for an answer.
         Err(StreamError::Closed) => Ok(()),
         outcome => outcome,
     }

@@ -10,7 +10,7 @@ use breezeway_shmipc::{
 
 use super::{Outcome, say};
 
-/// How long a handshake and a new session may take: the machine may be busy.
+/// Time limit of a handshake and of a new session: the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Options as pairs of a name and a value; a flag has none.
@@ -44,7 +44,8 @@ impl Settings {
             .unwrap_or_else(|| panic!("--{name} makes no sense"))
     }
 
-    /// The address in the form of the other programs: the path of a socket, or tcp:HOST:PORT.
+    /// Returns the address in the form of the other programs: the path of a socket, or
+    /// tcp:HOST:PORT.
     pub(super) fn address(&self) -> Outcome<Address> {
         Ok(self.path()?.parse()?)
     }
@@ -53,7 +54,7 @@ impl Settings {
         Ok(self.find("path").ok_or("--path is missing")?)
     }
 
-    /// The address, and whom that kind of it can tell apart.
+    /// Returns the trust that is possible at this kind of address.
     fn trust(address: &Address) -> Trust {
         if matches!(address, Address::Tcp(_)) { Trust::Anybody } else { Trust::SameUser }
     }
@@ -87,7 +88,7 @@ impl Settings {
         Ok(options)
     }
 
-    /// Slice sizes and the percentage that each gets.
+    /// Returns the slice sizes and the percentage of each.
     fn slices(&self) -> Option<Vec<(u32, u32)>> {
         let pair = |pair: &str| {
             let (size, percent) = pair.split_once(':').expect("SIZE:PERCENT");

@@ -1,4 +1,4 @@
-//! Both sides once more, with tasks instead of threads.
+//! Both sides with tasks instead of threads.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,7 +15,7 @@ use super::serve::STREAMS;
 use super::settings::Settings;
 use super::{Outcome, commands, say};
 
-/// How long an answer may take.
+/// Time limit of an answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn block_on<T>(future: impl Future<Output = Outcome<T>>) -> Outcome<T> {
@@ -57,7 +57,7 @@ async fn echo(mut stream: Stream) -> Result<(), StreamError> {
     Ok(())
 }
 
-/// Exchanges messages as it is told line by line.
+/// Exchanges messages by the commands in the lines of the input.
 pub(super) fn call(settings: &Settings) -> Outcome<()> {
     block_on(async {
         let client = Client::connect(&settings.address()?, settings.client()?).await?;
