@@ -230,3 +230,46 @@ func TestWhoOpensAndResetsStreamsAndReadsNothingKeepsABoundedBacklog(t *testing.
 	}
 	soon(t, "the session's end", ended)
 }
+
+// flood posts as many messages as a server keeps of a client without a window, and one that a
+// handler takes up.
+func (c *caller) flood(t *testing.T) {
+	t.Helper()
+	for range proto.MaxOneWay + 1 {
+		eventually(t, "a slot for a message", func() bool {
+			return c.tail-c.control.Load(proto.ConsumedAt) < uint64(liarHello.RingCapacity)
+		})
+		c.publishUnrung(proto.Head{Kind: proto.KindMessage, Flags: proto.OneWayFlags, Stream: 1})
+		c.ringTimes(1)
+	}
+}
+
+func TestFloodedSessionsReplyTakesReleasedMemory(t *testing.T) {
+	hello := liarHello
+	hello.MaxStreams = 0
+	for name, offload := range map[string]int{"inline": 0, "offloaded": 1} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "s")
+			server, _ := quietServer(t, "shm:"+path, func(call *Call) error {
+				if call.IsOneWay() {
+					return nil
+				}
+				return call.Reply(make([]byte, twoFit))
+			}, Offload(offload), ReplyTimeout(15*time.Second))
+			client := newCallerWith(t, path, &hello)
+			s := sessionOf(t, server)
+			for number := range uint32(3) {
+				client.says(lastEntry{proto.RequestFlags, 2*number + 1, "x"})
+			}
+			client.nextReply()
+			client.nextReply()
+			until(t, s, "the wait for memory", func() bool { return s.memoryWaits > 0 })
+			client.flood(t)
+			until(t, s, "the flood", func() bool { return !s.rules.TakesEntries() && !s.leading })
+			client.release()
+			if number := client.nextReply(); number != 5 {
+				t.Errorf("call %d is replied to", number)
+			}
+		})
+	}
+}

@@ -53,8 +53,10 @@ func newLiar(t testing.TB, path string) *liar {
 	return l
 }
 
-func (l *liar) greet() {
-	own, fd, err := shm.Control(&liarHello, segment.Account{})
+func (l *liar) greet() { l.greetWith(&liarHello) }
+
+func (l *liar) greetWith(hello *proto.Hello) {
+	own, fd, err := shm.Control(hello, segment.Account{})
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -63,7 +65,7 @@ func (l *liar) greet() {
 	if err := l.conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		l.t.Fatal(err)
 	}
-	if err := sendHello(l.conn, liarHello.Encode(), fd); err != nil {
+	if err := sendHello(l.conn, hello.Encode(), fd); err != nil {
 		l.t.Fatal(err)
 	}
 }

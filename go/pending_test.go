@@ -24,13 +24,16 @@ type caller struct {
 }
 
 // newCaller connects to a server.
-func newCaller(t *testing.T, path string) *caller {
+func newCaller(t *testing.T, path string) *caller { return newCallerWith(t, path, &liarHello) }
+
+// newCallerWith connects to a server with a hello that has liarHello's ring.
+func newCallerWith(t *testing.T, path string, own *proto.Hello) *caller {
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	l := &liar{t: t, conn: conn}
-	l.greet()
+	l.greetWith(own)
 	hello, fds, err := receiveHello(conn)
 	if err != nil {
 		t.Fatal(err)

@@ -384,6 +384,8 @@ func (s *session) tryTurn() (bool, error) {
 		}
 		if has {
 			s.rules.Ending.Taken()
+		}
+		if has || s.rules.IsFlooded() { // Then they look for it themselves.
 			s.wakeRoom()
 		}
 	}

@@ -210,7 +210,7 @@ func (s *session) wait(w *waiter, lim limit, ready func() bool) error {
 		case w.stands && s.mayStandBy():
 			s.standBy(w, &lim)
 		case s.leading || s.rules.IsFlooded() || !w.rests.IsZero():
-			if s.follow(w, &lim) {
+			if s.follow(w, s.untilLook(&lim)) {
 				panic("a reply for who waits for none")
 			}
 			s.rested(w)
@@ -353,6 +353,20 @@ func (s *session) rested(w *waiter) {
 		s.learn(false, now.Sub(w.rests), now)
 	}
 	w.rests = time.Time{}
+}
+
+// lookAgain is the pause between two looks for room in shared memory that no driver announces.
+const lookAgain = time.Millisecond
+
+// untilLook returns the limit of a sleep. A reply looks for room by itself while the session is
+// flooded: an announcement would also bring the news of entries that are not taken yet.
+func (s *session) untilLook(lim *limit) *limit {
+	if !lim.isReply || s.memory == nil || !s.rules.IsFlooded() {
+		return lim
+	}
+	soon := *lim
+	soon.deadline = time.Now().Add(lookAgain) // It may pass the limit's own by as little.
+	return &soon
 }
 
 // follow sleeps until the waiter is woken, for whatever reason. True if its reply is there: then
