@@ -179,7 +179,7 @@ func (s *session) end(err error) {
 // beginEnd ends all but the calls that came before a client's end: nothing more is read, and
 // streams are over.
 func (s *session) beginEnd(err error) {
-	s.ending = err
+	s.ending = cmp.Or(s.ending, err)
 	s.link.stop()
 	s.endStreams()
 	s.wakeRoom()
@@ -225,20 +225,22 @@ func (s *session) limitLastReplies() {
 	if s.lateness != nil {
 		return
 	}
-	s.lateness = time.AfterFunc(s.linger, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.lateness = nil
-		switch {
-		case s.err != nil || len(s.roomWaiters) == 0 && !s.hasBacklog():
-		case s.rules.Ending.Elapsed():
-			s.wakeRoom()
-			s.interrupt() // One of them may be parked.
-			s.endIfServed()
-		default:
-			s.limitLastReplies()
-		}
-	})
+	s.lateness = time.AfterFunc(s.linger, s.lingered)
+}
+
+// lingered looks at what has become of replies that wait since limitLastReplies.
+func (s *session) lingered() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lateness = nil
+	switch {
+	case s.err != nil || len(s.roomWaiters) == 0 && !s.hasBacklog():
+	case s.rules.Ending.Elapsed():
+		s.hangUp()
+		s.end(ErrPeerDied)
+	default:
+		s.limitLastReplies()
+	}
 }
 
 // free lets go of all that the session has. Nobody drives it, or will. Who stands by in the poller
