@@ -1,6 +1,7 @@
 package breezeway
 
 import (
+	"io"
 	"path/filepath"
 	"testing"
 	"time"
@@ -42,5 +43,61 @@ func TestLateClientLosesItsSessionThoughACallIsServed(t *testing.T) {
 	soon(t, "the end of the held call", cancelled)
 	if err := soon(t, "the session's end", ended); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestSessionNotesBytesThatLeaveTheSocketUnwritable(t *testing.T) {
+	const size = 1 << 20
+	address := "unix:" + filepath.Join(t.TempDir(), "s")
+	server, _ := quietServer(t, address, func(call *Call) error {
+		return call.Reply(make([]byte, size))
+	})
+	client := dialByHand(t, address, smallHello())
+	s := sessionOf(t, server)
+	s.setLinger(time.Hour)
+	asks(client, 1, shutsDown)
+	until(t, s, "the wait for the client", func() bool { return s.lateness != nil })
+	// A socket counts as writable with a quarter of its buffer in use.
+	for range 4 {
+		if _, err := io.ReadFull(client.conn, make([]byte, 80<<10)); err != nil {
+			t.Fatal(err)
+		}
+		if s.lingered(); s.isOver() {
+			t.Fatal("the session has ended while its client took bytes")
+		}
+	}
+	if s.lingered(); !s.isOver() {
+		t.Error("the session goes on although its client takes nothing")
+	}
+}
+
+func (s *session) isOver() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err != nil
+}
+
+func TestClosingSessionSendsWhatTheUnwritableSocketTakes(t *testing.T) {
+	const size = 1 << 18
+	address := "unix:" + filepath.Join(t.TempDir(), "s")
+	server, _ := quietServer(t, address, func(call *Call) error {
+		return call.Reply(make([]byte, size))
+	})
+	client := dialByHand(t, address, smallHello())
+	s := sessionOf(t, server)
+	s.setLinger(20 * time.Millisecond)
+	asks(client, 1)
+	until(t, s, "the backlog", s.hasBacklog)
+	s.mu.Lock()
+	left := s.unwritten()
+	s.mu.Unlock()
+	taken, err := io.ReadFull(client.conn, make([]byte, left+32<<10))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.close()
+	rest, err := io.Copy(io.Discard, client.conn)
+	if all := taken + int(rest); err != nil || all != 2*proto.FrameLen+size {
+		t.Errorf("%d bytes came: %v", all, err)
 	}
 }

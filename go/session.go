@@ -233,8 +233,11 @@ func (s *session) lingered() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lateness = nil
+	s.writeUnasked()
 	switch {
-	case s.err != nil || len(s.roomWaiters) == 0 && !s.hasBacklog():
+	case s.err != nil:
+	case len(s.roomWaiters) == 0 && !s.hasBacklog():
+		s.written()
 	case s.rules.Ending.Elapsed():
 		s.hangUp()
 		s.end(ErrPeerDied)
@@ -280,6 +283,7 @@ func (s *session) close() {
 		w := s.newWaiter()
 		_ = s.wait(w, limit{deadline: until}, func() bool { return !s.hasBacklog() })
 		s.freeWaiter(w)
+		s.writeUnasked()
 	}
 	s.finish(ErrClosed)
 }
@@ -293,37 +297,53 @@ func (s *session) unwritten() int { return len(s.socket.out) - s.socket.sent }
 
 // writeBacklog writes what a socket did not take at once.
 func (s *session) writeBacklog() {
-	socket := s.socket
 	_ = s.raw.Write(func(fd uintptr) bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.err != nil {
 			return true
 		}
-		left := socket.unwritten()
-		socket.write(fd)
-		if socket.unwritten() < left {
-			s.rules.Ending.Taken()
-		}
-		if has, _ := socket.hasRoom(); has {
+		s.write(fd)
+		if has, _ := s.link.hasRoom(); has {
 			s.settle()
 			if len(s.roomWaiters) > 0 {
 				s.wakeRoom()
 				s.interrupt() // One of them may be parked to read.
 			}
-			socket.write(fd) // Over TCP, only who finds no room is told of some.
+			s.write(fd) // Over TCP, only who finds no room is told of some.
 		}
-		return socket.sent == len(socket.out)
+		return s.socket.sent == len(s.socket.out)
 	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	socket.writing = false
+	s.socket.writing = false
 	if s.err == nil {
 		s.flush()
-		s.followers.wakeAll() // Who closes waits for this.
-		s.interrupt()
-		s.endIfServed()
+		s.written()
 	}
+}
+
+// write has a socket take what it takes of the backlog.
+func (s *session) write(fd uintptr) {
+	left := s.unwritten()
+	if s.socket.write(fd); s.unwritten() < left {
+		s.rules.Ending.Taken()
+	}
+}
+
+// writeUnasked is write by who was not told of room: the poller reports it once three quarters of
+// the socket's buffer are free.
+func (s *session) writeUnasked() {
+	if s.hasBacklog() {
+		_ = s.raw.Control(s.write)
+	}
+}
+
+// written has those look again who wait until the backlog is written.
+func (s *session) written() {
+	s.followers.wakeAll() // Who closes waits for this.
+	s.interrupt()
+	s.endIfServed()
 }
 
 // ---- turns ----
