@@ -46,6 +46,44 @@ func TestLateClientLosesItsSessionThoughACallIsServed(t *testing.T) {
 	}
 }
 
+// takesSlowly reads so many bytes at a time, with pauses, until the end of the connection.
+func (c *byHand) takesSlowly(bytes int, pause time.Duration) (taken int) {
+	for {
+		n, err := io.ReadFull(c.conn, make([]byte, bytes))
+		if taken += n; err != nil {
+			return taken
+		}
+		time.Sleep(pause)
+	}
+}
+
+func TestLeftSessionSendsWholeRepliesToASlowClient(t *testing.T) {
+	const size = 2 << 20
+	for name, last := range map[string][]lastEntry{"shut down": {shutsDown}, "open": nil} {
+		t.Run(name, func(t *testing.T) {
+			address := "unix:" + filepath.Join(t.TempDir(), "s")
+			server, _ := quietServer(t, address, func(call *Call) error {
+				return call.Reply(make([]byte, size))
+			})
+			client := dialByHand(t, address, smallHello())
+			s := sessionOf(t, server)
+			s.setLinger(linger / 2)
+			asks(client, 1, last...)
+			until(t, s, "the reply", func() bool {
+				return s.hasBacklog() && (s.ending != nil) == (last != nil)
+			})
+			go s.closeOnceIdle()
+			want := proto.FrameLen + size
+			if last == nil {
+				want += proto.FrameLen // This side's shutdown.
+			}
+			if taken := client.takesSlowly(128<<10, linger/10); taken != want {
+				t.Errorf("%d of %d bytes came", taken, want)
+			}
+		})
+	}
+}
+
 func TestSessionNotesBytesThatLeaveTheSocketUnwritable(t *testing.T) {
 	const size = 1 << 20
 	address := "unix:" + filepath.Join(t.TempDir(), "s")

@@ -219,8 +219,8 @@ func (s *session) endIfServed() {
 	}
 }
 
-// limitLastReplies lets replies wait behind a client's shutdown for as long as it takes some within
-// linger.
+// limitLastReplies lets replies wait at a session's end for as long as the other side takes some
+// within linger.
 func (s *session) limitLastReplies() {
 	if s.lateness != nil {
 		return
@@ -236,7 +236,7 @@ func (s *session) lingered() {
 	s.writeUnasked()
 	switch {
 	case s.err != nil:
-	case len(s.roomWaiters) == 0 && !s.hasBacklog():
+	case len(s.roomWaiters) == 0 && !s.hasBacklog(), s.ending == nil && !s.rules.IsIdle():
 		s.written()
 	case s.rules.Ending.Elapsed():
 		s.hangUp()

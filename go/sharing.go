@@ -261,10 +261,7 @@ func (s *session) closeOnceIdle() {
 	s.leaving = true
 	w := s.newWaiter()
 	for {
-		_ = s.wait(w, limit{}, func() bool {
-			return s.rules.IsIdle() &&
-				(s.openStreams == 0 && !s.hasArrival() || s.isLeftAlone())
-		})
+		_ = s.wait(w, limit{}, s.mayLeave)
 		if s.err != nil || s.openStreams == 0 {
 			break
 		}
@@ -277,6 +274,21 @@ func (s *session) closeOnceIdle() {
 	s.freeWaiter(w)
 	s.mu.Unlock()
 	s.close()
+}
+
+// mayLeave returns true once nothing is under way and the other side has taken what was sent. A
+// session whose client has shut it down ends by itself, behind its last reply.
+func (s *session) mayLeave() bool {
+	switch {
+	case s.ending != nil || !s.rules.IsIdle():
+		return false
+	case (s.openStreams > 0 || s.hasArrival()) && !s.isLeftAlone():
+		return false
+	case s.hasBacklog():
+		s.limitLastReplies()
+		return false
+	}
+	return true
 }
 
 // isLeftAlone says whether a client has nothing but streams of the server's that nobody accepts.
