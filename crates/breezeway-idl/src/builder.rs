@@ -152,12 +152,14 @@ impl Builder {
     ///
     /// In a build script this also makes cargo watch these files and no others, plus the folders in
     /// which a missing include would be found, unless the generated file is somewhere within one of
-    /// them.
+    /// them. Files in `OUT_DIR` are not watched: the build script has written them itself.
     pub fn compile(&self, files: &[impl AsRef<Path>]) -> Result<(), Error> {
         let schema = self.read(files)?;
         if let Some(out) = std::env::var_os("OUT_DIR") {
-            let written: Vec<_> = iter::once(out.into()).chain(self.out_dir.clone()).collect();
-            for path in watched(&schema, &self.include_dirs, &written) {
+            let out = PathBuf::from(out);
+            let written: Vec<_> = iter::once(out.clone()).chain(self.out_dir.clone()).collect();
+            let watched = watched(&schema, &self.include_dirs, &written);
+            for path in watched.iter().filter(|path| !is_within(path, &out)) {
                 println!("cargo::rerun-if-changed={}", path.display());
             }
             warn_of_depth(&schema);
@@ -266,6 +268,12 @@ fn watched(schema: &Schema, include_dirs: &[PathBuf], written: &[PathBuf]) -> BT
     watched
 }
 
+/// Returns true for a path in this directory. A file that a build script writes into `OUT_DIR` is
+/// newer than the start of the script's run, so that cargo would run the script each time.
+fn is_within(path: &Path, dir: &Path) -> bool {
+    resolved(path).starts_with(resolved(dir))
+}
+
 /// Names the current directory, which has no name as the folder of `a.thrift`.
 fn named(folder: &Path) -> &Path {
     if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
@@ -311,6 +319,20 @@ mod tests {
         assert_eq!(watched(&schema, slice::from_ref(&away), &[]), expected);
         fs::create_dir(&away).unwrap();
         assert!(watched(&schema, slice::from_ref(&away), &[]).contains(&away));
+    }
+
+    #[test]
+    fn file_that_a_build_script_wrote_is_within_its_out_dir() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("out");
+        fs::create_dir(&out).unwrap();
+        for file in [out.join("a.thrift"), dir.path().join("b.thrift")] {
+            fs::write(&file, "").unwrap();
+        }
+        assert!(is_within(&out.join("a.thrift"), &out));
+        assert!(is_within(&out.join("../out/a.thrift"), &out));
+        assert!(!is_within(&dir.path().join("b.thrift"), &out));
+        assert!(!is_within(&out.join("../b.thrift"), &out));
     }
 
     #[test]
