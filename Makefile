@@ -1,6 +1,8 @@
 # `make help` lists what there is. CI runs `make test` and `make ship`.
 
 CARGO ?= cargo
+# Incremental builds take longer from nothing: they write files for a next build.
+export CARGO_INCREMENTAL ?= 0
 # The whole workspace, also for some of its tests: with another choice of crates, Cargo chooses other
 # features and builds again.
 TEST = $(CARGO) test --workspace --all-features --locked
@@ -64,6 +66,7 @@ charts: release
 	.ci/charts
 
 ## While one works: format, lints and unit tests (budget: 1 minute when warm).
+check: export CARGO_INCREMENTAL = 1
 check: format columns prose arrows unsafe relaxed links
 	$(LINTED) $(TEST) --quiet --lib --bins
 
@@ -117,12 +120,14 @@ unit:
 
 $(LONG:%=suite-%): suite-%:
 	$(TEST) --quiet --test $*
+# Examples are compiled with the programs, and have no tests of their own.
 suite-lib:
-	$(TEST) --quiet --lib --bins --examples
+	$(TEST) --quiet --lib --bins
 suite-rest:
 	$(TEST) --quiet $(patsubst %,--test %,$(filter-out $(LONG) $(QUIET),$(ALL_TESTS)))
+# rustdoc warns of a jobserver that it cannot reach.
 suite-doc:
-	$(TEST) --quiet --doc
+	MAKEFLAGS= $(TEST) --quiet --doc
 
 ## The tests that need a quiet machine, as they measure (2 minutes).
 measuring:
