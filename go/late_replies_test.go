@@ -139,3 +139,96 @@ func TestClosingSessionSendsWhatTheUnwritableSocketTakes(t *testing.T) {
 		t.Errorf("%d bytes came: %v", all, err)
 	}
 }
+
+func TestReplyBehindAShutdownWaitsForASocketPastReplyTimeout(t *testing.T) {
+	const size, calls = 1 << 20, 3
+	address, may := "unix:"+filepath.Join(t.TempDir(), "s"), make(chan struct{})
+	server, _ := quietServer(t, address, func(call *Call) error {
+		<-may
+		return call.Reply(make([]byte, size))
+	}, Offload(calls), ReplyTimeout(time.Nanosecond))
+	client := dialByHand(t, address, smallHello())
+	s := sessionOf(t, server)
+	asks(client, calls, shutsDown)
+	until(t, s, "the shutdown", func() bool {
+		return s.ending != nil && s.rules.Served.Running() == calls
+	})
+	close(may)
+	until(t, s, "the wait for room", func() bool { return len(s.roomWaiters) == calls-1 })
+	for _, head := range client.hears() {
+		if head.Flags != proto.FlagFin {
+			t.Errorf("a reply has flags %#02x", head.Flags)
+		}
+	}
+}
+
+func TestReplyBehindAShutdownFailsForMemoryAtReplyTimeout(t *testing.T) {
+	const calls = 3 // Of which two fit.
+	path, may := filepath.Join(t.TempDir(), "s"), make(chan struct{})
+	server, _ := quietServer(t, "shm:"+path, func(call *Call) error {
+		<-may
+		return call.Reply(make([]byte, twoFit))
+	}, Offload(calls), ReplyTimeout(time.Nanosecond))
+	client := newCaller(t, path)
+	s := sessionOf(t, server)
+	asks(client, calls, shutsDown)
+	until(t, s, "the shutdown", func() bool {
+		return s.ending != nil && s.rules.Served.Running() == calls
+	})
+	close(may)
+	failed := 0
+	for _, head := range client.hears() {
+		if head.Flags.Has(proto.FlagError) {
+			failed++
+		}
+	}
+	if failed != 1 {
+		t.Errorf("%d calls have failed", failed)
+	}
+}
+
+func TestRepliesWaitForAClientThatHasClosedItsSocket(t *testing.T) {
+	const calls = 6 // Of which two fit.
+	path, ended := filepath.Join(t.TempDir(), "s"), make(chan error, 1)
+	server, _ := quietServer(t, "shm:"+path, func(call *Call) error {
+		return call.Reply(make([]byte, twoFit))
+	}, Offload(calls), ReplyTimeout(time.Minute),
+		OnSessionEnd(func(_ Peer, err error) { ended <- err }))
+	client := newCaller(t, path)
+	s := sessionOf(t, server)
+	s.setLinger(time.Hour)
+	asks(client, calls, shutsDown)
+	until(t, s, "the wait for memory", func() bool { return s.ending != nil && s.memoryWaits > 0 })
+	client.leaves()
+	until(t, s, "the end of the connection", s.rules.Ending.IsGone)
+	for range calls {
+		client.nextReply()
+		client.release()
+	}
+	if err := soon(t, "the session's end", ended); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRoomThatItsWaiterAloneHasSeenCountsAsTaken(t *testing.T) {
+	const calls = 3 // Of which two fit.
+	path := filepath.Join(t.TempDir(), "s")
+	server, _ := quietServer(t, "shm:"+path, func(call *Call) error {
+		return call.Reply(make([]byte, twoFit))
+	}, Offload(calls), ReplyTimeout(time.Minute))
+	client := newCaller(t, path)
+	s := sessionOf(t, server)
+	asks(client, calls, shutsDown)
+	until(t, s, "the wait for memory", func() bool { return s.ending != nil && s.memoryWaits > 0 })
+	client.leaves()
+	until(t, s, "the end of the connection", s.rules.Ending.IsGone) // Nobody drives.
+	client.nextReply()
+	client.release()
+	client.nextReply()
+	client.nextReply()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rules.Ending.Elapsed() {
+		t.Error("the client counts as one that takes nothing")
+	}
+}

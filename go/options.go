@@ -232,6 +232,7 @@ func Offload(handlers int) Option { return func(o *options) { o.offload = handle
 
 // ReplyTimeout is how long a server's reply waits for room that its client has to make before the
 // call fails, and how long Close waits for the calls that are being served, 0 to 1 h. Default 1 s.
+// Behind its client's shutdown, a reply waits for a slot or a socket while the client takes others.
 func ReplyTimeout(timeout time.Duration) Option {
 	return func(o *options) { o.replyTimeout = timeout }
 }

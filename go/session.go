@@ -190,9 +190,6 @@ func (s *session) beginEnd(err error) {
 // clientIsGone has handlers learn that nobody waits for their replies.
 func (s *session) clientIsGone() {
 	s.rules.Ending.Gone()
-	if s.memory != nil {
-		s.rules.Ending.GiveUp() // Nothing would tell of room.
-	}
 	s.cancelServing(s.ending)
 	s.wakeRoom()
 	s.endIfServed()
@@ -400,15 +397,12 @@ func (s *session) tryTurn() (bool, error) {
 		}
 	}
 	if len(s.roomWaiters) > 0 {
-		has, err := s.link.hasRoom()
+		has, err := s.hasRoom()
 		if err != nil {
 			return worked, err
 		}
-		if has {
-			s.rules.Ending.Taken()
-		}
-		if has || s.rules.IsFlooded() { // Then they look for it themselves.
-			s.wakeRoom()
+		if !has && s.rules.IsFlooded() {
+			s.wakeRoom() // They look for it themselves now.
 		}
 	}
 	return worked, nil
@@ -421,6 +415,17 @@ func (s *session) awaitGone() bool {
 		s.clientIsGone()
 	}
 	return isNew
+}
+
+// hasRoom returns true if the other side has made room since armRoom. All who wait for that are
+// woken then.
+func (s *session) hasRoom() (bool, error) {
+	has, err := s.link.hasRoom()
+	if has {
+		s.rules.Ending.Taken()
+		s.wakeRoom()
+	}
+	return has, err
 }
 
 func (s *session) wakeRoom() { wake(&s.roomWaiters, true) }
@@ -572,6 +577,9 @@ func (s *session) waitForRoom(err error, lim limit) error {
 			return s.ending
 		}
 		s.limitLastReplies()
+		if !memory {
+			lim.deadline = time.Time{} // Room on a ring or a socket is limited by that alone.
+		}
 	}
 	w := s.newWaiter()
 	defer s.freeWaiter(w)
@@ -586,7 +594,7 @@ func (s *session) waitForRoom(err error, lim limit) error {
 		}
 		var has bool
 		if failed == nil {
-			has, failed = s.link.hasRoom()
+			has, failed = s.hasRoom()
 		}
 		return has || failed != nil || w.isWoken()
 	})
@@ -610,13 +618,11 @@ func (s *session) armRoom() error {
 		return s.err
 	}
 	if len(s.roomWaiters) > 0 {
-		has, err := s.link.hasRoom()
+		has, err := s.hasRoom()
 		if err != nil {
 			return err
 		}
 		if has {
-			s.rules.Ending.Taken()
-			s.wakeRoom()
 			s.interrupt() // One of them may be parked.
 		}
 	}

@@ -355,11 +355,11 @@ func (s *session) rested(w *waiter) {
 	w.rests = time.Time{}
 }
 
-// lookAgain is the pause between two looks for room in shared memory that no driver announces.
+// lookAgain is the pause between two looks for room in shared memory that nobody drives for.
 const lookAgain = time.Millisecond
 
-// untilLook returns the limit of a sleep. A reply looks for room by itself while the session is
-// flooded: an announcement would also bring the news of entries that are not taken yet.
+// untilLook returns the limit of a sleep. A reply looks for room by itself while nobody drives, as
+// the session is flooded or the client has closed its socket.
 func (s *session) untilLook(lim *limit) *limit {
 	if !lim.isReply || s.memory == nil || !s.rules.IsFlooded() {
 		return lim

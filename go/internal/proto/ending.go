@@ -33,9 +33,6 @@ func (e *Ending) closed() { e.hasBegun, e.hasClosed = true, true }
 // Gone notes the end of the connection.
 func (e *Ending) Gone() { e.hasBegun, e.isGone = true, true }
 
-// GiveUp has no reply wait for room any more.
-func (e *Ending) GiveUp() { e.tooLate = true }
-
 // RepliesWait returns true while replies for which there is no room wait for some.
 func (e *Ending) RepliesWait() bool { return !e.tooLate && (e.hasClosed || !e.isGone) }
 
