@@ -4,6 +4,8 @@
 //! The fuzz targets call them (`fuzz/`), and so does a test with every input of `seeds/`: what was
 //! found once stays there. Inputs are bytes of a wire, or what a hostile peer and an honest side do
 //! step by step. Everything happens in one thread of one process, so that an input repeats itself.
+// `cargo test --lib` compiles every library as a test program too; this one has no tests.
+#![cfg(not(test))]
 #![forbid(unsafe_code)]
 
 use arbitrary::{Arbitrary, Unstructured};

@@ -1,5 +1,7 @@
 //! gRPC's interoperability test: its service, and its cases for any channel. The cases are those of
 //! `grpc/doc/interop-test-descriptions.md`; which of them need authentication are left out.
+// `cargo test --lib` compiles every library as a test program too; this one has no tests.
+#![cfg(not(test))]
 #![forbid(unsafe_code)]
 
 pub mod cases;
