@@ -33,12 +33,13 @@ LACKS = $(filter-out $(HAS),$(NEEDS))
 MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
 # The test programs of `make test`. Those with a name of their own here take longest; `rest` has the
-# others, so that a new one is never left out. `measuring` runs alone.
+# others, so that a new one is never left out. `measuring` runs alone. The suite that takes longest
+# starts first.
 ALL_TESTS = $(sort $(basename $(notdir $(wildcard crates/*/tests/*.rs examples/*/tests/*.rs))) \
 	$(notdir $(patsubst %/main.rs,%,$(wildcard crates/*/tests/*/main.rs examples/*/tests/*/main.rs))))
-LONG = sessions command services hostile interop endpoints
+LONG = sessions services interop hostile command endpoints
 QUIET = measuring
-SUITES = $(LONG:%=suite-%) suite-lib suite-rest suite-doc
+SUITES = $(addprefix suite-,sessions rest services interop hostile command lib doc endpoints)
 
 .PHONY: help demo charts check test ship full measuring $(SUITES) format columns prose links arrows unsafe lint unit model release upstream budgets peers bench-iceoryx2 bench-grpc study-grpc bench-rpc bench-thrift bench-compile bench-tokio bench-threads bench-against bench-calls bench-idle bench-fairness bench-cold bench-streams bench-tls bench-go clean go go-race fuzz-go \
 	golden carriers carriers-tls needs relaxed arm64 etcd soak soak-go slow restarts failover polling shmipc-peers bench-shmipc features docs tutorial fuzz-check peers-check random-idls packages msrv asan tsan properties hostile attacks faults torture fuzz
@@ -113,16 +114,16 @@ unsafe:
 relaxed:
 	.ci/relaxed
 
-## Every test with every feature, three programs at a time (6 minutes to build, 5 to run).
+## Every test with every feature, three programs at a time (CONTRIBUTING.md has minutes and budgets).
 unit:
 	$(TEST) --no-run
 	$(MAKE) --jobs 3 --keep-going --output-sync=target $(SUITES)
 
 $(LONG:%=suite-%): suite-%:
 	$(TEST) --quiet --test $*
-# Examples are compiled with the programs, and have no tests of their own.
+# `--bins` and `--examples` would compile each program a second time; only the command has tests.
 suite-lib:
-	$(TEST) --quiet --lib --bins
+	$(TEST) --quiet --lib --bin breezeway
 suite-rest:
 	$(TEST) --quiet $(patsubst %,--test %,$(filter-out $(LONG) $(QUIET),$(ALL_TESTS)))
 # rustdoc warns of a jobserver that it cannot reach.
