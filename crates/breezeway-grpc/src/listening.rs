@@ -1,4 +1,4 @@
-//! Listening for sessions whose streams are calls or connections, and for sockets with HTTP/2.
+//! Listening for sessions with streams as calls or connections, and for sockets with HTTP/2.
 
 use std::future::Future;
 use std::io;

@@ -171,8 +171,8 @@ impl Evaluation<'_> {
         found.map_err(|(_, problem)| (at, problem))
     }
 
-    /// Returns the reason why there is no such constant: for `file.Enum.VALUE`, two files may
-    /// define the enum, or its file is missing.
+    /// Returns the reason why a constant is missing: for `file.Enum.VALUE`, two files may define
+    /// the enum, or its file is missing.
     fn missing(&self, name: &str, unknown: Problem) -> Problem {
         let scope = self.resolver.scope;
         let owner = name.rsplit_once('.').map_or("", |(owner, _)| owner);

@@ -190,7 +190,7 @@ pub enum Problem {
         /// The field.
         field: String,
     },
-    /// A struct constant omits a required field whose type has no default value.
+    /// A struct constant omits a required field, and the field's type has no default value.
     #[error("the value lacks the required field '{field}' of struct '{name}'")]
     MissingField {
         /// The struct.

@@ -122,7 +122,7 @@ impl Code {
         }
     }
 
-    /// Appends a function whose first line is a [signature](Self::signature).
+    /// Appends a function with a [signature](Self::signature) as its first line.
     pub(crate) fn function(
         &mut self,
         head: &str,

@@ -250,7 +250,7 @@ pub struct Service {
 pub struct Method {
     /// Name on the wire.
     pub name: String,
-    /// True if there is no reply of any kind.
+    /// True if the function has no reply of any kind.
     pub oneway: bool,
     /// Result type; `None` for `void`.
     pub result: Option<Type>,

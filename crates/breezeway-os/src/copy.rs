@@ -184,7 +184,7 @@ unsafe fn copy_lines(to: *mut u8, from: *const u8, lines: usize) {
 
 /// Copies whole lines like [`copy_lines`], with 32-byte loads where the CPU has them.
 ///
-/// There is no software prefetch: the hardware prefetcher does better where the lines are in a near
+/// Software prefetch is not used: the hardware prefetcher does better where the lines are in a near
 /// cache, and for distant lines it makes no difference.
 ///
 /// # Safety
@@ -397,7 +397,7 @@ unsafe fn copy_many_lines(to: *mut u8, from: *const u8, lines: usize) {
     unsafe { copy_lines(to, from, lines) }
 }
 
-/// Copies whole lines; there is no way past the caches here.
+/// Copies whole lines through the caches; only x86-64 has a way past them here.
 ///
 /// # Safety
 ///

@@ -3,7 +3,7 @@
 //! A peer may send any descriptor with any byte, so every read of such a socket goes through
 //! [`receive`] or [`peek`]: unexpected descriptors are detected, and closed without blocking. Only
 //! peeked bytes are read otherwise ([`consume`]): their descriptors are already held. This requires
-//! a socket whose urgent bytes are read like others ([`Connection`](crate::Connection)).
+//! urgent bytes to be read like others ([`Connection`](crate::Connection)).
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -222,8 +222,8 @@ fn discard_unread(socket: &OwnedFd) -> bool {
     let mut bytes = [0; DISCARD];
     let mut taken = 0;
     for _ in 0..MAX_DISCARD_READS {
-        // A plain read would close a descriptor for which there is no number, or no room, in this
-        // thread. A peek leaves it in the socket.
+        // A plain read would close a descriptor for which this thread has no number, or no room. A
+        // peek leaves it in the socket.
         let mut descriptors = Vec::new();
         let peeked = peek(socket, &mut bytes, &mut descriptors, RecvFlags::DONTWAIT);
         let Ok(Received { bytes: len, descriptors: 0..=1, is_cut: false }) = peeked else {

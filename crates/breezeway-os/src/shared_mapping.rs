@@ -43,7 +43,7 @@ pub struct SharedMemory {
 ///
 /// # Errors
 ///
-/// There is no such process, or it belongs to another user and this process is not root.
+/// The process does not exist, or it belongs to another user and this process is not root.
 pub fn shared_mappings(pid: u32) -> io::Result<Vec<SharedMapping>> {
     let devices = memory_devices(pid)?;
     let maps = lossy(format!("/proc/{pid}/maps"))?;

@@ -116,8 +116,8 @@ impl AsFd for Sleeper {
     }
 }
 
-/// Wakes a [`Sleeper`] of this process: a private eventfd, never sent to a peer (whose copy would
-/// share its non-blocking flag).
+/// Wakes a [`Sleeper`] of this process: a private eventfd, never sent to a peer, because the peer's
+/// copy would share its non-blocking flag.
 #[derive(Clone, Debug)]
 pub struct Notifier(Arc<OwnedFd>);
 

@@ -69,8 +69,8 @@ pub enum ListenError {
     /// A file that is not a socket is in the way.
     #[error("exists and is no socket")]
     NotASocket,
-    /// Another user's socket is there. A user who may not connect to it cannot detect whether it is
-    /// served.
+    /// Another user's socket is there. Without the right to connect to it, a user cannot detect
+    /// whether it is served.
     #[error("belongs to user {owner}, and this user may not connect to it")]
     MayNotConnect {
         /// The user id that the file belongs to.

@@ -61,7 +61,7 @@ pub(crate) unsafe fn unmap(address: NonNull<u8>, len: usize) {
     }
 }
 
-/// Passes a range to the thread. Returns it if there is no thread, or its queue is full.
+/// Passes a range to the thread. Returns it if the thread is missing, or its queue is full.
 fn hand_over(range: Range) -> Option<Range> {
     static UNMAPPER: OnceLock<Option<(Origin, SyncSender<Range>)>> = OnceLock::new();
     let start = || {

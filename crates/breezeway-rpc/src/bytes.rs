@@ -36,7 +36,7 @@ pub(crate) fn keep_buffer(buffer: Vec<u8>) {
     }
 }
 
-/// Returns a private copy, or an error that names the limit if there is no memory for it.
+/// Returns a private copy, or an error that names the limit if memory for it is lacking.
 pub(crate) fn copy_of(bytes: ForeignBytes<'_>) -> Result<Vec<u8>, Error> {
     bytes.try_to_vec().map_err(Error::memory)
 }

@@ -43,8 +43,8 @@ pub enum Error {
     /// The session failed, or the call's deadline passed.
     #[error(transparent)]
     Call(CallError),
-    /// The server reported an error: its handler failed, there is no such method, or it cannot read
-    /// the arguments. A handler returns this to set the kind and the message for its client.
+    /// The server reported an error: its handler failed, the method does not exist, or it cannot
+    /// read the arguments. A handler returns this to set the kind and the message for its client.
     #[error("{0}")]
     Application(ApplicationException),
     /// The service refused the call by its own rules (Kitex's `BizStatusError`).
@@ -62,8 +62,8 @@ pub enum Error {
     /// The server's reply has neither a result nor an exception known to this side.
     #[error("the reply has no result, nor an exception that is known here")]
     MissingResult,
-    /// The stream failed, or this side has ended it. The error is [`ErrorCode::Cancelled`] for a
-    /// handler whose client has gone away or no longer wants the stream.
+    /// The stream failed, or this side has ended it. A handler gets [`ErrorCode::Cancelled`] if its
+    /// client has gone away or no longer wants the stream.
     #[error(transparent)]
     Stream(StreamError),
     /// The server has ended the stream, and accepts no more messages: receive to get its error.
@@ -78,7 +78,7 @@ pub enum Error {
     /// No connection to a Thrift server could be opened: the call was never sent.
     #[error("cannot connect to {0}: {1}{advice}", advice = advice(.1))]
     Connecting(Address, io::Error),
-    /// There is no session of shmipc, or it has no room for a stream: the call was never sent.
+    /// shmipc has no session, or the session has no room for a stream: the call was never sent.
     #[cfg(feature = "shmipc")]
     #[cfg_attr(docsrs, doc(cfg(feature = "shmipc")))]
     #[error(transparent)]
@@ -171,12 +171,12 @@ impl Error {
         Self::Protocol(error.to_string())
     }
 
-    /// Converts the error of a message for which there is no memory: the result names the limit.
+    /// Converts an out-of-memory error of a message: the result names the limit.
     pub(crate) fn memory(error: SegmentError) -> Self {
         Self::new(ExceptionKind::INTERNAL_ERROR, error.to_string())
     }
 
-    /// Returns the error for a handler whose client has gone away or no longer wants the stream.
+    /// Returns the error of a handler after its client has gone away or no longer wants the stream.
     pub(crate) fn cancelled() -> Self {
         Self::Stream(StreamError::Reset(ErrorCode::Cancelled))
     }

@@ -1,5 +1,5 @@
-//! Calls whose arguments are read in place, and whose replies are written into the memory that they
-//! are sent from.
+//! Calls with arguments that are read in place, and replies that are written into the memory that
+//! they are sent from.
 
 use std::cell::RefCell;
 use std::ops::Range;

@@ -94,7 +94,7 @@ impl ReplyMetadata {
 }
 
 /// Returns the block in which pairs travel natively: for each two lengths of 16 bits, big-endian,
-/// and the bytes. `None` if there are no pairs.
+/// and the bytes. `None` without pairs.
 pub(crate) fn encode(pairs: &Pairs) -> Result<Option<Vec<u8>>, Error> {
     let mut block = Vec::new();
     for text in pairs.iter().flat_map(|(key, value)| [key, value]) {

@@ -50,7 +50,7 @@ pub trait MethodError: From<Error> + Display {
     /// Writes an exception as a field of the reply.
     fn encode_exception<'a, S: Sink<'a>>(exception: &'a Self::Exception, to: &mut S);
 
-    /// Takes the value of the reply's field `id`, whose header was read, if it is an exception's.
+    /// Takes the value of the reply's field `id`, after its header, if it is an exception's.
     /// Returns true if it was.
     fn read_exception<R, S: Source>(
         id: i16,

@@ -1,4 +1,4 @@
-//! Methods whose client or server sends any number of messages.
+//! Methods with any number of messages from the client, from the server, or from both.
 //!
 //! Natively each message is an entry of a stream: a bare struct. The client's end is the end of its
 //! direction. The server's last entry has its last message, nothing, or an [`outcome`], the error

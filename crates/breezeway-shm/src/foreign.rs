@@ -77,7 +77,7 @@ impl<'a> ForeignBytes<'a> {
         self.len
     }
 
-    /// Returns true if there are no bytes.
+    /// Returns true if the length is 0.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0

@@ -82,8 +82,8 @@ pub(crate) struct Core {
     pub(crate) serving: AtomicBool,
     /// Bytes received over the socket and not read yet.
     pub(crate) fallback_held: AtomicUsize,
-    /// Number of open streams whose bytes come over the socket: while there are any, polling the
-    /// queue is not enough.
+    /// Number of open streams with bytes that come over the socket: while it is above 0, polling
+    /// the queue is not enough.
     pub(crate) over_socket: AtomicUsize,
     pub(crate) restart: Restart,
     /// True if the client has replaced this session by another.

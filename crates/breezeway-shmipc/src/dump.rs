@@ -49,7 +49,7 @@ impl ProcessDump {
     ///
     /// # Errors
     ///
-    /// There is no such process, or the caller may not inspect it.
+    /// The process does not exist, or the caller may not inspect it.
     pub fn of(pid: u32) -> io::Result<Self> {
         let mut dump = Self::default();
         // A process may have thousands of segments of Breezeway's own carriers, which are not

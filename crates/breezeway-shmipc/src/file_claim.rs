@@ -48,7 +48,7 @@ impl ProcessIdentity {
 /// The sessions of this process that have a file mapped.
 #[derive(Debug)]
 struct Holders {
-    /// Process whose sessions may share the file; `None` if it may not be shared.
+    /// Process with sessions that may share the file; `None` if it may not be shared.
     shared_by: Option<ProcessIdentity>,
     /// Sessions that have it mapped, including those that are over and still held.
     mapped: usize,

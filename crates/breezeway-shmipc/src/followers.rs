@@ -14,7 +14,7 @@ use crate::sync::{Mutex, MutexGuard, Step, removed};
 pub(crate) struct Followers(Mutex<VecDeque<Waker>>);
 
 impl Followers {
-    /// Sleeps, by `park`, as a follower, unless there is no leader any more.
+    /// Sleeps, by `park`, as a follower, unless the leader is gone.
     pub(crate) fn follow<T>(
         &self,
         waker: &Waker,

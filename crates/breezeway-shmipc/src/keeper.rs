@@ -305,8 +305,8 @@ mod tests {
         keepers.all(|stat| stat.contains(") S "))
     }
 
-    /// A client with a session whose streams are not read. One stream has reached the limit of
-    /// unread bytes; more is in the socket.
+    /// A client with a session of unread streams. One stream has reached the limit of unread bytes;
+    /// more is in the socket.
     struct Overfull {
         _folder: tempfile::TempDir,
         _server: Server,

@@ -49,7 +49,7 @@ pub struct Stopper(Weak<Shared>);
 /// Result of a hot restart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RestartReport {
-    /// Number of sessions whose client has one with the new server.
+    /// Number of sessions that their clients have replaced by one with the new server.
     pub acknowledged: usize,
     /// Number of sessions whose client did not acknowledge in time, or is gone.
     pub missing: usize,
@@ -71,7 +71,7 @@ struct State {
     sessions: Vec<Weak<Core>>,
     half_open: VecDeque<(u64, OwnedFd)>,
     restarted: Option<Restarted>,
-    /// Connections whose handshake has not begun, with their tickets.
+    /// Connections before their handshake, with their tickets.
     accepted: VecDeque<(OwnedFd, u64)>,
     /// Number of threads that wait for one.
     resting: usize,
@@ -232,8 +232,8 @@ impl Server {
     /// sessions continue until they are closed here. `epoch` must not be 0, and must differ from
     /// the last one's.
     ///
-    /// A client whose handshake is still in progress gets the announcement once its session exists,
-    /// and is not in the report.
+    /// A client that is still in its handshake gets the announcement once its session exists, and
+    /// is not in the report.
     pub fn hot_restart(&self, epoch: u64, timeout: Duration) -> RestartReport {
         let live = self.shared.begin_restart(epoch);
         let announced: Vec<_> = live.iter().filter(|core| announce_restart(core, epoch)).collect();
@@ -357,7 +357,7 @@ impl Shared {
         }
     }
 
-    /// Closes a connection for which there is no thread, unless a resting one has taken it.
+    /// Closes a connection for lack of a thread, unless a resting one has taken it.
     fn give_up(&self, ticket: u64) {
         let mut state = lock(&self.state);
         let place = state.accepted.iter().position(|(_, other)| *other == ticket);
@@ -466,8 +466,8 @@ impl Shared {
         }
     }
 
-    /// Returns the sessions that must get the announcement; those whose handshake is in progress
-    /// get it later.
+    /// Returns the sessions that must get the announcement; those still in their handshake get it
+    /// later.
     fn begin_restart(&self, epoch: u64) -> Vec<Arc<Core>> {
         let mut state = lock(&self.state);
         state.restarted = Some(Restarted { epoch, next_ticket: state.next_ticket });

@@ -52,8 +52,7 @@ pub struct SessionStatistics {
     pub socket_writes: u64,
     /// Reads of the socket so far.
     pub socket_reads: u64,
-    /// Sleeps in `poll` so far: while there is no room to send, with a deadline, or with an
-    /// interrupter.
+    /// Sleeps in `poll` so far: for lack of room to send, with a deadline, or with an interrupter.
     pub polls: u64,
     /// Elements in the queue to the peer that it has not taken.
     pub queue_depth: u32,

@@ -10,7 +10,7 @@ use rustix::net::sockopt::set_socket_linger;
 /// Time that the last close takes: a shorter operation has not waited for it.
 pub(crate) const LINGER: Duration = Duration::from_secs(5);
 
-/// Returns a socket whose last close waits, as that of a FUSE daemon's file may: it lingers over
+/// Returns a socket that waits at its last close, as a file of a FUSE daemon may: it lingers over
 /// bytes that its other end, the second value, does not read.
 pub(crate) fn slow_to_close() -> (OwnedFd, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -9,9 +9,9 @@ const LONGEST_BREAK: u32 = 256;
 /// Spinning by evidence: the longest spin while that ends waits; after spins that miss, a growing
 /// number of waits without.
 ///
-/// The length of a slept wait is no evidence here. Where both sides share a CPU, which the protocol
-/// cannot detect, the peer's answer comes just after this side stops spinning, however short the
-/// spin; only trying shows that it never comes before.
+/// The length of a slept wait is not evidence here. Where both sides share a CPU, which the
+/// protocol cannot detect, the peer's answer comes just after this side stops spinning, however
+/// short the spin; only trying shows that it never comes before.
 #[derive(Debug)]
 pub(crate) struct SpinPlan {
     longest: u64,

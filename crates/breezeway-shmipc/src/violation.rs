@@ -19,7 +19,7 @@ pub enum Violation {
     /// A message of a type that is not allowed now, or for this role.
     #[error("message type {0} has no place here")]
     MessageType(u8),
-    /// A message whose declared length cannot hold its fields, or exceeds the maximum of its type.
+    /// The declared length of a message cannot hold its fields, or exceeds the maximum of its type.
     #[error("a message of type {kind} declares a length of {length} bytes")]
     MessageLength {
         /// Type of the message.
@@ -111,7 +111,7 @@ pub enum Violation {
     /// An offset that is not the start of a slice.
     #[error("offset {0} is not the start of a slice")]
     NoSlice(u32),
-    /// A slice whose header has a different capacity than its list.
+    /// A slice's header has a different capacity than its list.
     #[error("the slice at {offset} declares a capacity of {declared}, its list has {capacity}")]
     SliceHeader {
         /// Offset of its header.

@@ -61,7 +61,7 @@ impl Writer {
     /// # Errors
     ///
     /// The peer has closed the stream, also while this waits, or an [`Interrupter`] has given it
-    /// up; the session is over, there is no memory, or the timeout passed.
+    /// up; the session is over, memory is exhausted, or the timeout passed.
     ///
     /// [`Interrupter`]: crate::Interrupter
     pub fn reserve(&mut self, len: usize) -> Result<Reserved<'_>, StreamError> {
@@ -169,7 +169,7 @@ impl Writer {
         Ok(sent)
     }
 
-    /// Sends without waiting; if there is no room now, nothing is sent.
+    /// Sends without waiting; if room is lacking now, nothing is sent.
     #[cfg(feature = "tokio")]
     pub(crate) fn try_send_part(
         &mut self,

@@ -1,4 +1,4 @@
-//! CPU use of idle sessions, and of those whose peer is stuck: none, counted by the kernel in
+//! CPU use of idle sessions, and of sessions with a stuck peer: none, counted by the kernel in
 //! sleeps of threads and in ticks.
 //!
 //! In a program of its own, because it counts those of a whole process.
@@ -46,7 +46,7 @@ fn watch(work: impl FnOnce()) -> (u64, u64) {
     (sleeps_of_others().abs_diff(before.0), ticks() - before.1)
 }
 
-/// Waits until there is no activity for a while: earlier work of a session ends.
+/// Waits until a while has passed without activity: earlier work of a session ends.
 fn settle() {
     while watch(|| std::thread::sleep(Duration::from_millis(400))).0 > 0 {}
 }
@@ -81,7 +81,7 @@ fn small() -> ClientOptions {
     ClientOptions::new(Trust::SameUser).buffer_size(1 << 20).slices([(1004, 100)])
 }
 
-/// A sender whose peer takes nothing: the options of `client` decide which resource runs out.
+/// A sender to a peer that takes nothing: the options of `client` decide which resource runs out.
 fn stuck_sender(client: ClientOptions) {
     let server = ServerOptions::new(Trust::SameUser);
     let (client, _server) = Session::pair(&client, &server).unwrap();

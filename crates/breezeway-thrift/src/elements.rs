@@ -10,7 +10,7 @@ use crate::{DecodeError, Encode, Sink, Slice, Source, View, Wire, WireType};
 /// A list or set in a message. Each element is read on access; all were validated when the view was
 /// made.
 ///
-/// The place of an element is known only from those before it, so there is no access by index.
+/// The place of an element is known only from those before it, which rules out access by index.
 pub struct Elements<'a, T> {
     bytes: &'a [u8],
     count: usize,
@@ -24,7 +24,7 @@ impl<'a, T: View<'a>> Elements<'a, T> {
         self.count
     }
 
-    /// Returns true if there are no elements.
+    /// Returns true if it contains no elements.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.count == 0

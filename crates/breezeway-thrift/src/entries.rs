@@ -23,7 +23,7 @@ impl<'a, K: View<'a>, V: View<'a>> Entries<'a, K, V> {
         self.count
     }
 
-    /// Returns true if there are no pairs.
+    /// Returns true if it contains no pairs.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.count == 0

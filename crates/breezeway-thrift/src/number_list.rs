@@ -27,7 +27,7 @@ impl<'a, T: Fixed> NumberList<'a, T> {
         self.bytes.len() / T::SIZE
     }
 
-    /// Returns true if there are no elements.
+    /// Returns true if it contains no elements.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()

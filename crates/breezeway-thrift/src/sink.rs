@@ -11,7 +11,7 @@ use crate::{Encode, EncodeError, Fixed, Wire, WriteGroup};
 /// return errors: a sink keeps the first error, and returns it when the message is complete.
 pub trait Sink<'a>: Sized {
     /// Passes exactly `size` bytes to `fill`, which writes all of them; or does nothing, if they
-    /// are not needed or there is no room.
+    /// are not needed or room is lacking.
     fn fixed(&mut self, size: usize, fill: impl FnOnce(&mut [u8]));
 
     /// Passes bytes like [`fixed`](Self::fixed), and zeroes those that `fill` does not write if

@@ -45,7 +45,7 @@ enum Mode {
     Through,
 }
 
-/// A header block whose end has not arrived.
+/// A header block before its end has arrived.
 struct Block {
     stream: u32,
     ends_stream: bool,

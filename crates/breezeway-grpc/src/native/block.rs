@@ -14,7 +14,7 @@ const TRAILERS: HeaderValue = HeaderValue::from_static("trailers");
 const IS_GRPC: u8 = 1;
 /// Flag of an omitted `te: trailers`.
 const TAKES_TRAILERS: u8 = 2;
-/// Flag of a complete response: trailers follow the headers, whose length comes first.
+/// Flag of a complete response: the length of the headers comes first, and trailers follow them.
 const HAS_TRAILERS: u8 = 4;
 
 /// Fault of a block.

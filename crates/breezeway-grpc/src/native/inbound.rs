@@ -15,7 +15,7 @@ pub(crate) fn data(message: &Message) -> Result<Option<Bytes>, Status> {
         .map_err(|error| Status::resource_exhausted(error.to_string()))
 }
 
-/// Returns the status of a call whose stream or session has failed.
+/// Returns the status of a call after its stream or session has failed.
 pub(crate) fn status_of(error: &StreamError) -> Status {
     let code = match error {
         StreamError::Reset(ErrorCode::Cancelled) => Code::Cancelled,

@@ -79,7 +79,7 @@ fn a_server_is_told_what_the_wait_for_the_connection_has_left_of_a_calls_time() 
     });
 }
 
-/// A response without an end, whose drop is announced.
+/// A response without an end, which announces its drop.
 struct Endless(mpsc::UnboundedSender<()>);
 
 impl http_body::Body for Endless {

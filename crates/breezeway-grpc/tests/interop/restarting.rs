@@ -112,7 +112,7 @@ impl Drop for Generation {
     }
 }
 
-/// Returns a channel whose server has a long time to answer the hello.
+/// Returns a channel that grants its server a long time to answer the hello.
 async fn connect(address: &str, gear: Gear) -> AnyChannel {
     let endpoint = Endpoint::new(address).unwrap().connect_timeout(PATIENCE);
     match gear {

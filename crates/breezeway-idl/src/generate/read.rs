@@ -192,7 +192,7 @@ fn nothing(code: &mut Code, reading: &Reading) {
     code.line(&end);
 }
 
-/// Call that takes the value of the field whose number was read.
+/// Call that takes the value of the field after its number was read.
 struct Next {
     call: String,
     /// Last argument, and its name if the line gets too long with it.

@@ -100,7 +100,7 @@ impl Exchange for Held {
     }
 }
 
-/// Services whose calls pass layers first.
+/// Services behind layers, which their calls pass first.
 pub struct Layered<S, T> {
     services: Arc<S>,
     layered: T,

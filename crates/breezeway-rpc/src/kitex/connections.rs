@@ -38,7 +38,7 @@ struct State {
     threads: HashMap<Client, Weak<Threads>>,
 }
 
-/// Identity of a client as far as known: a process, a user whose process is unknown, or a host.
+/// Identity of a client as far as known: a process, a user without a known process, or a host.
 type Client = (Option<u32>, Option<u32>, Option<IpAddr>);
 
 /// Threads of one client's requests.
@@ -177,7 +177,7 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         let ending = self.connections.lock().endings.remove(&self.number);
-        // Without the lock: it may be the last of a session, whose end takes a while.
+        // Without the lock: it may be the last of a session, which takes a while to end.
         drop(ending);
         self.connections.ended.notify_all();
     }
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn what_is_left_of_a_connection_is_closed_without_the_lock() {
         const LINGER: Duration = Duration::from_secs(5);
-        // A socket whose close takes longer, because its other end does not read.
+        // A socket that takes longer to close, because its other end does not read.
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut slow = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (other, _) = listener.accept().unwrap();

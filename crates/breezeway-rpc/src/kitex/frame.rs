@@ -10,7 +10,7 @@ use crate::thrift::{
     Slice, TtHeader, decode_slice,
 };
 
-/// Kind of an exception for a stream whose time is over (Kitex's number).
+/// Kind of an exception for a stream after its time is over (Kitex's number).
 pub(super) const TIMEOUT: ExceptionKind = ExceptionKind(12015);
 
 /// A received frame.

@@ -22,8 +22,7 @@ pub(super) const SERVICE: &str = "isn";
 pub(crate) struct Asked {
     pub(crate) found: Found,
     pub(crate) context: Context,
-    /// True if there is no reply of any kind: by the IDL, or by the client, which would not read
-    /// it.
+    /// True if no reply of any kind is due: by the IDL, or by the client, which would not read it.
     pub(crate) oneway: bool,
 }
 

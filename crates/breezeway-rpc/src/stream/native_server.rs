@@ -13,7 +13,7 @@ use crate::metadata;
 use crate::method::Method;
 use crate::server::Services;
 
-/// Time that a client has to end its direction of a stream whose handler has ended, before it is
+/// Time for a client to end its direction of a stream after the handler has ended, before it is
 /// reset: a client that never does would keep a thread.
 const FAREWELL: Duration = Duration::from_secs(1);
 

@@ -1,4 +1,4 @@
-//! A service whose short text allocates no memory, and whose binaries may be shared.
+//! A service with short text, which allocates no memory, and binaries that may be shared.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

@@ -220,7 +220,7 @@ fn bytes_that_are_no_message_end_their_connection_and_no_other() {
         b"\0\0\0\x10\x10\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0",
         // Framed Compact is none of these.
         b"\0\0\0\x10\x82\x21\x01\x04ping\0\0\0\0\0\0\0\0",
-        // An unframed message whose struct has a field of no type.
+        // An unframed message: its struct has a field of no type.
         b"\x80\x01\0\x01\0\0\0\x04ping\0\0\0\x01\x05\0\0",
         // A frame that is shorter than the message's header.
         b"\0\0\0\x06\x80\x01\0\x01\0\0\0\x04",

@@ -210,7 +210,7 @@ async fn a_client_that_reads_nothing_is_not_read_from_without_end() {
     running.end().await;
 }
 
-/// Role: connects to a host whose name is resolved for ever.
+/// Role: connects to a host with a name that never resolves.
 pub(crate) fn seek(address: &Address) {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {

@@ -30,8 +30,8 @@ pub enum SendError {
         /// The cap: the smaller of both sides' settings.
         cap: usize,
     },
-    /// There is no payload memory now. Memory becomes available when the peer has released more,
-    /// or, for another segment, consumed more.
+    /// No payload memory is available now. Memory becomes available when the peer has released
+    /// more, or, for another segment, consumed more.
     #[error("no payload memory for {len} bytes: {shortage}")]
     NoMemory {
         /// Requested length.

@@ -264,7 +264,7 @@ impl Endpoint {
     }
 
     /// Adds a segment that holds `len` bytes, dropping wholly free segments if the cap requires it.
-    /// Returns false if there is no room now.
+    /// Returns false if room is lacking now.
     fn grow(&mut self, len: usize) -> Result<bool, SendError> {
         self.rings.producer.refresh()?;
         if !self.lender.segments.can_make_room(len) {

@@ -226,7 +226,7 @@ impl Endpoint {
         })
     }
 
-    /// Publishes a message whose body is a filled loan.
+    /// Publishes a message with a filled loan as its body.
     #[inline(always)]
     pub(super) fn lend(&mut self, head: Head, loan: Loan) -> Result<(), NotLent> {
         if loan.len >= STREAM_FROM {

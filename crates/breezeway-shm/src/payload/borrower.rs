@@ -96,7 +96,7 @@ impl Borrower {
         Ok(Borrowed { segment, lend: lend as u16, offset: offset as usize, len: len as usize })
     }
 
-    /// Validates the body length of an entry whose body has a fixed length.
+    /// Validates the body length of an entry of fixed body length.
     #[inline]
     pub(crate) fn check_len(&self, entry: &Entry, expected: usize) -> Result<(), Violation> {
         let found = entry.inline_len();

@@ -6,7 +6,7 @@
 //! steady traffic soon fits into one; while nothing is taken it is as large as the message.
 //!
 //! A segment that traffic has not needed for a while is retired. The largest free one, the spare,
-//! is kept much longer, and one of the first size stays. There are no timers: time is cut into
+//! is kept much longer, and one of the first size stays. Timers are not needed: time is cut into
 //! windows, which end when there is traffic, so that an idle session costs nothing and a pause of
 //! any length is one window.
 //!
@@ -158,7 +158,7 @@ impl Segments {
     ///
     /// Unless releases were `looked` for recently, it takes nothing from a segment larger than one
     /// that would suffice: fast traffic would otherwise fill a small segment with payload released
-    /// long ago, and keep a large one. Where there is no small segment yet, small messages get
+    /// long ago, and keep a large one. Before the first small segment exists, small messages get
     /// nothing either, so that their real need becomes known.
     #[inline]
     pub(crate) fn take(&mut self, len: usize, looked: bool) -> Option<Place> {

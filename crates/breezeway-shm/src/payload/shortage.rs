@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Reason why there is no payload memory for a message now.
+/// Reason why a message gets no payload memory now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Shortage {

@@ -42,8 +42,8 @@ pub const CONTROL_CAPACITY_AT: usize = 0x010;
 pub const CONTROL_LENDS_AT: usize = 0x018;
 /// Offset of `consumed`: how many entries of the peer's ring the owner has consumed.
 pub const CONSUMED_AT: usize = 0x080;
-/// Offset of `data_wake`: the position in the peer's ring whose publication must ring the owner's
-/// doorbell.
+/// Offset of `data_wake`: the position in the peer's ring that must ring the owner's doorbell when
+/// it is published.
 pub const DATA_WAKE_AT: usize = 0x100;
 /// Offset of `space_wake`: the value of the peer's `consumed` that must ring the owner's doorbell.
 pub const SPACE_WAKE_AT: usize = 0x108;
@@ -67,7 +67,7 @@ pub const RING_CAPACITY: core::ops::RangeInclusive<u32> = 8..=65_536;
 /// Smallest and largest number of lend numbers (multiples of 64).
 pub const LEND_COUNT: core::ops::RangeInclusive<u32> = 64..=1024;
 
-/// Returns the size in bytes of a control segment whose ring holds `capacity` entries.
+/// Returns the size in bytes of a control segment with a ring of `capacity` entries.
 pub const fn control_size(capacity: u32) -> usize {
     (RING_AT + capacity as usize * ENTRY_SIZE).next_multiple_of(4096)
 }

@@ -160,7 +160,7 @@ impl Lent {
         (0..self.lent.len()).any(|word| self.released(word) != 0)
     }
 
-    /// Takes back every number whose bit the peer has flipped.
+    /// Takes back every number with a bit that the peer has flipped.
     pub(crate) fn collect(&mut self, mut taken_back: impl FnMut(u16)) {
         self.withdraw();
         for word in 0..self.lent.len() {

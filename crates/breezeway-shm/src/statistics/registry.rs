@@ -96,15 +96,15 @@ impl Registry {
         Look { live, joined: state.joined, ended: state.ended }
     }
 
-    /// Returns the number of live sessions of a user; with `None`, of those whose user is unknown.
+    /// Returns the number of live sessions of a user; with `None`, of those of an unknown user.
     pub fn sessions_of(&self, user: Option<u32>) -> usize {
         self.lock().by_user.get(&user.unwrap_or(u32::MAX)).copied().unwrap_or(0)
     }
 }
 
 impl Words {
-    /// Returns the record of a member of a registry whose lock is held; `None` in a forked child of
-    /// the process that owns it.
+    /// Returns the record of a member of a locked registry; `None` in a forked child of the process
+    /// that owns it.
     fn read(self) -> Option<Record> {
         let word = |index| {
             assert!(index < RECORD_WORDS, "word outside its record");

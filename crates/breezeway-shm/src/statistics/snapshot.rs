@@ -164,7 +164,7 @@ impl StatisticsFile {
     ///
     /// # Errors
     ///
-    /// There is no such process, or the caller may not inspect it.
+    /// The process does not exist, or the caller may not inspect it.
     pub fn open(pid: u32) -> io::Result<Option<Self>> {
         let label = LABEL.to_string_lossy();
         let is_ours = |name: &str| {

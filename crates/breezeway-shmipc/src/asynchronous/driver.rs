@@ -173,8 +173,8 @@ async fn drive(core: Weak<Core>, socket: AsyncFd<OwnedFd>, attention: Arc<Notify
 async fn sleep(core: &Weak<Core>, socket: &AsyncFd<OwnedFd>, attention: &Notify, send: bool) {
     let mut called = pin!(attention.notified());
     poll_fn(|context| {
-        // The socket is polled before the wake-ups: otherwise two sides whose senders wait for each
-        // other's reading would never read.
+        // The socket is polled before the wake-ups: otherwise two sides with senders that wait for
+        // each other's reading would never read.
         if let Poll::Ready(ready) = socket.poll_read_ready(context) {
             read(core, ready);
             return Poll::Ready(());
@@ -206,7 +206,7 @@ fn poll_session(core: &Core, patience: &mut Patience) -> Next {
         if patience.locked_out < MIN_POLLS {
             return Next::PollSoon;
         }
-        // Data received at that time is no evidence for or against spinning.
+        // Data received at that time is not evidence for or against spinning.
         let pauses = patience.pauses.take();
         *patience = Patience { pauses, progress: patience.progress, ..Patience::default() };
         // The receiving thread wakes the driver when it leaves.

@@ -17,7 +17,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Wraps a reader whose session has a driver.
+    /// Wraps a reader of a session with a driver.
     pub(super) fn new(reader: crate::Reader) -> Self {
         Self { reader }
     }

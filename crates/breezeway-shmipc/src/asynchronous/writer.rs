@@ -27,7 +27,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Wraps a writer whose session has a driver.
+    /// Wraps a writer of a session with a driver.
     pub(super) fn new(writer: crate::Writer) -> Self {
         Self { writer, patience: None, has_waited: false }
     }
@@ -59,7 +59,7 @@ impl Writer {
     /// Reserves space for `len` bytes in shared memory, to be filled and committed. See
     /// [`crate::Writer::reserve`].
     pub async fn reserve(&mut self, len: usize) -> Result<Reserved<'_>, StreamError> {
-        // There is no await from here to the reservation, so that no space is lost.
+        // Nothing awaits from here to the reservation, so that no space is lost.
         let space = poll_fn(|context| self.poll_space(context, len)).await?;
         Ok(Reserved::new(self.writer.fill(space)))
     }

@@ -68,12 +68,12 @@ impl ServerOptions {
         self
     }
 
-    /// Accepts files from clients whose user is unknown, as over TCP, where memory can be shared in
-    /// no other way. Any local process that can connect may then name any file in the
+    /// Accepts files from clients of an unknown user, as over TCP, where memory can be shared in no
+    /// other way. Any local process that can connect may then name any file in the
     /// [`folders`](Self::folders) that this process can open, also one that a client of another
-    /// server shares, whose file is then removed; only a file that a session of this process has
-    /// already mapped is refused, which includes the second session of a shmipc-go client that has
-    /// several. Name a folder that no other server uses. Default false.
+    /// server shares, which is then removed; only a file that a session of this process has already
+    /// mapped is refused, which includes the second session of a shmipc-go client that has several.
+    /// Name a folder that no other server uses. Default false.
     pub fn files_of_unknown_users(mut self, allowed: bool) -> Self {
         self.files_of_unknown_users = allowed;
         self

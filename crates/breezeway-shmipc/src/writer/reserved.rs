@@ -49,8 +49,8 @@ impl<'a> Reserved<'a> {
         self.written
     }
 
-    /// Makes room for `len` more bytes behind the present capacity: for a message whose length is
-    /// not known before it is written. Upstream's `BufferWriter` grows so with each write.
+    /// Makes room for `len` more bytes behind the present capacity: for a message of a length
+    /// unknown until it is written. Upstream's `BufferWriter` grows so with each write.
     ///
     /// # Errors
     ///
@@ -223,7 +223,7 @@ impl<'a> Reserved<'a> {
         })
     }
 
-    /// Sends the filled bytes. Returns false if there is no room for the message now.
+    /// Sends the filled bytes. Returns false if the message has no room now.
     pub(crate) fn commit_now(&mut self) -> Result<bool, StreamError> {
         if self.written == 0 {
             return Ok(true);

@@ -23,8 +23,8 @@ pub(crate) fn folder() -> std::path::PathBuf {
     std::env::var_os(CHILD).expect("only in a child").into()
 }
 
-/// Runs `body` in a child whose only test is the one named `test`, which must be the caller. `None`
-/// in the child itself, after the body.
+/// Runs `body` in a child process limited to the test named `test`, which must be the caller.
+/// `None` in the child itself, after the body.
 pub(crate) fn run(test: &str, body: impl FnOnce()) -> Option<Outcome> {
     if std::env::var_os(CHILD).is_some() {
         body();

@@ -4,7 +4,7 @@
 //! The peers are built from `peers/` with the toolchains of this machine, once per run, if
 //! `BREEZEWAY_TEST_UPSTREAM` is set (`make upstream`). The tests have their own harness here, so
 //! that those with peers are ignored, and counted as such, without it, and those with shmipc-go
-//! where there is no Go. A cell is named `client_to_server_version_memory`; its scenarios are
+//! where Go is missing. A cell is named `client_to_server_version_memory`; its scenarios are
 //! defined once, in `scenario.rs`.
 
 mod build;

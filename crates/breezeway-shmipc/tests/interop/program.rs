@@ -24,7 +24,7 @@ pub(crate) enum Program {
 
 impl Program {
     /// Returns false for programs of upstream unless `BREEZEWAY_TEST_UPSTREAM` is set, because they
-    /// take a minute to build, and for those in Go where there is no Go.
+    /// take a minute to build, and for those in Go where Go is missing.
     pub(crate) fn is_here(self) -> bool {
         let has_upstream = || std::env::var_os("BREEZEWAY_TEST_UPSTREAM").is_some();
         self.is_ours() || has_upstream() && (self != Self::Go || build::has_go())

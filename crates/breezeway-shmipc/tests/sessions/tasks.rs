@@ -154,7 +154,7 @@ fn start_silent(address: &Address) -> (breezeway_shmipc::Stopper, tokio::task::J
     (stopper, serving)
 }
 
-/// Returns a client whose server is gone, which it knows.
+/// Returns a client after it has noticed that its server is gone.
 async fn without_a_server(address: &Address, connect_timeout: Duration) -> Client {
     let (stopper, serving) = start_silent(address);
     let options = client_options(SessionOptions::new()).connect_timeout(connect_timeout);

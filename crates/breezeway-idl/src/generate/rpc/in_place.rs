@@ -1,4 +1,4 @@
-//! Methods whose handlers read their arguments in place, and write their reply there.
+//! Methods with handlers that read their arguments in place, and write their reply there.
 
 use super::{Flavour, RPC, Served, outcome, parent_trait};
 use crate::docs;

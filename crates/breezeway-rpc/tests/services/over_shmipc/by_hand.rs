@@ -67,7 +67,7 @@ fn bytes_that_are_no_message_end_their_stream_and_no_other() {
             b"\x7f\xff\xff\xff\x80\x01\0\x01\0\0\0\x04ping",
             // TTHeader without header information.
             b"\0\0\0\x10\x10\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0",
-            // An unframed message whose struct has a field of no type.
+            // An unframed message: its struct has a field of no type.
             b"\x80\x01\0\x01\0\0\0\x04ping\0\0\0\x01\x05\0\0",
         ];
         for bytes in bad {

@@ -19,7 +19,7 @@ fn connected(gear: Gear) -> Connected {
     (running, told, client, stream)
 }
 
-/// Returns requests whose handlers read nothing more.
+/// Returns requests with handlers that read nothing more.
 fn unread(gear: Gear) -> [&'static str; 2] {
     match gear {
         Gear::Blocks => ["watch", "look"],

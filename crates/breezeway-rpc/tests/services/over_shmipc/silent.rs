@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 
 use super::*;
 
-/// Starts a server with a short handshake timeout, and a client of it, whose own handshake may take
-/// longer on a busy machine.
+/// Starts a server with a short handshake timeout, and a client of it with a longer one, for a busy
+/// machine.
 fn impatient(gear: Gear) -> (Running, Client) {
     let (address, folder) = in_a_folder();
     let (tell, _looks) = unbounded_channel();

@@ -58,7 +58,7 @@ fn flooded_tcp(address: &Address, asked: [&str; 2]) -> TcpStream {
     socket
 }
 
-/// Role: a client that floods streams whose handlers send nothing, until it is killed.
+/// Role: a client that floods streams with handlers that send nothing, until it is killed.
 pub(crate) fn flood_unread(address: &Address) {
     let socket = flooded_unix(address, ["watch", "look"]);
     say("flooded");
