@@ -147,7 +147,7 @@ async fn connect(endpoint: &Endpoint) -> Result<By, Error> {
 
 impl Shared {
     fn link(&self) -> Option<Link> {
-        self.link.lock().expect("nobody panics with the lock").clone()
+        self.link.lock().expect("no panic under the lock").clone()
     }
 
     fn usable_link(&self) -> Option<Link> {
@@ -185,13 +185,13 @@ impl Shared {
         let by = connect(&self.endpoint).await?;
         *connecting += 1;
         let link = Link { by, number: *connecting };
-        *self.link.lock().expect("nobody panics with the lock") = Some(link.clone());
+        *self.link.lock().expect("no panic under the lock") = Some(link.clone());
         Ok(link)
     }
 
     /// Drops a session that accepts nothing more, unless another one has already replaced it.
     fn give_up(&self, link: &Link) {
-        let mut current = self.link.lock().expect("nobody panics with the lock");
+        let mut current = self.link.lock().expect("no panic under the lock");
         if current.as_ref().is_some_and(|current| current.number == link.number) {
             *current = None;
         }

@@ -87,7 +87,7 @@ impl Connector {
     }
 
     pub(crate) fn info(&self) -> Option<ConnectInfo> {
-        self.info.lock().expect("nobody panics with the lock").clone()
+        self.info.lock().expect("no panic under the lock").clone()
     }
 
     async fn connect(self) -> Result<TokioIo<Opened>, ConnectError> {
@@ -95,7 +95,7 @@ impl Connector {
         for place in self.address.places() {
             match self.open(place).await {
                 Ok((opened, info)) => {
-                    *self.info.lock().expect("nobody panics with the lock") = Some(info);
+                    *self.info.lock().expect("no panic under the lock") = Some(info);
                     return Ok(TokioIo::new(opened));
                 }
                 Err(error) => failures.push((place.clone(), error)),

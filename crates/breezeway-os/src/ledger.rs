@@ -152,7 +152,7 @@ impl MemoryLedger {
 
 impl Inner {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("nobody panics with the lock")
+        self.state.lock().expect("no panic under the lock")
     }
 
     /// Returns the current state, in the process that hands segments out.

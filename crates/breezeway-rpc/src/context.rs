@@ -109,6 +109,6 @@ impl Context {
     }
 
     fn lock(&self) -> MutexGuard<'_, Pairs> {
-        self.reply.lock().expect("nobody panics with the lock")
+        self.reply.lock().expect("no panic under the lock")
     }
 }

@@ -89,7 +89,7 @@ impl ReplyMetadata {
     }
 
     fn lock(&self) -> MutexGuard<'_, Pairs> {
-        self.0.lock().expect("nobody panics with the lock")
+        self.0.lock().expect("no panic under the lock")
     }
 }
 

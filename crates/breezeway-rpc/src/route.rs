@@ -44,6 +44,6 @@ impl Route {
     }
 
     fn lock(&self) -> MutexGuard<'_, Way> {
-        self.0.lock().expect("nobody panics with the lock")
+        self.0.lock().expect("no panic under the lock")
     }
 }

@@ -61,7 +61,7 @@ impl<S> Stream for Changes<S> {
     type Item = Result<Change<Share, S>, Infallible>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let mut queue = self.0.lock().expect("nobody panics with the lock");
+        let mut queue = self.0.lock().expect("no panic under the lock");
         let Some((_, change)) = queue.changes.pop_first() else {
             queue.waker = Some(cx.waker().clone());
             return Poll::Pending;
@@ -89,7 +89,7 @@ impl<S> Told<S> {
     }
 
     fn tell(&self, change: Change<Share, S>) {
-        let mut queue = self.0.lock().expect("nobody panics with the lock");
+        let mut queue = self.0.lock().expect("no panic under the lock");
         let earlier = queue.numbers.remove(share(&change));
         let earlier = earlier.and_then(|number| queue.changes.remove(&number));
         if matches!(change, Change::Insert(..)) || queue.known.contains(share(&change)) {

@@ -89,7 +89,7 @@ impl InstanceService {
     }
 
     fn poll_session(&self) -> Poll<Result<(), Error>> {
-        let mut state = self.state.lock().expect("nobody panics with the lock");
+        let mut state = self.state.lock().expect("no panic under the lock");
         loop {
             *state = match &mut *state {
                 State::Connected(session) if session.is_usable() => return Poll::Ready(Ok(())),
@@ -218,7 +218,7 @@ impl Service<CallRequest> for InstanceService {
     }
 
     fn call(&mut self, request: CallRequest) -> Self::Future {
-        let session = match &*self.state.lock().expect("nobody panics with the lock") {
+        let session = match &*self.state.lock().expect("no panic under the lock") {
             State::Connected(session) => session.clone(),
             State::Connecting(_) => return Box::pin(ready(Err(CallError::Ended.into()))),
         };

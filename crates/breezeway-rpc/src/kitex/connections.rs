@@ -47,7 +47,7 @@ struct Threads(Mutex<usize>);
 
 impl Threads {
     fn count(&self) -> MutexGuard<'_, usize> {
-        self.0.lock().expect("nobody panics with the lock")
+        self.0.lock().expect("no panic under the lock")
     }
 }
 
@@ -129,14 +129,14 @@ impl Connections {
         state.endings.values().for_each(Ending::end_reading);
         let is_open = |state: &mut State| !state.endings.is_empty();
         let waited = self.ended.wait_timeout_while(state, LAST_REPLIES, is_open);
-        let (state, _) = waited.expect("nobody panics with the lock");
+        let (state, _) = waited.expect("no panic under the lock");
         // Clients that do not read.
         state.endings.values().for_each(Ending::cut_off);
-        drop(self.ended.wait_while(state, is_open).expect("nobody panics with the lock"));
+        drop(self.ended.wait_while(state, is_open).expect("no panic under the lock"));
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("nobody panics with the lock")
+        self.state.lock().expect("no panic under the lock")
     }
 }
 

@@ -25,7 +25,7 @@ impl Output {
     /// connection: its client would wait for the rest, or continue to read in the middle of a
     /// message.
     pub(super) fn write(&self, bytes: &[u8]) -> Result<(), Error> {
-        let _turn = self.turn.lock().expect("nobody panics with the lock");
+        let _turn = self.turn.lock().expect("no panic under the lock");
         let written = self.socket.write(bytes, None);
         if written.is_err() {
             self.socket.shut_down();

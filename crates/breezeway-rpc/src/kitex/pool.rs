@@ -134,5 +134,5 @@ impl<C> Pool<C> {
 }
 
 fn lock<C>(idle: &Mutex<Idle<C>>) -> MutexGuard<'_, Idle<C>> {
-    idle.lock().expect("nobody panics with the lock")
+    idle.lock().expect("no panic under the lock")
 }

@@ -155,5 +155,5 @@ fn received(reader: &mut Reader, room: &mut [u8]) -> io::Result<Option<usize>> {
 }
 
 fn lock<T>(half: &Mutex<T>) -> MutexGuard<'_, T> {
-    half.lock().expect("nobody panics with the lock")
+    half.lock().expect("no panic under the lock")
 }

@@ -103,7 +103,7 @@ impl Connection {
 
     /// Waits for the turn to read, then for the next request; `None` once the connection is over.
     fn next(&self) -> Option<(Message, Place)> {
-        let mut reading = self.reading.lock().expect("nobody panics with the lock");
+        let mut reading = self.reading.lock().expect("no panic under the lock");
         let Reading { receiver, alone, is_over } = &mut *reading;
         while !*is_over {
             if receiver.begins_with_stream() == Some(true) {
@@ -194,7 +194,7 @@ impl Connection {
     }
 
     fn threads(&self) -> MutexGuard<'_, Threads> {
-        self.threads.lock().expect("nobody panics with the lock")
+        self.threads.lock().expect("no panic under the lock")
     }
 }
 

@@ -43,7 +43,7 @@ impl From<OwnedFd> for Socket {
 
 impl Tls {
     fn lock(&self) -> MutexGuard<'_, ForeignConnection> {
-        self.connection.lock().expect("nobody panics with the lock")
+        self.connection.lock().expect("no panic under the lock")
     }
 }
 

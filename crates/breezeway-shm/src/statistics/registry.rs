@@ -61,7 +61,7 @@ impl fmt::Debug for Registry {
 
 impl Registry {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().expect("nobody panics with the lock")
+        self.0.lock().expect("no panic under the lock")
     }
 
     /// Adds a session. Its words stay valid until [`Self::leave`].

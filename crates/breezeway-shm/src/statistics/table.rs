@@ -188,7 +188,7 @@ impl Table {
     }
 
     fn lock(&self) -> MutexGuard<'_, [Sums; 3]> {
-        self.ended.lock().expect("nobody panics with the lock")
+        self.ended.lock().expect("no panic under the lock")
     }
 
     /// Adds the counts of a session that ends; `free` marks its record, if it has one, as ended.

@@ -45,13 +45,13 @@ impl Room {
     ) -> Option<Place> {
         let size = len + EACH;
         let is_full = |taken: &mut usize| *taken > 0 && *taken + size > ROOM;
-        let mut taken = self.0.taken.lock().expect("nobody panics with the lock");
+        let mut taken = self.0.taken.lock().expect("no panic under the lock");
         while is_full(&mut taken) {
             if is_over() {
                 return None;
             }
             let waited = self.0.freed.wait_timeout_while(taken, LOOK, is_full);
-            (taken, _) = waited.expect("nobody panics with the lock");
+            (taken, _) = waited.expect("no panic under the lock");
         }
         *taken += size;
         Some(Place { room: Arc::clone(&self.0), size })
@@ -60,7 +60,7 @@ impl Room {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        *self.room.taken.lock().expect("nobody panics with the lock") -= self.size;
+        *self.room.taken.lock().expect("no panic under the lock") -= self.size;
         self.room.freed.notify_one();
     }
 }

@@ -47,7 +47,7 @@ struct Cancelled {
 
 impl Cancelled {
     fn lock(&self) -> MutexGuard<'_, bool> {
-        self.is_set.lock().expect("nobody panics with the lock")
+        self.is_set.lock().expect("no panic under the lock")
     }
 
     fn set(&self) {
@@ -62,7 +62,7 @@ impl Cancelled {
     fn wait(&self, deadline: Instant) -> bool {
         let left = deadline.saturating_duration_since(Instant::now());
         let waited = self.changed.wait_timeout_while(self.lock(), left, |is_set| !*is_set);
-        *waited.expect("nobody panics with the lock").0
+        *waited.expect("no panic under the lock").0
     }
 }
 

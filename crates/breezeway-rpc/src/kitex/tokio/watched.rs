@@ -60,7 +60,7 @@ impl<T> Clone for Watched<T> {
 }
 
 fn lock<T: ?Sized>(stream: &Mutex<T>) -> MutexGuard<'_, T> {
-    stream.lock().expect("nobody panics with the lock")
+    stream.lock().expect("no panic under the lock")
 }
 
 impl<T: AsyncRead + Unpin> AsyncRead for Watched<T> {

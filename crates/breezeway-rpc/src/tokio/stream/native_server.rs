@@ -57,7 +57,7 @@ impl Requests {
 }
 
 fn lock(half: &Mutex<SendHalf>) -> MutexGuard<'_, SendHalf> {
-    half.lock().expect("nobody panics with the lock")
+    half.lock().expect("no panic under the lock")
 }
 
 impl Replies {
