@@ -8,7 +8,7 @@ use thiserror::Error;
 
 /// Error for an inherited descriptor that is not a unix stream socket, with the descriptor.
 #[derive(Debug, Error)]
-#[error("the inherited descriptor is no unix stream socket; pass one end of a socket pair")]
+#[error("the inherited descriptor is not a unix stream socket; pass one end of a socket pair")]
 pub struct NotAStreamSocket(pub OwnedFd);
 
 /// Takes a session socket that was inherited over exec: checks that it is a unix stream socket, and

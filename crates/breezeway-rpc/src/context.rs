@@ -42,7 +42,7 @@ impl Context {
 
     /// Reads a block like [`with_block`](Self::with_block), by reference.
     pub(crate) fn read_block(&mut self, block: &[u8]) -> Result<(), Error> {
-        let broken = "the metadata is no pairs of names and values";
+        let broken = "the metadata is not a list of names and values";
         let broken = || Error::new(ExceptionKind::PROTOCOL_ERROR, broken);
         self.metadata = RequestMetadata(metadata::decode(block).ok_or_else(broken)?);
         Ok(())

@@ -76,7 +76,8 @@ impl ReplyMetadata {
 
     /// Adds the metadata of a stream's entry.
     pub(crate) fn add_block(&self, block: Option<&[u8]>) -> Result<(), Error> {
-        let broken = || Error::Protocol("the metadata is no pairs of names and values".to_owned());
+        let broken =
+            || Error::Protocol("the metadata is not a list of names and values".to_owned());
         if let Some(block) = block {
             self.add(decode(block).ok_or_else(broken)?);
         }

@@ -47,7 +47,7 @@ impl ControlDump {
             read_at(at, &mut bytes).map(|()| u64::from_le_bytes(bytes))
         };
         if word(CONTROL_MAGIC_AT)? != CONTROL_MAGIC || word(CONTROL_VERSION_AT)? != ABI_VERSION {
-            return Err(invalid("what it has mapped there is no control segment of this version"));
+            return Err(invalid("its mapping there is not a control segment of this version"));
         }
         let capacity = u32::try_from(word(CONTROL_CAPACITY_AT)?).unwrap_or(u32::MAX);
         if !capacity.is_power_of_two() || !RING_CAPACITY.contains(&capacity) {

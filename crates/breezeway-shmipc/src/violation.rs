@@ -46,10 +46,10 @@ pub enum Violation {
     UnexpectedDescriptors(usize),
     /// A passed descriptor refers to a file that is not in memory: access to it would wait for the
     /// provider of its pages.
-    #[error("the {0} region is no memfd, nor another file that lives in memory")]
+    #[error("the {0} region is neither a memfd nor another file that lives in memory")]
     NotInMemory(&'static str),
     /// A region is neither a regular file nor a memfd.
-    #[error("the {0} region is no regular file")]
+    #[error("the {0} region is not a regular file")]
     NotAFile(&'static str),
     /// A region is too small or larger than allowed.
     #[error("the {region} region has {size} bytes; {allowed}")]

@@ -178,7 +178,7 @@ where
 pub(crate) fn status_trailers(status: &Status) -> HeaderMap {
     let mut trailers = HeaderMap::new();
     if let Err(error) = status.add_header(&mut trailers) {
-        tracing::warn!(%error, "a status that is no header");
+        tracing::warn!(%error, "a status does not fit a header");
     }
     trailers
 }

@@ -127,7 +127,7 @@ pub(super) fn outcome<A: thrift::Call>(
             }
             decode_slice(message.body()).map_err(Error::Reply)
         }
-        other => Err(Error::Protocol(format!("a message of kind {other:?} is no reply"))),
+        other => Err(Error::Protocol(format!("a message of kind {other:?} is not a reply"))),
     }
 }
 

@@ -83,7 +83,7 @@ impl Receiver {
     }
 
     /// Returns room for the next bytes; [`Self::take`] accepts the received ones. Call it when
-    /// there is no further message, which makes the room.
+    /// no message is left, which makes the room.
     pub(crate) fn room(&mut self) -> &mut [u8] {
         if self.bytes.len() == self.came.end {
             self.bytes.resize(self.came.end + PIECE, 0);

@@ -46,7 +46,7 @@ impl Served {
     ) -> Result<Asked, Error> {
         let Message { header, head, .. } = &mut self.message;
         if !matches!(head.kind, MessageKind::Call | MessageKind::Oneway) {
-            let words = format!("a message of kind {:?} is no request", head.kind);
+            let words = format!("a message of kind {:?} is not a request", head.kind);
             return Err(Error::new(ExceptionKind::INVALID_MESSAGE_TYPE, words));
         }
         let service = header.as_ref().and_then(|header| header.text(SERVICE));

@@ -191,7 +191,7 @@ mod tests {
             drop(kept);
             let until = std::time::Instant::now() + PATIENCE;
             while !is_served(&client) {
-                assert!(std::time::Instant::now() < until, "there is no room again");
+                assert!(std::time::Instant::now() < until, "room stays lacking");
             }
             stopper.stop();
         });

@@ -176,6 +176,6 @@ impl<'c> Call<'c> {
     /// Returns the client's only message.
     pub fn request<M: Decode>(&mut self) -> Result<M, Error> {
         let request = self.requests()?.receive()?;
-        request.ok_or_else(|| Error::new(ExceptionKind::PROTOCOL_ERROR, "there is no request"))
+        request.ok_or_else(|| Error::new(ExceptionKind::PROTOCOL_ERROR, "the request is missing"))
     }
 }

@@ -117,6 +117,6 @@ impl<'c> Call<'c> {
     /// Returns the client's only message, for a handler that awaits.
     pub async fn request_async<M: Decode>(&mut self) -> Result<M, Error> {
         let request = self.requests_async()?.receive().await?;
-        request.ok_or_else(|| Error::new(ExceptionKind::PROTOCOL_ERROR, "there is no request"))
+        request.ok_or_else(|| Error::new(ExceptionKind::PROTOCOL_ERROR, "the request is missing"))
     }
 }
