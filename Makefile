@@ -117,6 +117,8 @@ relaxed:
 ## Every test with every feature, three programs at a time (CONTRIBUTING.md has minutes and budgets).
 unit:
 	$(TEST) --no-run
+	@! $(TEST) --no-run 2>&1 | grep Compiling \
+		|| { echo "unit: without a change, cargo compiles the crates above again" >&2; exit 1; }
 	$(MAKE) --jobs 3 --keep-going --output-sync=target $(SUITES)
 
 $(LONG:%=suite-%): suite-%:
