@@ -36,7 +36,9 @@ func TestACallsTimeRunsFromItsReceipt(t *testing.T) {
 			}
 			first := soon(t, "the first call", began)
 			s := sessionOf(t, server)
-			until(t, s, "the second call", func() bool { return s.rules.Served.Calls() == 2 })
+			until(t, s, "the second call", func() bool {
+				return s.rules.Served.Running()+s.waiting == 2
+			})
 			received := time.Now()
 			for !time.Now().After(received.Add(10 * time.Millisecond)) {
 			}

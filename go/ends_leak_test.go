@@ -85,7 +85,7 @@ func endInTheMiddle(t *testing.T, carrier string,
 	client.says(entries...)
 	soon(t, "the stream", reader)
 	client.says(shutsDown)
-	until(t, s, "the shutdown", func() bool { return s.ending != nil || s.err != nil })
+	until(t, s, "the shutdown", func() bool { return s.ending() != nil || s.err != nil })
 	interrupt(t, server, client)
 	cancel()
 	close(may)

@@ -143,7 +143,7 @@ func TestCallsThatAreReadAheadAreBoundedByTheirBytes(t *testing.T) {
 		sent <- nil
 	}()
 	session := sessionOf(t, server)
-	until(t, session, "reading stops", session.rules.IsFlooded)
+	until(t, session, "reading stops", func() bool { return !session.rules.TakesEntries() })
 	session.mu.Lock()
 	waiting := session.waiting
 	session.mu.Unlock()
@@ -177,7 +177,7 @@ func TestOneWayMessagesWithoutAWindowStopReadingAtTheirNumber(t *testing.T) {
 	if _, err := client.conn.Write(bytes.Repeat(post, proto.MaxOneWay+10)); err != nil {
 		t.Fatal(err)
 	}
-	for !session.rules.IsFlooded() { // Nobody else reads while the handler runs.
+	for session.rules.TakesEntries() { // Nobody else reads while the handler runs.
 		session.catchUp()
 	}
 	session.mu.Lock()

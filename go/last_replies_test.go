@@ -198,7 +198,7 @@ func TestAServedCallIsCancelledByItsClientsDeathAndNoShutdown(t *testing.T) {
 			client.says(lastEntry{proto.RequestFlags, 1, "x"},
 				lastEntry{proto.RequestFlags, 3, "y"}, shutsDown)
 			calls := []*Call{soon(t, "a call", began), soon(t, "a call", began)}
-			until(t, s, "the shutdown", func() bool { return s.ending != nil })
+			until(t, s, "the shutdown", func() bool { return s.ending() != nil })
 			for _, call := range calls {
 				if err := call.Context().Err(); err != nil {
 					t.Errorf("a shutdown has cancelled a call: %v", context.Cause(call.Context()))
@@ -239,7 +239,7 @@ func readsNothingBehind(t *testing.T, policy WaitPolicy) {
 		func(t *testing.T, client lastClient, s *session, ended <-chan error) {
 			broken := lastEntry{proto.FlagError | proto.FlagEmpty, 2, "z"}
 			client.says(lastEntry{proto.RequestFlags, 1, "x"}, shutsDown, broken, broken)
-			until(t, s, "the shutdown", func() bool { return s.ending != nil })
+			until(t, s, "the shutdown", func() bool { return s.ending() != nil })
 			client.says(broken)
 			until(t, s, "its sleep", func() bool { return s.inPoller })
 			close(may)
@@ -271,7 +271,7 @@ func TestAServerThatClosesBehindAShutdownSaysNone(t *testing.T) {
 		func(t *testing.T, client lastClient, s *session, ended <-chan error) {
 			client.says(lastEntry{proto.RequestFlags, 1, "x"}, shutsDown)
 			soon(t, "the call", began)
-			until(t, s, "the shutdown", func() bool { return s.ending != nil })
+			until(t, s, "the shutdown", func() bool { return s.ending() != nil })
 			_ = server.Close()
 			if heard := client.hears(); len(heard) > 0 {
 				t.Errorf("behind the shutdown came %v", heard)
@@ -327,7 +327,7 @@ func TestAReplyThatLacksMemoryBehindAShutdownWaitsForIt(t *testing.T) {
 			}
 			client.says(append(entries, shutsDown)...)
 			until(t, s, "the wait for memory behind the shutdown", func() bool {
-				return s.ending != nil && s.memoryWaits > 0
+				return s.ending() != nil && s.memoryWaits > 0
 			})
 			for range calls {
 				client.nextReply()
@@ -357,7 +357,7 @@ func TestAReplyThatLacksASlotBehindAShutdownWaitsForIt(t *testing.T) {
 	s.mu.Unlock()
 	close(may)
 	until(t, s, "the wait for a slot behind the shutdown", func() bool {
-		return s.ending != nil && len(s.roomWaiters) > 0
+		return s.ending() != nil && len(s.roomWaiters) > 0
 	})
 	for client.nextReply() != 1 {
 	}
@@ -384,7 +384,7 @@ func TestAReplyThatASocketLacksRoomForWaitsBehindAShutdown(t *testing.T) {
 					t.Fatal(err)
 				}
 				until(t, s, "the wait for room behind the shutdown", func() bool {
-					return s.ending != nil && len(s.roomWaiters) > 0
+					return s.ending() != nil && len(s.roomWaiters) > 0
 				})
 				if heard := client.hears(); len(heard) != calls {
 					t.Errorf("%d replies came", len(heard))

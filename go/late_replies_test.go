@@ -70,7 +70,7 @@ func TestLeftSessionSendsWholeRepliesToASlowClient(t *testing.T) {
 			s.setLinger(linger / 2)
 			asks(client, 1, last...)
 			until(t, s, "the reply", func() bool {
-				return s.hasBacklog() && (s.ending != nil) == (last != nil)
+				return s.hasBacklog() && (s.ending() != nil) == (last != nil)
 			})
 			go s.closeOnceIdle()
 			want := proto.FrameLen + size
@@ -151,7 +151,7 @@ func TestReplyBehindAShutdownWaitsForASocketPastReplyTimeout(t *testing.T) {
 	s := sessionOf(t, server)
 	asks(client, calls, shutsDown)
 	until(t, s, "the shutdown", func() bool {
-		return s.ending != nil && s.rules.Served.Running() == calls
+		return s.ending() != nil && s.rules.Served.Running() == calls
 	})
 	close(may)
 	until(t, s, "the wait for room", func() bool { return len(s.roomWaiters) == calls-1 })
@@ -173,7 +173,7 @@ func TestReplyBehindAShutdownFailsForMemoryAtReplyTimeout(t *testing.T) {
 	s := sessionOf(t, server)
 	asks(client, calls, shutsDown)
 	until(t, s, "the shutdown", func() bool {
-		return s.ending != nil && s.rules.Served.Running() == calls
+		return s.ending() != nil && s.rules.Served.Running() == calls
 	})
 	close(may)
 	failed := 0
@@ -198,7 +198,9 @@ func TestRepliesWaitForAClientThatHasClosedItsSocket(t *testing.T) {
 	s := sessionOf(t, server)
 	s.setLinger(time.Hour)
 	asks(client, calls, shutsDown)
-	until(t, s, "the wait for memory", func() bool { return s.ending != nil && s.memoryWaits > 0 })
+	until(t, s, "the wait for memory", func() bool {
+		return s.ending() != nil && s.memoryWaits > 0
+	})
 	client.leaves()
 	until(t, s, "the end of the connection", s.rules.Ending.IsGone)
 	for range calls {
@@ -219,7 +221,9 @@ func TestRoomThatItsWaiterAloneHasSeenCountsAsTaken(t *testing.T) {
 	client := newCaller(t, path)
 	s := sessionOf(t, server)
 	asks(client, calls, shutsDown)
-	until(t, s, "the wait for memory", func() bool { return s.ending != nil && s.memoryWaits > 0 })
+	until(t, s, "the wait for memory", func() bool {
+		return s.ending() != nil && s.memoryWaits > 0
+	})
 	client.leaves()
 	until(t, s, "the end of the connection", s.rules.Ending.IsGone) // Nobody drives.
 	client.nextReply()
@@ -228,7 +232,7 @@ func TestRoomThatItsWaiterAloneHasSeenCountsAsTaken(t *testing.T) {
 	client.nextReply()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.rules.Ending.Elapsed() {
+	if s.rules.Ending.RepliesElapsed() {
 		t.Error("the client counts as one that takes nothing")
 	}
 }

@@ -42,8 +42,7 @@ type session struct {
 	peerHello *proto.Hello
 	ownHello  *proto.Hello
 
-	err    error
-	ending error // why the other side has ended it, while what it asked for before is served
+	err error
 	// lateness fires when replies behind the other side's shutdown have waited for too long.
 	lateness *time.Timer
 	leaving  bool // It is closed once nothing is under way on it; see closeOnceIdle.
@@ -166,10 +165,10 @@ func (s *session) end(err error) {
 	case s.isClient:
 		s.finish(err)
 	case errors.Is(err, ErrPeerClosed):
-		s.beginEnd(err)
+		s.beginEnd()
+		s.endIfServed()
 	case errors.Is(err, ErrPeerDied):
-		s.rules.Ending.Gone()
-		s.beginEnd(err)
+		s.beginEnd()
 		s.clientIsGone()
 	default:
 		s.finish(err)
@@ -178,25 +177,40 @@ func (s *session) end(err error) {
 
 // beginEnd ends all but the calls that came before a client's end: nothing more is read, and
 // streams are over.
-func (s *session) beginEnd(err error) {
-	s.ending = cmp.Or(s.ending, err)
+func (s *session) beginEnd() {
 	s.link.stop()
 	s.endStreams()
 	s.wakeRoom()
 	s.followers.wakeAll()
-	s.endIfServed()
 }
 
 // clientIsGone has handlers learn that nobody waits for their replies.
 func (s *session) clientIsGone() {
 	s.rules.Ending.Gone()
-	s.cancelServing(s.ending)
+	s.cancelServing(s.ending())
 	s.wakeRoom()
 	s.endIfServed()
 }
 
-// endError says why nothing goes on but calls that are served, if that is so.
-func (s *session) endError() error { return cmp.Or(s.err, s.ending) }
+// ending returns the error by which the other side has ended the session; nil before that. What it
+// asked for before may still be served.
+func (s *session) ending() error {
+	switch {
+	case s.rules.Ending.HasClosed():
+		return ErrPeerClosed
+	case s.rules.Ending.IsGone():
+		return ErrPeerDied
+	}
+	return nil
+}
+
+// endError returns the error for which nothing goes on but calls that are served; nil before that.
+func (s *session) endError() error {
+	if s.err != nil {
+		return s.err
+	}
+	return s.ending()
+}
 
 func (s *session) cancelServing(err error) {
 	for _, call := range s.serving {
@@ -212,7 +226,7 @@ func (s *session) endIfServed() {
 	case s.hasBacklog() && s.rules.Ending.RepliesWait():
 		s.limitLastReplies()
 	default:
-		s.finish(s.ending)
+		s.finish(s.ending())
 	}
 }
 
@@ -225,7 +239,8 @@ func (s *session) limitLastReplies() {
 	s.lateness = time.AfterFunc(s.linger, s.lingered)
 }
 
-// lingered looks at what has become of replies that wait since limitLastReplies.
+// lingered ends a session whose client has taken nothing since limitLastReplies, though replies
+// wait.
 func (s *session) lingered() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -233,9 +248,9 @@ func (s *session) lingered() {
 	s.writeUnasked()
 	switch {
 	case s.err != nil:
-	case len(s.roomWaiters) == 0 && !s.hasBacklog(), s.ending == nil && !s.rules.IsIdle():
+	case len(s.roomWaiters) == 0 && !s.hasBacklog(), s.ending() == nil && !s.rules.IsIdle():
 		s.written()
-	case s.rules.Ending.Elapsed():
+	case s.rules.Ending.RepliesElapsed():
 		s.hangUp()
 		s.end(ErrPeerDied)
 	default:
@@ -324,21 +339,21 @@ func (s *session) writeBacklog() {
 func (s *session) write(fd uintptr) {
 	left := s.unwritten()
 	if s.socket.write(fd); s.unwritten() < left {
-		s.rules.Ending.Taken()
+		s.rules.Ending.RoomMade()
 	}
 }
 
-// writeUnasked is write by who was not told of room: the poller reports it once three quarters of
-// the socket's buffer are free.
+// writeUnasked is write without an event of the poller, which reports room only once three quarters
+// of the socket's buffer are free.
 func (s *session) writeUnasked() {
 	if s.hasBacklog() {
 		_ = s.raw.Control(s.write)
 	}
 }
 
-// written has those look again who wait until the backlog is written.
+// written wakes waiters for a backlog that was written, and ends the session if that is due.
 func (s *session) written() {
-	s.followers.wakeAll() // Who closes waits for this.
+	s.followers.wakeAll()
 	s.interrupt()
 	s.endIfServed()
 }
@@ -401,7 +416,7 @@ func (s *session) tryTurn() (bool, error) {
 		if err != nil {
 			return worked, err
 		}
-		if !has && s.rules.IsFlooded() {
+		if !has && !s.rules.AwaitsPeer() {
 			s.wakeRoom() // They look for it themselves now.
 		}
 	}
@@ -417,12 +432,12 @@ func (s *session) awaitGone() bool {
 	return isNew
 }
 
-// hasRoom returns true if the other side has made room since armRoom. All who wait for that are
-// woken then.
+// hasRoom returns true if the other side has made room since armRoom, and wakes all waiters for it
+// then.
 func (s *session) hasRoom() (bool, error) {
 	has, err := s.link.hasRoom()
 	if has {
-		s.rules.Ending.Taken()
+		s.rules.Ending.RoomMade()
 		s.wakeRoom()
 	}
 	return has, err
@@ -511,7 +526,7 @@ func (s *session) transmit(head proto.Head, out *outgoing) error {
 	var err error
 	total := out.prefixLen() + out.length()
 	if !s.rules.Allows(&head) {
-		return cmp.Or(s.ending, ErrClosed)
+		return cmp.Or(s.ending(), ErrClosed)
 	}
 	if s.memory != nil {
 		err = s.memory.send(&head, out, total)
@@ -572,9 +587,9 @@ func (s *session) waitForRoom(err error, lim limit) error {
 	if !memory && !errors.Is(err, shm.ErrFull) {
 		return s.concerns(err)
 	}
-	if s.ending != nil {
+	if s.ending() != nil {
 		if !lim.isReply || !s.rules.Ending.RepliesWait() {
-			return s.ending
+			return s.ending()
 		}
 		s.limitLastReplies()
 		if !memory {

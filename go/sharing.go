@@ -280,7 +280,7 @@ func (s *session) closeOnceIdle() {
 // session whose client has shut it down ends by itself, behind its last reply.
 func (s *session) mayLeave() bool {
 	switch {
-	case s.ending != nil || !s.rules.IsIdle():
+	case s.ending() != nil || !s.rules.IsIdle():
 		return false
 	case (s.openStreams > 0 || s.hasArrival()) && !s.isLeftAlone():
 		return false

@@ -98,9 +98,9 @@ func (s *session) openStream(ctx context.Context, method uint32, out *outgoing) 
 	}
 	for !s.rules.Streams.HasRoom() {
 		err := s.waitIn(&s.openers, s.newWaiter(), lim, func() bool {
-			return s.rules.Streams.HasRoom() || s.ending != nil
+			return s.rules.Streams.HasRoom() || s.ending() != nil
 		})
-		if err = cmp.Or(err, s.ending); err != nil {
+		if err = cmp.Or(err, s.ending()); err != nil {
 			if s.rules.Streams.HasRoom() {
 				wakeNext(&s.openers) // It may have been woken in vain.
 			}
@@ -208,7 +208,7 @@ func (t *Stream) waitToSend(lim limit, out *outgoing) error {
 			return lim.err()
 		}
 		err := s.waitIn(&t.writers, s.newWaiter(), lim, func() bool {
-			return t.state.SendState(false) != proto.SendLater || s.ending != nil
+			return t.state.SendState(false) != proto.SendLater || s.ending() != nil
 		})
 		if err != nil {
 			return err
@@ -253,7 +253,7 @@ func (t *Stream) receiveWithin(lim limit) (Message, error) {
 		t.state.ReadEnd()
 		return Message{}, io.EOF
 	case proto.RecvNothing:
-		return Message{}, s.ending
+		return Message{}, s.ending()
 	}
 	next := t.queue.take()
 	if s.rules.Streams.Take(t.state, next.length) {
@@ -263,7 +263,7 @@ func (t *Stream) receiveWithin(lim limit) (Message, error) {
 }
 
 func (t *Stream) hasNews() bool {
-	return t.state.RecvState() != proto.RecvNothing || t.session.ending != nil
+	return t.state.RecvState() != proto.RecvNothing || t.session.ending() != nil
 }
 
 func (t *Stream) resetError() error { return &ResetError{Code(t.state.Code())} }

@@ -176,8 +176,8 @@ func TestAClientThatAcceptsNoStreamKeepsABoundedNumber(t *testing.T) {
 				s.mu.Lock()
 				defer s.mu.Unlock()
 				kept := len(s.arrivals) - s.arrivalFirst
-				if kept > fewStreams || kept != s.rules.Served.Streams() {
-					t.Errorf("%d streams are kept, %d are counted", kept, s.rules.Served.Streams())
+				if kept > fewStreams || kept != s.waiting {
+					t.Errorf("%d streams are kept, %d are counted", kept, s.waiting)
 				}
 			})
 		}

@@ -209,7 +209,7 @@ func (s *session) wait(w *waiter, lim limit, ready func() bool) error {
 		switch {
 		case w.stands && s.mayStandBy():
 			s.standBy(w, &lim)
-		case s.leading || s.rules.IsFlooded() || !w.rests.IsZero():
+		case s.leading || !s.rules.AwaitsPeer() || !w.rests.IsZero():
 			if s.follow(w, s.untilLook(&lim)) {
 				panic("a reply for who waits for none")
 			}
@@ -247,7 +247,7 @@ func (s *session) waitForReply(w *waiter, p *callInFlight, lim *limit, reply *Re
 			if s.yield(w) {
 				return w.finish(reply)
 			}
-		} else if s.leading || s.rules.IsFlooded() || !w.rests.IsZero() {
+		} else if s.leading || !s.rules.AwaitsPeer() || !w.rests.IsZero() {
 			if s.follow(w, lim) {
 				return w.finish(reply)
 			}
@@ -286,7 +286,7 @@ func (w *waiter) takeReply(reply *Reply) error {
 // promote sees to it that somebody drives, if anybody waits. Of those who sleep, one is woken for
 // it, and no other before that one has looked.
 func (s *session) promote() {
-	if s.leading || s.heir != nil || s.err != nil || s.rules.IsFlooded() {
+	if s.leading || s.heir != nil || s.err != nil || !s.rules.AwaitsPeer() {
 		return
 	}
 	if s.standing != nil && s.leaveToStanding() {
@@ -306,7 +306,7 @@ const onlyStreams = 16
 // mayStandBy says whether who waits for arrivals is to sleep in the poller while another one
 // drives, who then needs nobody to take its place when it leaves.
 func (s *session) mayStandBy() bool {
-	return s.leading && !s.inPoller && s.memory != nil && !s.rules.IsFlooded() &&
+	return s.leading && !s.inPoller && s.memory != nil && s.rules.AwaitsPeer() &&
 		!s.link.isClosed() && s.streamMessages >= onlyStreams
 }
 
@@ -338,7 +338,7 @@ func (s *session) leaveToStanding() bool {
 		if s.maySleep(armed) {
 			return true
 		}
-		if !s.turn() || s.err != nil || s.rules.IsFlooded() {
+		if !s.turn() || s.err != nil || !s.rules.AwaitsPeer() {
 			break
 		}
 	}
@@ -361,7 +361,7 @@ const lookAgain = time.Millisecond
 // untilLook returns the limit of a sleep. A reply looks for room by itself while nobody drives, as
 // the session is flooded or the client has closed its socket.
 func (s *session) untilLook(lim *limit) *limit {
-	if !lim.isReply || s.memory == nil || !s.rules.IsFlooded() {
+	if !lim.isReply || s.memory == nil || s.rules.AwaitsPeer() {
 		return lim
 	}
 	soon := *lim
@@ -423,7 +423,7 @@ func (s *session) lead(w *waiter, lim *limit, ready func() bool) bool {
 		s.memory.end.Disarm()
 	}
 	is, began := false, time.Time{}
-	for worked := 0; s.err == nil && lim.err() == nil && !s.rules.IsFlooded(); {
+	for worked := 0; s.err == nil && lim.err() == nil && s.rules.AwaitsPeer(); {
 		if s.turn() {
 			if is = ready(); is {
 				break
@@ -708,7 +708,7 @@ func (s *session) takeTurns(most int, looks bool) {
 	}
 	s.leading = true
 	for turns := 0; turns < most && s.err == nil; turns++ {
-		if turns > 0 && s.rules.IsFlooded() {
+		if turns > 0 && !s.rules.AwaitsPeer() {
 			break
 		}
 		if looks {

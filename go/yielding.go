@@ -55,7 +55,7 @@ func (y *yielding) stop() {
 func (s *session) letYield(w *waiter) {
 	// The session may have ended while it waited for its turn.
 	if s.err != nil || s.memory == nil || s.rules.Calls.InFlight() < yieldFrom ||
-		s.opts.wait == Park || s.rules.IsFlooded() {
+		s.opts.wait == Park || !s.rules.AwaitsPeer() {
 		return
 	}
 	does, timed := s.yielding.pays()

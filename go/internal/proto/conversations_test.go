@@ -163,7 +163,7 @@ func (v *vectorServer) entry(head *Head, body []byte) error {
 		v.send(due.Head, due.AppendBody(nil))
 		v.rules.Transmitted(due)
 	}
-	if v.rules.Ending.HasClosed() && v.rules.Served.Calls() == 0 {
+	if v.rules.Ending.HasClosed() && v.rules.Served.calls == 0 {
 		v.end()
 	}
 	return nil

@@ -56,14 +56,14 @@ func TestRepliesWaitBehindAShutdownWhileSomeAreTaken(t *testing.T) {
 	e.closed()
 	e.Gone() // A half of a socket may go on.
 	for range 3 {
-		if e.Taken(); e.Elapsed() || !e.RepliesWait() {
+		if e.RoomMade(); e.RepliesElapsed() || !e.RepliesWait() {
 			t.Error("they do not wait for a client that takes some")
 		}
 	}
-	if !e.Elapsed() || e.RepliesWait() {
+	if !e.RepliesElapsed() || e.RepliesWait() {
 		t.Error("they wait for a client that takes none")
 	}
-	if e.Taken(); !e.Elapsed() {
+	if e.RoomMade(); !e.RepliesElapsed() {
 		t.Error("they wait again")
 	}
 }

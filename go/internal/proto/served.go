@@ -23,14 +23,8 @@ type Served struct {
 	limitsPosts bool
 }
 
-// Calls returns the number of calls that were received and not replied to.
-func (s *Served) Calls() int { return s.calls }
-
 // Running returns the number of calls that were taken up and not replied to.
 func (s *Served) Running() int { return s.taken }
-
-// Streams returns the number of streams that were opened by the peer and not taken up.
-func (s *Served) Streams() int { return s.streams }
 
 // BeginStream notes that a stream which was taken up is served. It returns false if handlers run of
 // twice as many streams as may be open: the peer opens and resets them faster than handlers end.
@@ -50,9 +44,6 @@ func (s *Served) Stop() { s.stopped = true }
 
 // HasStopped returns true once nothing more is taken up.
 func (s *Served) HasStopped() bool { return s.stopped }
-
-// waiting returns the number of requests and streams that were not taken up.
-func (s *Served) waiting() int { return s.calls - s.taken + s.posts + s.streams }
 
 // isFlooded returns true if as much waits to be taken up as is to be kept.
 func (s *Served) isFlooded() bool {

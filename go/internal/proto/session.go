@@ -230,12 +230,12 @@ func (s *Session[C, S]) GoAway() {
 	s.goAwayDue = s.goAwayDue || !s.goAwaySent && s.peer.TakesGoAway()
 }
 
-// IsFlooded returns true if as much waits to be taken up as is to be kept, or nothing more can
-// come.
-func (s *Session[C, S]) IsFlooded() bool { return s.Ending.isGone || s.Served.isFlooded() }
+// AwaitsPeer returns true while the owner waits for the peer's entries, or for its end of the
+// connection: until that has come, but not while as much waits to be taken up as is to be kept.
+func (s *Session[C, S]) AwaitsPeer() bool { return !s.Ending.IsGone() && !s.Served.isFlooded() }
 
 // TakesEntries returns true while entries of the peer's are read.
-func (s *Session[C, S]) TakesEntries() bool { return !s.Ending.hasClosed && !s.IsFlooded() }
+func (s *Session[C, S]) TakesEntries() bool { return !s.Ending.HasClosed() && s.AwaitsPeer() }
 
 // IsIdle returns true if no call is under way whose reply a caller waits for.
 func (s *Session[C, S]) IsIdle() bool { return s.Calls.IsIdle() && s.Served.calls == 0 }
@@ -243,13 +243,14 @@ func (s *Session[C, S]) IsIdle() bool { return s.Calls.IsIdle() && s.Served.call
 // IsServed returns true if the peer has begun the session's end, and all that came before is
 // served.
 func (s *Session[C, S]) IsServed() bool {
-	return (s.Ending.hasClosed || s.Ending.isGone) && s.Served.calls == 0 && s.Served.waiting() == 0
+	served := &s.Served
+	return s.Ending.IsByPeer() && served.calls+served.posts+served.streams == 0
 }
 
 // Allows returns true if an entry may be sent: nothing is behind this side's shutdown, and behind
 // the end of a client replies alone are.
 func (s *Session[C, S]) Allows(head *Head) bool {
-	return !s.Ending.HasBegun() || !s.Ending.saidShutdown && s.isReply(head)
+	return !s.Ending.HasBegun() || s.Ending.has&ownShutdown == 0 && s.isReply(head)
 }
 
 func (s *Session[C, S]) isReply(head *Head) bool {

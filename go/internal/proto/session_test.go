@@ -97,7 +97,7 @@ func TestFloodOfRequestsIsCountedUntilTheyAreTakenUp(t *testing.T) {
 	if change, err := receive(s, post, 4096); change != Requested || err != nil {
 		t.Fatal(change, err)
 	}
-	if s.IsFlooded() {
+	if s.Served.isFlooded() {
 		t.Error("one message of all bytes is a flood")
 	}
 	s = sessionOf(false)
@@ -106,23 +106,23 @@ func TestFloodOfRequestsIsCountedUntilTheyAreTakenUp(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if s.IsFlooded() {
+	if s.Served.isFlooded() {
 		t.Error("messages within their window are a flood")
 	}
 	plain := NewSession[int, int](false, &Hello{RingCapacity: 8, PayloadCap: 4096},
 		&Hello{RingCapacity: 8, PayloadCap: 4096}, false)
 	for count := range MaxOneWay { // Without a window.
-		if plain.IsFlooded() {
+		if plain.Served.isFlooded() {
 			t.Fatalf("%d messages are a flood", count)
 		}
 		if _, err := receive(&plain, post, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if !plain.IsFlooded() {
+	if !plain.Served.isFlooded() {
 		t.Error("as many messages as are kept are no flood")
 	}
-	if plain.TakeUp(&post, 0); plain.IsFlooded() {
+	if plain.TakeUp(&post, 0); plain.Served.isFlooded() {
 		t.Error("it is a flood once one was taken up")
 	}
 }
