@@ -258,9 +258,7 @@ func TestFloodedSessionsReplyTakesReleasedMemory(t *testing.T) {
 			}, Offload(offload), ReplyTimeout(15*time.Second))
 			client := newCallerWith(t, path, &hello)
 			s := sessionOf(t, server)
-			for number := range uint32(3) {
-				client.says(lastEntry{proto.RequestFlags, 2*number + 1, "x"})
-			}
+			asks(client, 3)
 			client.nextReply()
 			client.nextReply()
 			until(t, s, "the wait for memory", func() bool { return s.memoryWaits > 0 })

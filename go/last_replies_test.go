@@ -321,11 +321,7 @@ func TestAReplyThatLacksMemoryBehindAShutdownWaitsForIt(t *testing.T) {
 			}, Offload(offload), OnSessionEnd(func(_ Peer, err error) { ended <- err }))
 			client := newCaller(t, path)
 			s := sessionOf(t, server)
-			var entries []lastEntry
-			for call := range uint32(calls) {
-				entries = append(entries, lastEntry{proto.RequestFlags, 2*call + 1, "x"})
-			}
-			client.says(append(entries, shutsDown)...)
+			asks(client, calls, shutsDown)
 			until(t, s, "the wait for memory behind the shutdown", func() bool {
 				return s.ending() != nil && s.memoryWaits > 0
 			})
@@ -377,9 +373,7 @@ func TestAReplyThatASocketLacksRoomForWaitsBehindAShutdown(t *testing.T) {
 				}, Offload(offload))
 				client := dialByHand(t, address, smallHello())
 				s := sessionOf(t, server)
-				client.says(lastEntry{proto.RequestFlags, 1, ""},
-					lastEntry{proto.RequestFlags, 3, ""}, lastEntry{proto.RequestFlags, 5, ""},
-					shutsDown)
+				asks(client, calls, shutsDown)
 				if err := ends(client.conn.(*net.UnixConn)); err != nil {
 					t.Fatal(err)
 				}
@@ -408,12 +402,8 @@ func TestAClientThatTakesNoneOfManyRepliesHoldsNoSession(t *testing.T) {
 			}, Offload(offload), ReplyTimeout(time.Hour),
 				OnSessionEnd(func(_ Peer, err error) { ended <- err }))
 			client := newCaller(t, path)
-			var entries []lastEntry
-			for call := range uint32(calls) {
-				entries = append(entries, lastEntry{proto.RequestFlags, 2*call + 1, "x"})
-			}
 			began := time.Now()
-			client.says(append(entries, shutsDown)...)
+			asks(client, calls, shutsDown)
 			if err := soon(t, "the session's end", ended); err != nil {
 				t.Error(err)
 			}

@@ -163,7 +163,7 @@ func TestReplyBehindAShutdownWaitsForASocketPastReplyTimeout(t *testing.T) {
 }
 
 func TestReplyBehindAShutdownFailsForMemoryAtReplyTimeout(t *testing.T) {
-	const calls = 3 // Of which two fit.
+	const calls = 3 // Two fit.
 	path, may := filepath.Join(t.TempDir(), "s"), make(chan struct{})
 	server, _ := quietServer(t, "shm:"+path, func(call *Call) error {
 		<-may
@@ -188,7 +188,7 @@ func TestReplyBehindAShutdownFailsForMemoryAtReplyTimeout(t *testing.T) {
 }
 
 func TestRepliesWaitForAClientThatHasClosedItsSocket(t *testing.T) {
-	const calls = 6 // Of which two fit.
+	const calls = 6 // Two fit.
 	path, ended := filepath.Join(t.TempDir(), "s"), make(chan error, 1)
 	server, _ := quietServer(t, "shm:"+path, func(call *Call) error {
 		return call.Reply(make([]byte, twoFit))
@@ -213,7 +213,7 @@ func TestRepliesWaitForAClientThatHasClosedItsSocket(t *testing.T) {
 }
 
 func TestRoomThatItsWaiterAloneHasSeenCountsAsTaken(t *testing.T) {
-	const calls = 3 // Of which two fit.
+	const calls = 3 // Two fit.
 	path := filepath.Join(t.TempDir(), "s")
 	server, _ := quietServer(t, "shm:"+path, func(call *Call) error {
 		return call.Reply(make([]byte, twoFit))
@@ -225,7 +225,7 @@ func TestRoomThatItsWaiterAloneHasSeenCountsAsTaken(t *testing.T) {
 		return s.ending() != nil && s.memoryWaits > 0
 	})
 	client.leaves()
-	until(t, s, "the end of the connection", s.rules.Ending.IsGone) // Nobody drives.
+	until(t, s, "the end of the connection", s.rules.Ending.IsGone) // No driver is left.
 	client.nextReply()
 	client.release()
 	client.nextReply()

@@ -276,8 +276,8 @@ func (s *session) closeOnceIdle() {
 	s.close()
 }
 
-// mayLeave returns true once nothing is under way and the other side has taken what was sent. A
-// session whose client has shut it down ends by itself, behind its last reply.
+// mayLeave returns true once calls and streams are over and the other side has taken what was sent.
+// A session whose client has shut it down ends behind its last reply instead.
 func (s *session) mayLeave() bool {
 	switch {
 	case s.ending() != nil || !s.rules.IsIdle():

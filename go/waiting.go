@@ -355,11 +355,11 @@ func (s *session) rested(w *waiter) {
 	w.rests = time.Time{}
 }
 
-// lookAgain is the pause between two looks for room in shared memory that nobody drives for.
+// lookAgain is the pause between two looks for room in shared memory without a driver.
 const lookAgain = time.Millisecond
 
-// untilLook returns the limit of a sleep. A reply looks for room by itself while nobody drives, as
-// the session is flooded or the client has closed its socket.
+// untilLook returns the limit of a sleep. A reply polls for room without a driver: its session is
+// flooded, or the client has closed its socket.
 func (s *session) untilLook(lim *limit) *limit {
 	if !lim.isReply || s.memory == nil || s.rules.AwaitsPeer() {
 		return lim
