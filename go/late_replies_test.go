@@ -189,26 +189,30 @@ func TestReplyBehindAShutdownFailsForMemoryAtReplyTimeout(t *testing.T) {
 
 func TestRepliesWaitForAClientThatHasClosedItsSocket(t *testing.T) {
 	const calls = 6 // Two fit.
-	path, ended := filepath.Join(t.TempDir(), "s"), make(chan error, 1)
-	server, _ := quietServer(t, "shm:"+path, func(call *Call) error {
-		return call.Reply(make([]byte, twoFit))
-	}, Offload(calls), ReplyTimeout(time.Minute),
-		OnSessionEnd(func(_ Peer, err error) { ended <- err }))
-	client := newCaller(t, path)
-	s := sessionOf(t, server)
-	s.setLinger(time.Hour)
-	asks(client, calls, shutsDown)
-	until(t, s, "the wait for memory", func() bool {
-		return s.ending() != nil && s.memoryWaits > 0
-	})
-	client.leaves()
-	until(t, s, "the end of the connection", s.rules.Ending.IsGone)
-	for range calls {
-		client.nextReply()
-		client.release()
-	}
-	if err := soon(t, "the session's end", ended); err != nil {
-		t.Error(err)
+	for name, offload := range map[string]int{"inline": 0, "offloaded": calls} {
+		t.Run(name, func(t *testing.T) {
+			path, ended := filepath.Join(t.TempDir(), "s"), make(chan error, 1)
+			server, _ := quietServer(t, "shm:"+path, func(call *Call) error {
+				return call.Reply(make([]byte, twoFit))
+			}, Offload(offload), ReplyTimeout(time.Minute),
+				OnSessionEnd(func(_ Peer, err error) { ended <- err }))
+			client := newCaller(t, path)
+			s := sessionOf(t, server)
+			s.setLinger(time.Hour)
+			asks(client, calls, shutsDown)
+			until(t, s, "the wait for memory", func() bool {
+				return s.ending() != nil && s.memoryWaits > 0
+			})
+			client.leaves()
+			until(t, s, "the end of the connection", s.rules.Ending.IsGone)
+			for range calls {
+				client.nextReply()
+				client.release()
+			}
+			if err := soon(t, "the session's end", ended); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 
