@@ -28,14 +28,14 @@ use crate::Failure;
 use crate::process::Interrupt;
 
 impl Comparison {
-    /// Measures every row of `plan` with `program`, the `breezeway` command, and says after each
-    /// [`Step`] how far it is. Servers are started in a temporary folder; both are gone afterwards,
-    /// also after an interruption.
+    /// Measures every row of `plan` with `program`, the `breezeway` command, and reports its
+    /// progress after each [`Step`]. Servers are started in a temporary folder; both are removed
+    /// afterwards, also after an interruption.
     ///
     /// # Errors
     ///
-    /// That no server starts, that the floor cannot be measured, or an interruption. A row that
-    /// fails is no error: it says so in its place.
+    /// Returns an error if no server starts, if the floor cannot be measured, or after an
+    /// interruption. The failure of a row is recorded in that row.
     pub fn measure(
         plan: &Plan,
         program: &Path,

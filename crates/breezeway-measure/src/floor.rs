@@ -14,8 +14,8 @@
 //!
 //! A side that spins does so with the CPU's pause instruction or without, whichever is faster.
 //!
-//! Both processes map `SharedLines` writable. That is no session: the partner is the same program.
-//! All the same, nothing that the partner writes can do more than fail a measurement.
+//! Both processes map `SharedLines` writable. This differs from a session: the partner is the same
+//! program. Whatever the partner writes can at most make a measurement fail.
 
 mod futex;
 mod line;
@@ -37,7 +37,7 @@ use breezeway_os::clock;
 use rustix::io::Errno;
 use std::time::Duration;
 
-/// Why a measurement failed.
+/// Error of a measurement of the floor.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum FloorError {
     /// A system call failed.
@@ -45,7 +45,7 @@ pub enum FloorError {
     System {
         /// The system call.
         call: &'static str,
-        /// What the kernel answered.
+        /// Error that the kernel returned.
         source: Errno,
     },
     /// The other side neither answered nor ended for too long: it died, was stopped, or got no CPU.
@@ -54,7 +54,7 @@ pub enum FloorError {
     /// The other side closed its socket in the middle of a round trip.
     #[error("the other side went away in the middle of a round trip")]
     PartnerGone,
-    /// What came back is not what was sent.
+    /// The received content differs from the sent one.
     #[error("round trip {round} of {size} bytes came back with wrong content")]
     WrongContent {
         /// The bytes of a round trip.
@@ -67,7 +67,7 @@ pub enum FloorError {
     TooLarge {
         /// The bytes of a round trip.
         size: usize,
-        /// What was set aside, rounded up to pages.
+        /// Size of the memory of the run, rounded up to pages.
         limit: usize,
     },
     /// The descriptor is not the memory of a floor.
@@ -81,12 +81,13 @@ impl FloorError {
     }
 }
 
-/// How long the measuring side waits for one answer: on a busy machine the first one, for which
-/// the partner has to start and to map its memory, takes more than a second.
+/// Time for which the measuring side waits for one answer. On a busy machine the first answer takes
+/// more than a second, because the partner has to start and to map its memory.
 const MEASURER_PATIENCE: Duration = Duration::from_secs(4);
 
-/// How long the partner waits for the next round; longer, because a person may stop the measuring
-/// process for a moment. A partner should also ask for a signal when its parent dies.
+/// Time for which the partner waits for the next round. It is longer, because a person may stop the
+/// measuring process for a moment. A partner should also request a signal for the death of its
+/// parent.
 const PARTNER_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs `round` with 1, 2, 3 … and appends the ticks that each took, until `samples` is filled to

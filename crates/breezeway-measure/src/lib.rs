@@ -5,7 +5,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`floor`] | the bare loops: what this machine can do with nothing around it |
-//! | [`load`] | who sends what and for how long: sessions of Breezeway, or anything else |
+//! | [`load`] | messages of sessions of Breezeway, or of anything else: their pattern and number |
 //! | [`pattern`] | payload that is cheap to write and to compare |
 //! | [`statistics`] | percentiles, medians, spreads, levels of the floor |
 //! | [`comparison`] | every carrier and wait policy at every size, in floors |
@@ -52,5 +52,5 @@ mod wait;
 
 pub use wait::Wait;
 
-/// Why a measurement failed: one line for the person who runs it.
+/// Error of a measurement: one line for the person who runs it.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;

@@ -1,10 +1,10 @@
-//! Load: who sends what, how much of it and for how long, and what a run of it found.
+//! Load: the pattern, number and time of messages, and the results of a run.
 //!
 //! [`on_sessions`] and [`on_shmipc`] drive sessions of Breezeway and of its shmipc, [`on_channel`]
-//! and [`tasks`] one session that many callers share; [`closed_loop`]
-//! and [`open_loop`] drive anything that can exchange a message, such as the comparison programs
-//! of other systems, and [`awaited`] anything that can be called under tokio. [`Echo`] is the
-//! server's side, [`plain`] the echo that anybody would write with a std socket.
+//! and [`tasks`] one session that many callers share; [`closed_loop`] and [`open_loop`] drive
+//! anything that can exchange a message, such as the comparison programs of other systems, and
+//! [`awaited`] anything that can be called under tokio. [`Echo`] is the server's side, [`plain`] an
+//! echo over a plain std socket.
 
 pub mod awaited;
 mod cold;
@@ -45,7 +45,7 @@ pub use shared::on_channel;
 pub use shmipc::on_shmipc;
 pub use spread::{Runtime, Spread};
 
-/// Who sends what.
+/// Pattern of messages between client and server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
@@ -59,7 +59,7 @@ pub enum Pattern {
     Cold,
 }
 
-/// How much of the payload is touched.
+/// Part of the payload that is touched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
@@ -71,16 +71,16 @@ pub enum Touch {
     None,
 }
 
-/// What every session of a run does.
+/// Load of every session of a run.
 #[derive(Clone, Debug)]
 pub struct Load {
     /// Calls with replies, or messages without.
     pub pattern: Pattern,
     /// Bytes of each message.
     pub size: usize,
-    /// Which of them are written and compared.
+    /// Bytes that are written and compared.
     pub touch: Touch,
-    /// When the run ends; a count is shared out among the sessions.
+    /// End of the run; a count is shared out among the sessions.
     pub extent: Extent,
     /// Open loop: so many calls a second and session, one outstanding.
     pub rate: Option<f64>,
@@ -91,7 +91,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// How many bytes of a message are written and compared.
+    /// Returns the number of bytes of a message that are written and compared.
     fn touched(&self) -> usize {
         match self.touch {
             Touch::All => self.size,
@@ -100,7 +100,7 @@ impl Load {
     }
 }
 
-/// What a run found.
+/// Results of a run.
 #[derive(Clone, Debug)]
 pub struct Measurement {
     /// Messages, one way.
@@ -134,7 +134,7 @@ impl Measurement {
     }
 }
 
-/// When a session's run ends: after so many messages or so much time, whatever comes first.
+/// End of a session's run: after this many messages or this much time, whichever comes first.
 #[derive(Clone, Copy, Debug)]
 struct Until {
     /// The number of the first message: the warm-up has the ones before.
@@ -144,7 +144,7 @@ struct Until {
 }
 
 impl Until {
-    /// When the session with this number, of so many, ends.
+    /// Returns the end of session `number` of `sessions`.
     fn of(extent: Extent, sessions: u64, number: u64) -> Self {
         match extent.count {
             Some(count) => {
@@ -158,20 +158,20 @@ impl Until {
         }
     }
 
-    /// When a session is warm.
+    /// Returns the end of a session's warm-up.
     fn warm(load: &Load) -> Self {
         let count = warm_up::MESSAGES.max(u64::from(load.depth));
         Self { first: 0, count, ticks: clock::ticks_in(warm_up::TIME) }
     }
 
-    /// Whether a run that began at `start` and has sent `sent` messages is to send no more.
+    /// Returns true if a run that began at `start` ends after `sent` messages.
     #[inline]
     fn reached(self, sent: u64, start: u64, now: u64) -> bool {
         sent >= self.count || now.wrapping_sub(start) >= self.ticks
     }
 }
 
-/// What one session did.
+/// Results of one session.
 #[derive(Default)]
 struct Outcome {
     count: u64,
@@ -182,7 +182,7 @@ struct Outcome {
     latencies: Option<Recorder>,
 }
 
-/// What one session did before the messages that count, and what with them.
+/// Messages of one session before those that count, and its results with those that count.
 struct Runs {
     warm_up: Outcome,
     counted: Outcome,
@@ -200,7 +200,7 @@ pub fn on_sessions(
     mut sessions: Vec<Session>,
     progress: impl FnMut(),
 ) -> Result<Measurement, Failure> {
-    let first = sessions.first_mut().ok_or("there is no session to measure")?;
+    let first = sessions.first_mut().ok_or("a run needs at least one session")?;
     let before = match load.pattern {
         Pattern::OneWay => Some(one_way::tally(first)?),
         Pattern::PingPong | Pattern::Cold => None,
@@ -212,12 +212,12 @@ pub fn on_sessions(
     Ok(Measurement::of(&runs, cpu))
 }
 
-/// Runs `load`, which ends after a count, on a session without warming it up, on this thread; gives
-/// the time that it took.
+/// Runs `load`, which ends after a count, on a session without warming it up, on this thread;
+/// returns the time that it took.
 ///
 /// # Errors
 ///
-/// As [`on_sessions`].
+/// Fails like [`on_sessions`].
 pub fn first_messages(load: &Load, session: &mut Session) -> Result<Duration, Failure> {
     clock::calibrate();
     let before = match load.pattern {

@@ -11,7 +11,7 @@ use serde::Serialize;
 pub use cpus::{Cpus, pin};
 pub use topology::{format_list, last_level_cache, read};
 
-/// What figures depend on.
+/// Properties of the machine that figures depend on.
 #[derive(Clone, Debug, Serialize)]
 pub struct Machine {
     /// As `/proc/cpuinfo` names it.
@@ -20,26 +20,26 @@ pub struct Machine {
     pub kernel: String,
     /// As `uname -m` names it.
     pub architecture: String,
-    /// Whether a hypervisor says that it is there.
+    /// True if a hypervisor announces itself.
     pub virtual_machine: bool,
-    /// How many CPUs run.
+    /// Number of running CPUs.
     pub cpus_online: usize,
     /// Those that this process may use, in the kernel's list format.
     pub cpus_allowed: String,
-    /// Where the measuring process runs.
+    /// CPU of the measuring process.
     pub client_cpu: usize,
-    /// Where the server runs.
+    /// CPU of the server.
     pub server_cpu: usize,
     /// The closest thing that both CPUs share.
     pub shared: String,
-    /// How many CPUs' worth of time the control group grants; nothing without a quota.
+    /// CPU time that the control group grants, in CPUs; None without a quota.
     pub cpu_quota: Option<f64>,
-    /// What durations are read from.
+    /// Clock that durations are read from.
     pub clock: &'static str,
 }
 
 impl Machine {
-    /// The machine on which this runs.
+    /// Returns the properties of the machine on which this runs.
     #[must_use]
     pub fn detect(cpus: Cpus) -> Self {
         let system = rustix::system::uname();

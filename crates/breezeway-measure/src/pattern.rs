@@ -61,8 +61,8 @@ fn write<B: Copy>(buffer: &mut [B], seed: u64, from: impl Fn(u8) -> B) {
     }
 }
 
-/// The wrapping sum of the first `len` bytes of the pattern of `seed`, as 64-bit words of which the
-/// last one is filled up with zeros: what a receiver adds up, without reading the bytes again.
+/// Returns the wrapping sum of the first `len` bytes of the pattern of `seed`, as 64-bit words, the
+/// last one filled up with zeros: the sum that a receiver expects, without reading the bytes again.
 ///
 /// ```
 /// # use breezeway_measure::pattern;
@@ -86,7 +86,7 @@ pub fn sum(len: usize, seed: u64) -> u64 {
     whole.wrapping_add(seed_at(seed, len - len % 8) & rest)
 }
 
-/// Whether every byte of `buffer` is that of the pattern of `seed`.
+/// Returns true if every byte of `buffer` is that of the pattern of `seed`.
 #[must_use]
 #[inline]
 pub fn matches(buffer: &[u8], seed: u64) -> bool {

@@ -1,4 +1,4 @@
-//! What was measured, for people and for scripts.
+//! Reports of measurements, as text for people and as JSON for scripts.
 
 pub mod bench;
 mod chart;

@@ -8,14 +8,14 @@ use crate::machine::Cpus;
 use crate::process::{Server, describe};
 use crate::{Failure, Wait};
 
-/// How the names of settings begin in the environment.
+/// Prefix of the names of settings in the environment.
 const SETTINGS: &[u8] = b"BREEZEWAY_";
 
-/// The subcommand with which the command must serve, with `--parent` and the command line of a
-/// server after it, and [end with that parent](crate::process::end_with).
+/// Subcommand by which the command serves, followed by `--parent` and the command line of a server;
+/// the server [ends with that parent](crate::process::end_with).
 pub const COMPARE_SERVER: &str = "compare-server";
 
-/// What a server process is started for: all rows of one carrier, wait policy and service.
+/// A server process for all rows of one carrier, wait policy and service.
 pub(super) struct Host {
     carrier: Carrier,
     wait: Wait,
@@ -25,7 +25,7 @@ pub(super) struct Host {
 }
 
 /// Starts a server for every carrier, wait policy and service of `plan`, in `folder`. A carrier
-/// that cannot be had is no failure.
+/// that is not available is not an error.
 pub(super) fn start_all(plan: &Plan, program: &Path, folder: &Path) -> Result<Vec<Host>, Failure> {
     let mut hosts: Vec<Host> = Vec::new();
     for &row in &plan.rows {
@@ -58,8 +58,8 @@ fn start(
     Server::start(command(program, &arguments), &folder.join(format!("{number}.log")))
 }
 
-/// The command with `arguments`, and without what the environment says about its settings: two runs
-/// are to measure the same.
+/// Returns the command with `arguments`, without settings from the environment, so that two runs
+/// measure the same.
 pub(super) fn command(program: &Path, arguments: &[String]) -> Command {
     let mut command = Command::new(program);
     command.args(arguments);
@@ -84,7 +84,7 @@ fn address(carrier: Carrier, path: &str, port: u16) -> String {
     }
 }
 
-/// Where a server listens that a person starts to repeat a row.
+/// Returns the address at which a server listens that a person starts to repeat a row.
 fn address_by_hand(carrier: Carrier) -> String {
     address(carrier, "/tmp/echo.sock", 7411)
 }

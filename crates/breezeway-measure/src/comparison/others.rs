@@ -9,9 +9,10 @@ use crate::machine::{Cpus, read};
 
 /// Milliseconds of the unit of `/proc/stat` and `/proc/PID/stat` (USER_HZ).
 const TICK: u64 = 10;
-/// Less cannot be told from rounding: four counters are read in ticks.
+/// Shortest interval that is evaluated: below it, usage cannot be distinguished from the rounding
+/// of four counters in ticks.
 const LEAST: Duration = Duration::from_millis(30);
-/// The share of both CPUs' time from which on a measurement is disturbed.
+/// Share of both CPUs' time above which a measurement is disturbed.
 pub(crate) const SHARE: f64 = 0.05;
 
 /// The counters at one moment.
@@ -19,13 +20,13 @@ pub(crate) const SHARE: f64 = 0.05;
 pub(crate) struct Reading {
     at: Duration,
     cpus: Counters,
-    /// Of all processes that this one has started and that have ended.
+    /// CPU time of the processes that this one started and that have ended.
     children: Duration,
-    /// Of the server that is measured.
+    /// CPU time of the server that is measured.
     server: Duration,
 }
 
-/// What two CPUs together have done since boot.
+/// CPU time of two CPUs together since boot.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Counters {
     idle: Duration,
@@ -33,7 +34,7 @@ struct Counters {
     stolen: Duration,
 }
 
-/// What happened between two readings.
+/// CPU usage between two readings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Usage {
     /// The time of both CPUs.
@@ -82,7 +83,7 @@ impl Counters {
 }
 
 impl Usage {
-    /// What happened from one reading to a later one.
+    /// Returns the usage from one reading to a later one.
     pub(crate) fn between(before: &Reading, after: &Reading) -> Self {
         let since = |of: fn(&Reading) -> Duration| of(after).saturating_sub(of(before));
         let available = 2 * since(|reading| reading.at);
@@ -135,7 +136,7 @@ fn time(field: &str) -> Option<Duration> {
 fn running(pid: Pid) -> Option<Duration> {
     let threads = std::fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero())).ok()?;
     let of = |thread: std::io::Result<std::fs::DirEntry>| {
-        // A thread that has ended meanwhile has no file.
+        // A thread that has ended since has no file.
         let text = read(thread.ok()?.path().join("schedstat"))?;
         text.split_whitespace().next()?.parse().ok()
     };

@@ -1,4 +1,4 @@
-//! What is measured: which series at which sizes, how often and for how long.
+//! The plan of a run: its series and sizes, the number of rounds and the time of each measurement.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ const QUICK_SIZES: [usize; 6] = [8, 64, 1 << 10, 64 << 10, 1 << 20, 4 << 20];
 const SIZES: [usize; 10] =
     [8, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20];
 
-/// What carries the bytes.
+/// Carrier of the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Carrier {
@@ -43,7 +43,7 @@ pub enum Carrier {
     Memory,
 }
 
-/// Who sends what.
+/// Pattern of messages between client and server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
@@ -55,7 +55,7 @@ pub enum Pattern {
     OneWay,
     /// One call at a time, both sides under tokio.
     Tokio,
-    /// 200 streams on one session, one message under way on each, both sides under tokio.
+    /// 200 streams on one session, one message in flight on each, both sides under tokio.
     Streams,
     /// 8 threads that call on one session.
     Threads,
@@ -69,7 +69,7 @@ pub enum Pattern {
     Thrift,
 }
 
-/// What serves a row.
+/// Service that answers the messages of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Service {
     /// An echo, on threads that block.
@@ -83,7 +83,7 @@ pub(super) enum Service {
 }
 
 impl Pattern {
-    /// All of them, in the order in which they are measured.
+    /// All patterns, in the order in which they are measured.
     pub const ALL: [Self; 10] = [
         Self::PingPong,
         Self::Pipelined,
@@ -111,7 +111,7 @@ impl Pattern {
         }
     }
 
-    /// What serves it.
+    /// Returns the service that answers this pattern.
     pub(super) fn service(self) -> Service {
         match self {
             Self::Tokio | Self::Streams => Service::Tokio,
@@ -142,11 +142,11 @@ impl Pattern {
 /// One line of a chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Series {
-    /// What carries the bytes.
+    /// Carrier of the bytes.
     pub carrier: Carrier,
-    /// How both sides wait.
+    /// Wait policy of both sides.
     pub wait: Wait,
-    /// Whether every byte is written and compared.
+    /// True if every byte is written and compared.
     pub touched: bool,
 }
 
@@ -225,7 +225,7 @@ impl Series {
 pub struct Row {
     /// The line of a chart.
     pub series: Series,
-    /// Who sends what.
+    /// Pattern of messages.
     pub pattern: Pattern,
     /// Bytes of a message.
     pub size: usize,
@@ -254,16 +254,16 @@ impl Row {
     }
 }
 
-/// What a run is asked for.
+/// Options of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// Fewer sizes and shorter measurements.
     pub quick: bool,
     /// Bytes of a message; none are the default sizes.
     pub sizes: Vec<usize>,
-    /// How often each row is measured.
+    /// Number of times that each row is measured.
     pub rounds: Option<u32>,
-    /// How long one measurement takes.
+    /// Time of one measurement.
     pub seconds: Option<f64>,
     /// Patterns that the command cannot measure, with the reason.
     pub left_out: Vec<(Pattern, &'static str)>,
@@ -272,18 +272,18 @@ pub struct Settings {
 /// All rows, and how they are measured.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What is measured in each round, in this order.
+    /// Rows that are measured in each round, in this order.
     pub rows: Vec<Row>,
-    /// How often.
+    /// Number of rounds.
     pub rounds: u32,
-    /// How long one measurement takes.
+    /// Time of one measurement.
     pub measuring: Duration,
     /// After this time only the first round is finished, as on a machine that is busy with
     /// something else.
     pub limit: Duration,
-    /// Where client and server run.
+    /// CPUs of client and server.
     pub cpus: Cpus,
-    /// Whether fewer sizes were asked for.
+    /// True if the quick run, with fewer sizes, was requested.
     pub quick: bool,
     /// Patterns that the command cannot measure, with the reason.
     pub left_out: Vec<(Pattern, &'static str)>,
@@ -292,11 +292,11 @@ pub struct Plan {
 /// The most that a quick and a full run take.
 const QUICK: Duration = Duration::from_secs(55);
 const FULL: Duration = Duration::from_secs(15 * 60);
-/// How long each reading of the floor takes.
+/// Time of one reading of the floor.
 pub(crate) const FLOOR: Duration = Duration::from_millis(10);
-/// Of so many measurements one may be repeated.
+/// Number of measurements for each that may be repeated.
 const PER_REPETITION: usize = 4;
-/// What starting the processes of a measurement and of a floor, and warming up, takes beside.
+/// Time to start and warm up the processes of a measurement and of a floor.
 const STARTING: Duration = Duration::from_millis(34);
 
 impl Plan {
@@ -326,13 +326,14 @@ impl Plan {
         }
     }
 
-    /// How many measurements there are, each between two readings of the floor.
+    /// Returns the number of measurements, each between two readings of the floor.
     #[must_use]
     pub fn steps(&self) -> usize {
         self.rows.len() * self.rounds as usize
     }
 
-    /// How many measurements may be repeated because other programs disturbed them.
+    /// Returns the number of measurements that may be repeated because other programs disturbed
+    /// them.
     pub(super) fn repetitions(&self) -> usize {
         self.steps().div_ceil(PER_REPETITION)
     }
@@ -363,7 +364,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_carrier_has_every_pattern_and_baselines_have_round_trips_only() {
+    fn carrier_has_every_pattern_and_baseline_only_round_trips() {
         let rows = rows(&[8, 64 << 10], true);
         assert!(rows.iter().all(|row| row.pattern.size().is_none()));
         let count = |pattern| rows.iter().filter(|row| row.pattern == pattern).count();
@@ -373,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn shared_sessions_cold_starts_and_grpc_have_one_size_and_every_carrier() {
+    fn threads_cold_and_grpc_have_one_size_and_every_carrier() {
         let rows = rows(&[8, 64, 1 << 20], true);
         for (pattern, size) in [
             (Pattern::Tokio, 64),

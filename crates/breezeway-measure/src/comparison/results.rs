@@ -19,19 +19,19 @@ pub const MIN_MESSAGES: u64 = 50;
 pub struct Comparison {
     /// [`SCHEMA`].
     pub schema: u32,
-    /// Of this crate.
+    /// Version of this crate.
     pub version: &'static str,
-    /// When the evaluation began, in UTC.
+    /// Start of the evaluation, in UTC.
     pub date: String,
-    /// How it was measured.
+    /// Method of the measurement.
     pub method: Method,
-    /// What other programs did meanwhile; nothing on a system that does not count it.
+    /// CPU usage of other programs during the run; None on a system that does not count it.
     pub background: Option<Background>,
-    /// Where it was measured.
+    /// Machine of the measurement.
     pub machine: Machine,
     /// The levels of the floor that were seen, the nearest first.
     pub levels: Vec<Level>,
-    /// What each row found, in the order of the plan.
+    /// Results of all rows, in the order of the plan.
     pub rows: Vec<Found>,
     /// Ours over plain sockets.
     pub against_plain: Vec<AgainstPlain>,
@@ -44,61 +44,61 @@ pub struct Comparison {
 pub struct LeftOut {
     /// The pattern.
     pub pattern: Pattern,
-    /// Why.
+    /// Reason why it cannot be measured.
     pub reason: &'static str,
 }
 
-/// What other programs did on the two CPUs, over all measurements.
+/// CPU usage of other programs on the two CPUs, over all measurements.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Background {
     /// The share of both CPUs that they used, from 0 to 1.
     pub others: f64,
     /// The share that the hypervisor gave to other machines.
     pub stolen: f64,
-    /// How many measurements there were, with repetitions.
+    /// Number of measurements, including repetitions.
     pub measurements: usize,
     /// In how many of them the two shares together were too large.
     pub disturbed: usize,
-    /// How many were repetitions of such.
+    /// Number of measurements that repeat a disturbed one.
     pub repeated: usize,
 }
 
-/// How it was measured.
+/// Method of a run: its sizes, rounds and times.
 #[derive(Debug, Serialize)]
 pub struct Method {
-    /// Whether fewer sizes were asked for.
+    /// True if the quick run, with fewer sizes, was requested.
     pub quick: bool,
-    /// How many rounds there were.
+    /// Number of rounds.
     pub rounds: u32,
-    /// How long one measurement took.
+    /// Time of one measurement.
     pub seconds: f64,
     /// [`MIN_MESSAGES`].
     pub min_messages: u64,
-    /// How long one reading of the floor took.
+    /// Time of one reading of the floor.
     pub floor_milliseconds: u128,
     /// Floors, each between two measurements, with every server stopped.
     pub floor_readings: usize,
-    /// How many of them show that something else ran on the two CPUs.
+    /// Number of floors that were disturbed by other programs on the two CPUs.
     pub floor_disturbed: usize,
 }
 
-/// What one row found.
+/// Result of one row.
 #[derive(Debug, Serialize)]
 pub struct Found {
     /// The line of a chart.
     #[serde(flatten)]
     pub series: Series,
-    /// Who sends what.
+    /// Pattern of messages.
     pub pattern: Pattern,
     /// Bytes of a message.
     pub size: usize,
     /// Calls in flight.
     pub depth: u32,
-    /// Why there are no figures.
+    /// Reason why there are no figures.
     pub error: Option<String>,
     /// At the level that most of the run had, if there are any.
     pub figures: Option<Figures>,
-    /// The same at other levels of the floor, if the row was measured there too.
+    /// Figures at other levels of the floor, if the row was measured there too.
     pub other_levels: Vec<Figures>,
     /// The commands that repeat the row.
     pub commands: Vec<String>,
@@ -109,17 +109,17 @@ pub struct Found {
 pub struct Figures {
     /// The level of the floor.
     pub level: String,
-    /// How many rounds count.
+    /// Number of rounds that count.
     pub rounds: usize,
-    /// Whether the floors before and after agree in every round that counts; if not, ratios mean
+    /// True if the floors before and after agree in every round that counts; otherwise ratios mean
     /// little.
     pub steady: bool,
     /// Messages in all rounds that count.
     pub messages: u64,
-    /// Whether these are fewer than [`MIN_MESSAGES`]: the figures mean little, and no card and no
-    /// chart shows them.
+    /// True if these are fewer than [`MIN_MESSAGES`]: the figures mean little, and neither cards
+    /// nor charts show them.
     pub few: bool,
-    /// Whether other programs disturbed every round that counts.
+    /// True if other programs disturbed every round that counts.
     pub disturbed: bool,
     /// The share of both CPUs that other programs and other machines had, in the rounds that count.
     pub others: Option<f64>,
@@ -141,7 +141,7 @@ pub struct Figures {
     pub floors: Spread,
 }
 
-/// How many CPUs each side used, from 0 to 1, as both are pinned: 1 if it spins.
+/// CPUs that each side used, from 0 to 1, as both are pinned: 1 if the side spins.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct CpuUse {
     /// The measuring process, while it measured.
@@ -151,7 +151,7 @@ pub struct CpuUse {
 }
 
 impl CpuUse {
-    /// Of both sides together.
+    /// Returns the usage of both sides together.
     #[must_use]
     pub fn both(self) -> Option<f64> {
         Some(self.client? + self.server?)

@@ -14,8 +14,8 @@ use super::sweep::{Sample, Samples, Swept};
 use crate::machine::Machine;
 use crate::statistics::{Levels, Spread, is_disturbed, median};
 
-/// How much the floors before and after a measurement may differ: then the machine did not change
-/// its speed meanwhile.
+/// Largest difference between the floors before and after a measurement at which the machine counts
+/// as having kept its speed.
 const STEADY: f64 = 0.15;
 
 impl Comparison {
@@ -91,8 +91,7 @@ impl Found {
     }
 }
 
-/// How many rounds there were: fewer than planned on a machine that is slowed down by something
-/// else.
+/// Returns the number of rounds: fewer than planned on a machine that other programs slow down.
 fn rounds(samples: &[Samples]) -> u32 {
     let all = samples.iter().flatten().flatten();
     all.map(|sample| sample.round + 1).max().unwrap_or(0)
@@ -104,7 +103,7 @@ fn floors(samples: &[Samples]) -> Vec<f64> {
     all.map(|sample| sample.floor[1]).collect()
 }
 
-/// One entry for each level at which the row was measured.
+/// Returns one entry for each level at which the row was measured.
 fn figures(row: Row, samples: &[Sample], levels: &Levels) -> Vec<Figures> {
     let mut all = Vec::new();
     for (index, level) in levels.0.iter().enumerate() {
@@ -115,8 +114,8 @@ fn figures(row: Row, samples: &[Sample], levels: &Levels) -> Vec<Figures> {
     all
 }
 
-/// Of the rounds that no other program disturbed, if there are any, and of the steady ones of
-/// these, if there are any.
+/// Returns figures of the rounds that no other program disturbed, if there are any, and of the
+/// steady ones among these, if there are any.
 fn figures_at(row: Row, samples: &[&Sample], level: &str) -> Option<Figures> {
     let undisturbed = those(samples, |sample| !sample.is_disturbed());
     let samples = if undisturbed.is_empty() { samples } else { &undisturbed };
@@ -224,7 +223,7 @@ pub(crate) mod tests {
         Sample { round, floor, messages: 100, per_second, percentiles, cpus, usage }
     }
 
-    /// 100 ms of both CPUs, so many of which others used.
+    /// Returns a usage of 100 ms of both CPUs, of which other programs used `others`.
     fn usage(others: u64) -> Usage {
         let [available, others] = [100, others].map(Duration::from_millis);
         Usage { available, others, stolen: Duration::ZERO, server: Duration::ZERO }
@@ -234,7 +233,7 @@ pub(crate) mod tests {
         Sample { usage: Some(usage(50)), ..sample(round, [100.0; 2], p50) }
     }
 
-    /// A small run in which tcp was not to be had.
+    /// Returns the results of a small run in which TCP was not available.
     pub(crate) fn sample_run() -> Comparison {
         let settings = Settings { quick: true, sizes: vec![64, 65_536], ..Settings::default() };
         let plan = Plan::new(&settings, Cpus { measurer: 0, partner: 1 });
@@ -312,7 +311,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn rounds_in_which_the_machine_changed_its_speed_do_not_count_if_there_are_others() {
+    fn unsteady_rounds_do_not_count_beside_steady_ones() {
         let jumped = sample(0, [100.0, 130.0], 500.0);
         let steady = sample(1, [100.0, 101.0], 150.0);
         let both = figures_at(ROW, &[&jumped, &steady], "near").unwrap();

@@ -11,12 +11,12 @@ use super::plan::{Carrier, Pattern, Plan, Row};
 use crate::Failure;
 use crate::process::{Interrupt, Server, describe, json};
 
-/// How much longer than planned one measurement may take before it counts as failed.
+/// Time beyond the planned one after which a measurement counts as failed.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// A floor fails when something else takes both CPUs for long; that may pass.
 const TRIES: usize = 5;
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug)]
 pub enum Step {
     /// This row is measured next.
@@ -27,7 +27,7 @@ pub enum Step {
     Repeats(Row),
 }
 
-/// What one measurement of a row found.
+/// Result of one measurement of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Sample {
     pub(crate) round: u32,
@@ -39,7 +39,7 @@ pub(crate) struct Sample {
     pub(crate) percentiles: [Option<f64>; 4],
     /// CPUs that the measuring process and the server used.
     pub(crate) cpus: [Option<f64>; 2],
-    /// The CPU time meanwhile, if the system counts it.
+    /// CPU usage during the measurement, if the system counts it.
     pub(crate) usage: Option<Usage>,
 }
 
@@ -50,9 +50,9 @@ pub(crate) type Samples = Result<Vec<Sample>, String>;
 pub(crate) struct Swept {
     /// For each row of the plan, in its order.
     pub(crate) samples: Vec<Samples>,
-    /// Of every measurement, also of those that a repetition has replaced.
+    /// CPU usage of every measurement, including those that a repetition replaced.
     pub(crate) usages: Vec<Usage>,
-    /// How many measurements were repetitions.
+    /// Number of measurements that were repetitions.
     pub(crate) repeated: usize,
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn sweep(
     Ok(Swept { samples: all, usages: sweep.usages, repeated })
 }
 
-/// What every measurement needs.
+/// Context of every measurement of a run.
 struct Sweep<'a> {
     plan: &'a Plan,
     program: &'a Path,
@@ -86,7 +86,7 @@ struct Sweep<'a> {
     usages: Vec<Usage>,
 }
 
-/// What one measurement printed, and the CPU time meanwhile.
+/// Output of one measurement, and the CPU usage during it.
 struct Measured {
     report: Value,
     usage: Option<Usage>,
@@ -229,8 +229,8 @@ impl Sample {
         self.usage.map_or(0.0, |usage| usage.others_share() + usage.stolen_share())
     }
 
-    /// Nanoseconds for each message: the median where there is one call at a time, and otherwise
-    /// what the rate says.
+    /// Returns nanoseconds for each message: the median if there is one call at a time, and
+    /// otherwise the inverse of the rate.
     pub(crate) fn per_message(&self, pattern: Pattern) -> Option<f64> {
         match pattern {
             Pattern::PingPong
@@ -307,7 +307,7 @@ mod tests {
     use crate::comparison::Series;
     use serde_json::json as object;
 
-    /// 100 ms of both CPUs, so many of which others used.
+    /// Returns a usage of 100 ms of both CPUs, of which other programs used `milliseconds`.
     fn used_by_others(milliseconds: u64) -> Usage {
         let [available, others] = [100, milliseconds].map(Duration::from_millis);
         Usage { available, others, stolen: Duration::ZERO, server: Duration::from_millis(40) }

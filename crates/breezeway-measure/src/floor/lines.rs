@@ -73,11 +73,11 @@ impl SharedLines {
         Self::map(fd, payload.ok_or(FloorError::NotFloorMemory(size))?)
     }
 
-    /// A duplicate of the descriptor, to hand to the partner.
+    /// Returns a duplicate of the descriptor for the partner.
     ///
     /// # Errors
     ///
-    /// [`FloorError::System`] if there is no descriptor left.
+    /// [`FloorError::System`] if the process has reached its limit of descriptors.
     pub(crate) fn share(&self) -> Result<OwnedFd, FloorError> {
         rustix::io::fcntl_dupfd_cloexec(&self.fd, 0).map_err(FloorError::system("fcntl"))
     }
@@ -180,10 +180,9 @@ impl Drop for StopOnDrop<'_> {
     }
 }
 
-/// Spins with plain loads until `word` is no longer `previous`.
+/// Spins with plain loads until `word` differs from `previous`.
 ///
-/// The loads are relaxed; a caller that goes on to read the other side's payload needs an acquire
-/// fence.
+/// The loads are relaxed; a caller that then reads the other side's payload needs an acquire fence.
 #[inline(always)]
 pub(super) fn spin_past(
     word: &AtomicU64,

@@ -24,7 +24,7 @@ const SOCKET_SIZES: [usize; 1] = [64];
 /// Four million: far more than fit into the default time of a row.
 const MOST_SAMPLES: usize = 1 << 22;
 
-/// How many slices the line is measured in when there are no other rows to measure it between.
+/// Number of slices of the line when there are no other rows to measure it between.
 const SLICES: usize = 4;
 
 /// Measures rows one after the other, each with a partner of its own.
@@ -78,7 +78,7 @@ impl Measurer {
         self.row(Job::line(), self.time / SLICES as u32).map(|row| row.nanoseconds)
     }
 
-    /// One row, done in each of its ways, of which the fastest counts.
+    /// Measures one row in each of its variants and returns the fastest.
     fn row(&mut self, job: Job, time: Duration) -> Result<Row, Failure> {
         let variants = job.variants();
         let budget = clock::ticks_in(time / variants.len() as u32);
@@ -94,7 +94,7 @@ impl Measurer {
                 fastest = Some(Row { job, nanoseconds, round_trips });
             }
         }
-        fastest.ok_or_else(|| "there is no way to measure this".into())
+        fastest.ok_or_else(|| "this row has no variant to measure".into())
     }
 
     /// Nanoseconds of a round trip or message, and how many there were.
@@ -164,8 +164,8 @@ impl Measurer {
         partner.end(measured)
     }
 
-    /// Starts the partner from its own CPU, so that it does not have to wait there for this
-    /// process to let go of the CPU on which it spins.
+    /// Starts the partner from its own CPU, so that the partner does not have to wait for this
+    /// process to leave the CPU on which it spins.
     fn start(&self, job: Job, way: Variant, stdin: OwnedFd) -> Result<Partner, Failure> {
         cpu::pin_current_thread(self.cpus.partner)?;
         let partner = self.partners.start(job, way, self.cpus.partner, stdin)?;

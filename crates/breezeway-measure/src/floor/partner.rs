@@ -1,8 +1,8 @@
-//! The partner process of a measurement: how it is started, what it does, and that it ends.
+//! The partner process of a measurement: its start, its work and its end.
 //!
-//! The partner gets its memory or socket as standard input. It ends by itself when the measuring
-//! side is done, is killed and reaped on every other way out, and gets a signal when its parent
-//! dies without a chance to do so.
+//! The partner gets its memory or socket as standard input. It ends when the measuring side is
+//! done, is killed and reaped on every other way out, and gets a signal when its parent dies
+//! without cleaning up.
 
 use super::ring::{self, SharedRings, echo, one_way, slots};
 use super::socket::Receive;
@@ -21,10 +21,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The subcommand with which this executable must call [`run`].
+/// Subcommand with which this executable must call [`run`].
 pub const FLOOR_PARTNER: &str = "floor-partner";
 
-/// What a row measures.
+/// Kind of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Kind {
@@ -38,7 +38,7 @@ pub enum Kind {
     RingOneWay,
     /// Large payload one way by the bare ring, in a few slots that stay in the caches.
     Slots,
-    /// As `slots`, and copied back, several under way.
+    /// Slots that the partner copies back, several in flight.
     SlotsReturned,
     /// Both sides sleep on a futex.
     Futex,
@@ -122,7 +122,7 @@ impl Job {
         Self { kind, size, spin }
     }
 
-    /// How it may be done; the fastest way counts.
+    /// Returns the variants of this row; the fastest one counts.
     pub(super) fn variants(self) -> Vec<Variant> {
         let pauses: &[bool] = match self.kind {
             Kind::Line | Kind::Touched | Kind::Ring | Kind::RingOneWay => &[false, true],
@@ -186,17 +186,17 @@ impl Variant {
     }
 }
 
-/// What a partner process is started with.
+/// Arguments of a partner process.
 #[derive(Debug, Clone, Copy)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 pub struct Partnership {
-    /// What to measure
+    /// The row to measure
     #[cfg_attr(feature = "clap", command(flatten))]
     pub job: Job,
-    /// How to do it
+    /// The variant of the row
     #[cfg_attr(feature = "clap", command(flatten))]
     pub variant: Variant,
-    /// Where to run
+    /// The CPU to run on
     #[cfg_attr(feature = "clap", arg(long))]
     pub cpu: usize,
     /// The process that measures
@@ -238,7 +238,7 @@ pub(super) struct Partners {
     running: Running,
 }
 
-/// The partner that runs now. Whoever takes it out reaps it.
+/// The running partner. The thread that takes it out reaps it.
 type Running = Arc<Mutex<Option<Child>>>;
 
 impl Partners {
@@ -283,7 +283,7 @@ pub(super) struct Partner {
 }
 
 impl Partner {
-    /// Ends a measurement: reaps the partner and says what went wrong, on whichever side.
+    /// Ends a measurement: reaps the partner and returns the error of whichever side failed.
     pub(super) fn end<T>(self, measured: Result<T, FloorError>) -> Result<T, Failure> {
         let child = lock(&self.running).take();
         let mut child = child.ok_or("the measurement was interrupted")?;
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn spinning_rows_are_done_with_and_without_a_pause_and_slots_in_three_numbers() {
+    fn spinning_row_has_two_variants_and_slots_three_counts() {
         let pauses = |job: Job| job.variants().iter().map(|way| way.pause).collect::<Vec<_>>();
         for job in [Job::line(), Job::touched(1), Job::ring(), Job::ring_one_way()] {
             assert_eq!(pauses(job), [false, true], "{job}");

@@ -1,7 +1,7 @@
 //! Payload in memory that another process maps too, written and read in lanes of 16 bytes.
 //!
-//! The other process may write at any time, whatever the protocol says, so this memory is never a
-//! reference: every access is a volatile load or store of one lane, through a raw pointer.
+//! The other process may write at any time, against every rule, so no reference points to this
+//! memory: every access is a volatile load or store of one lane, through a raw pointer.
 #![allow(unsafe_code, reason = "reads and writes memory that another process maps")]
 
 use crate::pattern::{self, STEP};
@@ -39,7 +39,7 @@ impl Payload<'_> {
         }
     }
 
-    /// Whether all lanes hold the pattern of `seed`.
+    /// Returns true if all lanes hold the pattern of `seed`.
     pub(super) fn matches(&self, seed: u64) -> bool {
         let (mut words, step) = lanes_of(seed);
         let mut differences = lane::new(0, 0);
@@ -118,7 +118,7 @@ mod lane {
         unsafe { arch::_mm_add_epi64(a, b) }
     }
 
-    /// The bits of `others` and those in which `a` and `b` differ.
+    /// Returns the bits of `others` and the bits that differ between `a` and `b`.
     #[inline(always)]
     pub(super) fn differences(others: Lane, a: Lane, b: Lane) -> Lane {
         // SAFETY: as above.
@@ -146,7 +146,7 @@ mod lane {
         unsafe { arch::vaddq_u64(a, b) }
     }
 
-    /// The bits of `others` and those in which `a` and `b` differ.
+    /// Returns the bits of `others` and the bits that differ between `a` and `b`.
     #[inline(always)]
     pub(super) fn differences(others: Lane, a: Lane, b: Lane) -> Lane {
         // SAFETY: as above.

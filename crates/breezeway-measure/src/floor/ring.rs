@@ -2,10 +2,10 @@
 //! around them, the closest honest reference for a call or a message.
 //!
 //! Each side writes its own half of the memory and maps the other's read-only. An entry has 128
-//! bytes, of which the first line is used; its sequence is published last, behind it comes a full
-//! fence and a look at the other side's intent, which never asks for a doorbell here, because both
-//! sides spin. The consumer copies the entry's line after an acquire fence and publishes its
-//! progress at every quarter of the ring.
+//! bytes, and its first line is used; its sequence is published last, followed by a full fence and
+//! a load of the other side's intent. The intent never requests a doorbell here, because both sides
+//! spin. The consumer copies the entry's line after an acquire fence and publishes its progress at
+//! every quarter of the ring.
 //!
 //! | module | measures |
 //! |---|---|
@@ -29,10 +29,10 @@ use breezeway_os::clock;
 /// Bytes of a message in an entry: what its first line holds.
 pub(super) const INLINE: usize = 40;
 
-/// Such a message as words.
+/// Number of words of such a message.
 const WORDS: usize = INLINE / 8;
 
-/// What was sent in which time.
+/// Number of messages sent, and the time that they took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Throughput {
     /// Messages, one way.
@@ -42,7 +42,7 @@ pub(super) struct Throughput {
 }
 
 impl Throughput {
-    /// What a message takes on average; nothing if there was none.
+    /// Returns the average time of a message, or None if there was no message.
     #[must_use]
     pub(super) fn nanoseconds(self) -> Option<f64> {
         let nanoseconds = Duration::from_nanos(clock::nanoseconds(self.ticks)).as_secs_f64() * 1e9;

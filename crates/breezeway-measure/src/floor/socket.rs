@@ -10,7 +10,7 @@ use rustix::net::{self, RecvFlags, SendFlags};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-/// How a side waits for bytes.
+/// Way in which a side waits for bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Receive {
     /// `recv` sleeps until there is something.
@@ -19,7 +19,7 @@ pub(crate) enum Receive {
     Spinning,
 }
 
-/// How many system calls pass between two readings of the clock: some tens of microseconds.
+/// Number of system calls between two readings of the clock: some tens of microseconds.
 const CALLS_PER_CHECK: u32 = 1 << 8;
 
 /// Appends the ticks of each round trip of `size` bytes to `samples`, until it is filled to its
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_measurer_that_leaves_in_the_middle_of_a_message_is_reported() {
+    fn measurer_leaving_within_a_message_is_reported() {
         let (mut ours, theirs) = UnixStream::pair().unwrap();
         ours.write_all(b"half").unwrap();
         drop(ours);

@@ -5,10 +5,10 @@ use breezeway_os::clock;
 use std::hint;
 use std::time::Duration;
 
-/// How many polls pass between two readings of the clock: tens of microseconds to one millisecond.
+/// Number of polls between two readings of the clock: tens of microseconds to one millisecond.
 const POLLS_PER_CHECK: u32 = 1 << 14;
 
-/// What a spinning side does between two polls. Which is faster depends on the CPU, so both are
+/// Instruction of a spinning side between two polls. The faster one depends on the CPU, so both are
 /// measured, and the faster one counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Spin {

@@ -1,9 +1,9 @@
-//! Touched memory: what N bytes cost when they are written, copied, and read again.
+//! Touched memory: the cost of N bytes that are written, copied, and read again.
 //!
 //! The measuring side writes N bytes of a pattern that changes each round and publishes a sequence
 //! word; the partner copies the bytes into its own payload and publishes; the measuring side
-//! compares every byte. This is the least that an echo whose content is used can cost. Bytes are
-//! handled in lanes of 16, so a size between is rounded up.
+//! compares every byte. This is the lowest cost of an echo with content in use. Bytes are handled
+//! in lanes of 16, so a size between is rounded up.
 
 use super::lines::{STOP, StopOnDrop, spin_past};
 use super::spin::Spin;

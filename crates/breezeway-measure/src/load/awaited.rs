@@ -32,8 +32,8 @@ pub fn runtime(threads: usize) -> Result<Runtime, Failure> {
     Ok(builder.enable_all().build()?)
 }
 
-/// Runs `load` with all `callers` at once, each a task of a runtime of so many threads, as far as
-/// its extent says; each is warmed up first. Calls `progress` every quarter of a second.
+/// Runs `load` with all `callers` at once, each a task of a runtime of `threads` threads, up to the
+/// extent of the load; each is warmed up first. Calls `progress` every quarter of a second.
 ///
 /// # Errors
 ///

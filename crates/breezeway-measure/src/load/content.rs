@@ -27,14 +27,14 @@ impl Content {
     }
 }
 
-/// Why a stream could not be opened.
+/// Returns the message for a stream that could not be opened.
 pub(super) fn no_stream(error: StreamError) -> Failure {
     match error {
         StreamError::TooMany(0) => {
             "the server takes no streams; start it with --runtime tokio".into()
         }
         StreamError::TooMany(most) => {
-            format!("--streams is more than the {most} that the server takes at one time").into()
+            format!("--streams is more than the {most} that the server takes at once").into()
         }
         other => other.into(),
     }

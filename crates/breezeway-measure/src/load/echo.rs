@@ -45,14 +45,14 @@ impl Handler for Echo {
     }
 }
 
-/// What one worker thread has sunk. Only that thread writes.
+/// Messages that one worker thread has sunk. Only that thread writes.
 #[derive(Debug, Default)]
 struct Tally {
     count: AtomicU64,
     sum: AtomicU64,
 }
 
-/// What all workers have sunk.
+/// Messages that all workers have sunk.
 #[derive(Debug, Default)]
 pub(super) struct Tallies(Mutex<Vec<Arc<Tally>>>);
 
@@ -68,7 +68,7 @@ impl Tallies {
         OWN.with(|own| {
             let own = own.get_or_init(|| {
                 let tally = Arc::new(Tally::default());
-                self.0.lock().expect("nobody panics with the lock").push(Arc::clone(&tally));
+                self.0.lock().expect("no thread panics with the lock").push(Arc::clone(&tally));
                 tally
             });
             let count = own.count.load(Ordering::Relaxed) + 1;
@@ -79,7 +79,7 @@ impl Tallies {
     }
 
     pub(super) fn total(&self) -> (u64, u64) {
-        let tallies = self.0.lock().expect("nobody panics with the lock");
+        let tallies = self.0.lock().expect("no thread panics with the lock");
         tallies.iter().fold((0, 0), |(count, sum), tally| {
             let more = tally.count.load(Ordering::Acquire);
             (count + more, sum.wrapping_add(tally.sum.load(Ordering::Relaxed)))

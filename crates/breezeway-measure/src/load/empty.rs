@@ -10,10 +10,10 @@ use super::{Load, Pattern, ping_pong};
 use crate::pattern;
 use crate::statistics::Recorder;
 
-/// How long this takes.
+/// Time of this measurement.
 const TIME: Duration = Duration::from_millis(5);
-/// Of larger messages so much is filled and compared, a piece after the other, and the rest takes
-/// in proportion.
+/// Largest part of a message that is filled and compared, one piece after the other. The time of a
+/// larger message is extrapolated.
 const MOST: usize = 4 << 20;
 
 /// Nanoseconds of each message of `load`, from the smallest to the largest part of its work at a
@@ -98,7 +98,7 @@ mod tests {
             let untouched = cost(&load(pattern, 1 << 20, Touch::None));
             assert!(small > 0.0 && large > 10.0 * small, "{pattern:?}: {small} and {large}");
             assert!(untouched < large / 10.0, "{pattern:?}: {untouched} and {large}");
-            // Nobody waits for as long as that would take.
+            // A run over so many bytes would not end.
             let endless = cost(&load(pattern, 1 << 40, Touch::All));
             assert!(endless > 1e5 * large, "{pattern:?}: {endless} and {large}");
         }

@@ -15,8 +15,8 @@ use crate::statistics::Recorder;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate(pub f64);
 
-/// How long before a call is due the sleep ends and the spin starts, so that waking up does not
-/// count.
+/// Time before a call is due at which the sleep ends and the spin starts, so that waking up does
+/// not count.
 const SPIN_BEFORE_DUE: Duration = Duration::from_micros(100);
 
 /// Calls `exchange` again and again, with the number of the round trip; the latency of one is the
@@ -67,7 +67,7 @@ pub fn open_loop<E>(
     }
 }
 
-/// Makes the first round trips and says how many.
+/// Makes the first round trips and returns their number.
 fn warmed_up<E>(mut exchange: impl FnMut(u64) -> Result<(), E>) -> Result<u64, E> {
     let start = Instant::now();
     for round in 0..warm_up::MESSAGES {
@@ -80,7 +80,7 @@ fn warmed_up<E>(mut exchange: impl FnMut(u64) -> Result<(), E>) -> Result<u64, E
 }
 
 struct Run {
-    /// How many round trips came before the first that counts.
+    /// Number of round trips before the first that counts.
     warm_up: u64,
     most: u64,
     deadline: u64,
@@ -108,7 +108,7 @@ impl Run {
         self.warm_up + self.latencies.count()
     }
 
-    /// Whether the extent is reached; never before the first round trip.
+    /// Returns true once the extent is reached; never before the first round trip.
     #[inline]
     fn is_over(&self, ticks: u64) -> bool {
         let count = self.latencies.count();

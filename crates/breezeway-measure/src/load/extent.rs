@@ -16,14 +16,14 @@ pub struct Extent {
 const LONGEST: f64 = 86_400.0;
 
 impl Extent {
-    /// How long a run takes if nobody says.
+    /// Default time of a run in seconds.
     pub const DEFAULT_SECONDS: f64 = 5.0;
 
-    /// Seconds as on a command line.
+    /// Parses seconds of a command line.
     ///
     /// # Errors
     ///
-    /// What is expected instead.
+    /// Returns a message with the expected format.
     pub fn parse_seconds(text: &str) -> Result<f64, String> {
         match text.parse() {
             Ok(seconds) if seconds > 0.0 && seconds <= LONGEST => Ok(seconds),

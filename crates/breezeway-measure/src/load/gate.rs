@@ -4,8 +4,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::Failure;
 
-/// Opens when all have arrived. Unlike a `Barrier` it can be called off, as when there is no thread
-/// for somebody who is waited for.
+/// Opens when all have arrived. Unlike a `Barrier` it can be called off, for example when a thread
+/// of the group could not be started.
 pub(super) struct Gate {
     state: Mutex<State>,
     changed: Condvar,
@@ -32,7 +32,7 @@ impl Gate {
         self.changed.notify_all();
     }
 
-    /// Nobody is to wait any more.
+    /// Releases all that wait, with an error.
     pub(super) fn call_off(&self) {
         self.state().is_off = true;
         self.changed.notify_all();
@@ -47,7 +47,7 @@ impl Gate {
         let waiting = |state: &mut State| state.missing > 0 && !state.is_off;
         let state = self.changed.wait_while(self.state(), waiting);
         match state.unwrap_or_else(PoisonError::into_inner).is_off {
-            true => Err("called off, as there is no thread for each session".into()),
+            true => Err("called off: not every session has a thread".into()),
             false => Ok(()),
         }
     }

@@ -1,8 +1,8 @@
-//! What a server of a load does, by method number.
+//! Methods of a server of a load, by number.
 
 /// Replies with the request.
 pub const ECHO: u32 = 0;
-/// Replies with as many bytes as the request has, of which the first 8 are copied.
+/// Replies with as many bytes as the request has, and copies the first 8 of them.
 pub const HOLLOW: u32 = 1;
 /// Counts and sums one-way messages.
 pub const SINK: u32 = 2;

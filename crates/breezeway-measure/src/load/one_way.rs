@@ -8,7 +8,7 @@ use super::methods::{GLANCE, SINK, TALLY};
 use super::{Load, Outcome, Runs, Touch, Until};
 use crate::{Failure, pattern};
 
-/// What a server has sunk.
+/// Messages that a server has sunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tally {
     count: u64,

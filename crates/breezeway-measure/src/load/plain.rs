@@ -1,5 +1,4 @@
-//! The echo that anybody would write with a std socket, `read_exact` and `write_all`, to compare
-//! with.
+//! An echo over a plain std socket with `read_exact` and `write_all`, for comparison.
 //!
 //! A connection starts with the size of its messages, so that they need no header. Sockets block;
 //! TCP goes without Nagle's delay.

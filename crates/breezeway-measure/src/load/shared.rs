@@ -10,15 +10,15 @@ use super::{Load, Measurement, Outcome, Until, run_all};
 use crate::Failure;
 use crate::statistics::Recorder;
 
-/// What a thread exchanges messages by.
+/// A thread's means to exchange messages.
 enum Caller {
     Calls(Channel),
-    /// One message under way on each of them.
+    /// Streams with one message in flight on each.
     Streams(Vec<Stream>),
 }
 
 /// Runs `load` on one session, which `spread.threads` threads share: with calls, or each with its
-/// part of the streams, on which it sends a message each and then waits for their replies.
+/// part of the streams, on each of which it sends a message and then waits for the replies.
 ///
 /// # Errors
 ///

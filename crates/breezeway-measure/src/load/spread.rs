@@ -1,11 +1,11 @@
-//! How the calls of a run are spread.
+//! Distribution of the calls of a run over threads, tasks and streams.
 
 use serde::Serialize;
 
 use super::{Load, Pattern, Touch};
 use crate::Failure;
 
-/// What drives sessions.
+/// Runtime that drives sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
@@ -17,10 +17,10 @@ pub enum Runtime {
     Tokio,
 }
 
-/// Who makes the calls of a session.
+/// Callers of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Spread {
-    /// What drives the session.
+    /// Runtime that drives the session.
     pub runtime: Runtime,
     /// Streams that exchange one message at a time each; without, there are calls.
     pub streams: Option<u32>,
@@ -35,17 +35,18 @@ impl Default for Spread {
 }
 
 impl Spread {
-    /// Whether a session has one caller that blocks, which can do all that a [`Load`] can ask for.
+    /// Returns true if a session has one blocking caller, which supports everything that a [`Load`]
+    /// can contain.
     #[must_use]
     pub fn is_exclusive(self) -> bool {
         self == Self::default()
     }
 
-    /// An error that names what `load` asks for and only an exclusive session can do.
+    /// Checks that `load` contains nothing that only an exclusive session supports.
     ///
     /// # Errors
     ///
-    /// A line that says what to leave out.
+    /// Returns a line that names the options to leave out.
     pub fn check(self, load: &Load, sessions: u32) -> Result<(), Failure> {
         if self.is_exclusive() {
             return Ok(());
@@ -76,7 +77,7 @@ impl Spread {
         Ok(())
     }
 
-    /// How many callers there are, each of which has one message under way.
+    /// Returns the number of callers, each of which has one message in flight.
     pub(super) fn callers(self) -> u32 {
         self.streams.unwrap_or(self.threads)
     }

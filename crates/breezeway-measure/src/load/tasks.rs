@@ -14,11 +14,11 @@ use super::{Echo, Load, Measurement};
 use crate::Failure;
 
 /// Serves an [`Echo`] at `address`, of calls and of streams, on `threads` threads, until the
-/// [`Stopper`] says so that `started` is given, with where it listens.
+/// [`Stopper`] that `started` gets, with the address, stops it.
 ///
 /// # Errors
 ///
-/// What keeps the server from listening, or `started` from what it does.
+/// Returns the error of listening or of `started`.
 pub fn serve(
     address: &Address,
     options: ServerOptions,
@@ -55,7 +55,7 @@ impl Echo {
                 let (count, sum) = self.tallies.total();
                 call.reply(&[count.to_le_bytes(), sum.to_le_bytes()].concat());
             }
-            other => call.fail(ErrorCode::NoSuchMethod, &format!("there is no method {other}")),
+            other => call.fail(ErrorCode::NoSuchMethod, &format!("unknown method {other}")),
         }
     }
 }
@@ -77,7 +77,7 @@ async fn echo_stream(_method: u32, mut stream: Stream) {
 }
 
 /// Runs `load` on one session under tokio: a task for each stream, or for each thread of the
-/// runtime without streams. Each has one message under way.
+/// runtime without streams. Each has one message in flight.
 ///
 /// # Errors
 ///
@@ -115,7 +115,7 @@ struct Caller {
     by: By,
 }
 
-/// What a task exchanges messages by.
+/// A task's means to exchange messages.
 enum By {
     Calls(Channel),
     Stream(Stream),

@@ -6,7 +6,7 @@ use breezeway_os::cpu;
 
 use crate::Failure;
 
-/// Where the two processes of a measurement run.
+/// CPUs of the two processes of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cpus {
     /// The CPU of the process that takes the time.
@@ -16,11 +16,11 @@ pub struct Cpus {
 }
 
 impl Cpus {
-    /// The first two CPUs that this process may use.
+    /// Returns the first two CPUs that this process may use.
     ///
     /// # Errors
     ///
-    /// If there are not two; the text says what to change.
+    /// Returns a text with the remedy if there are fewer than two.
     pub fn first_allowed() -> Result<Self, String> {
         first_two(&cpu::allowed())
     }
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_that_no_machine_has_is_refused_with_those_that_would_do() {
+    fn unknown_cpu_is_refused_with_the_allowed_ones() {
         let error = pin(Some(usize::MAX)).unwrap_err().to_string();
         assert!(error.contains("allowed are ") && !cpu::allowed().is_empty(), "{error}");
     }

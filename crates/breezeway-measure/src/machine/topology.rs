@@ -1,4 +1,4 @@
-//! What the kernel says of CPUs below `/sys/devices/system/cpu`.
+//! The kernel's description of CPUs below `/sys/devices/system/cpu`.
 
 use std::path::Path;
 

@@ -14,10 +14,10 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::Failure;
 
-/// How often a waiting process checks for a signal: seldom enough to disturb no measurement.
+/// Interval at which a waiting process checks for a signal: long enough to disturb no measurement.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// Whether a signal asked this process to end.
+/// Flag that a signal sets to end this process.
 #[derive(Clone, Debug)]
 pub struct Interrupt(Arc<AtomicBool>);
 
@@ -40,7 +40,7 @@ impl Interrupt {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Whether to go on.
+    /// Returns Ok until a signal asks this process to end.
     ///
     /// # Errors
     ///
@@ -71,7 +71,7 @@ pub fn json(
     serde_json::from_str(&stdout).map_err(|_| reason(&stderr).into())
 }
 
-/// What a process said about why it failed.
+/// Returns the reason of a failure from the stderr of a process.
 pub(crate) fn reason(stderr: &str) -> String {
     let line = stderr.lines().last().unwrap_or("it ended without saying why");
     line.trim_start_matches("breezeway: ").to_owned()
@@ -114,7 +114,7 @@ fn forward(child: &mut Child) -> Result<Receiver<(String, String)>, Failure> {
     let (sender, receiver) = channel();
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     shortage::spawn("outputs", move || {
-        // The receiver is gone if nobody waits any more.
+        // The receiver is dropped once the waiting side has returned.
         let _ = sender.send((all_of(stdout), all_of(stderr)));
     })?;
     Ok(receiver)
@@ -123,7 +123,7 @@ fn forward(child: &mut Child) -> Result<Receiver<(String, String)>, Failure> {
 fn all_of(output: Option<impl Read>) -> String {
     let mut bytes = Vec::new();
     if let Some(mut output) = output {
-        // What came before an error still says something.
+        // The output before an error may still explain the failure.
         let _ = output.read_to_end(&mut bytes);
     }
     String::from_utf8_lossy(&bytes).into_owned()

@@ -1,4 +1,4 @@
-//! How a process ends: when a signal asks it to, and a server also when nobody uses it.
+//! The end of a process: on a signal, and for a server also after a time without requests.
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::io::{self, ErrorKind, Read};
@@ -12,10 +12,11 @@ use breezeway_os::shortage;
 /// A server without a request for this long ends, so that none outlives the script that started it.
 pub const IDLE: Duration = Duration::from_secs(60);
 
-/// How often the watching thread checks, every two seconds: too rare to be seen in a measurement.
+/// Number of checks of the watching thread in the idle time, one every two seconds: too rare to be
+/// seen in a measurement.
 const CHECKS_PER_IDLE_TIME: u32 = 30;
 
-/// Whether SIGTERM or SIGINT has arrived; for a loop that asks.
+/// Flag that SIGTERM and SIGINT set, for a loop that polls it.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
@@ -38,7 +39,7 @@ impl Stop {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it is time to end. Costs a load from the own cache.
+    /// Returns true once a signal has arrived. Costs a load from the own cache.
     #[inline]
     #[must_use]
     pub fn is_requested(&self) -> bool {
@@ -46,7 +47,7 @@ impl Stop {
     }
 }
 
-/// How many requests a server has answered; only one thread may count.
+/// Number of requests that a server has answered; only one thread may count.
 #[derive(Debug, Clone, Default)]
 pub struct Activity(Arc<AtomicU64>);
 
@@ -59,13 +60,13 @@ impl Activity {
 }
 
 /// Starts a thread that calls `end` once: on SIGTERM or SIGINT, or when `activity` has stood still
-/// for [`IDLE`], which it also says on stderr.
+/// for [`IDLE`], which it also reports on stderr.
 ///
 /// Call it before pinning, so that the thread stays off the measured CPU.
 ///
 /// # Errors
 ///
-/// Whatever the kernel answers to `socketpair` and `sigaction`, or that there is no thread.
+/// The errors of `socketpair` and `sigaction`, or of starting the thread.
 pub fn watch(activity: &Activity, end: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let (signals, sender) = UnixStream::pair()?;
     for signal in [SIGTERM, SIGINT] {

@@ -1,11 +1,11 @@
-//! How a program says its outcome: one line on stderr and a status.
+//! The outcome of a program: one line on stderr and a status.
 
 use std::error::Error;
 use std::fmt::Display;
 use std::process::ExitCode;
 
-/// What `error` says, and what the errors behind it say, in one line. An error that repeats the one
-/// behind it, as some libraries' do, is not repeated.
+/// Returns the messages of `error` and of its sources in one line. A message that repeats that of
+/// its source, as in some libraries, is left out.
 #[must_use]
 pub fn describe(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();

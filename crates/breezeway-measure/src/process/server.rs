@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::child;
 use crate::Failure;
 
-/// How long a server may take to say where it listens, and to end.
+/// Time for a server to report its address, and to end.
 const PATIENCE: Duration = Duration::from_secs(5);
 const LISTENING: &str = "listening on ";
 
@@ -21,17 +21,16 @@ const LISTENING: &str = "listening on ";
 #[derive(Debug)]
 pub struct Server {
     child: Child,
-    /// Where it says it listens.
+    /// Address that the server printed.
     pub address: String,
 }
 
 impl Server {
-    /// Starts a server and stops it (SIGSTOP) once it listens. What it complains about goes to
-    /// `log`.
+    /// Starts a server and stops it (SIGSTOP) once it listens. Its stderr goes to `log`.
     ///
     /// # Errors
     ///
-    /// What the server complained about, if it did not listen in time.
+    /// Returns the server's complaint if it did not listen in time.
     pub fn start(mut command: Command, log: &Path) -> Result<Self, Failure> {
         let command = child::alone(&mut command).stdout(Stdio::piped());
         let child = command.stderr(File::create(log)?).spawn()?;
@@ -56,7 +55,7 @@ impl Server {
         Ok(outcome)
     }
 
-    /// Where it says it listens.
+    /// Returns the address that the server printed.
     fn address(&mut self) -> Option<String> {
         let stdout = self.child.stdout.take()?;
         let (sender, receiver) = channel();
@@ -94,7 +93,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // A stopped process takes its end only when it goes on. It may have ended already.
+        // A stopped process handles SIGTERM only after SIGCONT. It may have ended already.
         let _ = self.signal(Signal::TERM);
         let _ = self.signal(Signal::CONT);
         let start = Instant::now();

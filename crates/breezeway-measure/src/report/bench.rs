@@ -11,26 +11,26 @@ use serde::Serialize;
 use crate::load::{Measurement, Pattern, Runtime, Spread, Touch};
 use crate::statistics::Percentiles;
 
-/// What was measured.
+/// Settings of a measurement.
 #[derive(Debug, Clone, Copy)]
 pub struct Setup<'a> {
     /// The server's address, or the name of another system.
     pub addr: &'a str,
-    /// How both sides wait.
+    /// Wait policy of both sides.
     pub wait: &'a str,
-    /// Who sends what.
+    /// Pattern of messages.
     pub pattern: Pattern,
     /// Bytes of each message; a request and its reply are equally long.
     pub size: usize,
-    /// Which of them are written and compared.
+    /// Bytes that are written and compared.
     pub touch: Touch,
-    /// What filling, comparing and the clock take of each message, in nanoseconds: see
+    /// Time to fill, compare and time each message without sending it, in nanoseconds: see
     /// [`empty::cost`](crate::load::empty::cost). Other systems may leave it open.
     pub empty_ns: Option<f64>,
     /// From before the first connection until after the last session's end. Other systems may
     /// leave it open.
     pub session: Option<Duration>,
-    /// Who makes the calls of a session.
+    /// Callers of a session.
     pub spread: Spread,
 }
 

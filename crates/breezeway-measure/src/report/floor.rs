@@ -9,7 +9,7 @@ use std::fmt::Write;
 pub(crate) struct Row {
     pub(crate) job: Job,
     pub(crate) nanoseconds: f64,
-    /// How many round trips that is the median of, or messages that it is the mean of.
+    /// Number of round trips of the median, or of messages of the mean.
     pub(crate) round_trips: u64,
 }
 
@@ -38,8 +38,8 @@ impl Report {
         (self.slices[index] + self.slices[index + 1]) / 2.0
     }
 
-    /// Whether the slices before and after row `index` are of one level; if not, the machine
-    /// jumped meanwhile, and the row's ratio means nothing.
+    /// Returns true if the slices before and after row `index` are of one level. Otherwise the
+    /// machine changed its speed in between, and the row's ratio means nothing.
     fn is_steady(&self, index: usize) -> bool {
         let (before, after) = (self.slices[index], self.slices[index + 1]);
         before.max(after) <= SAME_LEVEL * before.min(after)

@@ -12,7 +12,7 @@ use super::units::{bytes, microseconds, significant};
 use crate::comparison::{Comparison, Found, Pattern, Series};
 
 const STYLE: &str = include_str!("page/style.css");
-/// What the page may load: nothing.
+/// Content policy of the page: it loads nothing.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
 /// The whole page.
@@ -159,7 +159,7 @@ fn reading() -> Markup {
                 dd { "How both sides wait: spin without end; spin for a short, self-tuning time \
                     and then sleep; sleep at once." }
                 dt { "plain unix, plain tcp" }
-                dd { "The echo that anybody would write: a std socket, " code { "write_all" } " \
+                dd { "An echo over a std socket: " code { "write_all" } " \
                     and " code { "read_exact" } ", both sides blocking." }
                 dt { "bare memory" }
                 dd { "As many bytes written, copied by the other process and compared, with \

@@ -6,13 +6,13 @@ use crate::comparison::{
 };
 use crate::statistics::Level;
 
-/// What follows a ratio during which the machine changed its speed.
+/// Mark of a ratio during which the machine changed its speed.
 pub(crate) const UNSTEADY: &str = "?";
-/// What follows a figure that other programs disturbed in every round.
+/// Mark of a figure that other programs disturbed in every round.
 pub(crate) const DISTURBED: &str = "~";
-/// What follows a figure of too few messages.
+/// Mark of a figure of too few messages.
 pub(crate) const FEW: &str = "!";
-/// What follows a ratio that was measured at another level of the floor than most.
+/// Mark of a ratio that was measured at another level of the floor than most.
 pub(crate) const OTHER_LEVEL: &str = "*";
 const ABSENT: &str = "-";
 
@@ -46,7 +46,7 @@ fn header(comparison: &Comparison) -> String {
     text
 }
 
-/// What other programs did during the run.
+/// Returns the CPU usage of other programs during the run.
 pub(crate) fn others(comparison: &Comparison) -> String {
     let Some(background) = comparison.background else {
         return "not counted on this system".to_owned();
@@ -96,7 +96,7 @@ pub(crate) fn levels(comparison: &Comparison) -> String {
     comparison.levels.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
-/// What the cells of a pattern's table hold.
+/// Returns the caption of a pattern's table.
 pub(crate) fn caption(pattern: Pattern) -> String {
     let unit = unit(pattern);
     match pattern {
@@ -124,7 +124,7 @@ pub(crate) fn unit(pattern: Pattern) -> &'static str {
     }
 }
 
-/// What a table has of a row: three columns.
+/// A row's part of a table: three columns.
 pub(crate) struct Cell {
     /// The time of a message in µs, or messages a second, with its mark.
     pub(crate) lead: String,
@@ -243,7 +243,7 @@ fn notes(comparison: &Comparison) -> String {
     if text.is_empty() { text } else { format!("\n{text}") }
 }
 
-/// The marks and what they say of a figure.
+/// Returns the marks and their meanings.
 pub(crate) fn meanings() -> [(&'static str, String); 4] {
     [
         (

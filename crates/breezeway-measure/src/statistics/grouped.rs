@@ -1,10 +1,10 @@
 //! The median of durations read from a coarse clock.
 //!
 //! A counter may advance in steps: the reference machine's TSC does so every 10 ns, a twelfth of a
-//! round trip. All samples then lie on a few values, and the plain median jumps between them. But
-//! a duration of 127 ns shows as 130 more often than as 120, so the share of the samples on each
-//! value says where between them the median lies. This is the median of grouped data of the
-//! statistics textbooks: each value stands for an interval one step wide, filled evenly.
+//! round trip. All samples then lie on a few values, and the plain median jumps between them. But a
+//! duration of 127 ns shows as 130 more often than as 120, so the share of the samples on each
+//! value determines the position of the median between them. This is the median of grouped data of
+//! the statistics textbooks: each value stands for an interval one step wide, filled evenly.
 
 use breezeway_os::clock;
 

@@ -34,7 +34,7 @@ impl Recorder {
         self.0.add(&other.0).expect("both have the same bounds");
     }
 
-    /// How many latencies there are.
+    /// Returns the number of latencies.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.len()
@@ -56,9 +56,9 @@ impl Recorder {
         })
     }
 
-    /// A quantile of grouped data: clocks advance in steps (of 10 ns on some machines), so the
-    /// samples lie on few values, each of which stands for an interval around it that is filled
-    /// evenly. Their shares say where in it the quantile lies.
+    /// Returns a quantile of grouped data: clocks advance in steps (of 10 ns on some machines), so
+    /// the samples lie on few values, each of which stands for an interval around it that is filled
+    /// evenly. Their shares determine the position of the quantile in that interval.
     fn quantile(&self, quantile: f64) -> f64 {
         let target = quantile * self.0.len() as f64;
         let mut below = 0.0;

@@ -9,20 +9,20 @@ use super::spread::Spread;
 const SAME_LEVEL: f64 = 1.3;
 /// Fewer readings than this share are stray ones, and no level.
 const LEAST_SHARE: f64 = 0.03;
-/// No cache line takes so long between two CPUs: something else ran on one of them meanwhile.
+/// Round trip time above which another program must have run on one of the two CPUs.
 const DISTURBED_NS: f64 = 5_000.0;
-/// What a single level is called depends on which side of this it lies.
+/// Round trip time that separates near from far when there is a single level.
 const FAR_FROM_NS: f64 = 300.0;
 
 /// Readings of the floor that lie together.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Level {
-    /// What it is called: near, middle, far.
+    /// Name of the level: near, middle, far.
     pub name: String,
-    /// How many readings it has.
+    /// Number of readings of the level.
     pub readings: usize,
     #[serde(flatten)]
-    /// How they lie.
+    /// Distribution of the readings.
     pub nanoseconds: Spread,
 }
 
@@ -55,7 +55,7 @@ impl Levels {
         Self(named.collect())
     }
 
-    /// One for everything, so that there are figures all the same.
+    /// Returns one level of all readings, so that there are figures if all are disturbed.
     fn all_disturbed(readings: Vec<f64>) -> Self {
         let (name, readings, spread) =
             ("disturbed".to_owned(), readings.len(), Spread::of(readings));
@@ -82,7 +82,7 @@ impl Levels {
     }
 }
 
-/// Whether a reading says what else ran rather than about the machine.
+/// Returns true if a reading measured another program instead of the machine.
 pub(crate) fn is_disturbed(nanoseconds: f64) -> bool {
     nanoseconds > DISTURBED_NS
 }

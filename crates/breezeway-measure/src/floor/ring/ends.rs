@@ -12,19 +12,19 @@ use std::hint::black_box;
 use std::sync::atomic::{Ordering, fence};
 use std::time::Duration;
 
-/// What an entry says.
+/// Content of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) kind: Kind,
     pub(super) body: [u64; WORDS],
 }
 
-/// What the other side is to do with an entry.
+/// Kind of an entry: the action that it requests from the other side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Work, whatever the measurement is about.
     Message,
-    /// Say what has come so far.
+    /// Report the messages received so far.
     Tally,
     /// End.
     Shutdown,
@@ -57,7 +57,7 @@ pub(super) struct Side<'a> {
     patience: Duration,
     /// Position of the next entry to publish.
     tail: u64,
-    /// What the other side is known to have consumed.
+    /// The other side's last known progress.
     consumed: u64,
     /// Positions below were compared with the other side's intent.
     announced: u64,
@@ -107,7 +107,7 @@ impl<'a> Side<'a> {
         Ok(())
     }
 
-    /// What follows one or more publications: a fence, and whether the other side sleeps.
+    /// Follows one or more publications: a fence, and a check whether the other side sleeps.
     #[inline(always)]
     pub(super) fn announce(&mut self) {
         fence(Ordering::SeqCst);
@@ -154,7 +154,7 @@ impl<'a> Side<'a> {
         Ok(Entry { kind: Kind::of_word(line[1]), body })
     }
 
-    /// Flips the release bit of `number`, below 64, and looks whether the other side sleeps.
+    /// Flips the release bit of `number`, below 64, and checks whether the other side sleeps.
     pub(super) fn release(&self, number: u64) {
         self.rings.own.word(RELEASED_AT).fetch_xor(1 << number, Ordering::Release);
         fence(Ordering::SeqCst);
@@ -172,7 +172,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// Whether an advance from `old` to `new` passes `intent` (docs/abi.md, section 5).
+/// Returns true if an advance from `old` to `new` passes `intent` (docs/abi.md, section 5).
 #[inline(always)]
 fn is_crossed(intent: u64, old: u64, new: u64) -> bool {
     new.wrapping_sub(intent).wrapping_sub(1) < new.wrapping_sub(old)

@@ -64,11 +64,11 @@ impl SharedRings {
         Self::map(fd, half, [1, 0])
     }
 
-    /// A duplicate of the descriptor, to hand to the partner.
+    /// Returns a duplicate of the descriptor for the partner.
     ///
     /// # Errors
     ///
-    /// [`FloorError::System`] if there is no descriptor left.
+    /// [`FloorError::System`] if the process has reached its limit of descriptors.
     pub(crate) fn share(&self) -> Result<OwnedFd, FloorError> {
         rustix::io::fcntl_dupfd_cloexec(&self.fd, 0).map_err(FloorError::system("fcntl"))
     }

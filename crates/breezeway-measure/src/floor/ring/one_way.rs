@@ -1,5 +1,5 @@
 //! Entries one way, in batches of 64, each with 40 bytes that are written and summed up. The
-//! partner says at the end how many came, and their sum.
+//! partner reports their number and their sum at the end.
 
 use super::super::FloorError;
 use super::super::spin::Spin;

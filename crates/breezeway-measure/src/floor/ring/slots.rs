@@ -1,9 +1,9 @@
 //! Large payload in a few slots that are used in turn, so that they stay in the caches: written in
 //! full by the sender, described by an entry, and read in full by the receiver.
 //!
-//! One-way the receiver sums it up and gives the slot back by its release bit. Returned, it copies
-//! it into a slot of its own, which the measuring side compares; as many round trips as there are
-//! slots are under way, and a reply says that the slot is free.
+//! One-way, the receiver sums the payload up and gives the slot back by its release bit. Returned,
+//! it copies the payload into a slot of its own, which the measuring side compares; as many round
+//! trips as there are slots are in flight, and a reply frees its slot.
 
 use super::super::spin::Spin;
 use super::super::{FloorError, payload::Payload};
@@ -14,13 +14,13 @@ use super::{SharedRings, Throughput, WORDS};
 use crate::pattern;
 use breezeway_os::clock;
 
-/// How many slots are tried; the best number counts.
+/// Numbers of slots that are tried; the best one counts.
 pub(crate) const COUNTS: [usize; 3] = [2, 4, 8];
 
 /// Slots begin at pages.
 const PAGE: usize = 4096;
 
-/// How large slots are and how many.
+/// Size and number of the slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slots {
     /// Bytes of payload in each.
@@ -35,7 +35,7 @@ impl Slots {
         self.size.next_multiple_of(PAGE).saturating_mul(self.count)
     }
 
-    /// Where message number `number` lies.
+    /// Returns the offset of message number `number`.
     fn offset(self, number: u64) -> usize {
         (number % self.count as u64) as usize * self.size.next_multiple_of(PAGE)
     }
@@ -127,7 +127,7 @@ pub(crate) fn take(rings: &SharedRings, spin: Spin) -> Result<(), FloorError> {
     }
 }
 
-/// Exchanges messages for `budget` ticks, one under way for each slot. Then the partner's
+/// Exchanges messages for `budget` ticks, one in flight for each slot. Then the partner's
 /// [`give_back`] returns.
 ///
 /// # Errors

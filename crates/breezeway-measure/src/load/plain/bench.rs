@@ -9,7 +9,7 @@ use crate::{Failure, pattern};
 ///
 /// # Errors
 ///
-/// What the socket says, or that a message changed on its way.
+/// Returns the socket's error, or an error if a message came back different.
 pub fn measure(address: &Address, size: u32, extent: Extent) -> Result<Measurement, Failure> {
     let mut stream = address.connect()?;
     stream.write_all(&size.to_le_bytes())?;

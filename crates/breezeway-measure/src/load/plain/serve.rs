@@ -18,11 +18,11 @@ pub fn bind(address: &Address) -> io::Result<Server> {
 }
 
 impl Server {
-    /// Where it listens, with the port that the kernel chose.
+    /// Returns the address at which it listens, with the port that the kernel chose.
     ///
     /// # Errors
     ///
-    /// What the kernel answers to `getsockname`.
+    /// The error of `getsockname`.
     pub fn address(&self) -> io::Result<String> {
         self.0.address()
     }

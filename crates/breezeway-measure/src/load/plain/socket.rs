@@ -82,7 +82,7 @@ pub(super) enum Listener {
 }
 
 impl Listener {
-    /// Where it listens, with the port that the kernel chose.
+    /// Returns the address at which it listens, with the port that the kernel chose.
     pub(super) fn address(&self) -> io::Result<String> {
         match self {
             Self::Unix(_, path) => Ok(format!("unix:{}", path.display())),

@@ -22,7 +22,7 @@ pub(crate) struct Tick {
     pub(crate) label: String,
 }
 
-/// How far an axis goes beyond its lowest and its highest value.
+/// Factor by which an axis extends beyond its lowest and its highest value.
 const MARGIN: f64 = 1.15;
 /// An axis with fewer decades than this has ticks between them too.
 const FEW_DECADES: f64 = 3.2;
@@ -59,7 +59,7 @@ impl Axis {
         Self { scale: Scale::Linear, low: 0.0, high, title: title.to_owned(), ticks }
     }
 
-    /// Where `value` lies; an axis of a single value has it in the middle.
+    /// Returns the position of `value` from 0 to 1; an axis of a single value has it in the middle.
     pub(crate) fn share(&self, value: f64) -> f64 {
         let place = |value: f64| match self.scale {
             Scale::Linear => value,
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn every_value_lies_on_the_axis_and_equal_ratios_are_equal_distances() {
+    fn value_lies_on_axis_and_equal_ratios_are_equal_distances() {
         let axis = Axis::logarithmic("", [1.0, 10.0, 100.0].into_iter(), |_| String::new());
         let [first, second, third] = [1.0, 10.0, 100.0].map(|value| axis.share(value));
         assert!(first > 0.0 && third < 1.0);

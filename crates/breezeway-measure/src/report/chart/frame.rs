@@ -1,10 +1,10 @@
-//! How large a chart is drawn. Text cannot shrink with a picture, so a narrow window gets a drawing
-//! of its own.
+//! Sizes of a drawn chart. Text cannot shrink with a picture, so a narrow window gets a drawing of
+//! its own.
 
 /// A drawing's measures, in pixels.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
-    /// The class that says on which windows it is shown.
+    /// Class that selects the windows on which it is shown.
     pub(crate) class: &'static str,
     pub(crate) width: f64,
     pub(crate) height: f64,

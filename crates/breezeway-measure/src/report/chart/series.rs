@@ -15,11 +15,11 @@ pub(crate) struct Line {
 pub(crate) struct Point {
     pub(crate) x: f64,
     pub(crate) y: f64,
-    /// What is shown when pointed at.
+    /// Text that is shown under the pointer.
     pub(crate) hint: String,
 }
 
-/// What distinguishes a line.
+/// Attributes that distinguish a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Style {
     /// The class that has the colour.
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_series_look_the_same_and_none_differ_by_colour_alone_within_a_carrier() {
+    fn series_of_one_carrier_differ_by_more_than_colour() {
         let styles: Vec<Style> = Series::ALL.into_iter().map(Style::of).collect();
         for (index, style) in styles.iter().enumerate() {
             assert!(!styles[..index].contains(style), "{style:?}");

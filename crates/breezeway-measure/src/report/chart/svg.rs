@@ -8,13 +8,13 @@ use super::label;
 use super::series::{Line, Point, Style};
 use super::{Chart, Reference, width};
 
-/// How far apart the names of two lines are.
+/// Distance between the names of two lines.
 const NAME_HEIGHT: f64 = 15.0;
 /// The size of labels, as in the page's style.
 const LABEL_SIZE: f64 = 12.0;
 /// The least between two labels in one line.
 const BETWEEN_LABELS: f64 = 4.0;
-/// How many lines of labels the horizontal axis has room for.
+/// Number of lines of labels for which the horizontal axis has room.
 const LABEL_LINES: usize = 2;
 const LINE_HEIGHT: f64 = 14.0;
 /// From the end of a line to its name.
@@ -128,7 +128,7 @@ fn marker(style: Style, x: f64, y: f64, hint: &str) -> Markup {
     }
 }
 
-/// What is named at the right of a chart: a line at its end, or a height across the chart.
+/// Item that is named at the right of a chart: a line at its end, or a height across the chart.
 enum Named<'a> {
     Line(&'a Line),
     Reference(&'a Reference),
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_that_would_cover_others_stand_in_a_second_line_or_are_left_out() {
+    fn covering_labels_move_to_a_second_line_or_are_left_out() {
         let label = |text: &str, line| (text.to_owned(), line);
         let shown = labels(&[8.0, 12.0, 14.0, 4096.0], NARROW);
         assert_eq!(shown, [label("8 B", 0), label("12 B", 1), label("4 KiB", 0)]);

@@ -1,4 +1,4 @@
-//! Which charts the page has.
+//! The charts of the page.
 
 use crate::comparison::{Comparison, DEPTH, Figures, Pattern, Series};
 use crate::report::chart::axis::Axis;
@@ -89,14 +89,14 @@ fn percentiles(comparison: &Comparison, id: &'static str, size: usize) -> Chart 
             let row = comparison.find(series, Pattern::PingPong, size)?;
             let latency = row.figures.as_ref().filter(|figures| !figures.few)?.latency_ns;
             let values = [latency.p50, latency.p90, latency.p99, latency.p999];
-            // One percentile alone says nothing about how they lie.
+            // One percentile alone does not show a distribution.
             latency.p90.map(|_| line(series, values.into_iter().enumerate().filter_map(percentile)))
         })
         .collect();
     Chart {
         id,
         title: format!("Percentiles, {}", bytes(size)),
-        description: "How long the slower round trips take. Lower and flatter is better."
+        description: "Time of the slower round trips. Lower and flatter is better."
             .to_owned(),
         x: Axis::of_names("share of the round trips that are faster", &NAMES),
         y: Axis::logarithmic("time", heights(&lines), |value| round(&duration(value))),

@@ -46,7 +46,7 @@ fn three(found: Option<&Found>, main: Option<&str>) -> Markup {
     }
 }
 
-/// What the marks behind figures mean.
+/// Returns the meanings of the marks behind figures.
 pub(crate) fn marks() -> Markup {
     html! {
         p class="quiet" {
@@ -175,7 +175,7 @@ fn cells(figures: &Figures) -> Markup {
     }
 }
 
-/// Wide content scrolls by itself, also by keyboard.
+/// Wide content scrolls on its own, also by keyboard.
 fn scrolling(content: Markup) -> Markup {
     html! { div class="scrolling" tabindex="0" role="region" aria-label="Table" { (content) } }
 }
