@@ -24,11 +24,11 @@ type Failure = Box<dyn Error + Send + Sync>;
 const SIZES: [&str; 4] = ["40", "1024", "65536", "1048576"];
 /// Some are lost to a machine that changes its speed: 41 of one level should be left.
 const ROUNDS: usize = 61;
-/// How much the floors before and after a round may differ.
+/// Largest difference between the floors before and after a round that counts as steady.
 const STEADY: f64 = 0.15;
-/// What this state may take of the other one's time.
+/// Largest share of the other state's time that meets the target.
 const TARGET: f64 = 1.02;
-/// How long one process may take.
+/// Time limit of one process.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A state of the code: its command, and a server of it.

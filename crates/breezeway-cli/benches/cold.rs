@@ -23,12 +23,12 @@ type Failure = Box<dyn Error + Send + Sync>;
 
 /// Messages of a fresh session that are measured.
 const FIRST: u64 = 100;
-/// What the server's sessions may hold; the client's say less, unless so much is in flight.
+/// Cap of the server's sessions; the client's is lower, unless this many bytes are in flight.
 const LARGE_CAP: u64 = 256 << 20;
-/// Tells this program that it is to connect once and print how many nanoseconds it took.
+/// Variable that makes this program connect once and print how many nanoseconds it took.
 const CONNECT_ONCE: &str = "BREEZEWAY_COLD_CONNECT";
 
-/// What is measured: gives its time.
+/// Work to measure: returns its time.
 type Work = Box<dyn Fn(&Address) -> Result<Duration, Failure>>;
 
 struct Row {
@@ -79,7 +79,7 @@ fn connect(address: &Address) -> Result<Duration, Failure> {
     Ok(elapsed)
 }
 
-/// In a process of its own, which says how long it took.
+/// Connects in a process of its own, which prints the time that it took.
 fn first_connect(address: &Address) -> Result<Duration, Failure> {
     let mut child = Command::new(std::env::current_exe()?);
     let output = child.env(CONNECT_ONCE, address.to_string()).output()?;

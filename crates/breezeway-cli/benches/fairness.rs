@@ -21,7 +21,7 @@ use breezeway_os::clock;
 
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// What a handler takes, and which thread replies.
+/// Methods: a slow handler, which sleeps, and a quick one.
 const SLOW: u32 = 0;
 const QUICK: u32 = 1;
 const HANDLER: Duration = Duration::from_millis(10);
@@ -56,7 +56,7 @@ fn serve(folder: &Path, way: usize) -> Result<(), Failure> {
     })?)
 }
 
-/// When a handler ran, in nanoseconds since the machine started, and on which thread.
+/// Run of a handler: its times in nanoseconds since boot, and its thread.
 struct Ran {
     begin: u64,
     end: u64,
@@ -104,8 +104,8 @@ impl Drop for Serving {
     }
 }
 
-/// Quick calls, the first of each session and later ones, and the slow ones that were served
-/// meanwhile.
+/// Returns quick calls, the first of each session and later ones, and the slow ones that were
+/// served during them.
 fn wait_beside_slow_calls(address: &Address) -> Result<([Vec<Quick>; 2], Vec<Ran>), Failure> {
     let mut sessions = (0..=SESSIONS)
         .map(|_| Ok(Session::connect(address)?))
@@ -114,7 +114,7 @@ fn wait_beside_slow_calls(address: &Address) -> Result<([Vec<Quick>; 2], Vec<Ran
     let worker = call(&mut slow, SLOW)?.thread;
     let mut beside = Vec::new();
     for mut session in sessions {
-        // Handlers on threads of their own do not say which worker it is, of which there is one.
+        // Handlers on threads of their own do not name the worker; there is only one.
         let replied = call(&mut session, QUICK)?.thread;
         if replied == worker || worker.starts_with(b"breezeway-call") {
             beside.push(session);
@@ -157,8 +157,8 @@ fn describe(calls: &[Quick], slow: &[Ran]) -> String {
     times.sort_unstable();
     let at = |share: f64| milliseconds(times[((times.len() - 1) as f64 * share) as usize]);
     let (median, most, largest) = (at(0.5), at(0.9), at(1.0));
-    // Where the largest comes from: slow handlers that began although somebody waited, or the
-    // kernel, which lets a handler sleep longer, or a thread wait for a CPU.
+    // Sources of the largest: slow handlers that began while a quick call waited, or the kernel,
+    // which lets a handler sleep longer, or a thread wait for a CPU.
     let begun = |call: &Quick| {
         slow.iter().filter(|ran| (call.made..call.served).contains(&ran.begin)).count()
     };

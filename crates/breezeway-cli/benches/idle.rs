@@ -1,10 +1,11 @@
-//! What 1,000 connected sessions cost that do nothing: CPU, memory, and the time of the one that
-//! does something.
+//! The cost of 1,000 connected sessions that do nothing: CPU, memory, and the time of a session
+//! that does something.
 //!
 //! `cargo bench -p breezeway-cli --bench idle` takes some twenty seconds. Two servers, processes of
 //! their own with one worker each: one with idle sessions, whose clients are in this process, and
 //! one without. Each session has made a call before. Clients and servers are pinned to two CPUs.
-//! CPU time is what the kernel's scheduler counts for each thread of the server; a thread that did
+//! CPU time is the time that the kernel's scheduler counts for each thread of the server; a thread
+//! that did not run has made no system call.
 //! not run has made no system call.
 #![forbid(unsafe_code)]
 #![allow(missing_docs)]
@@ -27,7 +28,7 @@ type Failure = Box<dyn Error + Send + Sync>;
 
 const SESSIONS: usize = 1_000;
 const REQUEST: &[u8] = &[7; 40];
-/// How long they are watched doing nothing.
+/// Time for which the idle sessions are observed.
 const WATCHED: Duration = Duration::from_secs(3);
 const PAIRS: usize = 21;
 const TURN: Duration = Duration::from_millis(200);
@@ -103,14 +104,14 @@ impl Drop for Serving {
     }
 }
 
-/// The bytes behind a name, of a page that says KiB.
+/// Returns the bytes after a name in a text whose numbers are in KiB.
 fn kibibytes(page: &str, name: &str) -> Result<f64, Failure> {
     let line = page.lines().find(|line| line.starts_with(name));
     let number = line.and_then(|line| line.split_whitespace().nth(1));
     Ok(number.ok_or_else(|| format!("no {name}"))?.parse::<f64>()? * 1024.0)
 }
 
-/// What the kernel has for itself, of the whole machine.
+/// Returns the kernel's own memory on the whole machine.
 fn kernel_memory() -> Result<f64, Failure> {
     let page = fs::read_to_string("/proc/meminfo")?;
     ["Slab:", "PageTables:", "KernelStack:"].iter().map(|name| kibibytes(&page, name)).sum()

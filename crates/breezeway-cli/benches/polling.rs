@@ -1,4 +1,4 @@
-//! What polling does for sessions on sockets: the same echo with the thread that waits blocking at
+//! The effect of polling on sessions on sockets: the same echo with the waiting thread blocking at
 //! once, polling while data keeps coming, yielding once and then blocking (the practice that the
 //! KiteX team published for its epoll loop), and polling for a bounded time before that.
 //!
@@ -21,14 +21,14 @@ type Failure = Box<dyn Error + Send + Sync>;
 const ROUNDS: usize = 7;
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How both sides wait.
+/// Wait policies of both sides.
 const VARIANTS: [(&str, &[&str]); 3] = [
     ("block at once", &["--wait", "park"]),
     ("poll, yield once, block", &["--wait", "adaptive", "--spin-bound", "0s"]),
     ("poll up to 100 us, then so", &["--wait", "adaptive"]),
 ];
 
-/// What the client does, and on which CPU beside the server's, which is the second.
+/// Loads of the client, with its CPU beside the server's, which is the second.
 const LOADS: [(&str, &str, &[&str]); 5] = [
     ("one caller, another CPU", "0", &[]),
     ("one caller, the same CPU", "1", &[]),

@@ -121,7 +121,7 @@ fn echo(mut stream: Stream) {
     }
 }
 
-/// The same over a socket: buffers go round between both threads.
+/// Receives the same over a socket: buffers rotate between both threads.
 fn receive_plain(mut socket: UnixStream) -> Result<(), Failure> {
     let mut method = [0];
     socket.read_exact(&mut method)?;
@@ -142,7 +142,7 @@ fn receive_plain(mut socket: UnixStream) -> Result<(), Failure> {
             number += 1;
             kept.push_back(frame);
             if kept.len() > KEPT {
-                // Nobody wants it once all were received.
+                // The receiver is gone once all were received.
                 let _ = kept.pop_front().map(|frame| free.send(frame));
             }
         }

@@ -29,7 +29,7 @@ const TURN: Duration = Duration::from_millis(600);
 const WARM_UP: Duration = Duration::from_millis(100);
 const SIZE: usize = 64;
 
-/// What makes a call.
+/// Function that makes a call.
 type Caller = Box<dyn FnMut(&[u8; SIZE]) -> Result<(), Failure> + Send>;
 
 struct Places {

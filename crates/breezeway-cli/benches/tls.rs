@@ -63,7 +63,7 @@ fn echo(side: &Side, size: usize) -> Result<Work, Failure> {
     }))
 }
 
-/// Nanoseconds for each message, of which nothing is read but 8 bytes.
+/// Nanoseconds for each message; only 8 bytes of it are read.
 fn one_way(side: &Side, size: usize) -> Result<Work, Failure> {
     let mut session = side.session()?;
     let message = vec![7; size];

@@ -54,19 +54,19 @@ longest latency.";
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Where the server listens: shm:/path/to.sock, unix:/path/to.sock, tcp:host:port,
-    /// tls:host:port, or several in the order of preference, separated by commas; or
-    /// shmipc:/path/to.sock, any shmipc server that echoes
+    /// Address of the server: shm:/path/to.sock, unix:/path/to.sock, tcp:host:port, tls:host:port,
+    /// or several in the order of preference, separated by commas; or shmipc:/path/to.sock, any
+    /// shmipc server that echoes
     #[arg(long)]
     addr: Target,
-    /// What the calls are written in
+    /// Protocol of the calls
     #[arg(long, value_enum, default_value_t = Protocol::Breezeway)]
     protocol: Protocol,
-    /// Move to another server when this one goes away for a successor or ends, which is waited for
-    /// for 10 s, and repeat the call on which it ended
+    /// Move to another server when this one goes away for a successor or ends, waiting 10 s for it,
+    /// and repeat the call on which it ended
     #[arg(long)]
     follow: bool,
-    /// How calls of gRPC travel [default: native]
+    /// Transport of gRPC calls [default: native]
     #[cfg(feature = "grpc")]
     #[arg(long, value_enum)]
     gear: Option<Gear>,
@@ -92,13 +92,13 @@ pub(crate) struct Args {
     /// One-way messages per wake-up of the server
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     batch: u32,
-    /// Sessions at one time, each with a thread
+    /// Sessions in parallel, each with a thread
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     sessions: u32,
-    /// What drives the session
+    /// Runtime that drives the session
     #[arg(long, value_enum, default_value_t = Runtime::Blocking)]
     runtime: Runtime,
-    /// Exchange messages on this many streams of one session, one under way on each, in place of
+    /// Exchange messages on this many streams of one session, one in flight on each, in place of
     /// calls; the server must be one of --runtime tokio
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535))]
     streams: Option<u32>,
@@ -151,7 +151,7 @@ pub(crate) fn run(mut args: Args) -> Result<(), Failure> {
     }
     args.certificates.install_for_client(args.addr.places())?;
     clock::calibrate();
-    // While there is no session yet, whose end keeps the CPU busy for a while.
+    // Measured before a session exists, because the end of one keeps the CPU busy for a while.
     let empty = load::empty::cost(&args.load());
     let start = Instant::now();
     let measurement = match (args.protocol, &args.addr) {
@@ -167,7 +167,8 @@ pub(crate) fn run(mut args: Args) -> Result<(), Failure> {
 }
 
 impl Args {
-    /// Whether one caller makes the calls through a client, which can move to another server.
+    /// Returns true if one caller makes the calls through a client, which can move to another
+    /// server.
     fn by_client(&self) -> bool {
         match self.protocol {
             #[cfg(feature = "thrift")]
@@ -318,7 +319,7 @@ fn check_by_client(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// Says what was measured.
+/// Prints the results.
 fn print(
     args: &Args,
     empty: f64,
@@ -341,7 +342,7 @@ fn print(
     Ok(())
 }
 
-/// Opens a session whose ring, unless it is set, has room for the calls in flight.
+/// Opens a session; its ring, unless it is set, has room for the calls in flight.
 fn open(args: &Args, address: &Address) -> Result<Session, Failure> {
     let default = args.session.options();
     let depth = args.depth.next_power_of_two();
@@ -368,7 +369,7 @@ fn open(args: &Args, address: &Address) -> Result<Session, Failure> {
     Ok(session)
 }
 
-/// How far a run is, on a terminal.
+/// Progress of a run, shown on a terminal.
 struct Progress {
     bar: ProgressBar,
     start: Instant,

@@ -51,7 +51,7 @@ line, 1 for all else, when nothing was sent, or the reply cannot be read.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Where the service is, such as shm:/run/users.sock, tcp:10.0.0.7:8888,
+    /// Address of the service, such as shm:/run/users.sock, tcp:10.0.0.7:8888,
     /// tls:users.example.org:7000 or shmipc:/run/users.sock
     address: Target,
     /// The .thrift file that has the service
@@ -63,7 +63,7 @@ pub(crate) struct Args {
     /// The arguments; - is standard input, and so is nothing of a stream, else {}
     #[arg(value_name = "JSON")]
     json: Option<String>,
-    /// How messages travel
+    /// Framing of messages
     #[arg(long, value_enum, default_value_t = Framing::Auto)]
     framing: Framing,
     /// Give up after this time, such as 500ms or 2s; a call waits for ever otherwise
@@ -79,7 +79,7 @@ pub(crate) struct Args {
     certificates: Certificates,
 }
 
-/// How messages travel.
+/// Framing of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Framing {
     /// Over a Breezeway session, or in TTHeader where the server does not speak that, and over
@@ -96,7 +96,7 @@ enum Framing {
 }
 
 impl Framing {
-    /// What streams of shmipc carry, where no session is.
+    /// Returns the framing in streams of shmipc, where there is no session.
     fn in_streams(self) -> Result<ThriftFraming, Failure> {
         match self {
             Self::Native => Err("--framing native does not go with a shmipc: address, whose \
@@ -122,7 +122,7 @@ fn pair(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-/// What the server made of the call, if no result.
+/// Failure that the server returned for the call.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CallFailure {
     #[error("{method} threw {exception}: {fields}")]
@@ -180,7 +180,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     }
 }
 
-/// Whether somebody is there, who may speak Thrift.
+/// Returns true if a server answered that may speak Thrift.
 fn speaks_otherwise(error: &ConnectError) -> bool {
     match error {
         ConnectError::Handshake(HandshakeError::Tls(TlsError::OtherProtocol)) => true,
@@ -192,7 +192,7 @@ fn speaks_otherwise(error: &ConnectError) -> bool {
     }
 }
 
-/// What a server that speaks neither is told of: both.
+/// Returns the error for a server that speaks neither: it names both.
 fn neither(native: &ConnectError, failure: Failure) -> Failure {
     match failure.downcast_ref() {
         Some(CallFailure::Failed(_, Error::Io(_) | Error::Protocol(_))) => {
@@ -232,7 +232,7 @@ impl Call {
 
     /// The one JSON value of a call.
     fn arguments(&self) -> Result<Value, Failure> {
-        let bad = |error: serde_json::Error| format!("the arguments are no JSON: {error}");
+        let bad = |error: serde_json::Error| format!("the arguments are not JSON: {error}");
         match self.json.as_deref() {
             None => Ok(Value::Object(serde_json::Map::new())),
             Some("-") => Ok(serde_json::from_reader(io::stdin().lock()).map_err(bad)?),
@@ -270,7 +270,7 @@ impl Call {
     }
 }
 
-/// A line of output. A reader that has seen enough, such as `head`, is no failure.
+/// Prints a line of output. A closed reader, such as `head` after its lines, is not an error.
 fn print(line: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match writeln!(out, "{line}").and_then(|()| out.flush()) {

@@ -8,11 +8,11 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 use crate::Failure;
 
-/// What either side of a tls: address can be told.
+/// Options of either side of a tls: address.
 #[derive(Clone, Debug, Default, clap::Args)]
 struct Files {
-    /// This side's certificate, for tls: addresses: a PEM file, in which those between it and a
-    /// root follow. A server needs one; a client shows it to a server that asks
+    /// This side's certificate, for tls: addresses: a PEM file, followed by those between it and a
+    /// root. A server needs one; a client shows it to a server that asks
     #[arg(long, value_name = "FILE", env = "BREEZEWAY_CERTIFICATE")]
     certificate: Option<PathBuf>,
     /// The private key of --certificate: a PEM file, not encrypted, which may be the same one
@@ -25,7 +25,7 @@ struct Files {
     roots: Option<PathBuf>,
 }
 
-/// What either side of a tls: address is told.
+/// Certificates of either side of a tls: address.
 #[derive(Clone, Debug)]
 pub(crate) struct Certificates {
     files: Files,
@@ -57,7 +57,7 @@ impl FromArgMatches for Certificates {
 }
 
 impl Certificates {
-    /// What a server at these places goes by.
+    /// Installs the certificates of a server at these places.
     pub(crate) fn install_for_server(&self, places: &[Place]) -> Result<(), Failure> {
         self.install(
             places,
@@ -67,7 +67,7 @@ impl Certificates {
         )
     }
 
-    /// What a client of these places goes by.
+    /// Installs the certificates of a client of these places.
     pub(crate) fn install_for_client(&self, places: &[Place]) -> Result<(), Failure> {
         self.install(
             places,
@@ -91,7 +91,7 @@ impl Certificates {
             (Some(chain), Some(key)) => tls = tls.certificate(chain, key)?,
             (None, None) => {}
             (Some(_), None) => return Err("--certificate goes with --key, its private key".into()),
-            (None, Some(_)) => return Err("--key goes with --certificate, whose key it is".into()),
+            (None, Some(_)) => return Err("--key goes with --certificate, its certificate".into()),
         }
         if let Some(roots) = roots {
             tls = tls.roots(roots)?;
@@ -108,7 +108,7 @@ fn has(places: &[Place], carrier: Carrier) -> bool {
     places.iter().any(|place| place.carrier() == carrier)
 }
 
-/// Whether everything that leaves this host is encrypted: whoever gives a flag believes that.
+/// Checks that everything that leaves this host is encrypted, as a given certificate suggests.
 fn check(places: &[Place], flag: &str) -> Result<(), Failure> {
     if !has(places, Carrier::Tls) {
         return Err(format!(

@@ -49,16 +49,16 @@ pub(crate) struct Args {
     /// MiB, six with --quick]
     #[arg(long = "size", value_name = "BYTES", value_parser = value::size_up_to::<LARGEST>)]
     sizes: Vec<u32>,
-    /// How often each row is measured [default: 9, 3 with --quick]
+    /// Times that each row is measured [default: 9, 3 with --quick]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: Option<u32>,
-    /// How long one measurement takes [default: 0.2, 0.06 with --quick]
+    /// Seconds of one measurement [default: 0.2, 0.06 with --quick]
     #[arg(long, value_name = "S", value_parser = seconds)]
     seconds: Option<f64>,
 }
 
-/// So many bytes, and as many calls in flight as a pipelined row has, still fit into the default
-/// cap of a session.
+/// Largest size: with as many calls in flight as a pipelined row has, it still fits into the
+/// default cap of a session.
 const LARGEST: u32 = 4 << 20;
 
 /// Patterns that this build cannot measure.
@@ -139,7 +139,7 @@ impl Args {
     }
 }
 
-/// Says before it starts what is to come.
+/// Announces a run before it starts.
 fn announce(plan: &Plan) -> Result<(), Failure> {
     let seconds = plan.duration().as_secs_f64();
     let time = if seconds < 100.0 {

@@ -14,7 +14,7 @@ use serde::Serialize;
 use std::fmt;
 use std::io::Write;
 
-/// That of the library.
+/// The default of the library.
 const DEFAULT_MAX_SESSIONS: usize = 4096;
 
 const EXAMPLES: &str = "\
@@ -27,11 +27,11 @@ Examples:
 ok: nothing to do. warn: works, but slower or less than it could be. FAIL: shm: addresses do not \
 work; an address list goes on to unix:.";
 
-/// Say whether this machine is fit, and for each problem what to change
+/// Check whether this machine is fit, and print a remedy for each problem
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// How many sessions a server is to have at one time
+    /// Number of sessions that the server must hold
     #[arg(long, value_name = "N", env = "BREEZEWAY_MAX_SESSIONS", value_parser = value::max_sessions)]
     #[arg(default_value_t = DEFAULT_MAX_SESSIONS)]
     max_sessions: usize,
@@ -58,7 +58,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
 /// The fields and their names are a contract with scripts.
 #[derive(Debug, Serialize)]
 struct Report<'a> {
-    /// Whether `shm:` addresses work here.
+    /// True if `shm:` addresses work here.
     fit: bool,
     checks: &'a [Check],
 }
@@ -72,7 +72,7 @@ fn verdict(checks: &[Check]) -> Result<(), String> {
     Err(format!("shm: addresses do not work here ({}); use unix: instead", names.join(", ")))
 }
 
-/// How good a finding is.
+/// Grade of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Grade {
@@ -86,9 +86,9 @@ enum Grade {
 struct Check {
     grade: Grade,
     name: &'static str,
-    /// What was seen.
+    /// Observed value.
     seen: String,
-    /// What to change, if anything.
+    /// Remedy, if any is needed.
     advice: Option<String>,
 }
 

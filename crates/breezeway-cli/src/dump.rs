@@ -42,7 +42,7 @@ pub(crate) struct Args {
     /// The session, by its number (see breezeway inspect)
     #[arg(value_name = "SESSION")]
     session: u64,
-    /// How many entries of each ring, at most
+    /// Number of entries of each ring, at most
     #[arg(long, value_name = "N", default_value = "16")]
     last: usize,
     /// Print bodies as well: they may be secret
@@ -94,7 +94,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
             .and_then(|()| printer.ring("received", &peers, own.consumed))
     };
     match printed.and_then(|()| out.flush()) {
-        // A reader that has seen enough, such as `head`, is no failure.
+        // A closed reader, such as `head` after its lines, is not an error.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(()),
     }
@@ -148,12 +148,12 @@ impl Known {
     }
 }
 
-/// Entries that nobody has taken, as far as the peer has said.
+/// Returns the number of entries that the peer has not taken, by its published progress.
 fn waiting(ring: &ControlDump, consumed: u64) -> u64 {
     ring.published.saturating_sub(consumed).min(u64::from(ring.capacity))
 }
 
-/// What is printed, and how.
+/// Printer of entries, with its options.
 struct Printer<W> {
     known: Known,
     bodies: bool,

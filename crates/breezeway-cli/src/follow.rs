@@ -9,7 +9,7 @@ use breezeway_measure::pattern;
 
 use crate::Failure;
 
-/// How long a caller that follows waits for a server that is not there.
+/// Time for which a caller that follows waits for an absent server.
 const SERVER_WAIT: Duration = Duration::from_secs(10);
 
 /// Measures plain calls, one after the other, of a caller that moves to another server when this

@@ -27,13 +27,13 @@ breezeway-thrift, or with --services the crate breezeway-rpc. In a build script,
 pub(crate) struct Args {
     /// The .thrift file
     file: PathBuf,
-    /// Where to write the Rust text; - is standard output
+    /// File for the Rust text; - is standard output
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     out: PathBuf,
     /// Another directory to search for included files (repeatable)
     #[arg(long = "include-dir", short = 'I', value_name = "DIR")]
     include_dirs: Vec<PathBuf>,
-    /// What becomes of services
+    /// Output for services
     #[arg(long, value_enum, default_value_t = Services::Trait)]
     services: Services,
     /// Serve them also by views, with replies that are written in place
@@ -42,13 +42,13 @@ pub(crate) struct Args {
     /// In which order the fields of a struct are written; any order is read
     #[arg(long, value_enum, default_value_t = Order::Ids)]
     order: Order,
-    /// What becomes of strings in owned types
+    /// Type of strings in owned types
     #[arg(long, value_enum, default_value_t = Strings::Text)]
     strings: Strings,
-    /// What becomes of binaries in owned types
+    /// Type of binaries in owned types
     #[arg(long, value_enum, default_value_t = Binary::Owned)]
     binary: Binary,
-    /// Derive Eq, PartialOrd, Ord and Hash where there is no double
+    /// Derive Eq, PartialOrd, Ord and Hash on types without a double
     #[arg(long)]
     ordered: bool,
     /// Derive serde's Serialize and Deserialize (feature serde of breezeway-thrift)
@@ -78,18 +78,18 @@ enum Order {
     FixedFirst,
 }
 
-/// What becomes of strings.
+/// Type of strings.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Strings {
     /// A String, which must be UTF-8
     Text,
-    /// Bytes, whatever they are: other languages write text that is no UTF-8
+    /// Bytes of any content: other languages write text that is not UTF-8
     Bytes,
     /// A SmallString, with up to 30 bytes in place (feature small-strings of breezeway-thrift)
     Small,
 }
 
-/// What becomes of binaries.
+/// Type of binaries.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Binary {
     /// A Vec of u8, copied out of the message
@@ -98,10 +98,10 @@ enum Binary {
     Shared,
 }
 
-/// What becomes of services.
+/// Output for services.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Services {
-    /// A trait that says nothing of how calls travel
+    /// A trait that is independent of the transport
     Trait,
     /// A trait, a server and a client that block
     Blocking,
@@ -172,7 +172,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
         .map_err(|error| format!("cannot write {}: {error}", args.out.display()).into())
 }
 
-/// A reader that has seen enough, such as `head`, is no failure.
+/// A closed reader, such as `head` after its lines, is not an error.
 fn print(text: &str) -> Result<(), Failure> {
     match io::stdout().lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

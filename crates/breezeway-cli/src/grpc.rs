@@ -8,7 +8,7 @@ const LARGEST: usize = 64 << 20;
 /// As long a body's number and length may be, so many bytes.
 const ROOM: usize = 16;
 
-/// What prost and tonic make of `proto/echo.proto`.
+/// Code that prost and tonic generate from `proto/echo.proto`.
 #[allow(unreachable_pub, clippy::all)]
 mod pb {
     tonic::include_proto!("breezeway.echo.v1");

@@ -1,5 +1,5 @@
-//! `breezeway inspect`: what running processes say of their sessions, and share with their peers,
-//! seen without their help.
+//! `breezeway inspect`: the sessions in the statistics of running processes, and the memory that
+//! these share with their peers, read without their help.
 
 pub(crate) mod native;
 pub(crate) mod processes;
@@ -105,10 +105,10 @@ impl Report {
     }
 }
 
-/// Why a process cannot be looked into.
+/// Returns why a process cannot be inspected.
 pub(crate) fn reason(pid: u32, error: &io::Error) -> String {
     match error.kind() {
-        ErrorKind::NotFound => format!("there is no process {pid}"),
+        ErrorKind::NotFound => format!("no process {pid} is running"),
         ErrorKind::PermissionDenied => {
             format!("process {pid} is another user's: run this as that user or as root")
         }

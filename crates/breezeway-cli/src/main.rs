@@ -35,7 +35,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
-/// What a subcommand failed of: one line for the person who ran it.
+/// Failure of a subcommand: one line for the person who ran it.
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 #[derive(Parser)]
@@ -55,7 +55,7 @@ enum Command {
     Floor(floor::Args),
     /// Compare every carrier and wait policy at every size, in µs and in floors
     Compare(compare::Args),
-    /// Say whether this machine is fit, and for each problem what to change
+    /// Check whether this machine is fit, and print a remedy for each problem
     Doctor(doctor::Args),
     /// Show what a running process shares, without its help
     Inspect(inspect::Args),
@@ -76,7 +76,7 @@ enum Command {
     FloorPartner(partner::Partnership),
     #[command(hide = true)]
     CompareServer(compare::owned::Args),
-    /// The echo that anybody would write with a std socket, to compare with
+    /// An echo over a plain std socket, for comparison
     #[command(hide = true, subcommand)]
     Plain(compare::plain::Command),
 }
@@ -158,8 +158,8 @@ fn command_of(given: impl Iterator<Item = String>) -> String {
     path.join(" ")
 }
 
-/// Where a bad value comes from that is not on the command line: the environment, which clap does
-/// not say.
+/// Returns the variable of a bad value that is not on the command line: it comes from the
+/// environment, and clap does not name the variable.
 fn environment_of(error: &clap::Error, mut given: impl Iterator<Item = String>) -> Option<String> {
     let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else {
         return None;

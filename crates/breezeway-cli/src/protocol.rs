@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use crate::Failure;
 use crate::target::Target;
 
-/// What calls are written in.
+/// Protocol of calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Protocol {
     /// Breezeway's own calls, by number; of a shmipc: address, its streams
@@ -32,7 +32,7 @@ impl Protocol {
         }
     }
 
-    /// Where it is served or called; an error for what has another protocol of its own.
+    /// Returns the address to serve or call at; an error for a target with a protocol of its own.
     pub(crate) fn address(self, target: &Target) -> Result<&Address, Failure> {
         match target {
             Target::Breezeway(address) => Ok(address),

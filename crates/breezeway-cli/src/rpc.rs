@@ -12,7 +12,7 @@ use crate::Failure;
 use crate::follow::{check, connect, exchange};
 use crate::serve::announce;
 
-/// What breezeway-idl makes of `idl/echo.thrift`.
+/// Code that breezeway-idl generates from `idl/echo.thrift`.
 mod generated {
     include!(concat!(env!("OUT_DIR"), "/thrift.rs"));
 }

@@ -52,24 +52,24 @@ started in the same way, once all clients have moved there.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Where to listen: shm:/path/to.sock, unix:/path/to.sock, tcp:host:port (port 0: any free
-    /// one), tls:host:port, or several, separated by commas; or shmipc:/path/to.sock, where the
-    /// bytes of every stream are echoed
+    /// Address to listen at: shm:/path/to.sock, unix:/path/to.sock, tcp:host:port (port 0: any free
+    /// one), tls:host:port, or several, separated by commas; or shmipc:/path/to.sock, which echoes
+    /// the bytes of every stream
     #[arg(long)]
     addr: Target,
-    /// What is served
+    /// Protocol to serve
     #[arg(long, value_enum, default_value_t = Protocol::Breezeway)]
     protocol: Protocol,
     /// Pin all threads to this CPU, before memory is first touched (so that it comes from the
     /// CPU's NUMA node) [default: not pinned]
     #[arg(long, value_name = "N")]
     cpu: Option<usize>,
-    /// What serves: threads that block, which take calls alone, or tasks under tokio, which echo
-    /// the messages of streams as well; --workers is then the threads of the runtime
+    /// Runtime of the server: threads that block, which take calls alone, or tasks under tokio,
+    /// which echo the messages of streams as well; --workers is then the threads of the runtime
     #[arg(long, value_enum, default_value_t = Runtime::Blocking)]
     runtime: Runtime,
-    /// What to log on standard error: off, error, warn, info, debug or trace, or such levels for
-    /// parts, as in warn,breezeway_shmipc=debug; without it RUST_LOG says it [default: warn]
+    /// Level of the log on standard error: off, error, warn, info, debug or trace, or such levels
+    /// for parts, as in warn,breezeway_shmipc=debug; without it RUST_LOG sets it [default: warn]
     #[arg(long, value_name = "LEVEL", env = "BREEZEWAY_LOG", value_parser = shmipc::log_filter)]
     log: Option<Targets>,
     #[command(flatten)]
@@ -142,7 +142,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
 }
 
 impl Args {
-    /// What is logged: where nothing says it, what programs in Rust commonly go by.
+    /// Returns the filter of the log; without an option, RUST_LOG sets it, as is usual in Rust.
     fn filter(&self) -> Result<Targets, Failure> {
         let variable = || std::env::var("RUST_LOG").ok().filter(|text| !text.is_empty());
         let said = || variable().map(|text| shmipc::log_filter(&text)).transpose();
@@ -214,7 +214,7 @@ fn serve_streams(
     Ok(())
 }
 
-/// Whoever started this may not read what it says.
+/// Prints the address. A parent process that does not read it causes no error.
 pub(crate) fn announce(address: &impl Display) {
     let _ = writeln!(std::io::stdout(), "listening on {address}");
 }

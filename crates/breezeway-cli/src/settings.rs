@@ -1,4 +1,4 @@
-//! What several subcommands take: settings from flags, the environment, or a file. A flag goes
+//! Settings that several subcommands share, from flags, the environment, or a file. A flag goes
 //! before the environment, that before the file, and that before the default.
 
 mod file;
@@ -18,7 +18,7 @@ use value::{CallTimeout, MaxMemory, UnderWay};
 /// Settings of sessions; what is not given stays open.
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 pub(crate) struct SessionSettings {
-    /// How to wait. A server without sessions sleeps under every policy [default: adaptive]
+    /// Wait policy. A server without sessions sleeps under every policy [default: adaptive]
     #[arg(long, value_enum, env = "BREEZEWAY_WAIT")]
     pub(crate) wait: Option<Wait>,
     /// The longest that --wait adaptive spins before it sleeps: 0s to 1s [default: 100us]
@@ -35,11 +35,11 @@ pub(crate) struct SessionSettings {
     /// Payload memory that is ready when a session is set up: up to 1TiB; 0: none [default: 0]
     #[arg(long, value_name = "BYTES", env = "BREEZEWAY_PREFAULT", value_parser = value::prefault)]
     prefault: Option<u64>,
-    /// How long traffic must do without a payload segment before its memory is given back: 0s to
-    /// 1h [default: 1s]
+    /// Time without use after which the memory of a payload segment is given back: 0s to 1h
+    /// [default: 1s]
     #[arg(long, value_name = "TIME", env = "BREEZEWAY_SHRINK_AFTER", value_parser = value::shrink_after)]
     shrink_after: Option<Duration>,
-    /// How many bytes of one-way messages of 16KiB and more may be under way before the next one
+    /// Largest number of bytes in flight in one-way messages of 16KiB and more before the next one
     /// waits: 1 byte to 1TiB, where the cap sets no bound, or auto, a quarter of a CPU's last cache
     /// [default: auto]
     #[arg(long, value_name = "BYTES", env = "BREEZEWAY_UNDER_WAY", value_parser = value::under_way)]
@@ -48,16 +48,16 @@ pub(crate) struct SessionSettings {
     /// [default: 256]
     #[arg(long, value_name = "N", env = "BREEZEWAY_RING_CAPACITY", value_parser = value::ring_capacity)]
     pub(crate) ring_capacity: Option<u32>,
-    /// How long connecting, and the other side's hello, may each take: up to 1h [default: 1s]
+    /// Time limit of connecting, and of the other side's hello: up to 1h each [default: 1s]
     #[arg(long, value_name = "TIME", env = "BREEZEWAY_HANDSHAKE_TIMEOUT", value_parser = value::handshake_timeout)]
     pub(crate) handshake_timeout: Option<Duration>,
-    /// How long a call may take, or none. For the calling side [default: none]
+    /// Time limit of a call, or none. For the calling side [default: none]
     #[arg(long, value_name = "TIME", env = "BREEZEWAY_CALL_TIMEOUT", value_parser = value::call_timeout)]
     call_timeout: Option<CallTimeout>,
 }
 
 impl SessionSettings {
-    /// What is open here is taken from there.
+    /// Fills unset values in from `other`.
     fn or(self, other: Self) -> Self {
         Self {
             wait: self.wait.or(other.wait),
@@ -116,27 +116,28 @@ pub(crate) struct ServerSettings {
     /// other session; 0: none [default: 0]
     #[arg(long, value_name = "N", env = "BREEZEWAY_OFFLOAD", value_parser = value::offload)]
     offload: Option<usize>,
-    /// The most sessions at one time, 1..=1000000 [default: 4096]
+    /// The most sessions in parallel, 1..=1000000 [default: 4096]
     #[arg(long, value_name = "N", env = "BREEZEWAY_MAX_SESSIONS", value_parser = value::max_sessions)]
     max_sessions: Option<usize>,
     /// The most shared memory that clients may hold of what the server makes: 1 byte to 2^63, or
     /// none, no limit. A client beyond it is refused, a reply fails or waits [default: none]
     #[arg(long, value_name = "BYTES", env = "BREEZEWAY_MAX_MEMORY", value_parser = value::max_memory)]
     max_memory: Option<MaxMemory>,
-    /// The same for the clients of each user [default: none]
+    /// Memory limit of the clients of each user [default: none]
     #[arg(long, value_name = "BYTES", env = "BREEZEWAY_MAX_MEMORY_OF_USER", value_parser = value::max_memory_of_user)]
     max_memory_of_user: Option<MaxMemory>,
     /// The most calls in flight of all sessions, 1..=16777216, of those that are replied to later:
     /// with --offload or --runtime tokio, and not of gRPC [default: 65536]
     #[arg(long, value_name = "N", env = "BREEZEWAY_MAX_CALLS_IN_FLIGHT", value_parser = value::max_calls_in_flight)]
     max_calls_in_flight: Option<usize>,
-    /// Permission bits of the socket file, in octal: who may write it may connect [default: 0600]
+    /// Permission bits of the socket file, in octal: users with write permission may connect
+    /// [default: 0600]
     #[arg(long, value_name = "MODE", env = "BREEZEWAY_SOCKET_MODE", value_parser = value::socket_mode)]
     socket_mode: Option<u32>,
 }
 
 impl ServerSettings {
-    /// What is open here is taken from there.
+    /// Fills unset values in from `other`.
     fn or(self, other: Self) -> Self {
         Self {
             workers: self.workers.or(other.workers),
@@ -199,7 +200,7 @@ fn fill<O, T>(options: O, value: Option<T>, set: impl FnOnce(O, T) -> O) -> O {
     }
 }
 
-/// Where settings are read from besides flags and the environment.
+/// File from which settings are read, besides flags and the environment.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Config {
     /// Read settings from this TOML file: see crates/breezeway-cli/breezeway.toml in the
@@ -209,7 +210,7 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// What is open after flags and the environment is filled in from the file, if there is one.
+    /// Fills values that neither flags nor the environment set in from the file, if there is one.
     pub(crate) fn complete(
         &self,
         session: SessionSettings,

@@ -1,4 +1,4 @@
-//! What the command can be told about a `shmipc:` address, and what goes with other addresses only.
+//! Options of `shmipc:` addresses, and errors for options of other addresses.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -10,10 +10,10 @@ use tracing_subscriber::filter::Targets;
 use crate::Failure;
 use crate::settings::{ServerSettings, SessionSettings};
 
-/// Where a bench's files are, unless it is told.
+/// Default prefix of a bench's files.
 const PREFIX: &str = "/dev/shm/breezeway-bench";
 
-/// What a server of shmipc can be told besides.
+/// Options of a server of shmipc.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Serving {
     /// A folder in and below which clients of shmipc: may name files; several if given several
@@ -23,7 +23,7 @@ pub(crate) struct Serving {
     /// Leave the files of clients of shmipc: when their sessions end
     #[arg(long)]
     keep_files: bool,
-    /// Serve clients of shmipc: whose user is not known, which over TCP are all. Such a client can
+    /// Serve clients of shmipc: without a known user, which over TCP are all. Such a client can
     /// name, change and have removed every file in the folders that this server can open, also
     /// those that clients of other servers share: --folder must name a folder of this server's own
     #[arg(long, requires = "folder")]
@@ -41,7 +41,7 @@ const COMMON_FOLDER: &str = "--files-of-unknown-users needs a --folder of this s
     /dev/shm also holds the files of other servers' clients, which a client of this one could \
     have removed; make a folder in it, such as /dev/shm/NAME";
 
-/// Whether it holds what all programs share.
+/// Returns true if all programs share the folder.
 fn is_common(folder: &Path) -> bool {
     folder.canonicalize().is_ok_and(|folder| Path::new("/dev/shm").starts_with(folder))
 }
@@ -54,8 +54,8 @@ impl Serving {
         refuse_elsewhere("--keep-files", self.keep_files)
     }
 
-    /// Its peers can write what both map, so over a unix socket only those of the same user are
-    /// served.
+    /// Returns the options of the server. Peers can write the memory that both map, so over a unix
+    /// socket only peers of the same user are served.
     pub(crate) fn options(
         &self,
         address: &Address,
@@ -79,7 +79,7 @@ impl Serving {
     }
 }
 
-/// How a client of shmipc shares memory.
+/// Memory sharing of a client of shmipc.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Sharing {
     /// Memfds over the unix socket, protocol version 3
@@ -90,13 +90,13 @@ pub(crate) enum Sharing {
     FileV3,
 }
 
-/// What a client of shmipc can be told besides.
+/// Options of a client of shmipc.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Calling {
-    /// How memory is shared with a server of shmipc: [default: memfd; over TCP file-v2]
+    /// Memory sharing with a server of shmipc: [default: memfd; over TCP file-v2]
     #[arg(long, value_enum)]
     memory: Option<Sharing>,
-    /// How the names of the files begin that are shared with a server of shmipc: [default:
+    /// Prefix of the files that are shared with a server of shmipc: [default:
     /// /dev/shm/breezeway-bench]
     #[arg(long, value_name = "PATH")]
     prefix: Option<PathBuf>,
@@ -109,7 +109,8 @@ impl Calling {
         refuse_elsewhere("--prefix", self.prefix.is_some())
     }
 
-    /// Whoever runs the command has named the socket: it is trusted.
+    /// Returns the options of the client. The socket is trusted, because the user of the command
+    /// named it.
     pub(crate) fn options(
         &self,
         address: &Address,
@@ -164,7 +165,7 @@ pub(crate) fn refuse_here(option: &str, is_given: bool) -> Result<(), Failure> {
     .into())
 }
 
-/// What to log: a level, or levels of single targets.
+/// Parses the filter of the log: a level, or levels of single targets.
 pub(crate) fn log_filter(text: &str) -> Result<Targets, String> {
     let known = ["off", "error", "warn", "info", "debug", "trace"];
     // A name without a level would switch everything on for it, and a misspelt level is one.

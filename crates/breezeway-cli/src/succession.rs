@@ -8,7 +8,7 @@ use breezeway::ServerOptions;
 use crate::Failure;
 use crate::settings::value;
 
-/// What a server can be told of its predecessor and its successor.
+/// Options of a server with a predecessor or a successor.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Succession {
     /// Take the listening sockets over from a server that was started with this as well, which
@@ -16,12 +16,12 @@ pub(crate) struct Succession {
     /// there is neither
     #[arg(long)]
     take_over: bool,
-    /// Where a successor asks: a unix socket [default: beside the first socket file, with .admin
-    /// behind its name]
+    /// Unix socket for a successor [default: beside the first socket file, with .admin after its
+    /// name]
     #[arg(long, value_name = "PATH", requires = "take_over")]
     admin: Option<PathBuf>,
-    /// How long this server goes on, once it is stopped or a successor has taken over, with what
-    /// clients have asked for and with clients that have not moved: 0s to 1h [default: 1s]
+    /// Time for which this server still answers pending calls and clients that have not moved, once
+    /// it is stopped or a successor has taken over: 0s to 1h [default: 1s]
     #[arg(long, value_name = "TIME", value_parser = value::drain)]
     drain: Option<Duration>,
 }
@@ -39,7 +39,7 @@ impl Succession {
         Ok(())
     }
 
-    /// How long a server goes on that is stopped.
+    /// Returns the drain time of a server that is stopped.
     #[cfg(feature = "grpc")]
     pub(crate) fn drain(&self) -> Duration {
         self.drain.unwrap_or(Duration::from_secs(1))

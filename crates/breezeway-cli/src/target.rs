@@ -1,4 +1,4 @@
-//! What `--addr` names: places where Breezeway is spoken, or a shmipc server.
+//! The targets of `--addr`: places of Breezeway, or a shmipc server.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use breezeway::{Address, Place};
 
 use crate::Failure;
 
-/// Where to serve, or whom to call.
+/// Address to serve at or to call.
 #[derive(Clone, Debug)]
 pub(crate) enum Target {
     /// One place or several.
@@ -17,7 +17,7 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// Where Breezeway is spoken; nothing for a shmipc server.
+    /// Returns the places of Breezeway; none for a shmipc server.
     pub(crate) fn places(&self) -> &[Place] {
         match self {
             Self::Breezeway(address) => address.places(),

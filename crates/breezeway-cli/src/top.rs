@@ -34,7 +34,7 @@ pub(crate) struct Args {
     /// The process; without it, all that have sessions
     #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
     pid: Option<u32>,
-    /// How often to look, 50 ms at least
+    /// Time between two samples, 50 ms at least
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = every)]
     every: Duration,
     /// The column to sort by, the largest first
@@ -51,7 +51,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// How often the list of processes is made anew.
+/// Interval at which the list of processes is renewed.
 const SEARCH_EVERY: Duration = Duration::from_secs(5);
 
 /// More often a terminal shows nothing more, and reading the file is no longer next to nothing.
@@ -83,12 +83,12 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     outcome
 }
 
-/// That of a process, if it has one by now.
+/// Returns the statistics file of a process, if it has one by now.
 fn file_of(pid: u32) -> Option<(u32, StatisticsFile)> {
     Some((pid, StatisticsFile::open(pid).ok()??))
 }
 
-/// What the sessions of one process, or of all, do.
+/// Sampler of the sessions of one process, or of all.
 struct Sampler {
     pid: Option<u32>,
     watch: Watch,

@@ -1,11 +1,11 @@
-//! What a row is divided by, and how that is measured.
+//! Floors, the divisors of rows, and their measurement.
 
 use breezeway_measure::process::{self, Interrupt};
 use serde_json::Value;
 
 use crate::{Outcome, PATIENCE, breezeway};
 
-/// What a row is divided by.
+/// Divisor of a row.
 #[derive(Clone, Copy)]
 pub(crate) enum Floor {
     /// The bare cache-line round trip.

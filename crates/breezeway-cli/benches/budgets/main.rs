@@ -23,10 +23,10 @@ use serde_json::Value;
 
 /// Floors below count as near, others as far: a ratio holds within one level only.
 const FAR_FROM_NS: f64 = 300.0;
-/// How much the floors before and after a measurement may differ.
+/// Largest difference between the floors before and after a measurement that counts as steady.
 const STEADY: f64 = 0.15;
 
-/// How long one process may take.
+/// Time limit of one process.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 type Failure = Box<dyn Error + Send + Sync>;
@@ -34,11 +34,11 @@ type Outcome<T> = Result<T, Failure>;
 
 /// One measurement with the mean of its two floors.
 struct Pair {
-    /// The cache line, which tells the level.
+    /// Round trip of the cache line, which identifies the level.
     line: f64,
     floor: f64,
     value: f64,
-    /// What `bench` itself takes of each message.
+    /// Time that `bench` itself takes for each message.
     empty: f64,
 }
 
@@ -66,7 +66,7 @@ fn start(row: &Row, system: System, folder: &Path, cpu: &str) -> Outcome<Server>
 struct Measurer<'a> {
     row: &'a Row,
     server: Server,
-    /// Of a reference that is measured by `bench` over another carrier.
+    /// Server of a reference that `bench` measures over another carrier.
     other: Option<Server>,
     cpus: &'a [&'a str; 2],
     interrupt: &'a Interrupt,
@@ -108,7 +108,7 @@ impl<'a> Measurer<'a> {
         server.during(|| process::json(command, PATIENCE, self.interrupt))?
     }
 
-    /// A measurement between two floors; `None` if the machine changed its speed meanwhile.
+    /// Measures between two floors; returns `None` if the machine changed its speed in between.
     fn pair(&self) -> Outcome<Option<Pair>> {
         let before = self.floors()?;
         let report = self.bench(&self.server, self.row.arguments)?;
@@ -150,7 +150,7 @@ fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     statistics::median(values).unwrap_or(f64::NAN)
 }
 
-/// Prints what one level's pairs of a row say.
+/// Prints the results of one level's pairs of a row.
 fn print(row: &Row, level: &str, pairs: &[&Pair]) {
     if pairs.is_empty() {
         return;

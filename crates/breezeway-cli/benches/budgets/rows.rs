@@ -2,7 +2,7 @@
 
 use crate::floor::Floor;
 
-/// How a row is judged.
+/// Budget by which a row passes or fails.
 #[derive(Clone, Copy)]
 pub(crate) enum Budget {
     /// The ratio is at most this.
@@ -13,7 +13,7 @@ pub(crate) enum Budget {
     Shown,
 }
 
-/// Who serves and measures.
+/// System that serves and measures.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum System {
     /// Over this carrier.
@@ -54,8 +54,8 @@ const fn over_unix(name: &'static str, arguments: &'static [&'static str]) -> Ro
     busy(name, arguments, Floor::Bench("unix", None), Budget::AtLeast(2.0), false)
 }
 
-/// Untouched messages one way beside those of 64 KiB: as many a second, where nothing bounds what
-/// is under way.
+/// Untouched messages one way beside those of 64 KiB: as many a second, with no bound on the bytes
+/// in flight.
 const fn flat(name: &'static str, arguments: &'static [&'static str], budget: Budget) -> Row {
     busy(name, arguments, Floor::Bench("shm", Some(FLAT)), budget, false)
 }
@@ -71,7 +71,8 @@ const fn by_socket(
     Row { name, system, wait, arguments, floor, budget, quick: false }
 }
 
-/// The least of the messages that [`flat`] compares, nothing bounding what is under way.
+/// Arguments for the smallest of the messages that [`flat`] compares, with no bound on the bytes in
+/// flight.
 const FLAT: &[&str] =
     &["--pattern", "one-way", "--touch", "none", "--size", "65536", "--under-way", "1TiB"];
 

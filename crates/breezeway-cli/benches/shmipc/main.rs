@@ -1,7 +1,7 @@
 //! Breezeway's shmipc against upstream's, each with itself and with the other, in one run.
 //!
-//! Every measurement has a server of its own, so that nothing else runs meanwhile. A round measures
-//! all pairs of a client and a server once; what is printed is the median of the rounds' ratios.
+//! Every measurement has a server of its own, so that nothing else runs during it. A round measures
+//! all pairs of a client and a server once; the printed figure is the median of the rounds' ratios.
 //! `cargo bench -p breezeway-cli --bench shmipc -- --quick` takes a minute; without `--quick` some
 //! five. A part of a work's name, as in `-- --quick 199`, measures that work only. `make
 //! shmipc-peers` builds upstream's programs.

@@ -20,14 +20,14 @@ pub(crate) enum System {
     Rust,
 }
 
-/// Who calls and who answers.
+/// Systems that call and answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pair {
     pub(crate) client: System,
     pub(crate) server: System,
 }
 
-/// What a bench reports.
+/// Figures of a bench.
 #[derive(Clone, Copy)]
 pub(crate) struct Figures {
     pub(crate) p50: f64,
@@ -123,7 +123,7 @@ impl Drop for Server {
     }
 }
 
-/// What is started from now on runs on this CPU only.
+/// Processes that start from now on run on this CPU only.
 fn pin(cpu: usize) -> Outcome<()> {
     let mut set = CpuSet::new();
     set.set(cpu);

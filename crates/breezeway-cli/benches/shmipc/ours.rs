@@ -156,7 +156,7 @@ fn round_trip(
     Ok(())
 }
 
-/// As [`round_trip`], for a small message.
+/// Makes a round trip like [`round_trip`], for a small message.
 async fn asynchronous_round_trip(
     stream: &mut asynchronous::Stream,
     round: u64,

@@ -1,4 +1,4 @@
-//! What was measured, for people.
+//! Results as text for people.
 
 use super::measurement::{Figures, System};
 use super::work::{Judge, PAIRS, Round, Work};
@@ -32,7 +32,7 @@ pub(crate) fn print(work: &Work, rounds: &[Round]) {
     println!();
 }
 
-/// How a pair stands to upstream's own.
+/// Returns the comparison of a pair with upstream's own.
 fn comparison(work: &Work, rounds: &[Round], client: System, server: System) -> String {
     let gain = |upstream: System| {
         median(rounds.iter().map(|round| {

@@ -1,4 +1,4 @@
-//! What is measured.
+//! The works that are measured.
 
 use super::Outcome;
 use super::floor;
@@ -29,15 +29,15 @@ pub(crate) struct Work {
     pub(crate) judged_by: Judge,
 }
 
-/// What our client with our server must reach. Mixed pairs must not be slower than upstream's with
+/// Target for our client with our server. Mixed pairs must not be slower than upstream's with
 /// itself.
 #[derive(Clone, Copy)]
 pub(crate) enum Judge {
-    /// Its p50 is so many times lower than either of upstream's.
+    /// The p50 is this many times lower than either of upstream's.
     TimesLower(f64),
-    /// Its p50 is at most so many times that of bare touched memory.
+    /// The p50 is at most this many times that of bare touched memory.
     TimesTouched(f64),
-    /// It exchanges at least as many messages in a second.
+    /// The pair exchanges at least as many messages in a second.
     MessagesPerSecond,
 }
 

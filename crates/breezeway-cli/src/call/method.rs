@@ -9,7 +9,8 @@ use breezeway_rpc::thrift;
 pub(super) struct Called<'s> {
     pub(super) schema: &'s Schema,
     pub(super) method: &'s Method,
-    /// What it is on the wire. An inherited method has the name of the service that was named.
+    /// Name of the method on the wire. An inherited method has the name of the service that was
+    /// named.
     pub(super) wire: breezeway_rpc::Method,
 }
 
@@ -18,7 +19,7 @@ impl<'s> Called<'s> {
     pub(super) fn find(schema: &'s Schema, name: &str) -> Result<Self, String> {
         let (service, method) = name
             .rsplit_once(['.', '/'])
-            .ok_or_else(|| format!("'{name}' is no method: name it as Service.method"))?;
+            .ok_or_else(|| format!("'{name}' is not a method: name it as Service.method"))?;
         let id = find_service(schema, service)?;
         let methods = methods(schema, id);
         let found = methods.iter().find(|found| found.name == method).ok_or_else(|| {

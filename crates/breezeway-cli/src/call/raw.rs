@@ -29,7 +29,7 @@ impl Call for Raw {
     const METHOD: &'static str = "";
 }
 
-/// What a stream ends with. Its only value is that of a declared exception.
+/// Last message of a stream. Its only value is that of a declared exception.
 #[derive(Default)]
 pub(super) struct Last(Raw);
 
@@ -47,9 +47,9 @@ impl Decode for Last {
     }
 }
 
-/// Why a stream failed.
+/// Failure of a stream.
 pub(super) enum StreamFailure {
-    /// The reply that says which exception it was.
+    /// The reply that names the exception.
     Thrown(Raw),
     Rpc(Error),
 }

@@ -9,20 +9,20 @@ use serde_json::{Value, json};
 use super::request::type_name;
 use crate::thrift::text::{short_name, uuid};
 
-/// Why a message cannot be shown.
+/// Error of a message that cannot be shown.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ReplyError {
     #[error("the reply cannot be read: {0}")]
     Message(#[from] DecodeError),
-    #[error("the reply is not as the IDL says: {place} is {found}, not {expected}")]
+    #[error("the reply does not match the IDL: {place} is {found}, not {expected}")]
     Type { place: String, found: &'static str, expected: String },
-    #[error("the reply is not as the IDL says: {0} is no UTF-8; declare it as binary")]
+    #[error("the reply does not match the IDL: {0} is not UTF-8; declare it as binary")]
     Text(String),
     #[error("the reply has no result, nor an exception that the IDL declares")]
     Nothing,
 }
 
-/// What a method gave.
+/// Result of a method.
 pub(super) enum Outcome {
     Value(String),
     Void,
@@ -72,7 +72,7 @@ fn slice(bytes: &[u8]) -> Result<Slice<'_>, DecodeError> {
 struct Reader<'a> {
     schema: &'a Schema,
     from: Slice<'a>,
-    /// What is being read.
+    /// Place in the message that is being read.
     place: String,
 }
 
@@ -223,7 +223,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The type that a byte says, which was read `distance` bytes ago.
+    /// Returns the type of a byte that was read `distance` bytes ago.
     fn wire_type(&self, byte: u8, distance: usize) -> Result<WireType, DecodeError> {
         let offset = self.from.offset() - distance;
         WireType::try_from(byte).map_err(|fault: Fault| DecodeError { offset, fault })

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::method::all;
 
-/// What is wrong with a value, and where it stands.
+/// Error of a value, with its place in the text.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {problem}", if path.is_empty() { "the JSON" } else { path })]
 pub(super) struct JsonError {
@@ -283,7 +283,7 @@ fn key_of(ty: &Type, name: &str) -> Value {
     }
 }
 
-/// A default as somebody would give it.
+/// Returns a default in the form in which the command line takes it.
 fn as_json(schema: &Schema, value: &model::Value) -> Value {
     let all = |values: &[model::Value]| values.iter().map(|value| as_json(schema, value)).collect();
     match value {

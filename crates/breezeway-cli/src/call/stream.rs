@@ -1,7 +1,7 @@
 //! Streams: JSON values in, from the command line or standard input, and lines of JSON out.
 //!
-//! Whatever the form, a stream is opened in both directions; those of which a side sends one
-//! message differ in how many may come.
+//! Whatever the form, a stream is opened in both directions; one that takes a single message each
+//! way differs only in the number of messages.
 
 use std::io;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -15,7 +15,7 @@ use super::raw::{Last, Raw, StreamFailure};
 use super::reply::{self, Outcome, ReplyError};
 use super::{Call, Failure, print, request};
 
-/// What happens next.
+/// Next event of a stream.
 enum Event {
     /// Something to send.
     Input(Value),
@@ -25,7 +25,7 @@ enum Event {
     End(Result<(), Ended>),
 }
 
-/// How a server's direction ended.
+/// Failure of the server's direction.
 enum Ended {
     Failed(StreamFailure),
     Unreadable(ReplyError),
@@ -45,7 +45,7 @@ pub(super) fn run(call: &Call, channel: impl StreamChannel) -> Result<(), Failur
         None | Some("-") => None,
         Some(text) => Some(collected(text.as_bytes())),
     };
-    // What is wrong with it is said before anything is sent.
+    // A bad value is reported before anything is sent.
     let given = given.transpose().map_err(bad_input)?;
     for value in given.iter().flatten() {
         request::encode_message(call.schema(), &argument.ty, value)?;
@@ -62,7 +62,7 @@ pub(super) fn run(call: &Call, channel: impl StreamChannel) -> Result<(), Failur
     let is_one = !method.streaming.of_replies();
     let ending = events.clone();
     shortage::spawn("replies", move || {
-        // Nobody listens any more once the command ends.
+        // The receiver is gone once the command ends.
         let _ = ending.send(Event::End(receive(schema, &result, is_one, replies)));
     })?;
     shortage::spawn("input", move || read(given, &events))?;
@@ -73,7 +73,7 @@ pub(super) fn run(call: &Call, channel: impl StreamChannel) -> Result<(), Failur
                 sent += 1;
                 let message = request::encode_message(schema, &argument.ty, &value);
                 let message = message.map_err(|error| format!("message {sent}: {error}"))?;
-                // Why it cannot be sent, the server's last word says, which comes.
+                // If it cannot be sent, the server's last message, which follows, names the reason.
                 let _ = sender.send(&Raw(message));
             }
             Event::InputEnd(end) => {
@@ -95,7 +95,7 @@ fn collected(from: impl io::Read) -> serde_json::Result<Vec<Value>> {
 }
 
 fn bad_input(error: serde_json::Error) -> Failure {
-    format!("a message is no JSON: {error}").into()
+    format!("a message is not JSON: {error}").into()
 }
 
 /// Passes on what is to be sent.
@@ -111,7 +111,7 @@ fn read(given: Option<Vec<Value>>, events: &SyncSender<Event>) {
             Ok(())
         }),
     };
-    // Nobody listens any more once the command ends.
+    // The receiver is gone once the command ends.
     let _ = events.send(Event::InputEnd(end));
 }
 

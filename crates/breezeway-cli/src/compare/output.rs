@@ -24,7 +24,7 @@ impl Output {
             Some(folder) if folder != Path::new("") => folder,
             _ => Path::new("."),
         };
-        // Made here rather than by the crate, whose errors name a file that nobody has heard of.
+        // Made here rather than by the crate, whose errors name a file that users do not know.
         let file = Builder::new()
             .prefix(".breezeway-")
             .make_in(folder, |path| File::create_new(path))
@@ -41,16 +41,16 @@ impl Output {
     }
 }
 
-/// The file that `path` means. What is there already is to be a file: it will be replaced, which
-/// would harm a device.
+/// Returns the file of `path`. If it exists it must be a file: it will be replaced, which would
+/// harm a device.
 fn target(path: &Path) -> Result<PathBuf, String> {
     let is_link = path.is_symlink();
     let target = if is_link { path.canonicalize() } else { Ok(path.to_owned()) };
     let target = target.map_err(|error| error.to_string())?;
     match target.metadata() {
         Ok(found) if found.is_dir() => Err("it is a folder".to_owned()),
-        Ok(found) if !found.is_file() => Err("it is no regular file".to_owned()),
-        _ if target.file_name().is_none() => Err("it is no file name".to_owned()),
+        Ok(found) if !found.is_file() => Err("it is not a regular file".to_owned()),
+        _ if target.file_name().is_none() => Err("it is not a file name".to_owned()),
         _ => Ok(target),
     }
 }

@@ -1,4 +1,4 @@
-//! `breezeway plain`: the echo that anybody would write with a std socket, to compare with.
+//! `breezeway plain`: an echo over a plain std socket, for comparison.
 
 use std::io::Write;
 use std::time::Instant;
@@ -16,7 +16,7 @@ use crate::Failure;
 pub(crate) enum Command {
     /// Return every message, one connection after the other
     Serve {
-        /// Where to listen: unix:/path or tcp:host:port
+        /// Address to listen at: unix:/path or tcp:host:port
         #[arg(long)]
         addr: Address,
         /// Run on this CPU only
@@ -25,7 +25,7 @@ pub(crate) enum Command {
     },
     /// Measure round trips and print one line of JSON
     Bench {
-        /// Where the server listens: unix:/path or tcp:host:port
+        /// Address of the server: unix:/path or tcp:host:port
         #[arg(long)]
         addr: Address,
         /// Bytes of each message

@@ -1,4 +1,4 @@
-//! Which CPUs there are, which of them share something, and how time is read.
+//! The CPUs of the machine, their shared resources, and its clock.
 
 use super::Check;
 use breezeway_measure::machine::{format_list, last_level_cache, read};
@@ -96,7 +96,7 @@ fn time(source: &str, kernel: Option<&str>) -> Check {
     }
 }
 
-/// What `list_of` says about each folder `prefix` + number in `parent`, each answer once.
+/// Returns the distinct answers of `list_of` for each folder `prefix` + number in `parent`.
 fn groups(
     parent: &Path,
     prefix: &str,
@@ -112,12 +112,12 @@ fn groups(
     folders.filter_map(|folder| list_of(&folder)).collect()
 }
 
-/// Whether a CPU list names more than one CPU.
+/// Returns true if a CPU list names more than one CPU.
 fn is_several(list: &str) -> bool {
     cpu::parse_list(list).is_some_and(|cpus| cpus.len() > 1)
 }
 
-/// How many groups are printed: more would not be read.
+/// Largest number of groups that are printed, for readability.
 const MOST_GROUPS: usize = 16;
 
 fn joined(groups: &BTreeSet<String>) -> String {
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn one_cpu_is_a_warning_whether_of_the_machine_or_of_the_affinity() {
+    fn single_cpu_of_machine_or_affinity_is_a_warning() {
         assert_eq!(count(1, &[0]).grade, Grade::Warn);
         assert_eq!(count(8, &[3]).grade, Grade::Warn);
         assert_eq!(count(8, &[]).grade, Grade::Warn);

@@ -1,4 +1,4 @@
-//! What a CPU does when it has nothing to do: it decides what waking a sleeping peer costs.
+//! Idle states of a CPU: they determine the cost of waking a sleeping peer.
 
 use super::Check;
 use breezeway_measure::machine::read;
@@ -15,14 +15,15 @@ pub(super) fn checks() -> Vec<Check> {
 
 fn machine(is_virtual: bool) -> Check {
     let seen = if is_virtual {
-        "virtual: the host may take a CPU away at any time, so tails are longer than the medians say"
+        "virtual: the host may take a CPU away at any time, which lengthens tails but not medians"
     } else {
         "no sign of a hypervisor"
     };
     Check::ok("machine", seen)
 }
 
-/// x86 has a CPU flag for it; elsewhere the firmware's vendor says it.
+/// Returns true in a virtual machine. x86 has a CPU flag for it; elsewhere the firmware's vendor
+/// names it.
 fn is_virtual_machine(processor: &str, vendor: &str) -> bool {
     let mut flags = processor.lines().filter(|line| line.starts_with("flags"));
     let hypervisor = flags.any(|line| line.split_whitespace().any(|flag| flag == "hypervisor"));

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn huge_pages_for_large_segments_are_fine_and_their_lack_is_explained() {
+    fn huge_pages_pass_and_missing_ones_are_explained() {
         for setting in [None, Some(""), Some("always [never]"), Some("garbage")] {
             assert_eq!(huge_pages(setting, Ok(())).grade, Grade::Ok);
         }

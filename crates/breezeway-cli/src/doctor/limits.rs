@@ -6,7 +6,7 @@ use breezeway_os::memory::Headroom;
 use breezeway_os::{cpu, memory};
 use rustix::process::{Resource, Rlimit, getrlimit};
 
-/// `sessions` are those that a server is to have at one time.
+/// Returns the checks for a server with `sessions` sessions in parallel.
 pub(super) fn checks(sessions: u64) -> Vec<Check> {
     vec![
         cgroup_memory(memory::cgroup_headroom()),
@@ -16,7 +16,7 @@ pub(super) fn checks(sessions: u64) -> Vec<Check> {
     ]
 }
 
-/// What one session may take with default settings, in both directions.
+/// Returns the memory of one session with default settings, in both directions.
 fn one_session() -> u64 {
     SessionOptions::new().memory_budget()
 }
@@ -50,17 +50,17 @@ fn cpu_quota(quota: Option<f64>) -> Check {
     }
 }
 
-/// What a session of an honest client takes of a server: its socket, and the descriptor that shows
-/// the client's exit. Segments' descriptors are closed once they are mapped; a hostile client may
-/// leave up to 64 unannounced, which nobody provides for.
+/// Descriptors that a session of an honest client takes in a server: its socket, and the descriptor
+/// that shows the client's exit. Segments' descriptors are closed once they are mapped. A hostile
+/// client may leave up to 64 unannounced ones, which are not provided for.
 const FILES_PER_SESSION: u64 = 2;
-/// What a server has open beside: standard streams, listeners, epoll, and honest clients'
-/// handshakes under way. Hostile ones may add up to 1024, or a quarter of the limit if that is
-/// less, of two descriptors each.
+/// Other open descriptors of a server: standard streams, listeners, epoll, and honest clients'
+/// handshakes in progress. Hostile ones may add up to 1024 handshakes, or a quarter of the limit if
+/// that is less, of two descriptors each.
 const OTHER_FILES: u64 = 200;
 
-/// Whether there are descriptors for `sessions`. What lies between the soft and the hard limit
-/// counts, as `breezeway serve` raises the one to the other.
+/// Checks that there are descriptors for `sessions`. The hard limit counts, because `breezeway
+/// serve` raises the soft limit to it.
 fn open_files(limit: Rlimit, sessions: u64) -> Check {
     const NAME: &str = "open files";
     let needed = sessions.saturating_mul(FILES_PER_SESSION).saturating_add(OTHER_FILES);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_without_room_for_one_session_is_a_warning_that_names_the_file() {
+    fn group_too_small_for_a_session_warns_and_names_the_file() {
         let check = cgroup_memory(headroom(256 << 20, 200 << 20));
         assert_eq!(check.grade, Grade::Warn);
         assert!(check.seen.starts_with("56 MiB of 256 MiB"), "{check}");

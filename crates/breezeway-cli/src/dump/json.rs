@@ -25,7 +25,7 @@ pub(super) struct Ring {
     capacity: u32,
     /// Entries so far.
     published: u64,
-    /// How many of them wait to be taken.
+    /// Number of entries that wait to be taken.
     waiting: u64,
     /// The last ones.
     entries: Vec<Shown>,
@@ -40,7 +40,7 @@ struct Shown {
     /// As the page of the layout has it: a method, an error code, a number of messages, a segment.
     tag: u32,
     flags: Vec<&'static str>,
-    /// Of the call or stream, as far as its opening was seen.
+    /// Method of the call or stream, if its opening was seen.
     method: Option<u32>,
     name: Option<String>,
     /// Bytes of a message with its metadata, of a segment, or of a window.
@@ -53,7 +53,7 @@ struct Shown {
     decoded: Option<String>,
 }
 
-/// Where a message lies that no entry holds.
+/// Location of a message that is not in its entry.
 #[derive(Debug, Serialize)]
 struct Lent {
     segment: u32,

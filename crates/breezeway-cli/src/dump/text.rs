@@ -1,4 +1,4 @@
-//! Entries as lines for people. Whatever they say may be forged.
+//! Entries as lines for people. Any content may be forged.
 
 use std::fmt;
 use std::io::{self, Write};

@@ -13,7 +13,7 @@ use super::pb::{EchoMessage, echo_client::EchoClient};
 use super::{LARGEST, ROOM};
 use crate::Failure;
 
-/// How calls of gRPC travel.
+/// Transport of gRPC calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Gear {
     /// As streams of a session, between two sides that are both Breezeway's
@@ -23,8 +23,8 @@ pub(crate) enum Gear {
     Http2,
 }
 
-/// Calls of `load`, so many at a time as it says, on one channel: echoes, or health checks where
-/// `is_check` says so.
+/// Runs `load`, as many calls in parallel as it has, on one channel: health checks with `is_check`,
+/// echoes otherwise.
 pub(crate) fn run(
     load: &Load,
     is_check: bool,
@@ -98,7 +98,7 @@ fn callers<T: Channel>(
 
 enum Caller<T> {
     Checks(HealthClient<T>),
-    /// Of so many bytes.
+    /// Echoes of this many bytes.
     Echoes(EchoClient<T>, usize),
 }
 

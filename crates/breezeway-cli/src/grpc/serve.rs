@@ -44,7 +44,7 @@ pub(crate) fn run(
                 let _ = stopped.wait_for(|is_stopped| *is_stopped).await;
             }
         };
-        // A client that never leaves, or never says what it wants, does not keep the server.
+        // A client that neither leaves nor sends a request does not keep the server running.
         let drained = async {
             until_stopped().await;
             tokio::time::sleep(drain).await;

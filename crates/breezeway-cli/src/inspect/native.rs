@@ -1,4 +1,4 @@
-//! Sessions of Breezeway's own carriers, as a process's statistics say them.
+//! Sessions of Breezeway's own carriers, from the statistics of a process.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -11,12 +11,12 @@ use bytesize::ByteSize;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-/// What one process says.
+/// Sessions of one process.
 #[derive(Debug, Serialize)]
 pub(crate) struct Sessions {
     /// Sessions, and threads that serve, so far.
     opened: u64,
-    /// How many of them are not shown, as there was no room.
+    /// Number of sessions that are not shown, because there was no room.
     unrecorded: u64,
     pub(crate) sessions: Vec<Session>,
     pub(crate) workers: Vec<Worker>,
@@ -41,14 +41,14 @@ pub(crate) struct Session {
     waits_ns: Option<u64>,
     /// Null if none was timed.
     handlers: Option<Handlers>,
-    /// What that is of.
+    /// Times that `handlers` is computed from.
     #[serde(skip)]
     pub(crate) times: Option<Times>,
     #[serde(serialize_with = "by_name")]
     pub(crate) counts: Totals,
 }
 
-/// How long handlers took: of each so many of a hundred no longer than that.
+/// Percentiles of the time that handlers took.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct Handlers {
     timed: u64,
@@ -92,7 +92,7 @@ fn by_name<S: Serializer>(totals: &Totals, serializer: S) -> Result<S::Ok, S::Er
 }
 
 impl Sessions {
-    /// What a file of statistics says now.
+    /// Reads the current content of a file of statistics.
     pub(super) fn of(file: &StatisticsFile) -> io::Result<Self> {
         Ok(file.read()?.into())
     }
@@ -150,7 +150,7 @@ fn policy(number: u8) -> &'static str {
     }
 }
 
-/// How long something takes that began then.
+/// Returns the time since `then`.
 fn since(then: u64, now: u64) -> Option<u64> {
     (then != 0).then(|| now.saturating_sub(then))
 }
@@ -335,7 +335,7 @@ impl Worker {
     }
 }
 
-/// How long half of the handlers took at most, and how long 99 of 100, where that is known.
+/// Returns the median and the 99th percentile of handlers' times, if known.
 pub(crate) fn percentiles(handlers: Option<Handlers>) -> [String; 2] {
     let known = handlers.map(|handlers| [handlers.p50_ns, handlers.p99_ns].map(age));
     known.unwrap_or_else(|| ["-", "-"].map(str::to_owned))

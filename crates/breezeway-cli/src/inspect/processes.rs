@@ -1,14 +1,14 @@
-//! Which processes there are to look into.
+//! The processes that can be inspected.
 
 use std::{fs, io};
 
 use breezeway_shm::statistics::StatisticsFile;
 
-/// The processes that may be looked into and have, or had, sessions, with what they say of them.
+/// Returns the processes that may be read and have, or had, sessions, with their statistics.
 pub(crate) fn with_sessions() -> Vec<(u32, StatisticsFile)> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    // Others' processes, and those that end meanwhile, are passed over.
+    // Other users' processes, and those that end in between, are left out.
     let opened = |pid: u32| Some((pid, StatisticsFile::open(pid).ok()??));
     let mut found: Vec<(u32, StatisticsFile)> = pids.filter_map(opened).collect();
     found.sort_unstable_by_key(|&(pid, _)| pid);

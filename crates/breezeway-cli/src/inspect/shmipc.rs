@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::one_line;
 
-/// Of the elements that wait, so many are shown to people.
+/// Largest number of waiting elements that are shown to people.
 const MOST_SHOWN: usize = 8;
 
 #[derive(Debug, Serialize)]
@@ -30,7 +30,7 @@ struct Ring {
     put: u64,
     taken: u64,
     depth: u32,
-    /// Whether the consumer polls or has been woken.
+    /// True if the consumer polls or has been woken.
     working: bool,
     /// The oldest, at most 256.
     waiting: Vec<Element>,

@@ -7,14 +7,14 @@ use toml::{Table, Value};
 use super::{ServerSettings, SessionSettings, value};
 use crate::Failure;
 
-/// What a file sets.
+/// Settings of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct File {
     pub(crate) session: SessionSettings,
     pub(crate) server: ServerSettings,
 }
 
-/// Puts a value that was written as text in its place, or says what is wrong with it.
+/// Parses a value and stores it, or returns a message about the value.
 type Set = fn(&mut File, &str) -> Result<(), String>;
 
 /// Every setting: its section, its key, and its place.
@@ -104,7 +104,7 @@ impl File {
     }
 }
 
-/// What a section may hold.
+/// Returns the error that lists the keys of a section.
 fn unknown(section: &str) -> String {
     let keys = SETTINGS.iter().filter(|&&(other, ..)| other == section);
     let keys: Vec<_> = keys.map(|&(_, key, _)| key).collect();
@@ -120,7 +120,7 @@ fn known_sections() -> String {
     format!("there are [{}]", sections.join("] and ["))
 }
 
-/// Where a text stops being TOML, and why.
+/// Returns the error for a text that is not TOML, with line and reason.
 fn not_toml(error: &toml::de::Error, text: &str) -> String {
     let line = error.span().map_or(0, |span| text[..span.start].matches('\n').count()) + 1;
     format!("line {line}: {}", error.message())

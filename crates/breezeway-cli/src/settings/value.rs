@@ -11,7 +11,7 @@ use breezeway_measure::Wait;
 
 type Parsed<T> = Result<T, String>;
 
-/// What the value is not, as a sentence that follows it.
+/// Returns the message for a value that an option refuses, to follow the value.
 fn refused(error: OptionError) -> String {
     format!("it is not {}", error.allowed())
 }
@@ -26,8 +26,8 @@ fn of_server<T: Copy>(value: T, set: fn(ServerOptions, T) -> ServerOptions) -> P
     Ok(value)
 }
 
-/// A number of bytes, with or without a unit. What is too much to be counted is the largest number,
-/// which no limit allows: so the answer names the limit.
+/// Parses a number of bytes, with or without a unit. A number that overflows becomes the largest
+/// one, which no limit allows, so that the error names the limit.
 fn bytes(text: &str) -> Parsed<u64> {
     // Plain numbers by themselves: the other parser rounds large ones.
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -87,7 +87,7 @@ pub(crate) fn shrink_after(text: &str) -> Parsed<Duration> {
     of_session(time(text)?, SessionOptions::shrink_after)
 }
 
-/// How much may be under way, if that is set.
+/// Largest number of bytes in flight, if that is bounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UnderWay(pub(crate) Option<u64>);
 
@@ -104,7 +104,7 @@ pub(crate) fn handshake_timeout(text: &str) -> Parsed<Duration> {
     of_session(time(text)?, SessionOptions::handshake_timeout)
 }
 
-/// How long a call may take, if there is a limit.
+/// Time limit of a call, if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CallTimeout(pub(crate) Option<Duration>);
 
@@ -129,7 +129,7 @@ pub(crate) fn max_sessions(text: &str) -> Parsed<usize> {
     of_server(number(text)?, ServerOptions::max_sessions)
 }
 
-/// How much memory clients may hold, if there is a limit.
+/// Memory limit of clients, if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MaxMemory(pub(crate) Option<u64>);
 

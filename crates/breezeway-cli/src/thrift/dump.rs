@@ -50,7 +50,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let printed = print(&bytes, schema.as_ref(), body.flatten(), &mut out);
     let flushed = out.flush();
     match printed.and_then(|()| flushed.map_err(Problem::Output)) {
-        // A reader that has seen enough, such as `head`, is no failure.
+        // A closed reader, such as `head` after its lines, is not an error.
         Err(Problem::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         Err(problem) => Err(format!("{}: {problem}", args.file.display()).into()),
         Ok(()) => Ok(()),
@@ -109,7 +109,7 @@ fn kind(kind: MessageKind) -> &'static str {
     }
 }
 
-/// What the IDL says of a message's body.
+/// Returns the IDL's fields of a message's body.
 fn fields_of(schema: &Schema, header: &MessageHeader<&str>) -> Option<Struct> {
     // A multiplexed message puts the service before the method.
     let name = header.name.rsplit(':').next().unwrap_or(header.name);

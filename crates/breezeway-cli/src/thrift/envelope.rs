@@ -1,4 +1,4 @@
-//! What a message is wrapped in: a length, a TTHeader, or nothing.
+//! Envelopes of messages: a length, a TTHeader, or none.
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ use breezeway_thrift::{
 
 use super::printer::Problem;
 
-/// Where in the file the message lies.
+/// Range of the message in the file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wrapped {
     pub(crate) start: usize,
@@ -32,9 +32,9 @@ pub(crate) fn open(bytes: &[u8], out: &mut impl Write) -> Result<Wrapped, Proble
     }
 }
 
-/// Whether the first byte is more likely a field's type than that of a length, which would be 32
-/// MiB or more and beyond the file's end: a bare struct can have any
-/// bytes behind its first field's header, also those by which an envelope is known.
+/// Returns true if the first byte is more likely a field's type than that of a length, which would
+/// be 32 MiB or more and beyond the file's end: a bare struct can have any bytes behind its first
+/// field's header, also those of an envelope.
 fn looks_bare(bytes: &[u8]) -> bool {
     let Some((&[first, second, third, fourth], rest)) = bytes.split_first_chunk() else {
         return false;

@@ -12,19 +12,19 @@ use crate::printable::bytes;
 /// Lines of numbers are broken when they are as wide.
 const LINE: usize = 100;
 
-/// Why a dump ended early.
+/// Reason why a dump ended early.
 #[derive(Debug, Error)]
 pub(crate) enum Problem {
-    /// The bytes are no message.
+    /// The bytes do not form a message.
     #[error("{0}")]
     Message(DecodeError),
-    /// What the message is wrapped in announces more bytes than there are.
+    /// The envelope announces more bytes than there are.
     #[error("at byte {at}: the {what} ends here, too early")]
     CutOff { what: &'static str, at: usize },
     /// Another message follows, or something else.
     #[error("at byte {at}: {more} bytes follow the end of the message")]
     More { more: usize, at: usize },
-    /// Nobody takes the output.
+    /// The output cannot be written.
     #[error("cannot write: {0}")]
     Output(#[from] io::Error),
 }
@@ -36,7 +36,7 @@ impl From<DecodeError> for Problem {
 }
 
 impl Problem {
-    /// The same, for a message that begins later in the file.
+    /// Returns the same problem, for a message that begins later in the file.
     pub(crate) fn shifted(self, start: usize) -> Self {
         match self {
             Self::Message(error) => {
@@ -241,7 +241,7 @@ impl<'a, W: Write> Printer<'a, W> {
     }
 }
 
-/// The type that a byte says, which was read `distance` bytes ago.
+/// Returns the type of a byte that was read `distance` bytes ago.
 fn wire_type(byte: u8, distance: usize, from: &Slice<'_>) -> Result<WireType, DecodeError> {
     let offset = from.offset() - distance;
     WireType::try_from(byte).map_err(|fault: Fault| DecodeError { offset, fault })

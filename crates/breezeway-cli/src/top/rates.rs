@@ -1,4 +1,4 @@
-//! What sessions have done between two looks.
+//! Rates of sessions between two samples.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -29,27 +29,27 @@ pub(super) struct Row {
     pub(super) received: f64,
     #[serde(rename = "bytes_sent_per_second")]
     pub(super) sent: f64,
-    /// Sleeps, each of which takes a wake-up.
+    /// Sleeps; each takes a wake-up.
     #[serde(rename = "sleeps_per_second")]
     pub(super) sleeps: f64,
     /// The part of a CPU that went into spinning: of the session, and of its process's
     /// workers.
     pub(super) spinning: f64,
-    /// How long handlers took of late.
+    /// Recent times of handlers.
     #[serde(rename = "recent_handlers")]
     pub(super) handlers: Option<Handlers>,
 }
 
-/// So many handlers have to be timed before what they took is shown in place of what was shown
-/// before: fewer have no p99.
+/// Number of timed handlers after which their percentiles replace the shown ones: fewer have no
+/// p99.
 const ENOUGH: u64 = 100;
 
-/// How long a session's handlers take.
+/// Recent times of a session's handlers.
 #[derive(Clone)]
 struct Recent {
-    /// What is shown.
+    /// Percentiles that are shown.
     shown: Option<Handlers>,
-    /// Where the next ones begin.
+    /// Counts at the start of the next percentiles.
     from: Times,
 }
 
@@ -70,7 +70,7 @@ impl Recent {
     }
 }
 
-/// What is looked at, with what was seen last.
+/// Files that are sampled, with their last samples.
 #[derive(Default)]
 pub(super) struct Watch {
     files: HashMap<u32, (String, StatisticsFile)>,
@@ -83,15 +83,15 @@ pub(super) struct Watch {
 impl Watch {
     /// From now on these are looked at.
     pub(super) fn files(&mut self, files: Vec<(u32, StatisticsFile)>) {
-        // One that has ended meanwhile has no name.
+        // A process that has ended since has no name.
         let named = |(pid, file)| Some((pid, (processes::name(pid).ok()?, file)));
         self.files = files.into_iter().filter_map(named).collect();
     }
 
-    /// What all sessions do.
+    /// Returns the rates of all sessions.
     pub(super) fn sample(&mut self, now: Instant) -> Vec<Row> {
         let elapsed = self.last.replace(now).map_or(0.0, |last| (now - last).as_secs_f64());
-        // One that has ended says nothing new for ever.
+        // The statistics of an ended process never change.
         self.files
             .retain(|&pid, (program, _)| processes::name(pid).is_ok_and(|now| now == *program));
         let mut looks = Vec::new();
@@ -148,7 +148,7 @@ impl Row {
         elapsed: f64,
     ) -> Self {
         let rate = |count: fn(&Totals) -> u64| {
-            // What goes backwards was forged.
+            // A count that falls was forged.
             let grown = count(&now).saturating_sub(count(&before));
             if elapsed > 0.0 { grown as f64 / elapsed } else { 0.0 }
         };

@@ -1,4 +1,4 @@
-//! How it is drawn, or printed.
+//! The screen of `top`, and its printed form.
 
 use std::io::{self, Write};
 

@@ -1,11 +1,11 @@
-//! What is chosen to be seen: the order, the filter, and a session in detail.
+//! The selection on the screen: the order, the filter, and a session in detail.
 
 use clap::ValueEnum;
 use ratatui::crossterm::event::KeyCode;
 
 use super::rates::Row;
 
-/// What lines are sorted by.
+/// Column to sort by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Column {
     /// Calls a second
@@ -23,24 +23,24 @@ pub(crate) enum Column {
     Spinning,
     /// Payload memory in use
     Fill,
-    /// How long half of the handlers take at most
+    /// Median time of handlers
     P50,
-    /// How long 99 of 100 handlers take at most
+    /// 99th percentile of the time of handlers
     P99,
     /// Process and session
     Pid,
 }
 
-/// What is shown.
+/// Selection that is shown.
 pub(super) struct View {
     rows: Vec<Row>,
     pub(super) sort: Column,
     pub(super) filter: String,
-    /// Whether keys go into the filter.
+    /// True if keys go into the filter.
     pub(super) is_typing: bool,
     /// The session that is chosen.
     chosen: Option<(u32, u64)>,
-    /// Whether it is shown in detail.
+    /// True if the chosen session is shown in detail.
     pub(super) is_detailed: bool,
 }
 
@@ -74,7 +74,7 @@ impl View {
         });
     }
 
-    /// What passes the filter, in order.
+    /// Returns the rows that pass the filter, in order.
     pub(super) fn rows(&self) -> Vec<&Row> {
         let passes = |row: &&Row| {
             if self.filter.is_empty() {
@@ -88,7 +88,7 @@ impl View {
         self.rows.iter().filter(passes).collect()
     }
 
-    /// Which of these is chosen: the first, if none is.
+    /// Returns the index of the chosen row: the first, if none is chosen.
     pub(super) fn chosen(&self) -> usize {
         let is_chosen = |row: &&Row| Some((row.pid, row.session.session)) == self.chosen;
         self.rows().iter().position(is_chosen).unwrap_or(0)

@@ -24,7 +24,7 @@ const IDL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../breezeway-rpc/tests/i
 /// A service that gives back what it gets.
 struct Mirror {
     hears: Mutex<Sender<String>>,
-    /// What a handler that sleeps is woken by: its end.
+    /// Channel that wakes a sleeping handler by its end.
     morning: Mutex<Receiver<()>>,
 }
 
@@ -125,7 +125,7 @@ struct Served {
     address: String,
     heard: Receiver<String>,
     folder: Folder,
-    /// What a client of it has to be told.
+    /// Arguments that a client of it needs.
     arguments: Vec<String>,
     night: Option<Sender<()>>,
     stop: Stop,
@@ -353,7 +353,7 @@ fn streams_are_lines_of_json_in_and_out() {
 }
 
 #[test]
-fn a_stream_goes_both_ways_at_one_time_and_ends_when_the_server_ends_it() {
+fn stream_runs_both_ways_at_once_and_ends_with_the_server() {
     each_way(|served, framing| {
         let mut command = served.command(&[&["Kinds.talk"], framing].concat());
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
@@ -372,7 +372,7 @@ fn a_stream_goes_both_ways_at_one_time_and_ends_when_the_server_ends_it() {
 }
 
 #[test]
-fn an_exception_that_the_idl_declares_has_its_name_and_fields_and_status_3() {
+fn declared_exception_prints_name_and_fields_with_status_3() {
     each_way(|served, framing| {
         let thrown = r#"threw Refused: {"reason":"not today","mood":"BAD"}"#;
         let echo = [framing, &["Kinds.echo", r#"{"all":{"name":"refuse"}}"#]].concat();
@@ -411,11 +411,11 @@ fn a_business_error_has_status_3_and_other_failures_have_4() {
 }
 
 #[test]
-fn json_that_is_not_as_the_idl_says_names_the_field_and_the_type() {
+fn json_unlike_the_idl_is_refused_with_field_and_type() {
     let served = Served::new("shm");
     for (given, complaint) in [
-        ("{", "the arguments are no JSON: EOF while parsing"),
-        ("{} {}", "the arguments are no JSON: trailing characters"),
+        ("{", "the arguments are not JSON: EOF while parsing"),
+        ("{} {}", "the arguments are not JSON: trailing characters"),
         ("[]", "the JSON: expected the arguments, found []"),
         (r#"{"al":{}}"#, "unknown field 'al' of the arguments; there are: all"),
         (r#"{"all":{}}"#, "all: All needs field 'name'"),
@@ -472,7 +472,7 @@ fn a_message_of_a_stream_that_is_wrong_ends_the_stream() {
             "{\"name\":\"a\"}\n{\"name\":1}\n",
             "message 2: name: expected string",
         );
-        fails(&["Kinds.talk"], "{\"name\":\"a\"}\n{", "a message is no JSON: EOF");
+        fails(&["Kinds.talk"], "{\"name\":\"a\"}\n{", "a message is not JSON: EOF");
         fails(&["Kinds.tell", r#"{"name":1}"#], "", "name: expected string, found 1");
         fails(&["Kinds.listen"], "", "All needs field 'name'");
         let two = r#"{"name":"a"} {"name":"b"}"#;
@@ -483,21 +483,21 @@ fn a_message_of_a_stream_that_is_wrong_ends_the_stream() {
 }
 
 #[test]
-fn methods_and_services_that_are_not_there_are_answered_with_those_that_are() {
+fn missing_methods_and_services_are_refused_with_existing_ones() {
     let served = Served::new("shm");
-    served.fails(&["echo"], 1, "'echo' is no method: name it as Service.method");
+    served.fails(&["echo"], 1, "'echo' is not a method: name it as Service.method");
     served.fails(&["Nobody.echo"], 1, "the IDL has no service 'Nobody': it has Base, Kinds");
     let methods = "service Kinds has no method 'eco': it has echo, greet, nothing, hear, listen, \
                    tell, talk, who";
     served.fails(&["Kinds.eco"], 1, methods);
     served.fails(&["Base.echo"], 1, "service Base has no method 'echo': it has who");
-    // The server has no such service by itself.
+    // The server itself has no such service.
     served.fails(&["Base.who", "{}"], 4, "Base.who failed: ");
     served.fails(&["--framing", "ttheader", "Base.who", "{}"], 4, "unknown service Base");
 }
 
 #[test]
-fn addresses_where_nobody_serves_and_bad_command_lines_are_refused() {
+fn addresses_without_server_and_bad_command_lines_are_refused() {
     let folder = Folder::new();
     let nobody = format!("unix:{}", folder.socket().display());
     for framing in ["auto", "native", "ttheader", "framed"] {
@@ -536,7 +536,7 @@ fn listening(folder: &Folder, serve: impl Fn(UnixStream) + Clone + Send + 'stati
 }
 
 #[test]
-fn a_server_that_speaks_thrift_only_is_called_in_ttheader_by_itself() {
+fn thrift_only_server_is_called_in_ttheader_without_an_option() {
     let served = Served::new("unix");
     let path = served.folder.socket();
     let place = listening(&served.folder, move |mut client| {
@@ -574,14 +574,14 @@ fn a_server_that_speaks_neither_is_said_to() {
 }
 
 #[test]
-fn replies_that_are_not_as_the_idl_says_are_told_with_their_field() {
-    // An IDL in which echo gives other types.
+fn reply_unlike_the_idl_is_refused_with_its_field() {
+    // An IDL in which echo returns other types.
     let served = Served::new("shm");
     let other = served.folder.path().join("other.thrift");
     for (all, complaint) in [
         ("struct All { 1: i32 name }", "field 'name' is string, not i32"),
         ("struct All { 1: string name, 13: list<string> numbers }", "field 'numbers' is"),
-        ("struct All { 1: string name, 8: string bytes }", "field 'bytes' is no UTF-8"),
+        ("struct All { 1: string name, 8: string bytes }", "field 'bytes' is not UTF-8"),
         ("struct All { 1: string name, 12: list<i32> inner }", "field 'inner' is struct, not i32"),
     ] {
         let idl = format!(

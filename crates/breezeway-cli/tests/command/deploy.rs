@@ -1,4 +1,4 @@
-//! What `docs/deploy.md` says of a server's surroundings.
+//! A server's surroundings as `docs/deploy.md` describes them.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! `breezeway doctor`: what it says of this machine.
+//! `breezeway doctor`: its report about this machine.
 
 use serde_json::Value;
 
@@ -33,7 +33,7 @@ fn the_doctors_json_says_what_its_lines_say() {
 }
 
 #[test]
-fn the_doctor_compares_the_limit_of_open_files_with_the_sessions_that_are_wanted() {
+fn doctor_compares_open_file_limit_with_wanted_sessions() {
     let check = |shell: &str, sessions: &str| -> Value {
         let mut command = std::process::Command::new("sh");
         command
@@ -48,7 +48,7 @@ fn the_doctor_compares_the_limit_of_open_files_with_the_sessions_that_are_wanted
     let (seen, advice) = (few["seen"].as_str().unwrap(), few["advice"].as_str().unwrap());
     assert!(seen.contains("300") && seen.contains("1000 sessions"), "{few}");
     assert!(advice.contains("LimitNOFILE=") && advice.contains("--max-sessions"), "{few}");
-    // What serve can raise by itself is no problem.
+    // A limit that serve can raise itself is not a problem.
     let soft = check("ulimit -Sn 300; ulimit -Hn 3000", "1000");
     assert_eq!(soft["grade"], "ok", "{soft}");
     assert_eq!(check("ulimit -n 300", "10")["grade"], "ok");

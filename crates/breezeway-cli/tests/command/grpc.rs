@@ -17,7 +17,7 @@ use crate::support::{
 
 const GEARS: [&str; 2] = ["native", "http2"];
 
-/// A server of gRPC, with where it says it listens.
+/// Starts a server of gRPC, and returns the address that it printed.
 fn serve(address: &str, arguments: &[&str]) -> (Running, String) {
     let mut command = breezeway(&["serve", "--protocol", "grpc", "--addr", address]);
     command.args(arguments);
@@ -38,7 +38,7 @@ fn bench(address: &str, arguments: &[&str]) -> Value {
 }
 
 #[test]
-fn health_checks_and_echoes_are_counted_exactly_over_every_carrier_in_both_gears() {
+fn health_checks_and_echoes_are_counted_on_every_carrier() {
     let folder = Folder::new();
     let path = folder.path().display();
     let place = format!("shm:{path}/shm,unix:{path}/unix,tcp:127.0.0.1:0");
@@ -66,7 +66,7 @@ fn health_checks_and_echoes_are_counted_exactly_over_every_carrier_in_both_gears
 }
 
 #[test]
-fn echoes_may_be_longer_than_what_tonic_takes_by_default_but_not_as_long_as_any() {
+fn echo_beyond_tonics_default_passes_and_beyond_the_cap_fails() {
     let folder = Folder::new();
     let (_serve, address) = serve(&in_folder(&folder), &[]);
     for gear in GEARS {
@@ -107,7 +107,7 @@ fn services_describe_themselves_to_whoever_asks() {
 }
 
 #[test]
-fn a_signal_ends_the_server_with_status_0_while_clients_are_there() {
+fn signal_ends_server_with_clients_with_status_0() {
     for signal in [Signal::TERM, Signal::INT] {
         for gear in GEARS {
             let folder = Folder::new();
@@ -124,7 +124,7 @@ fn a_signal_ends_the_server_with_status_0_while_clients_are_there() {
 }
 
 #[test]
-fn a_client_that_never_says_what_it_wants_does_not_keep_a_server_that_is_to_end() {
+fn silent_client_does_not_keep_a_stopped_server() {
     let folder = Folder::new();
     let (running, _) = serve(&in_folder(&folder), &["--drain", "100ms"]);
     let mut client = UnixStream::connect(folder.socket()).unwrap();

@@ -1,4 +1,4 @@
-//! What the command says of itself.
+//! The command's help, version and usage errors.
 
 use crate::support::{PROMPT, Running, breezeway, refused, run};
 
@@ -74,7 +74,7 @@ const EVERY_COMMAND: [&[&str]; 10] = [
 ];
 
 #[test]
-fn a_wrong_flag_points_to_the_help_of_the_command_it_was_given_to() {
+fn wrong_flag_points_to_the_help_of_its_command() {
     for command in EVERY_COMMAND {
         let help = ["breezeway", &command.join(" "), "--help"].join(" ").replace("  ", " ");
         let arguments = [command, &["--no-such-flag"]].concat();
@@ -85,8 +85,8 @@ fn a_wrong_flag_points_to_the_help_of_the_command_it_was_given_to() {
     refused(&["thrift", "dum"], &["; see breezeway thrift --help"]);
 }
 
-/// Whether text was filled line by line: no line is longer than the width, and none ends although
-/// the next line's first word would have fitted.
+/// Checks that text was filled line by line: no line is longer than the width, and none ends
+/// although the next line's first word would have fitted.
 fn is_filled(text: &str, width: usize) -> Result<(), String> {
     let lines: Vec<&str> = text.lines().collect();
     for pair in lines.windows(2) {

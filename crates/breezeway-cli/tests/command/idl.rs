@@ -184,7 +184,7 @@ fn included_files_are_found_in_the_directories_named() {
 }
 
 #[test]
-fn an_included_file_that_is_not_there_and_not_needed_is_warned_of() {
+fn missing_and_unneeded_include_is_a_warning() {
     let dir = directory("");
     fs::write(dir.path().join("a.thrift"), "include 'no.thrift'\nstruct A {}").unwrap();
     let output = run(dir.path(), &["gen", "a.thrift"]);

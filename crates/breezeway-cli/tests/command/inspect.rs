@@ -1,4 +1,4 @@
-//! `breezeway inspect`: what it says of processes that do not help it.
+//! `breezeway inspect`: its report about processes that do not help it.
 
 use std::time::{Duration, Instant};
 
@@ -204,7 +204,7 @@ fn how_long_handlers_take_is_shown_by_session_whoever_runs_them() {
     }
 }
 
-/// Of two sessions, of which the second one's handlers were timed.
+/// Shows two sessions; the second one's handlers were timed.
 fn shows_ten(pid: &str, gear: &[&str]) {
     let report: Value = serde_json::from_str(&inspect(&[pid, "--json"])).unwrap();
     let shown = report["native"]["sessions"].as_array().unwrap();
@@ -228,7 +228,7 @@ fn dump(arguments: &[&str]) -> String {
 }
 
 #[test]
-fn entries_of_both_rings_of_a_running_and_of_a_stopped_server_are_dumped() {
+fn entries_of_a_running_and_a_stopped_server_are_dumped() {
     let folder = Folder::new();
     let address = format!("shm:{}", folder.socket().display());
     let running = Running::start(breezeway(&["serve", "--addr", &address, "--wait", "park"]));

@@ -68,8 +68,8 @@ fn reply_above_address_space_limit_fails_one_call() {
     assert_eq!(other.unwrap().call(0, b"other").unwrap().to_vec(), b"other");
 }
 
-/// What `ulimit` takes, what an error has to name, and values, the first of which is too small and
-/// the last enough.
+/// The option of `ulimit`, the name that an error must contain, and values; the first one is too
+/// small and the last enough.
 type Limit = (&'static str, &'static str, Vec<u64>);
 
 fn swept() -> [Limit; 4] {

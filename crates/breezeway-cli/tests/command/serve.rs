@@ -20,7 +20,7 @@ fn serve_accepts_from_the_moment_it_says_where_it_listens() {
 }
 
 #[test]
-fn sigterm_and_sigint_end_serve_with_status_0_and_remove_its_socket() {
+fn sigterm_and_sigint_end_serve_with_status_0_without_socket() {
     for signal in [Signal::TERM, Signal::INT] {
         for wait in EVERY_POLICY {
             for sessions in 0..3 {
@@ -46,7 +46,7 @@ fn sigterm_and_sigint_end_serve_with_status_0_and_remove_its_socket() {
 }
 
 #[test]
-fn with_take_over_a_successor_serves_on_and_the_predecessor_ends_when_its_clients_have_moved() {
+fn predecessor_ends_once_its_clients_moved_to_the_successor() {
     for runtime in ["blocking", "tokio"] {
         let arguments = ["--take-over", "--drain", "60s", "--runtime", runtime];
         let Serve { running: mut last, folder } = Serve::start(&arguments);
@@ -326,7 +326,7 @@ fn serve_logs_what_it_is_told_to_and_else_what_rust_log_says() {
         }
         let serve = Running::start(command);
         serve.line();
-        // A connection without a word is worth a line at debug, and one that is no shmipc a
+        // A connection without a byte is logged at debug, and one that does not speak shmipc as a
         // warning.
         for bytes in [&b""[..], b"GET / HTTP/1.1"] {
             let mut stranger = std::os::unix::net::UnixStream::connect(folder.socket()).unwrap();
@@ -354,7 +354,7 @@ fn serve_logs_what_it_is_told_to_and_else_what_rust_log_says() {
 }
 
 #[test]
-fn a_client_beyond_the_limit_of_memory_is_refused_with_the_option_that_serve_has() {
+fn client_beyond_max_memory_is_refused_with_serves_option() {
     for option in ["--max-memory", "--max-memory-of-user"] {
         // Less than a session's own control segment takes.
         let serve = Serve::start(&[option, "4KiB"]);

@@ -56,7 +56,7 @@ impl Setting {
 }
 
 #[test]
-fn a_flag_goes_before_the_environment_that_before_the_file_and_that_before_the_default() {
+fn flag_beats_environment_beats_file_beats_default() {
     const FILE: &str = "[session]\ncap = \"1MiB\"";
     assert_eq!(Setting::new(&[]).cap(), 64 << 20);
     assert_eq!(Setting::new(&[]).file(FILE).cap(), 1 << 20);
@@ -83,7 +83,7 @@ fn the_sample_file_changes_nothing() {
 }
 
 #[test]
-fn a_bad_file_is_refused_with_its_name_the_key_the_value_and_the_range() {
+fn bad_file_is_refused_with_its_name_key_value_and_range() {
     for (text, words) in [
         ("[session]\ncap = 0", &["session.cap = 0", "1 byte to 1 TiB"][..]),
         ("[session]\nwait = \"never\"", &["session.wait = \"never\"", "busy, adaptive or park"]),
@@ -100,7 +100,7 @@ fn a_bad_file_is_refused_with_its_name_the_key_the_value_and_the_range() {
 }
 
 #[test]
-fn a_bad_value_in_the_environment_is_refused_with_the_variable_and_the_range() {
+fn bad_environment_is_refused_with_variable_and_range() {
     for (name, value, flag, range) in [
         ("BREEZEWAY_WAIT", "never", "--wait", "busy, adaptive, park"),
         ("BREEZEWAY_SPIN_BOUND", "2s", "--spin-bound", "0 s to 1 s"),
@@ -120,12 +120,12 @@ fn a_bad_value_in_the_environment_is_refused_with_the_variable_and_the_range() {
     ] {
         let words = [value, flag, range, "from the environment", name];
         Setting::new(&[]).env(name, value).refused(&words);
-        // The same as a flag: then it is no fault of the environment.
+        // A bad flag of the same value is not blamed on the environment.
         let output = Setting::new(&[flag, value]).command.output().unwrap();
         let text = String::from_utf8(output.stderr).unwrap();
         assert!(text.contains(range) && text.contains(flag), "{text}");
         assert!(!text.contains("environment"), "{text}");
-        // Nor does it matter what the environment says then.
+        // The environment has no effect then, either.
         let output = Setting::new(&[&format!("{flag}={value}")]).env(name, "?").command.output();
         let text = String::from_utf8(output.unwrap().stderr).unwrap();
         assert!(text.contains(range) && !text.contains("environment"), "{text}");
@@ -133,7 +133,7 @@ fn a_bad_value_in_the_environment_is_refused_with_the_variable_and_the_range() {
 }
 
 #[test]
-fn help_documents_every_setting_with_its_default_and_its_variable() {
+fn help_documents_every_setting_with_default_and_variable() {
     let text = |command| String::from_utf8(run(&[command, "--help"]).stdout).unwrap();
     let unwrapped = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let (serve, bench) = (unwrapped(text("serve")), unwrapped(text("bench")));

@@ -106,7 +106,7 @@ fn a_server_with_roots_serves_only_clients_with_a_certificate() {
 }
 
 #[test]
-fn a_server_whose_certificate_is_not_trusted_is_refused_in_one_line() {
+fn server_with_untrusted_certificate_is_refused_in_one_line() {
     let (files, others) = (Files::new(), Files::new());
     let (_serve, address) = files.serve(&["--log", "off"]);
     let [option, roots] = others.roots();
@@ -148,7 +148,7 @@ fn files_that_are_absent_or_do_not_belong_together_are_named() {
 }
 
 #[test]
-fn certificates_for_an_address_that_is_not_encrypted_are_refused() {
+fn certificates_for_an_unencrypted_address_are_refused() {
     let files = Files::new();
     let [option, roots] = files.roots();
     let chain = text(&files.server.chain);
@@ -163,7 +163,7 @@ fn certificates_for_an_address_that_is_not_encrypted_are_refused() {
 }
 
 #[test]
-fn certificates_for_an_address_that_goes_on_without_encryption_are_refused() {
+fn certificates_for_a_mixed_address_are_refused() {
     let files = Files::new();
     let [option, roots] = files.roots();
     let words = ["--roots goes with tls:", "the tcp: place", "is not encrypted"];
@@ -177,7 +177,7 @@ fn certificates_for_an_address_that_goes_on_without_encryption_are_refused() {
     let serve = ["serve", "--addr", "tls:127.0.0.1:0,tcp:127.0.0.1:0"];
     refused(&[&serve[..], &own].concat(), &["--certificate goes with tls:", "the tcp: place"]);
 
-    // What stays on this host is not encrypted anywhere.
+    // A session that stays on this host is never encrypted.
     let (_serve, address) = files.serve(&[]);
     for local in ["shm", "unix"] {
         let absent = files.folder.path().join("absent.sock");
@@ -189,7 +189,7 @@ fn certificates_for_an_address_that_goes_on_without_encryption_are_refused() {
 }
 
 #[test]
-fn certificates_of_the_environment_are_of_no_account_where_no_address_needs_them() {
+fn unneeded_certificates_of_the_environment_are_ignored() {
     let files = Files::new();
     let absent = files.folder.path().join("absent.pem");
     let with_environment = |arguments: &[&str]| {
@@ -204,7 +204,7 @@ fn certificates_of_the_environment_are_of_no_account_where_no_address_needs_them
     let address = line.strip_prefix("listening on ").expect(&line);
     let bench = ["bench", "--addr", address, "--count", "20"];
     assert_eq!(report_of(with_environment(&bench), &[])["count"], 20);
-    // A flag beside them says that this command's address needs them.
+    // With a flag beside them, this command's address needs them.
     let [option, roots] = files.roots();
     let command = with_environment(&[&bench[..], &[&option, &roots]].concat());
     refused_command(command, &["--roots goes with a tls: address only"]);

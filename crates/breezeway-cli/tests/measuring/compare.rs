@@ -26,7 +26,7 @@ const LINES: [(&str, &str, bool); 11] = [
     ("plain-tcp", "park", true),
 ];
 
-/// How long a whole run may take on a machine that is busy with something else.
+/// Time limit of a whole run on a busy machine.
 const RUN: Duration = Duration::from_secs(120);
 
 /// A short run whose temporary files lie in `folder`.
@@ -45,7 +45,7 @@ fn long_run(folder: &Path) -> Running {
     running
 }
 
-/// The command lines of the processes whose parent is `parent`.
+/// Returns the command lines of the child processes of `parent`.
 fn owned_by(parent: u32) -> Vec<String> {
     let path = format!("/proc/{parent}/task/{parent}/children");
     let pids = std::fs::read_to_string(path).unwrap_or_default();
@@ -75,7 +75,7 @@ fn number(value: &Value, pointer: &str) -> f64 {
     found.unwrap_or_else(|| panic!("no {pointer} in {value}"))
 }
 
-/// What a row of the plan must say.
+/// Checks that a row of the plan is complete.
 fn is_complete(row: &Value) {
     assert!(row["commands"].as_array().is_some_and(|commands| !commands.is_empty()), "{row}");
     if row["error"].is_string() {
@@ -102,7 +102,7 @@ fn is_complete(row: &Value) {
 }
 
 #[test]
-fn a_run_writes_every_row_and_a_page_that_loads_nothing_and_leaves_nothing_else() {
+fn run_writes_every_row_and_a_page_without_loads() {
     let _both = both_cpus();
     let (folder, results) = (Folder::new(), Folder::new());
     let (json, page) = (results.path().join("figures.json"), results.path().join("page.html"));

@@ -13,7 +13,7 @@ fn json(arguments: &[&str]) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// The processes whose parent is `parent`.
+/// Returns the child processes of `parent`.
 fn children(parent: u32) -> Vec<Pid> {
     let path = format!("/proc/{parent}/task/{parent}/children");
     let text = std::fs::read_to_string(path).unwrap_or_default();
@@ -31,7 +31,7 @@ fn long_measurement(only: &str) -> (Running, Pid) {
     (measurer, partner.unwrap())
 }
 
-/// Whether the partner runs its own program and is pinned to one CPU.
+/// Returns true if the partner runs its own program and is pinned to one CPU.
 fn is_set_up(pid: Pid) -> bool {
     let folder = format!("/proc/{}", pid.as_raw_nonzero());
     let command = std::fs::read_to_string(format!("{folder}/cmdline")).unwrap_or_default();

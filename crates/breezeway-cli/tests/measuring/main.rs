@@ -1,5 +1,5 @@
-//! Commands that keep two CPUs busy. Each test runs alone, as two at one time would only wait for
-//! each other's spinning.
+//! Commands that keep two CPUs busy. Each test runs alone, because two in parallel would only wait
+//! for each other's spinning.
 
 mod compare;
 mod floor;

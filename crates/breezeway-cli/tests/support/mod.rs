@@ -16,7 +16,7 @@ pub(crate) use breezeway_adversary::PATIENCE;
 use breezeway_adversary::stopwatch::Stopwatch;
 pub(crate) use breezeway_adversary::stopwatch::eventually;
 
-/// How soon every error must come: the contract of the command.
+/// Time limit of every error: the contract of the command.
 pub(crate) const PROMPT: Duration = Duration::from_secs(2);
 
 /// A folder for sockets, removed with the test.
@@ -35,8 +35,8 @@ impl Folder {
         self.0.path().join("test.sock")
     }
 
-    /// Leaves a socket file on which nobody listens. (A process that another test starts has a copy
-    /// of the listener until it is executed.)
+    /// Leaves a socket file without a listener. (A process that another test starts has a copy of
+    /// the listener until it is executed.)
     pub(crate) fn leave_over(&self) {
         drop(std::os::unix::net::UnixListener::bind(self.socket()).expect("our own folder"));
         while std::os::unix::net::UnixStream::connect(self.socket()).is_ok() {
@@ -113,12 +113,12 @@ impl Running {
         kill_process(Pid::from_child(&self.child), signal).expect("it was not collected yet");
     }
 
-    /// Whether it has ended.
+    /// Returns true if it has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child.try_wait().expect("it is our child").is_some()
     }
 
-    /// Waits for its end within `limit`; gives its status and what it said on both outputs.
+    /// Waits for its end within `limit`; returns its status and both outputs.
     #[track_caller]
     pub(crate) fn ends_within(mut self, limit: Duration) -> Output {
         let start = Stopwatch::start();
@@ -132,7 +132,7 @@ impl Running {
         self.output(status)
     }
 
-    /// Everything that was said. Both pipes are closed by now, or held by nobody who writes.
+    /// Returns all output. Both pipes are closed by now, or held by a process that does not write.
     fn output(&self, status: ExitStatus) -> Output {
         let all = |lines: &Receiver<String>| {
             lines.iter().flat_map(|line| (line + "\n").into_bytes()).collect()
@@ -247,7 +247,7 @@ pub(crate) fn bench(address: &Address, arguments: &[&str]) -> Command {
     command
 }
 
-/// What the kernel says of each thread of a process.
+/// Returns the kernel's status of each thread of a process.
 pub(crate) fn statuses(pid: u32) -> Vec<String> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     let status = |entry: std::fs::DirEntry| std::fs::read_to_string(entry.path().join("status"));

@@ -10,7 +10,7 @@ use ratatui::crossterm::event::KeyCode;
 use super::super::rates::Watch;
 use super::*;
 
-/// A process has one table of sessions, in which each test counts.
+/// The lock on the process's single table of sessions, which each test counts.
 static TABLE: Mutex<()> = Mutex::new(());
 
 fn session(pid: u32, carrier: u8) -> Meter {
@@ -114,7 +114,7 @@ fn rates_are_shown_sorted_filtered_and_in_detail() {
     view.show(watch.sample(start + Duration::from_secs(5)));
     assert_eq!(percentiles("70001", &screen(&view)), ["53.2 us", "53.2 us"]);
 
-    // What has ended is gone, and nothing breaks where nothing is left.
+    // Ended sessions are gone, and an empty list is drawn.
     drop((slow, fast));
     view.show(watch.sample(start + Duration::from_secs(6)));
     assert!(screen(&view)[0].starts_with("0 sessions"));
@@ -124,7 +124,7 @@ fn rates_are_shown_sorted_filtered_and_in_detail() {
 }
 
 #[test]
-fn sessions_beyond_the_screen_are_counted_and_reached_by_the_keys() {
+fn sessions_beyond_the_screen_are_counted_and_reached_by_keys() {
     let _table = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
     let sessions: Vec<Meter> = (71_001..=71_030).map(|pid| session(pid, 3)).collect();
     let mut watch = Watch::default();

@@ -30,7 +30,7 @@ fn is_at_work(bench: &Running) {
 }
 
 #[test]
-fn a_server_killed_during_a_bench_ends_it_with_status_1_and_one_line() {
+fn server_killed_during_a_bench_ends_it_with_status_1() {
     let one_way = ["--seconds", "60", "--pattern", "one-way"];
     for arguments in LONG_RUNS.into_iter().chain([&one_way[..]]) {
         let serve = Serve::start(&["--workers", "2"]);
@@ -45,7 +45,7 @@ fn a_server_killed_during_a_bench_ends_it_with_status_1_and_one_line() {
 }
 
 #[test]
-fn a_server_stopped_during_a_bench_ends_it_with_status_1_and_one_line() {
+fn server_stopped_during_a_bench_ends_it_with_status_1() {
     for arguments in LONG_RUNS {
         let serve = Serve::start(&["--workers", "2"]);
         let bench = Running::start(serve.bench(arguments));
@@ -54,7 +54,7 @@ fn a_server_stopped_during_a_bench_ends_it_with_status_1_and_one_line() {
         let output = bench.ends_within(PROMPT);
         assert_eq!(output.status.code(), Some(1), "{arguments:?}: {output:?}");
         is_one_line_of_failure(&output, &format!("{arguments:?}"), &[]);
-        // Which it sees first depends on where it was.
+        // The first of the two that it sees depends on its state.
         let text = String::from_utf8_lossy(&output.stderr);
         assert!(text.contains("closed") || text.contains("about to end"), "{arguments:?}: {text}");
         assert!(serve.running.ends_within(PROMPT).status.success());

@@ -92,7 +92,7 @@ fn an_echo_of_the_wrong_length_ends_the_bench_with_status_1() {
 }
 
 #[test]
-fn replies_in_the_wrong_order_of_content_end_the_bench_with_status_1() {
+fn replies_with_swapped_content_end_the_bench_with_status_1() {
     let last = std::sync::Mutex::new(vec![0; 64]);
     let liar = Liar::start(move |call: Call<'_>| {
         let mut last = last.lock().unwrap();
@@ -106,7 +106,7 @@ fn replies_in_the_wrong_order_of_content_end_the_bench_with_status_1() {
 }
 
 #[test]
-fn a_sink_that_confirms_the_wrong_count_or_sum_ends_the_bench_with_status_1() {
+fn sink_with_wrong_count_or_sum_ends_the_bench_with_status_1() {
     for (wrong_count, wrong_sum, words) in
         [(1, 0, "the server confirms"), (u64::MAX, 0, "the server confirms"), (0, 1, "sum")]
     {
@@ -156,13 +156,13 @@ fn a_server_that_fails_calls_ends_the_bench_with_its_reason() {
 }
 
 #[test]
-fn a_reason_of_several_lines_or_with_control_characters_is_still_one_line() {
+fn reason_with_control_characters_is_printed_in_one_line() {
     let liar = Liar::start(|_: Call<'_>| Err("two\nlines\r\nand \x1b[31mcolour".into()));
     liar.is_found_out(&["--count", "10"], &["two"]);
 }
 
 #[test]
-fn a_refusal_of_the_servers_policy_ends_the_bench_with_its_reason_in_one_line() {
+fn policy_refusal_ends_the_bench_with_its_reason_in_one_line() {
     for reason in ["not on Sundays", "two\nlines\r\nand \x1b[31mcolour"] {
         let folder = Folder::new();
         let options = breezeway::ServerOptions::new().authorize(move |_| Err(reason.to_owned()));

@@ -1,4 +1,4 @@
-//! A bench that cannot be run: refused at once, in one line that says what to do.
+//! A bench that cannot be run: refused at once, in one line with the remedy.
 
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -57,7 +57,7 @@ fn bench_refuses_what_makes_no_sense() {
 }
 
 #[test]
-fn a_size_above_the_cap_is_refused_with_the_cap_and_the_options_that_raise_it() {
+fn size_above_cap_is_refused_with_the_cap_and_its_options() {
     let serve = Serve::start(&["--cap", "1048576"]);
     let address = serve.folder.address().to_string();
     for pattern in ["ping-pong", "one-way"] {
@@ -108,8 +108,8 @@ mod needs_root {
         refused_command(command, &["ermission denied"]);
     }
 
-    /// The same by another user, who may not enter the folder of the binary: it is named by a
-    /// descriptor, which has to be open until the command has started.
+    /// Runs the same as another user, who may not enter the folder of the binary. The binary is
+    /// named by a descriptor, which has to be open until the command has started.
     fn by_stranger(command: &Command) -> (File, Command) {
         const STRANGER: u32 = 12_345;
         let binary = File::open(command.get_program()).unwrap();
@@ -120,7 +120,7 @@ mod needs_root {
     }
 }
 
-/// A server of another protocol: does with each connection what `act` says.
+/// Starts a server of another protocol, which handles each connection with `act`.
 fn other_server(folder: &Folder, act: impl Fn(UnixStream, &mut Vec<UnixStream>) + Send + 'static) {
     let listener = UnixListener::bind(folder.socket()).unwrap();
     // It ends with the test process; the bench is long done by then.
@@ -164,7 +164,7 @@ fn a_silent_server_is_given_up_in_time() {
     refused_command(by_default(bench(&folder.address(), &[])), &["no answer", "Breezeway"]);
 }
 
-/// With the time for hellos that the command has by itself.
+/// Sets the default time for hellos.
 fn by_default(mut command: Command) -> Command {
     command.env_remove("BREEZEWAY_HANDSHAKE_TIMEOUT");
     command
@@ -178,7 +178,7 @@ fn a_server_that_stands_still_is_given_up_in_time() {
 }
 
 #[test]
-fn more_sessions_than_the_limit_of_open_files_allows_are_refused_with_that_limit() {
+fn sessions_beyond_open_files_are_refused_with_that_limit() {
     let serve = Serve::start(&[]);
     let mut shell = Command::new("sh");
     let program = env!("CARGO_BIN_EXE_breezeway");

@@ -37,7 +37,7 @@ pub(crate) fn json(serve: &Serve, arguments: &[&str]) -> Value {
     report_of(serve.bench(arguments), arguments)
 }
 
-/// What a bench reports as JSON.
+/// Returns the JSON report of a bench.
 #[track_caller]
 pub(crate) fn report_of(mut command: Command, arguments: &[&str]) -> Value {
     command.arg("--json");

@@ -1,4 +1,4 @@
-//! What a bench that succeeds says.
+//! The output of a bench that succeeds.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use crate::support::{
 };
 
 #[test]
-fn json_is_one_line_with_the_fields_of_the_contract_and_the_defaults() {
+fn json_is_one_line_with_contract_fields_and_defaults() {
     let serve = Serve::start(&[]);
     let report = json(&serve, &["--count", "1000"]);
     is_consistent(&report);
@@ -249,7 +249,7 @@ fn shmipc_is_measured_in_every_memory_and_over_tcp() {
     }
 }
 
-/// An echo in this process whose first call takes [`COLD`].
+/// An echo in this process; its first call takes [`COLD`].
 #[test]
 fn a_cold_start_is_not_counted() {
     const COLD: Duration = Duration::from_secs(1);

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::report::{is_consistent, json};
 use crate::support::{Serve, refused};
 
-/// Ways to share a session, and what the report says of them.
+/// Ways to share a session, and their values in the report.
 const CALLS: [(&[&str], &str, u64); 4] = [
     (&[], "blocking", 1),
     (&["--threads", "8"], "blocking", 8),
