@@ -12,7 +12,7 @@ use rcgen::{
 /// Name of an authority's certificate in its folder.
 const ROOT: &str = "root.pem";
 
-/// When a certificate is valid.
+/// Validity of a certificate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Valid {
     /// For centuries.
@@ -24,7 +24,7 @@ pub enum Valid {
     Later,
 }
 
-/// Who issues certificates, with files in a folder of the test's.
+/// Certificate authority with files in a folder of the test's.
 #[derive(Debug)]
 pub struct Authority {
     folder: PathBuf,
@@ -36,7 +36,7 @@ pub struct Authority {
 pub struct Issued {
     /// The certificate, and whatever stands between it and the root.
     pub chain: PathBuf,
-    /// Its private key.
+    /// Private key of the certificate.
     pub key: PathBuf,
 }
 
@@ -47,8 +47,8 @@ impl Authority {
         Self::with(KeyPair::generate().expect("randomness"), folder)
     }
 
-    /// The one whose key is in the file `key`, which is made if need be, also by several processes
-    /// and threads at once; its root lies in `folder`.
+    /// Returns the authority with the key in the file `key`, which is made if it does not exist,
+    /// also by several processes and threads at once; its root lies in `folder`.
     #[must_use]
     pub fn shared(key: &Path, folder: &Path) -> Self {
         if !key.exists() {
@@ -108,7 +108,7 @@ impl Authority {
     }
 }
 
-/// What an authority's certificate says, by a name that is its own.
+/// Returns the parameters of an authority's certificate, with a name derived from its key.
 fn root(key: &KeyPair) -> CertificateParams {
     let mut params = CertificateParams::new(Vec::new()).expect("no names");
     let own: String =

@@ -1,9 +1,9 @@
 //! System calls of a process that another one answers: seccomp_unotify(2), Linux 5.5 or newer.
 //!
-//! The process that is to be watched installs a filter and sends its descriptor through standard
-//! input, a socket, to whoever started it. From then on the named calls of all its threads stop
-//! until that one lets them go on, or fails them. In contrast to `strace --inject` calls are
-//! counted over all threads, and failures begin and end while the process runs.
+//! The watched process installs a filter and sends its descriptor through standard input, a socket,
+//! to the process that started it. From then on the named calls of all its threads stop until the
+//! watching process continues or fails them. In contrast to `strace --inject` calls are counted
+//! over all threads, and failures begin and end while the process runs.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
@@ -16,12 +16,12 @@ use rustix::thread::set_no_new_privs;
 
 use crate::socket;
 
-/// Which calls of a number are stopped.
+/// Calls of a number that are stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
     /// All.
     All,
-    /// Those whose first argument is a descriptor other than standard input, output and error.
+    /// Calls with a descriptor other than standard input, output and error as first argument.
     NotStandard,
     /// Of `mmap`: those of files, and those that reserve addresses. Memory for the allocator, whose
     /// end is the process's, is left out.
@@ -42,7 +42,7 @@ fn load(offset: u32) -> libc::sock_filter {
     libc::sock_filter { code, jt: 0, jf: 0, k: offset }
 }
 
-/// Goes on with the next instruction if that holds, else skips `skip` of them.
+/// Continues with the next instruction if the condition holds, else skips `skip` of them.
 fn require(condition: u32, value: u32, skip: u8) -> libc::sock_filter {
     let code = (libc::BPF_JMP | condition | libc::BPF_K) as u16;
     libc::sock_filter { code, jt: 0, jf: skip, k: value }
@@ -67,7 +67,7 @@ fn program(calls: &[(i64, Which)]) -> Vec<libc::sock_filter> {
                 require(libc::BPF_JEQ, 0, 1),
                 stop,
                 load(argument(4)),
-                // A descriptor is no negative number.
+                // Descriptors are never negative.
                 require(libc::BPF_JGE, 0x8000_0000, 1),
                 pass,
                 stop,
@@ -80,28 +80,28 @@ fn program(calls: &[(i64, Which)]) -> Vec<libc::sock_filter> {
     program
 }
 
-/// Installs a filter in this process, which has one thread, and sends what it reports to through
-/// standard input.
+/// Installs a filter in this process, which has one thread, and sends the filter's descriptor
+/// through standard input.
 ///
 /// # Errors
 ///
-/// Where the kernel has none, or does not let this process have one.
+/// Fails if the kernel does not support filters, or denies one to this process.
 pub fn be_intercepted(calls: &[(i64, Which)]) -> io::Result<()> {
     let listener = install(calls)?;
     socket::send(io::stdin(), b"l", &[listener.as_fd()])?;
     Ok(())
 }
 
-/// Runs `act` in a thread of its own, of which `judge` sees the named calls before the kernel does:
-/// an error of its choice is what they answer. Other threads of this process go on as ever.
+/// Runs `act` in a thread of its own. `judge` sees the named calls of that thread before the kernel
+/// does, and chooses the errors that they return. Other threads of this process run as usual.
 ///
 /// # Errors
 ///
-/// Where the kernel has no such filters, or does not let this process have one.
+/// Fails if the kernel does not support such filters, or denies one to this process.
 ///
 /// # Panics
 ///
-/// As `act` does.
+/// Panics if `act` does.
 pub fn with_faults<T: Send>(
     calls: &[(i64, Which)],
     mut judge: impl FnMut(&Stopped) -> Option<Errno>,
@@ -166,7 +166,7 @@ pub struct Stopped {
     pub thread: u32,
     /// The call's number.
     pub number: i64,
-    /// Its arguments.
+    /// Arguments of the call.
     pub arguments: [u64; 6],
 }
 
@@ -203,7 +203,7 @@ impl Interceptor {
         };
         if outcome != 0 {
             let error = io::Error::last_os_error();
-            // A signal has ended the call meanwhile.
+            // A signal has ended the call in between.
             let is_over = matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EINTR));
             return if is_over { Ok(None) } else { Err(error) };
         }
@@ -215,7 +215,7 @@ impl Interceptor {
         }))
     }
 
-    /// Lets it go on as if nobody had stopped it.
+    /// Continues the call as if it had not been stopped.
     pub fn go_on(&self, call: &Stopped) {
         self.answer(call, 0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32);
     }

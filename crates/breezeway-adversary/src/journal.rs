@@ -1,4 +1,4 @@
-//! What the honest side logs, which is where it says why a session ended.
+//! The log of the honest side, which contains the reasons for which sessions ended.
 
 use std::fmt;
 use std::sync::{Condvar, Mutex, OnceLock};
@@ -12,12 +12,12 @@ use tracing::{Event, Level, Metadata, Subscriber};
 /// One event.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// The thread that said it: each test has servers of its own, and a thread belongs to one
+    /// The thread that wrote it: each test has servers of its own, and a thread belongs to one
     /// server.
     pub thread: ThreadId,
-    /// How important it is.
+    /// Level of the line.
     pub level: Level,
-    /// What happened.
+    /// Message of the line.
     pub message: String,
     /// The `error` or `reason` field.
     pub error: String,
@@ -34,22 +34,22 @@ static JOURNAL: Journal = Journal { lines: Mutex::new(Vec::new()), written: Cond
 pub fn keep() {
     static KEPT: OnceLock<()> = OnceLock::new();
     KEPT.get_or_init(|| {
-        tracing::subscriber::set_global_default(Recorder).expect("nobody else records");
+        tracing::subscriber::set_global_default(Recorder).expect("the first recorder");
     });
 }
 
-/// How many lines there are: where a later search starts.
+/// Returns the number of lines: the start of a later search.
 pub fn length() -> usize {
     JOURNAL.lines.lock().unwrap().len()
 }
 
-/// Lines from `start` on that `thread` said.
+/// Returns the lines from `start` on that `thread` wrote.
 pub fn lines_of(thread: ThreadId, start: usize) -> Vec<Line> {
     let lines = JOURNAL.lines.lock().unwrap();
     lines[start..].iter().filter(|line| line.thread == thread).cloned().collect()
 }
 
-/// Waits for a line from `start` on that `thread` said and that `wanted` accepts.
+/// Waits for a line from `start` on that `thread` wrote and that `wanted` accepts.
 pub fn wait_for(
     thread: ThreadId,
     start: usize,

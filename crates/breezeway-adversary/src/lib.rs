@@ -1,19 +1,18 @@
 //! Hostile peers, written by hand from the protocols' descriptions, for tests and fuzzing.
 //!
-//! A peer of this crate keeps its memory writable, speaks on its socket what it likes, and follows
-//! no rule that the attack does not ask it to follow. It depends on none of the project's crates,
-//! so that a mistake in theirs cannot hide in it: every number was typed from the description.
+//! A peer of this crate keeps its memory writable, sends any bytes on its socket, and follows only
+//! the rules that its attack requires. The crate depends on none of the project's crates, so that a
+//! mistake in theirs cannot hide in it: every number was typed from the description.
 //!
 //! * [`native`] speaks `docs/abi.md`: hello, control segment, ring, payload, doorbell, and frames
 //!   on sockets. Most attacks begin with [`native::Peer`].
 //! * [`shmipc`] speaks shmipc, versions 2 and 3: handshake, queue, buffers. Most attacks begin with
 //!   [`shmipc::Peer`].
-//! * [`native::by_chance`] and [`shmipc::by_chance`] are sessions by chance. A [`recording`] of
-//!   what an honest client said is repeated nearly, in any protocol.
-//! * What all use: bytes and descriptors on a [`socket`], [`memory`] and [`memfd`]s of every
-//!   fitness, descriptors that are [`slow`] to close, threads that go on [`flipping`] bytes,
-//!   repeatable [`chance`], a [`journal`] of what the honest side logs, a [`stopwatch`] for what
-//!   must come in time.
+//! * [`native::by_chance`] and [`shmipc::by_chance`] are random sessions. A [`recording`] of an
+//!   honest client is repeated with small changes, in any protocol.
+//! * All share: bytes and descriptors on a [`socket`], [`memory`] and [`memfd`]s of every fitness,
+//!   descriptors that are [`slow`] to close, threads that keep [`flipping`] bytes, repeatable
+//!   [`chance`], a [`journal`] of the honest side's log, a [`stopwatch`] for time limits.
 //! * [`vectors`] plays the conversations of `docs/vectors`.
 //! * [`interception`] lets the system calls of an honest side fail.
 //!
@@ -26,8 +25,8 @@
 //! peer.wait_for_end();
 //! ```
 //!
-//! A peer panics where the *honest* side does what no attack calls for, as a test wants it: says
-//! nothing for [`PATIENCE`], or breaks a rule itself.
+//! A peer panics where the *honest* side does something that no attack provokes, so that the test
+//! fails: if it sends nothing for [`PATIENCE`], or breaks a rule itself.
 
 #[cfg(feature = "certificates")]
 pub mod certificates;

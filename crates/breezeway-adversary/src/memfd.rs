@@ -28,14 +28,15 @@ pub fn sparse(size: usize) -> OwnedFd {
     fd
 }
 
-/// One that takes no seals but the one that says so, as shmipc's clients make them.
+/// Returns a memfd that takes no further seals, as shmipc's clients make them.
 pub fn unsealable(size: u64) -> OwnedFd {
     let fd = memfd_create(c"hostile", MemfdFlags::CLOEXEC).expect("memfd_create");
     ftruncate(&fd, size).expect("ftruncate");
     fd
 }
 
-/// One of huge pages, sealed. It needs none to be reserved: nobody gets as far as to touch it.
+/// Returns a sealed memfd of huge pages. No huge page needs to be reserved, because none is
+/// touched.
 ///
 /// # Panics
 ///

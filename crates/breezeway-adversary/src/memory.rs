@@ -40,7 +40,7 @@ impl Mapping {
         Self { address: address.expect("mmap").cast(), len }
     }
 
-    /// Its size.
+    /// Returns the size in bytes.
     #[expect(clippy::len_without_is_empty, reason = "no mapping is empty")]
     pub fn len(&self) -> usize {
         self.len
@@ -105,7 +105,7 @@ impl Drop for Mapping {
 /// A memfd whose writable mapping its owner keeps.
 #[derive(Debug)]
 pub struct Shared {
-    /// What is sent to the other side.
+    /// Descriptor to send to the other side.
     pub fd: OwnedFd,
     map: Mapping,
 }

@@ -49,7 +49,7 @@ impl<'a> Arbitrary<'a> for Descriptor {
     }
 }
 
-/// What a file descriptor is that a hostile peer sends.
+/// Kind of a file descriptor that a hostile peer sends.
 #[derive(Clone, Copy, Debug)]
 pub enum File {
     /// A fit segment of a page.

@@ -1,5 +1,5 @@
-//! What an honest client said on a unix socket, and hostile sessions made of it: the same bytes,
-//! nearly. They reach what lies behind a handshake and behind headers, in any protocol.
+//! Recordings of an honest client on a unix socket, and hostile sessions made of them: the same
+//! bytes with small changes. They get past a handshake and past headers, in any protocol.
 
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
@@ -54,7 +54,7 @@ pub fn record(at: &Path, to: &Path, usage: impl FnOnce()) -> io::Result<Vec<Reco
     Ok(recordings.filter(|recording| !recording.pieces.is_empty()).collect())
 }
 
-/// Copies both ways, and keeps what the client says.
+/// Copies both ways, and records the client's bytes.
 fn forward(client: UnixStream, server: UnixStream) -> io::Result<Chunks> {
     let chunks = Chunks::default();
     let kept = Arc::clone(&chunks);
@@ -94,8 +94,8 @@ impl Recording {
         Self { pieces, is_framed: true }
     }
 
-    /// The same pieces, nearly: some altered, left out, doubled, in another order, or of another
-    /// connection.
+    /// Returns the same pieces with changes: some altered, left out, doubled, in another order, or
+    /// of another connection.
     fn alter(&self, others: &[Self], chance: &mut Chance, most: u64) -> Vec<Vec<u8>> {
         let rarely = chance.of(&[2, 5, 20, 60]);
         let header_len = if self.is_framed { HEADER_LEN } else { 0 };
@@ -162,8 +162,8 @@ impl Recording {
         }
     }
 
-    /// As [`play`](Self::play), in shared memory: a frame becomes an entry, whose body is lent if
-    /// it is long.
+    /// Plays like [`play`](Self::play), in shared memory: a frame becomes an entry, whose body is
+    /// lent if it is long.
     pub fn play_in_memory(&self, others: &[Self], peer: &mut Peer, chance: &mut Chance, most: u64) {
         for (number, piece) in self.alter(others, chance, most).into_iter().enumerate() {
             let Some((header, body)) = piece.split_first_chunk::<HEADER_LEN>() else { continue };
@@ -226,7 +226,7 @@ fn with_odd_header(piece: &[u8], chance: &mut Chance) -> Vec<u8> {
     [&header.bytes()[..], body].concat()
 }
 
-/// Changes what lies behind the header, whose length says what is then there, mostly.
+/// Changes the body behind the header, and mostly keeps the length in the header right.
 fn with_odd_body(piece: &[u8], header_len: usize, chance: &mut Chance) -> Vec<u8> {
     let (header, body) = piece.split_at(header_len.min(piece.len()));
     let mut body = body.to_vec();

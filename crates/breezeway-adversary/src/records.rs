@@ -11,12 +11,12 @@ const NEW_SESSION_TICKET: u8 = 4;
 pub struct Records {
     key: LessSafeKey,
     iv: [u8; 12],
-    /// Of the next record.
+    /// Sequence number of the next record.
     sequence: u64,
 }
 
 impl Records {
-    /// Goes on where a connection of rustls's has stopped writing.
+    /// Continues from the state in which a connection of rustls's has stopped writing.
     ///
     /// # Panics
     ///

@@ -1,5 +1,5 @@
-//! Descriptors whose close takes as long as their sender likes, as that of a FUSE daemon's file
-//! may.
+//! Descriptors whose close takes as long as their sender likes, like that of a file of a FUSE
+//! daemon.
 
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
@@ -10,12 +10,12 @@ use rustix::net::sockopt::{
     set_socket_linger, set_socket_recv_buffer_size, set_socket_send_buffer_size,
 };
 
-/// A socket whose last close takes a minute, or until the other is dropped: it lingers over bytes
-/// that nobody reads.
+/// Returns a socket whose last close takes a minute, or until the other one is dropped: it lingers
+/// over bytes that are never read.
 ///
 /// # Panics
 ///
-/// Where this process may have no more of them.
+/// Panics if this process has reached its limit of descriptors.
 pub fn slow_to_close() -> (OwnedFd, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     // Of its own accord it grows until it takes everything that was written.

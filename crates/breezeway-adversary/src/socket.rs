@@ -14,7 +14,7 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
-/// How long the honest side may be silent before it counts as hanging.
+/// Time of silence of the honest side after which it counts as hanging.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The most descriptors that one [`send`] takes, which is the kernel's limit (`SCM_MAX_FD`).
@@ -35,8 +35,8 @@ pub fn send(socket: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> Result<u
     send_with(socket, bytes, fds, SendFlags::empty())
 }
 
-/// As [`send`], the last byte as an urgent one (`MSG_OOB`), which of a single byte has the
-/// descriptors.
+/// Sends like [`send`], with the last byte as an urgent one (`MSG_OOB`), which carries the
+/// descriptors if it is the only byte.
 pub fn send_urgent(
     socket: impl AsFd,
     bytes: &[u8],
@@ -66,12 +66,12 @@ pub fn fill(socket: impl AsFd, bytes: &[u8]) -> usize {
     (0..).find(|_| send(&socket, bytes, &[]).is_err()).expect("no socket takes everything")
 }
 
-/// So many connections to the server at `path`, none of which says anything.
+/// Opens `count` connections to the server at `path` that send nothing.
 pub fn silent_connections(path: &Path, count: usize) -> Vec<UnixStream> {
     (0..count).map(|_| UnixStream::connect(path).expect("connect")).collect()
 }
 
-/// What one read gave: nothing at the end of the connection.
+/// Result of one read: empty at the end of the connection.
 #[derive(Debug, Default)]
 pub struct Received {
     /// The bytes.
@@ -81,7 +81,7 @@ pub struct Received {
 }
 
 impl Received {
-    /// Whether the connection is at its end.
+    /// Returns true if the connection is at its end.
     pub fn is_end(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -96,7 +96,7 @@ pub fn receive(socket: impl AsFd, max: usize) -> Received {
     receive_with(socket, max, RecvFlags::empty()).expect("the honest side was silent for too long")
 }
 
-/// As [`receive`], or `None` if nothing is there.
+/// Receives like [`receive`], but returns `None` if no bytes are available.
 pub fn try_receive(socket: impl AsFd, max: usize) -> Option<Received> {
     receive_with(socket, max, RecvFlags::DONTWAIT)
 }

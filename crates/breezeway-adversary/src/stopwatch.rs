@@ -40,7 +40,7 @@ impl Stopwatch {
         BEAT * u32::try_from(beats() - self.0).unwrap_or(u32::MAX)
     }
 
-    /// Whether `limit` is over.
+    /// Returns true once `limit` is over.
     pub fn passed(&self, limit: Duration) -> bool {
         self.elapsed() >= limit
     }

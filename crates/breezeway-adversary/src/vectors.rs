@@ -28,15 +28,15 @@ pub const WINDOW: (u32, u64) = (4, 1000);
 /// Bytes of the longest metadata block.
 pub const MAX_METADATA: u16 = 64;
 
-/// How long an answer may take.
+/// Time limit of an answer.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// How long nothing may come where no answer is expected.
+/// Time for which nothing may arrive if no answer is expected.
 const SILENCE: Duration = Duration::from_millis(300);
 /// Bytes in front of the body of a frame.
 const FRAME: usize = 16;
 /// The kind of window entries, which a server sends when it likes.
 const WINDOW_KIND: u8 = 4;
-/// Where a hello has its `max_streams`.
+/// Offset of `max_streams` in a hello.
 const MAX_STREAMS_AT: usize = 56;
 
 /// One conversation.

@@ -10,7 +10,7 @@ use crate::engine::{Carrier, Engine};
 use crate::sequences::Filling;
 use crate::{Failure, client, sequences};
 
-/// Where attacks go, and what honest clients say there.
+/// Target of attacks, with recordings of honest clients.
 pub(crate) struct Target {
     engine: Engine,
     folder: PathBuf,
@@ -31,7 +31,7 @@ impl Target {
     ///
     /// # Panics
     ///
-    /// Where the server does what no attack calls for.
+    /// Panics if the server does something that no attack provokes.
     pub(crate) fn attack(&self, seed: u64, number: u64, most: u64) {
         let mut chance = Chance::new(seed ^ number.wrapping_mul(0xd134_2543_de82_ef95));
         let chance = &mut chance;
@@ -89,7 +89,7 @@ fn in_memory(path: &Path, chance: &mut Chance) -> Peer {
     }
 }
 
-/// What honest clients of the engine say on a unix socket.
+/// Records honest clients of the engine on a unix socket.
 fn recordings(engine: Engine, folder: &Path) -> Result<Vec<Recording>, Failure> {
     let (at, to) = (folder.join("record"), folder.join("unix"));
     let mut outcome = Ok(());

@@ -1,5 +1,5 @@
-//! Attacks by name, each under way while an honest client measures. Each counts its steps, and one
-//! that takes none has shown nothing.
+//! Attacks by name; an honest client measures during each. Each attack counts its steps, and one
+//! without a step proves nothing.
 
 mod clients;
 mod servers;
@@ -22,15 +22,15 @@ use target::{Course, Target, Via};
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// What is tried; everything, if nothing is named.
+    /// Attacks to run; all of them, if none is named.
     attacks: Vec<Attack>,
-    /// What is attacked, native, tokio or go; each of them, if none is named.
+    /// Engines to attack, native, tokio or go; each of them, if none is named.
     #[arg(long)]
     engine: Vec<Engine>,
-    /// How long the honest client measures without and with each, in seconds.
+    /// Time in seconds for which the honest client measures without and with each attack.
     #[arg(long, default_value_t = 3.0)]
     seconds: f64,
-    /// Goes on instead until it has made so many calls and the attack has taken three steps.
+    /// Runs instead until the client has made this many calls and the attack has taken three steps.
     #[arg(long)]
     calls: Option<u64>,
     /// Dies with the process that started this one.
@@ -38,21 +38,21 @@ pub(crate) struct Options {
     bound: bool,
 }
 
-/// When the honest client has seen enough.
+/// Amount of calls after which the honest client stops.
 #[derive(Clone, Copy)]
 enum Enough {
     Time(Duration),
     Calls(u64),
 }
 
-/// Steps of an attack that is under way.
+/// Number of steps after which an attack counts as running.
 const UNDER_WAY: u64 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Attack {
-    /// Connections that say nothing, opened anew as the server closes them.
+    /// Silent connections, opened again whenever the server closes them.
     Silent,
-    /// The same, with a byte of no hello at a time.
+    /// Connections that send a byte of an invalid hello at a time.
     Trickling,
     /// Connecting and closing without end.
     Connects,
@@ -66,7 +66,7 @@ enum Attack {
     Keeping,
     /// Streams that are opened and reset without end.
     Streams,
-    /// A client that is stopped within its calls and goes on again.
+    /// A client that is stopped within its calls and continued.
     Stopped,
     /// Clients that send their own end of the session socket as a segment, alone, behind good ones,
     /// and on each other's sessions.
@@ -76,11 +76,11 @@ enum Attack {
     /// Clients that keep to the rules, and whose sockets are full: segments that stay pending, and
     /// doorbells that are not asked for. They are to be served.
     FullSockets,
-    /// The same of a server, whose honest clients are to get their replies.
+    /// A server whose socket is full; its honest clients must get their replies.
     FullSocketsOfServer,
-    /// Four sessions that echo messages of the cap, of which some are refused for want of memory.
+    /// Four sessions that echo messages of the cap; some are refused for lack of memory.
     LargeEchoes,
-    /// Thousands of connections that say nothing, beside which new clients are to get in.
+    /// Thousands of silent connections, during which new clients must be accepted.
     Crowd,
 }
 
@@ -88,7 +88,8 @@ enum Attack {
 const ENGINES: [Engine; 3] = [Engine::Native, Engine::Tokio, Engine::Go];
 
 impl Attack {
-    /// Returns the carriers by which each engine is attacked; of a hostile server, its clients.
+    /// Returns the carriers by which each engine is attacked; for a hostile server, those of its
+    /// clients.
     fn carriers(self) -> &'static [Via] {
         match self {
             Self::SlowFrames => &[Via::Unix, Via::Tcp],
@@ -218,13 +219,13 @@ fn try_attack(attack: Attack, engine: Engine, via: Via, enough: Enough) -> Resul
         };
         course.end();
         let attacked = attacking.join();
-        // What stood still says more than what failed as the server was ended for it.
+        // The side that stood still explains more than failures after the server was ended for it.
         let measured = measured?;
         attacked.expect("the attack does not panic")?;
         Ok::<_, Failure>(measured)
     })?;
     if steps == 0 {
-        return Err("the attack was not under way".into());
+        return Err("the attack took no step".into());
     }
     let beside = times.most_steps;
     let at = |times: &Times, percent| times.percentile(percent);

@@ -16,13 +16,13 @@ use crate::Failure;
 use crate::engine::Engine;
 use crate::services::{AsyncRoomClient, Line};
 
-/// How long an honest client waits for what must come.
+/// Time limit of an honest client for every answer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long a handshake may take where calls fail: no machine is so busy that it takes longer.
+/// Time limit of a handshake if calls fail: longer than it takes on any busy machine.
 pub(crate) const HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// How long shmipc's client, which connects again by itself, lets a new stream wait for that.
+/// Time for which shmipc's client, which reconnects itself, lets a new stream wait for that.
 const RECONNECTION: Duration = Duration::from_secs(1);
 
 /// An honest client. Numbers make its messages differ.
@@ -47,7 +47,7 @@ pub(crate) fn connect(engine: Engine, address: &str) -> Result<Box<dyn Client>, 
     connect_with(engine, address, WaitPolicy::Adaptive)
 }
 
-/// As [`connect`], with sessions that wait in this way, as far as the engine has a choice.
+/// Connects like [`connect`], with sessions of this wait policy, if the engine has a choice.
 pub(crate) fn connect_with(
     engine: Engine,
     address: &str,

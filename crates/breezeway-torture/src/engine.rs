@@ -1,4 +1,4 @@
-//! What is attacked.
+//! The engines that are attacked.
 
 use std::path::Path;
 
@@ -9,9 +9,9 @@ use clap::ValueEnum;
 pub(crate) enum Engine {
     /// Blocking handlers and workers, in shared memory.
     Native,
-    /// The same on unix sockets.
+    /// The native engine on unix sockets.
     Unix,
-    /// The same on TCP.
+    /// The native engine on TCP.
     Tcp,
     /// Awaited handlers, in shared memory.
     Tokio,
@@ -21,7 +21,7 @@ pub(crate) enum Engine {
     Rpc,
     /// Thrift services in Kitex's framing, awaited.
     Kitex,
-    /// The same with handlers that block.
+    /// Kitex with handlers that block.
     KitexBlocking,
     /// gRPC in the native gear.
     Grpc,
@@ -31,23 +31,23 @@ pub(crate) enum Engine {
     Go,
 }
 
-/// What a hostile session is made of.
+/// Source of a hostile session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Carrier {
     /// A peer in shared memory that writes anything.
     Memory,
-    /// What honest clients say, nearly, in shared memory.
+    /// Altered recordings of honest clients, in shared memory.
     Replayed,
-    /// What honest clients say, nearly, on a unix socket.
+    /// Altered recordings of honest clients, on a unix socket.
     Unix,
-    /// What honest clients say, nearly, over TCP.
+    /// Altered recordings of honest clients, over TCP.
     Tcp,
     /// A peer that writes anything in shmipc's regions.
     Shmipc,
 }
 
 impl Engine {
-    /// What its hostile sessions are made of, in turn by chance.
+    /// Returns the sources of its hostile sessions, which are chosen at random.
     pub(crate) fn carriers(self) -> &'static [Carrier] {
         use Carrier::{Memory, Replayed, Shmipc, Tcp, Unix};
         match self {
@@ -60,7 +60,7 @@ impl Engine {
         }
     }
 
-    /// Where the honest client goes.
+    /// Returns the address for the honest client.
     pub(crate) fn address(self, folder: &Path, tcp: &str) -> String {
         let path = folder.display();
         match self {
@@ -74,7 +74,7 @@ impl Engine {
         }
     }
 
-    /// Its name on the command line.
+    /// Returns its name on the command line.
     pub(crate) fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }

@@ -27,7 +27,7 @@ use crate::engine::Engine;
 use crate::observed::Holdings;
 use crate::process::Process;
 
-/// What a process says that cannot be watched.
+/// Message of a process that cannot be watched.
 pub(crate) const NO_INTERCEPTION: &str = "no system calls can be intercepted here";
 
 /// Longer than anything takes that has not stopped.
@@ -37,16 +37,16 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const FIRST: u64 = 20;
 const OF_THE_REST: u64 = 10;
 
-/// When a call fails.
+/// Phase in which a call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Phase {
-    /// Of a server that starts.
+    /// A server starts.
     Starting,
-    /// Of a server that serves a client from its first to its last byte.
+    /// A server serves a client from its first to its last byte.
     Serving,
-    /// Of a client that connects, calls and closes.
+    /// A client connects, calls and closes.
     Connecting,
-    /// Of a client whose session is there already.
+    /// A client uses an established session.
     Calling,
 }
 
@@ -54,19 +54,19 @@ enum Phase {
 pub(crate) struct Options {
     /// Whose calls fail; all, if none is named.
     engines: Vec<Engine>,
-    /// When they fail; always, if nothing is named.
+    /// Phases in which calls fail; all, if none is named.
     #[arg(long)]
     phase: Vec<Phase>,
-    /// Which calls fail; all, if none is named.
+    /// Calls that fail; all, if none is named.
     #[arg(long)]
     call: Vec<String>,
-    /// Which error they answer; each, if none is named.
+    /// Errors that they return; each, if none is named.
     #[arg(long)]
     error: Vec<String>,
-    /// Which of the calls of a kind fails; those chosen, if none is named.
+    /// Index of the failing call of a kind; those chosen, if none is named.
     #[arg(long)]
     nth: Vec<u64>,
-    /// How often each fails.
+    /// Number of times that each fails.
     #[arg(long, default_value_t = 1)]
     times: usize,
     /// Failures of an engine in a phase at most, spread over all.
@@ -101,10 +101,10 @@ impl fmt::Display for Trial {
     }
 }
 
-/// How a phase went, and everything that was said.
+/// Outcomes of a phase, and the messages of all processes.
 #[derive(Default)]
 struct Report {
-    /// Of a call that was not made again, as no two runs make the same calls.
+    /// Number of calls that were not made again, as no two runs make the same calls.
     missed: u64,
     well: u64,
     went_on: u64,
@@ -142,7 +142,7 @@ impl Report {
         }
     }
 
-    /// Said at once, as a run may take long.
+    /// Prints a finding at once, as a run may take long.
     fn find(&mut self, trial: &Trial, what: impl fmt::Display) {
         println!("  {trial}: {what}");
         self.findings += 1;
@@ -220,7 +220,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
 }
 
-/// What fails, given how often each call is made.
+/// Returns the trials, given the number of times that each call is made.
 fn trials(counts: &BTreeMap<i64, u64>, options: &Options) -> Vec<Trial> {
     let mut trials = Vec::new();
     for (&number, &count) in counts {
@@ -297,8 +297,8 @@ fn started(engine: Engine, folder: &Path) -> Result<Server, Failure> {
     start(engine, folder, None)?.map_err(|refusal| refusal.said.into())
 }
 
-/// What a round with a new session to a server comes to; `None` where it takes too long, and is
-/// left behind.
+/// Returns the outcome of a round with a new session to a server; `None` if it takes too long, and
+/// is abandoned.
 fn served(engine: Engine, address: &str, number: u64) -> Option<String> {
     let (sender, outcome) = mpsc::channel();
     let address = address.to_owned();
@@ -312,7 +312,7 @@ fn served(engine: Engine, address: &str, number: u64) -> Option<String> {
     outcome.recv_timeout(PATIENCE).ok()
 }
 
-/// Whether the panic is one of tokio's builder.
+/// Returns true if the panic is one of tokio's builder.
 fn is_of_tokio(said: &str) -> bool {
     let mut lines = said.lines().skip_while(|line| !line.contains(" panicked at "));
     lines.next().is_some_and(|line| line.contains("/tokio-1."))
@@ -339,7 +339,7 @@ fn starting(engine: Engine, options: &Options) -> Result<Report, Failure> {
                     Some(outcome) if outcome == WELL => report.well += 1,
                     outcome => {
                         let mut process = server.process;
-                        // It may be about to say that it cannot serve.
+                        // It may be about to report that it cannot serve.
                         let code = match process.ends_within(PATIENCE) {
                             true => process.last_words()?.code(),
                             false => None,
@@ -361,7 +361,7 @@ fn starting(engine: Engine, options: &Options) -> Result<Report, Failure> {
                 report.ended += 1;
                 report.note(trial, said.trim_end());
             }
-            // Of a runtime that is built without threads or signals; nobody can ask it not to.
+            // The panic of a runtime that is built without threads or signals cannot be turned off.
             Err(Refusal { status: Some(_), said }) if is_of_tokio(&said) => {
                 report.of_tokio += 1;
                 report.note(trial, said.lines().nth(2).unwrap_or_default());
@@ -374,7 +374,7 @@ fn starting(engine: Engine, options: &Options) -> Result<Report, Failure> {
     Ok(report)
 }
 
-/// What a process has once it is no more than `before`, or after a while.
+/// Waits until a process holds no more than `before`; returns its holdings after a time limit.
 fn settled(before: &Holdings, now: impl Fn() -> Holdings) -> Result<(), Holdings> {
     let start = Instant::now();
     loop {
@@ -396,7 +396,7 @@ struct Stage {
     address: String,
     resident: Box<dyn Client>,
     before: Holdings,
-    /// Its sockets at rest: of what listens, and of the client that stays.
+    /// Sockets of the server at rest: its listeners, and the client that stays.
     own: HashSet<PathBuf>,
 }
 
@@ -416,7 +416,7 @@ impl Stage {
     }
 }
 
-/// What a process has when nothing changes any more.
+/// Returns the holdings of a process once they no longer change.
 fn at_rest(now: impl Fn() -> Holdings) -> Holdings {
     let (mut held, mut since) = (now(), Instant::now());
     let start = Instant::now();
@@ -473,8 +473,8 @@ fn serving(engine: Engine, options: &Options) -> Result<Report, Failure> {
     Ok(report)
 }
 
-/// Whether the server serves on after that, and keeps nothing. The session that stays does, unless
-/// it was the one that was cut.
+/// Checks that the server still serves after that, and keeps nothing. The session that stays must
+/// survive, unless it was the one that was cut.
 fn after(
     stage: &mut Stage,
     engine: Engine,
@@ -499,7 +499,7 @@ fn after(
         outcome => return Err(format!("a later client is not served: {outcome:?}").into()),
     }
     if trial.call.name == "munmap" {
-        // What the kernel does not unmap stays mapped.
+        // Memory that the kernel fails to unmap stays mapped.
         stage.before = at_rest(|| stage.server.process.holdings());
     }
     settled(&stage.before, || stage.server.process.holdings())
@@ -507,7 +507,7 @@ fn after(
     Ok(())
 }
 
-/// A client's process whose calls fail, and a server that is not watched.
+/// A client's process whose calls fail, and a server without a supervisor.
 struct Bed {
     folder: tempfile::TempDir,
     server: Process,
@@ -594,8 +594,8 @@ fn of_client(engine: Engine, phase: Phase, options: &Options) -> Result<Report, 
     Ok(report)
 }
 
-/// Whether the client can go on after that, unless its session is over, and neither side keeps
-/// anything.
+/// Checks that the client still works after that, unless its session is over, and that neither side
+/// keeps anything.
 fn afterwards(
     bed: &mut Bed,
     number: u64,
@@ -622,7 +622,7 @@ fn afterwards(
         outcome => return Err(format!("no session afterwards: {outcome:?}").into()),
     }
     if trial.call.name == "munmap" {
-        // What the kernel does not unmap stays mapped.
+        // Memory that the kernel fails to unmap stays mapped.
         bed.before = at_rest(|| bed.patient.process.holdings());
     }
     settled(&bed.before, || bed.patient.process.holdings())

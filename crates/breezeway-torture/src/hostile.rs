@@ -18,12 +18,12 @@ use crate::process::{self, Process};
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// What is attacked; everything, if nothing is named.
+    /// Engines to attack; all of them, if none is named.
     engines: Vec<Engine>,
     /// Sessions against each engine.
     #[arg(long, default_value_t = 300)]
     sessions: u64,
-    /// What all chance comes from; by the clock, if it is not given.
+    /// Seed of all random choices; taken from the clock, if it is not given.
     #[arg(long)]
     seed: Option<u64>,
     /// The number of the first session.
@@ -63,7 +63,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A server, and an honest client whose calls are timed.
+/// A server, and an honest client with timed calls.
 struct Stage {
     process: Process,
     target: Arc<Target>,
@@ -82,7 +82,7 @@ impl Stage {
         client::connect(engine, &engine.address(self.folder.path(), &self.process.tcp))
     }
 
-    /// What the server has once it has no more than it must.
+    /// Waits until `wanted` accepts the server's holdings; returns the last ones after `patience`.
     fn settled(
         &self,
         patience: Duration,
@@ -102,7 +102,7 @@ impl Stage {
     }
 }
 
-/// How long calls took, sorted, and what went on meanwhile.
+/// Times of calls, sorted, and the steps of an attack during them.
 pub(crate) struct Times {
     sorted: Vec<Duration>,
     /// The most steps of an attack during one call.
@@ -116,8 +116,7 @@ impl Times {
     }
 }
 
-/// Makes calls, one in a while, until it is told to stop, beside an attack that has taken so many
-/// `steps`.
+/// Makes calls at intervals until `stop` is set, beside an attack that has taken `steps` steps.
 pub(crate) fn measure(
     client: &mut dyn Client,
     stop: &AtomicBool,
@@ -149,7 +148,7 @@ fn attack(engine: Engine, seed: u64, options: &Options) -> Result<String, Failur
     for number in 0..20 {
         client.round(number)?;
     }
-    // What a first hostile session makes the server keep for good, it keeps from here on.
+    // Memory that a first hostile session makes the server keep for good is kept from here on.
     (0..20).for_each(|number| stage.target.attack(!seed, number, u64::MAX));
     let mut before = stage.process.holdings();
     let resting = Instant::now();
@@ -219,7 +218,7 @@ fn attack(engine: Engine, seed: u64, options: &Options) -> Result<String, Failur
         let took = start.elapsed();
         stop.store(true, Ordering::Relaxed);
         if verdict.is_err() {
-            // Whoever waits for a server that stands still is set free by its end.
+            // The end of the server frees all that wait for it.
             stage.process.kill();
         }
         (measuring.join().expect("the honest client does not panic"), took)
@@ -239,7 +238,8 @@ fn attack(engine: Engine, seed: u64, options: &Options) -> Result<String, Failur
     }
     let attacked = attacked?;
     let is_go = engine == Engine::Go;
-    // What a handler in Go has not released goes with the next collection, every two minutes.
+    // A request that a handler in Go has not released goes with the next collection, every two
+    // minutes.
     let patience = if is_go { Duration::from_secs(180) } else { PATIENCE };
     let after = stage
         .settled(patience, |now| {

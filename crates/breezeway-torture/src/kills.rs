@@ -1,7 +1,7 @@
 //! `kill -9` of either side, within named steps, at moments by chance.
 //!
-//! The victim starts a thread of its own that waits for a time by chance, says what time it is, and
-//! kills the process, while the process goes through the step again and again.
+//! The victim starts a thread that waits for a random time, prints the time, and kills the process,
+//! while the process goes through the step again and again.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -31,7 +31,7 @@ pub(crate) struct Options {
     /// Processes to be killed, in all.
     #[arg(long, default_value_t = 5000)]
     kills: u64,
-    /// What all chance comes from; by the clock, if it is not given.
+    /// Seed of all random choices; taken from the clock, if it is not given.
     #[arg(long)]
     seed: Option<u64>,
     /// Dies with the process that started this one.
@@ -39,14 +39,14 @@ pub(crate) struct Options {
     bound: bool,
 }
 
-/// What a client is in the middle of when it dies.
+/// Step of a client during which it dies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Step {
     /// Connecting, the hello, and closing.
     Connect,
     /// One-way messages within entries, committed one by one.
     Commit,
-    /// The same in lent memory.
+    /// One-way messages in lent memory, committed one by one.
     Lend,
     /// Memory that is reserved, half filled and given back.
     Reserve,
@@ -61,14 +61,15 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    /// Whether the client may die before the server has accepted it, or counted its session: it has
-    /// not been served yet, or nobody waits until what it has committed is.
+    /// Returns true if the client may die before the server has accepted it, or counted its
+    /// session: it has not been served yet, or the step does not wait until its committed messages
+    /// are served.
     fn may_end_unaccepted(self) -> bool {
         matches!(self, Self::Connect | Self::Reserve | Self::Grow)
     }
 }
 
-/// What every engine's clients do; the others are the native session's alone.
+/// Steps of every engine's clients; the others are the native session's alone.
 const EVERYWHERE: [Step; 4] = [Step::Connect, Step::Call, Step::Release, Step::Stream];
 
 #[derive(clap::Args)]
@@ -79,7 +80,7 @@ pub(crate) struct Victim {
     /// Nanoseconds from the beginning of the step to the end of the process.
     delay: u64,
     number: u64,
-    /// Where it says how many messages it has committed.
+    /// File in which it records how many messages it has committed.
     ledger: PathBuf,
 }
 
@@ -89,11 +90,11 @@ fn now() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Kills this process after so many nanoseconds; says when.
+/// Kills this process after `delay` nanoseconds; prints the time.
 pub(crate) fn die_in(delay: u64) {
     wait_for(delay);
     let line = format!("dies at {}\n", now());
-    // Whether anybody hears it does not matter.
+    // A closed output does not matter.
     let _ = std::io::stdout().write_all(line.as_bytes());
     let _ = kill_process(getpid(), Signal::KILL);
 }
@@ -174,12 +175,12 @@ pub(crate) fn be_victim(victim: &Victim) -> Result<(), Failure> {
     Ok(())
 }
 
-/// How long survivors took to hear of it, in nanoseconds.
+/// Times after which survivors noticed the death, in nanoseconds.
 #[derive(Default)]
 struct Heard {
     times: Vec<u64>,
-    /// Those who wanted a new stream of shmipc's client after the death, which by itself connects
-    /// again, and lets them wait for that as long as its time for connecting.
+    /// Calls for a new stream of shmipc's client after the death. The client reconnects itself, and
+    /// these calls wait for that as long as its time limit for connecting.
     reconnecting: usize,
 }
 
@@ -245,7 +246,7 @@ fn delay(chance: &mut Chance) -> u64 {
     chance.below(most)
 }
 
-/// When the process said that it dies; it has to die of that.
+/// Returns the time of death in the process's line; it has to die of that.
 pub(crate) fn time_of_death(line: &str) -> Result<u64, Failure> {
     let time = line.trim_end().strip_prefix("dies at ").and_then(|time| time.parse().ok());
     time.ok_or_else(|| format!("the victim did not die as planned: {line:?}").into())
@@ -271,7 +272,7 @@ fn kill_clients(engine: Engine, kills: u64, chance: &mut Chance) -> Result<Heard
     let address = engine.address(folder.path(), &server.tcp);
     let mut honest = client::connect(engine, &address)?;
     (0..10).try_for_each(|number| honest.round(number))?;
-    // Servers that count sessions and messages say so to this one.
+    // Servers that count sessions and messages report them to this client.
     let is_session = matches!(engine, Engine::Native | Engine::Unix | Engine::Tcp);
     let counts = is_session || engine == Engine::Tokio;
     let mut control = counts.then(|| Session::connect(&address.parse()?)).transpose()?;
@@ -284,13 +285,14 @@ fn kill_clients(engine: Engine, kills: u64, chance: &mut Chance) -> Result<Heard
         let step = chance.of(steps);
         let died = kill_client(engine, &address, step, delay(chance), number, &ledger)?;
         if step.may_end_unaccepted() {
-            // Who waits to be accepted shows nothing, which is no sign that the server has heard of
-            // the end. Clients are accepted in turn: once a later one is served, it was.
+            // A client that waits to be accepted shows nothing, which does not prove that the
+            // server has noticed its end. Clients are accepted in turn: once a later one is served,
+            // it was accepted.
             client::connect(engine, &address)?.call(number, 10)?;
         }
         if let Some(control) = &mut control {
             let start = Instant::now();
-            // What was committed is served first: a session that has just begun may not be counted
+            // Committed messages are served first: a session that has just begun may not be counted
             // yet.
             if matches!(step, Step::Commit | Step::Lend) {
                 let committed = std::fs::read(&ledger).unwrap_or_default();
@@ -348,7 +350,7 @@ fn tally(control: &mut Session, id: u64) -> Result<[u64; 2], Failure> {
     Ok([at(0)?, at(8)?])
 }
 
-/// When it died.
+/// Kills a client within a step, and returns the time of death.
 fn kill_client(
     engine: Engine,
     address: &str,
@@ -371,7 +373,7 @@ fn kill_client(
     let output = child.wait_with_output()?;
     if output.status.signal() != Some(Signal::KILL.as_raw()) {
         let said = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("{step:?}: the victim ended by itself: {said}").into());
+        return Err(format!("{step:?}: the victim ended on its own: {said}").into());
     }
     time_of_death(&line)
 }
@@ -413,7 +415,7 @@ fn kill_servers(engine: Engine, kills: u64, chance: &mut Chance) -> Result<Heard
         drop((client, server));
         if number % 25 == 0 || number + 1 == kills {
             let own = getpid().as_raw_nonzero().get() as u32;
-            // Also the threads that read what the servers said have to end.
+            // The threads that read the output of the servers have to end, too.
             match before {
                 None => {
                     std::thread::sleep(Duration::from_millis(100));

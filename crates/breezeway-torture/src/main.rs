@@ -22,7 +22,7 @@ use clap::Parser;
 enum Command {
     /// Plays sessions by chance against servers of the engines, and checks what stays behind.
     Hostile(hostile::Options),
-    /// Plays attacks by name, and measures what an honest client has meanwhile.
+    /// Runs attacks by name, and measures an honest client during each.
     Attacks(attacks::Options),
     /// Kills clients and servers in the middle of what they do.
     Kills(kills::Options),
@@ -30,7 +30,7 @@ enum Command {
     Victim(kills::Victim),
     /// Lets the system calls of servers and clients fail, one at a time.
     Faults(faults::Options),
-    /// A client whose calls fail. For `faults`.
+    /// Runs a client whose calls fail. For `faults`.
     Patient(faults::PatientOptions),
     /// Serves an engine in the folder until standard input ends. For the other commands.
     Serve(server::Options),

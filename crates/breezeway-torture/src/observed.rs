@@ -1,10 +1,10 @@
-//! What a process has, seen from outside (proc(5)).
+//! The resources of a process, seen from outside (proc(5)).
 
 use std::collections::HashSet;
 use std::fmt;
 use std::path::PathBuf;
 
-/// What a session takes and must give back.
+/// Resources that a session takes and must give back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Holdings {
     pub(crate) descriptors: usize,
@@ -54,7 +54,8 @@ pub(crate) fn threads(pid: u32) -> String {
 }
 
 impl Holdings {
-    /// Of a process, but for its statistics, which come with its first session and stay.
+    /// Returns those of a process, without its statistics, which come with its first session and
+    /// stay.
     pub(crate) fn of(pid: u32) -> Self {
         let text =
             |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
@@ -83,12 +84,12 @@ impl Holdings {
         }
     }
 
-    /// Whether nothing is left beyond what there was before.
+    /// Returns true if nothing is left beyond `before`.
     pub(crate) fn is_within(&self, before: &Self) -> bool {
         self.descriptors <= before.descriptors
             && self.mappings <= before.mappings
             && self.threads <= before.threads
-            // The same segments, of which more pages may have been touched.
+            // The same segments, with more touched pages.
             && (self.mappings < before.mappings || self.shared <= before.shared + 4096)
     }
 }

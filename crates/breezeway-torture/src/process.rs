@@ -22,14 +22,14 @@ use crate::observed::{self, Holdings};
 /// A process of ours, as a rule a server. Killed when dropped.
 pub(crate) struct Process {
     child: Child,
-    /// Its standard input.
+    /// Standard input of the process.
     input: Option<UnixStream>,
-    /// Whether the child is a shell that ends the server.
+    /// True if the child is a shell that ends the server.
     is_wrapped: bool,
-    /// Where it listens over TCP.
+    /// Address on which it listens over TCP.
     pub(crate) tcp: String,
     lines: BufReader<ChildStdout>,
-    /// Who kills a server that cannot kill itself, and says when.
+    /// Thread that kills a server in another language, and returns the time.
     killer: Option<JoinHandle<u64>>,
     complaints: Arc<Mutex<String>>,
     listening: Option<JoinHandle<()>>,
@@ -41,7 +41,7 @@ impl Process {
         Self::start_command(Self::command(engine, folder)?)
     }
 
-    /// What starts one.
+    /// Returns the command that starts a server.
     pub(crate) fn command(engine: Engine, folder: &Path) -> Result<Command, Failure> {
         if engine != Engine::Go {
             let mut command = Command::new(std::env::current_exe()?);
@@ -51,7 +51,7 @@ impl Process {
         let program = go_server().ok_or("the Go module's server needs BREEZEWAY_BWGO")?;
         let path = folder.display();
         let places = format!("shm:{path}/shm,unix:{path}/unix,tcp:127.0.0.1:0");
-        // It does not end with its standard input by itself.
+        // The server does not end with its standard input.
         let mut command = Command::new("sh");
         command.args(["-c", "\"$@\" & read _; kill -9 $!", "sh"]);
         command.arg(program).args(["serve", "--addr", &places]);
@@ -115,7 +115,7 @@ impl Process {
         Ok(())
     }
 
-    /// Waits for its end, and for what it has said until then.
+    /// Waits for its end, and for its output until then.
     pub(crate) fn last_words(&mut self) -> Result<ExitStatus, Failure> {
         let status = self.child.wait()?;
         if let Some(listening) = self.listening.take() {
@@ -124,12 +124,12 @@ impl Process {
         Ok(status)
     }
 
-    /// Its standard input.
+    /// Returns its standard input.
     pub(crate) fn input(&mut self) -> Result<&mut UnixStream, Failure> {
         self.input.as_mut().ok_or_else(|| "its standard input has ended".into())
     }
 
-    /// Whether there is something to read, or the end, within this time.
+    /// Returns true if there is something to read, or the end, within `patience`.
     pub(crate) fn says_something_within(&self, patience: Duration) -> bool {
         let time = patience.try_into().ok();
         let mut polled = [PollFd::new(self.lines.get_ref(), PollFlags::IN)];
@@ -147,12 +147,12 @@ impl Process {
         children.split_whitespace().next()?.parse().ok()
     }
 
-    /// Whether it has ended by itself.
+    /// Returns true if it has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.pid().is_none() || self.child.try_wait().is_ok_and(|status| status.is_some())
     }
 
-    /// Whether it ends by itself within this time.
+    /// Returns true if it ends within `patience`.
     pub(crate) fn ends_within(&mut self, patience: Duration) -> bool {
         let start = Instant::now();
         while !self.has_ended() {
@@ -164,14 +164,15 @@ impl Process {
         true
     }
 
-    /// The next line that it says; empty at its end.
+    /// Returns the next line of its output; empty at its end.
     pub(crate) fn next_line(&mut self) -> Result<String, Failure> {
         let mut line = String::new();
         self.lines.read_line(&mut line)?;
         Ok(line)
     }
 
-    /// Lets it die after so many nanoseconds: by itself, or, in another language, by a thread here.
+    /// Lets it die after `delay` nanoseconds: it kills itself, or, in another language, a thread
+    /// here kills it.
     pub(crate) fn die_in(&mut self, delay: u64) -> Result<(), Failure> {
         if self.is_wrapped {
             let pid = self.pid().and_then(|pid| Pid::from_raw(pid.cast_signed()));
@@ -182,7 +183,7 @@ impl Process {
         Ok(writeln!(self.input()?, "{delay}")?)
     }
 
-    /// When it died of that.
+    /// Returns the time at which it died of that.
     pub(crate) fn time_of_death(&mut self) -> Result<u64, Failure> {
         match self.killer.take() {
             Some(killer) => Ok(killer.join().map_err(|_| "the killer panicked")?),
@@ -199,34 +200,35 @@ impl Process {
         }
     }
 
-    /// `kill -9`, also while others use it: whoever waits for it sees its end.
+    /// Kills it (`kill -9`), also while other threads use it: a thread that waits for it sees its
+    /// end.
     pub(crate) fn die(&self) {
         if let Some(pid) = self.pid().and_then(|pid| Pid::from_raw(pid.cast_signed())) {
             let _ = kill_process(pid, Signal::KILL);
         }
     }
 
-    /// How many descriptors it has now, which is a shorter look than at all that it has.
+    /// Returns the number of its descriptors, which takes less time than all its holdings.
     pub(crate) fn descriptors(&self) -> usize {
         self.pid().map_or(0, observed::descriptors)
     }
 
-    /// What it has now.
+    /// Returns its holdings.
     pub(crate) fn holdings(&self) -> Holdings {
         self.pid().map(Holdings::of).unwrap_or_default()
     }
 
-    /// What each of its threads does now.
+    /// Returns the state of each of its threads.
     pub(crate) fn threads(&self) -> String {
         self.pid().map(observed::threads).unwrap_or_default()
     }
 
-    /// Its sockets now.
+    /// Returns its sockets.
     pub(crate) fn sockets(&self) -> HashSet<PathBuf> {
         self.pid().map(observed::sockets).unwrap_or_default()
     }
 
-    /// What it said on standard error.
+    /// Returns its standard error.
     pub(crate) fn said(&self) -> String {
         self.complaints.lock().map(|text| text.clone()).unwrap_or_default()
     }

@@ -7,8 +7,8 @@ use breezeway_adversary::{Chance, Connection, Shared, socket};
 
 use crate::server::method;
 
-/// Calls on a session whose socket is full: each leaves a byte or more there, and a socket holds
-/// fewer than 300.
+/// Number of calls on a session whose socket is full: each leaves a byte or more there, and a
+/// socket holds fewer than 300.
 const CALLS: u32 = 600;
 
 /// Sends good segments that are not announced. A session that has ended takes none.
@@ -64,7 +64,7 @@ pub(crate) fn own_end_with_reply(mut peer: Connection, replies: u64) {
     }
 }
 
-/// As [`own_end`], by chance.
+/// Plays [`own_end`] with random numbers.
 pub(crate) fn own_end_by_chance(peer: &mut Peer, chance: &mut Chance) {
     let (segments, calls) = (chance.of(&[0, 1, 8, 63, 64]), chance.below(3));
     own_end(peer, segments, calls);
@@ -76,12 +76,12 @@ pub(crate) fn crossed_ends(peers: &[Peer; 2]) {
     peers[1].send_segment(&peers[0].socket);
 }
 
-/// What fills the session socket of a peer that keeps to the rules.
+/// Ways to fill the session socket of a peer by the rules.
 #[derive(Clone, Copy)]
 pub(crate) struct Filling {
     /// Segments that are pending during all calls.
     pending: u64,
-    /// Whether each entry has a doorbell that is not asked for.
+    /// True if each entry has a doorbell that was not requested.
     rings: bool,
 }
 
@@ -100,11 +100,11 @@ impl Filling {
         }
     }
 
-    /// Makes calls one at a time; `goes_on` is asked before each.
+    /// Makes calls one at a time, while `goes_on` returns true.
     ///
     /// # Panics
     ///
-    /// Where one is not answered.
+    /// Panics if a call is not answered.
     pub(crate) fn call(self, peer: &mut Peer, mut goes_on: impl FnMut() -> bool) {
         send_segments(peer, self.pending);
         for call in (0..CALLS).take_while(|_| goes_on()) {

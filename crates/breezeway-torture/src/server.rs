@@ -20,20 +20,20 @@ use crate::{Failure, faults, kills};
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// What serves.
+    /// Engine of the server.
     engine: Engine,
-    /// Where its socket files go.
+    /// Folder for its socket files.
     folder: PathBuf,
-    /// Lets whoever has started it answer its system calls, and says on standard error what it
-    /// logs.
+    /// Lets the process that started it answer its system calls, and prints its log on standard
+    /// error.
     #[arg(long)]
     intercepted: bool,
-    /// Says on standard error what it logs.
+    /// Prints its log on standard error.
     #[arg(long)]
     logged: bool,
 }
 
-/// A panic that a thread survives is a finding all the same.
+/// Aborts after a panic in any thread: a panic that a thread survives is a finding, too.
 pub(crate) fn abort_where_a_thread_panics() {
     let say = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -46,14 +46,14 @@ fn say_what_is_logged() {
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).init();
 }
 
-/// From here on whoever has started this process answers its system calls.
+/// Lets the process that started this one answer its system calls from here on.
 pub(crate) fn be_intercepted() -> Result<(), Failure> {
     say_what_is_logged();
     let intercepted = interception::be_intercepted(&faults::seen());
     Ok(intercepted.map_err(|error| format!("{}: {error}", faults::NO_INTERCEPTION))?)
 }
 
-/// Serves until standard input ends; says first where.
+/// Serves until standard input ends; prints its address first.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let &Options { engine, ref folder, intercepted, logged } = options;
     set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -73,10 +73,10 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     } else if logged {
         say_what_is_logged();
     }
-    // Who sleeps makes the same calls each time; who spins, as chance will have it.
+    // A thread that sleeps makes the same calls each time; the calls of one that spins vary.
     let policy = if intercepted { WaitPolicy::Park } else { WaitPolicy::Adaptive };
     let options = SessionOptions::new().wait(policy);
-    // Of a client whose calls are answered elsewhere, too, the handshake takes longer.
+    // The handshake of a client whose calls are answered elsewhere takes longer, too.
     let timeout = (intercepted || logged).then_some(HANDSHAKE);
     let options = timeout.map_or(options.clone(), |time| options.handshake_timeout(time));
     let settings = ServerOptions::new().session(options);
@@ -145,15 +145,15 @@ fn native(address: &Address, options: ServerOptions) -> Result<(), Failure> {
 /// Requests from this size on are echoed by the library, as under tokio.
 const LARGE: usize = 1 << 20;
 
-/// What may be asked of servers of sessions.
+/// Methods of servers of sessions.
 pub(crate) mod method {
     /// The request comes back; a one-way message does nothing.
     pub(crate) const ECHO: u32 = 0;
     /// A one-way message of those that are counted.
     pub(crate) const SINK: u32 = 1;
-    /// How many were counted of a number, and how many of them were wrong.
+    /// Returns how many messages of a number were counted, and how many of them were wrong.
     pub(crate) const TALLY: u32 = 2;
-    /// How many sessions there are.
+    /// Returns the number of sessions.
     pub(crate) const SESSIONS: u32 = 3;
 }
 
@@ -162,12 +162,12 @@ fn live(monitor: &breezeway::Monitor) -> u64 {
     monitor.stats().sessions.len() as u64
 }
 
-/// What has come of counted messages: how many, and how many that are not the next or not right.
+/// Counts of messages: all, and those out of order or wrong.
 #[derive(Default)]
 struct Tallies(Mutex<HashMap<u64, [u64; 2]>>);
 
 impl Tallies {
-    /// Whoever makes up numbers fills no memory.
+    /// Bound on the memory that made-up numbers take.
     const MOST: usize = 10_000;
 
     fn count(&self, message: &[u8]) {

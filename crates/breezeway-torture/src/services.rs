@@ -1,4 +1,4 @@
-//! What the servers serve: everything comes back as it was sent.
+//! The services of the servers: everything comes back as it was sent.
 
 use std::pin::Pin;
 
@@ -10,10 +10,10 @@ use tonic::{Request, Response, Status, Streaming};
 include!(concat!(env!("CARGO_MANIFEST_DIR"), "/../breezeway-rpc/tests/golden/room.rs"));
 pub(crate) use room::*;
 
-/// The room of `room.thrift` in which only echoes speak.
+/// Implementation of the room of `room.thrift`, with echoes only.
 pub(crate) struct Echoes;
 
-/// How many lines are wanted: what a peer asks for is bounded here, as in any service.
+/// Returns the number of requested lines, bounded as in any service.
 fn wanted(line: &Line) -> usize {
     line.text.parse::<usize>().unwrap_or(0).min(8)
 }
@@ -161,6 +161,6 @@ impl pb::test_service_server::TestService for Mirror {
         &self,
         _: Request<pb::Empty>,
     ) -> Result<Response<pb::Empty>, Status> {
-        Err(Status::unimplemented("as its name says"))
+        Err(Status::unimplemented("never implemented"))
     }
 }

@@ -1,5 +1,5 @@
-//! Attacks by name against a server, while an honest client calls: the attack is under way, and
-//! every byte of the client's comes back. No time is judged; `make attacks` measures.
+//! Attacks by name against a server, while an honest client calls: the attack takes steps, and
+//! every byte of the client's comes back. Times are not checked; `make attacks` measures.
 
 mod bounded;
 

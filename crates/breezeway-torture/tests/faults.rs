@@ -1,5 +1,5 @@
 //! System calls that fail, of processes whose calls are the same each time: those that wait by
-//! sleeping. Nothing panics, hangs, stays behind or ends another session. `make faults` lets every
+//! sleeping. None panics, hangs, stays behind or ends another session. `make faults` lets every
 //! call of every engine fail.
 
 mod bounded;

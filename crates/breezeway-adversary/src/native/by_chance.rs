@@ -1,5 +1,4 @@
-//! Sessions by chance: random steps of the protocol, and random bytes changed between them and
-//! meanwhile.
+//! Random sessions: random steps of the protocol, and random bytes changed between and during them.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use crate::{Chance, Shared, memfd, socket, while_flipping};
 const ECHO: u32 = 0;
 const REPLY_OF: u32 = 2;
 
-/// Changes a few bytes of the control segment: mostly where somebody looks.
+/// Changes a few bytes of the control segment: mostly those that the honest side reads.
 fn mutate(peer: &Peer, chance: &mut Chance) {
     let map = &peer.ring.shared;
     for _ in 0..=chance.below(4) {
@@ -232,12 +231,12 @@ pub fn terms(chance: &mut Chance) -> Terms {
     }
 }
 
-/// A session by chance, with a thread that changes bytes meanwhile now and then.
+/// Plays a random session, sometimes with a thread that changes bytes during it.
 pub fn attack(peer: &mut Peer, chance: &mut Chance, is_client: bool) {
     attack_for(peer, chance, is_client, u64::MAX);
 }
 
-/// As [`attack`], for so many steps at most: the first ones of the same session.
+/// Plays a session like [`attack`], with at most `most` steps: the first ones of the same session.
 pub fn attack_for(peer: &mut Peer, chance: &mut Chance, is_client: bool, most: u64) {
     let lies = !chance.once_in(4);
     if !chance.once_in(5) {

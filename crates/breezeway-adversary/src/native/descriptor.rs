@@ -1,6 +1,6 @@
 //! Payload descriptors, true and false (section 4.2).
 
-/// Where a lent payload is said to lie.
+/// Location of a lent payload, as the peer claims it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descriptor {
     /// Segment number.

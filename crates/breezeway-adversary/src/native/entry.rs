@@ -10,7 +10,7 @@ pub struct Entry {
     pub kind: u8,
     /// Flag bits.
     pub flags: u8,
-    /// Body bytes that are said to be used.
+    /// Number of used body bytes, as the peer claims it.
     pub len: u16,
     /// Stream number.
     pub stream: u32,
@@ -18,7 +18,7 @@ pub struct Entry {
     pub tag: u32,
     /// 1 + the lend number that is released, or 0.
     pub released: u16,
-    /// How long the sender waits, as section 4.4 codes it.
+    /// Waiting time of the sender, coded as in section 4.4.
     pub time: u16,
     /// The body's bytes, at most 104; the rest is zero.
     pub body: Vec<u8>,
@@ -51,12 +51,12 @@ impl Entry {
         Self::session(kind::SEGMENT_ADD, number, &size.to_le_bytes())
     }
 
-    /// Says that a segment is wholly free.
+    /// Returns the entry that retires a wholly free segment.
     pub fn segment_retire(number: u32) -> Self {
         Self::session(kind::SEGMENT_RETIRE, number, &[])
     }
 
-    /// The same message with a descriptor for a body.
+    /// Returns the same message with a descriptor as its body.
     pub fn lending(self, descriptor: Descriptor) -> Self {
         let body = descriptor.bytes();
         Self { flags: self.flags | flag::LENT, len: body.len() as u16, body, ..self }
@@ -117,7 +117,7 @@ impl Seen {
         self.u16_at(20)
     }
 
-    /// How long the honest side waits, coded.
+    /// Returns the waiting time of the honest side, coded.
     pub fn time(&self) -> u16 {
         self.u16_at(22)
     }
@@ -129,7 +129,7 @@ impl Seen {
         &self.0[entry::BODY_AT..][..len]
     }
 
-    /// Where the payload lies, if it is lent.
+    /// Returns the location of the payload, if it is lent.
     pub fn descriptor(&self) -> Option<Descriptor> {
         (self.flags() & flag::LENT != 0).then(|| Descriptor::read(self.body()))
     }

@@ -14,7 +14,7 @@ pub fn hello(ring_capacity: u32, payload_cap: u64) -> Vec<u8> {
     Hello::new(&terms).with(CONTROL_SIZE_AT, &[0; 8]).0
 }
 
-/// What precedes each body.
+/// Header of each frame, before its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Bytes of the body, or another number.
@@ -23,7 +23,7 @@ pub struct Header {
     pub kind: u8,
     /// Flag bits.
     pub flags: u8,
-    /// How long the sender waits, as section 4.4 codes it.
+    /// Waiting time of the sender, coded as in section 4.4.
     pub time: u16,
     /// Stream number.
     pub stream: u32,

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use super::layout::{control, hello};
 use crate::socket::{Received, receive};
 
-/// What one side says in its hello.
+/// Values in the hello of one side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
     /// Entries in its ring.

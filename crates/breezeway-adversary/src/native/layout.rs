@@ -86,7 +86,7 @@ pub mod flag {
     pub const DEFINED: u8 = 0x1f;
     /// A metadata block comes first.
     pub const METADATA: u8 = 0x20;
-    /// There is no message.
+    /// On a stream: the entry carries no message.
     pub const EMPTY: u8 = 0x40;
     /// With `OPEN`: a stream.
     pub const STREAM: u8 = 0x80;

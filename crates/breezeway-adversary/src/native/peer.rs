@@ -18,21 +18,21 @@ use crate::socket::{self, Received};
 
 /// One end of a session whose other end is honest: a client or a server.
 ///
-/// What it does by the rules is there as a method, so that an attack breaks one rule and no other.
-/// All its memory and its socket are there as fields.
+/// Methods do everything by the rules, so that an attack breaks one rule and no other. Fields give
+/// access to all memory and the socket.
 #[derive(Debug)]
 pub struct Peer {
     /// The session socket.
     pub socket: OwnedFd,
-    /// Its control segment, and the ring in it.
+    /// Control segment of the peer, with its ring.
     pub ring: Ring,
     /// The honest side's control segment.
     pub view: View,
-    /// What it said in its hello.
+    /// Values of the peer's own hello.
     pub terms: Terms,
-    /// What the honest side said in its hello.
+    /// Values of the honest side's hello.
     pub honest: Terms,
-    /// Its payload segments.
+    /// Payload segments of the peer.
     pub payload: Vec<Arc<Shared>>,
     /// The honest side's payload segments that were announced.
     pub foreign: Vec<Mapping>,
@@ -49,21 +49,21 @@ fn crossed(index: u64, old: u64, new: u64) -> bool {
     new.wrapping_sub(index).wrapping_sub(1) < new.wrapping_sub(old)
 }
 
-/// How a session begins.
+/// Constructors, which begin a session.
 impl Peer {
     /// A client of the server that listens at `path`.
     pub fn connect(path: &Path, terms: Terms) -> Self {
         Self::client(UnixStream::connect(path).expect("connect").into(), terms)
     }
 
-    /// As [`Self::connect`], of a client that takes streams itself, so that the server may offer
-    /// some, and that lets so many messages be under way to it on each.
+    /// Connects like [`Self::connect`] as a client that takes streams itself, so that the server
+    /// may offer some, and that allows `window` messages in flight to it on each.
     pub fn connect_with_streams(path: &Path, terms: Terms, window: u32) -> Self {
         let socket = UnixStream::connect(path).expect("connect").into();
         Self::client_with_streams(socket, terms, window)
     }
 
-    /// As [`Self::connect_with_streams`], on a connected socket.
+    /// Connects like [`Self::connect_with_streams`], on a connected socket.
     pub fn client_with_streams(socket: OwnedFd, terms: Terms, window: u32) -> Self {
         let hello = Hello::new(&terms)
             .with(layout::hello::MAX_STREAMS_AT, &8u16.to_le_bytes())
@@ -130,12 +130,12 @@ impl Peer {
         self.ring.publish(entry);
     }
 
-    /// Whether the ring has room for the next entry.
+    /// Returns true if the ring has room for the next entry.
     pub fn has_room(&self) -> bool {
         self.ring.has_room(self.view.consumed())
     }
 
-    /// Says by the rules how much was consumed, and rings if the honest side wants that.
+    /// Publishes the consumed count by the rules, and rings if the honest side requests a doorbell.
     pub fn consume(&self) {
         let before = self.ring.shared.load(control::CONSUMED_AT);
         self.ring.shared.store(control::CONSUMED_AT, self.view.head);
@@ -145,7 +145,7 @@ impl Peer {
         }
     }
 
-    /// Sends a doorbell byte, wanted or not. A full socket or an ended session is no matter.
+    /// Sends a doorbell byte, requested or not. A full socket or an ended session is ignored.
     pub fn ring_doorbell(&self) {
         let _ = socket::send(&self.socket, &[byte::DOORBELL], &[]);
     }
@@ -164,8 +164,8 @@ impl Peer {
         shared
     }
 
-    /// Says by its bit that a payload of the honest side is no longer read, and rings if the honest
-    /// side waits for that.
+    /// Releases a payload of the honest side by its bit, and rings if the honest side waits for
+    /// that.
     pub fn release(&mut self, lend: u32) {
         let at = control::RELEASED_AT + 8 * (lend as usize / 64);
         self.ring.shared.store(at, self.ring.shared.load(at) ^ 1 << (lend % 64));
@@ -201,8 +201,8 @@ impl Peer {
         !received.bytes.is_empty()
     }
 
-    /// Waits for the next message, mapping the segments that come before it, and says that all of
-    /// it was consumed.
+    /// Waits for the next message, mapping the segments that come before it, and publishes that all
+    /// of it was consumed.
     pub fn next_message(&mut self) -> Option<Seen> {
         loop {
             let seen = self.next_entry()?;
@@ -250,7 +250,7 @@ impl Peer {
         bytes
     }
 
-    /// Waits until the honest side says that it consumed `count` entries.
+    /// Waits until the honest side has consumed `count` entries.
     pub fn wait_consumed(&mut self, count: u64) {
         if count == 0 {
             return;

@@ -19,7 +19,7 @@ pub fn control_segment(terms: &Terms) -> Shared {
     shared
 }
 
-/// What the peer publishes in. Nothing here waits, checks for room or rings.
+/// Ring that the peer publishes in. None of its methods waits, checks for room or rings.
 #[derive(Clone, Debug)]
 pub struct Ring {
     /// The control segment. Threads of an attack may hold it as well.
@@ -40,7 +40,7 @@ impl Ring {
         Self { shared: Arc::new(shared), tail: 0, capacity: terms.ring_capacity.into() }
     }
 
-    /// Where an entry lies.
+    /// Returns the offset of an entry.
     pub fn slot(&self, position: u64) -> usize {
         control::RING_AT + entry::SIZE * (position % self.capacity) as usize
     }
@@ -64,7 +64,7 @@ impl Ring {
         self.tail += 1;
     }
 
-    /// Whether the next entry has room once the honest side consumed so many.
+    /// Returns true if the next entry has room once the honest side has consumed `consumed`.
     pub fn has_room(&self, consumed: u64) -> bool {
         self.tail.wrapping_sub(consumed) < self.capacity
     }

@@ -25,7 +25,7 @@ impl View {
         Self { map, capacity: honest.ring_capacity.into(), head: 0 }
     }
 
-    /// How many of the peer's entries the honest side says it has consumed.
+    /// Returns the number of the peer's entries that the honest side has consumed.
     pub fn consumed(&self) -> u64 {
         self.map.load(control::CONSUMED_AT)
     }

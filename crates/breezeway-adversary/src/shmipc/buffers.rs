@@ -11,14 +11,14 @@ use crate::memfd::unsealable;
 /// Size of the region that [`region`] makes, whose layout was recorded: two lists, of 511 slices
 /// of 1004 bytes and of 127 slices of 4076.
 pub const SIZE: u64 = 1 << 20;
-/// Where each list begins, how many slices it has, and of how many bytes.
+/// Offset of each list, the number of its slices, and their size in bytes.
 pub const LISTS: [(u64, u32, u32); 2] = [(8, 511, 1004), (523_308, 127, 4076)];
-/// Where the first list's first slice begins.
+/// Offset of the first list's first slice.
 pub const FIRST_SLICE: u32 = 44;
-/// Where its second slice begins.
+/// Offset of the first list's second slice.
 pub const SECOND_SLICE: u32 = 1068;
 
-/// Where the fields of a list lie, from its beginning.
+/// Offsets of the fields of a list, from its start.
 #[allow(missing_docs, reason = "the names are those of the protocol")]
 pub mod list {
     pub const SIZE: u64 = 0;
@@ -37,9 +37,9 @@ pub fn region() -> OwnedFd {
     region_of(SIZE, &LISTS)
 }
 
-/// Where the lists of [`small_region`] begin, how many slices each has, and of how many bytes.
+/// Offset of each list of [`small_region`], the number of its slices, and their size in bytes.
 pub const SMALL_LISTS: [(u64, u32, u32); 2] = [(8, 6, 60), (524, 3, 256)];
-/// Its size.
+/// Size of [`small_region`].
 pub const SMALL_SIZE: u64 = 1388;
 
 /// One with few small slices, which is quickly made.
@@ -76,7 +76,7 @@ fn region_of(size: u64, lists: &[(u64, u32, u32)]) -> OwnedFd {
         }
         end = header + list::SLICES + u64::from(count * stride);
     }
-    // What the lists take.
+    // Size of the lists.
     put(4, end as u32 - 8);
     let fd = unsealable(size);
     assert_eq!(pwrite(&fd, &bytes, 0), Ok(bytes.len()));
@@ -90,16 +90,16 @@ pub struct SliceHeader {
     pub capacity: u32,
     /// Payload bytes that are there.
     pub size: u32,
-    /// Where they begin.
+    /// Offset of the payload bytes.
     pub start: u32,
-    /// Where the next slice of the message, or of the free list, begins.
+    /// Offset of the next slice of the message, or of the free list.
     pub next: u32,
     /// 1: there is a next; 2: in use.
     pub flags: u32,
 }
 
 impl SliceHeader {
-    /// What a well-behaved sender writes into a slice of the first list.
+    /// Returns the header that a well-behaved sender writes into a slice of the first list.
     pub fn of(bytes: &[u8]) -> Self {
         Self { capacity: LISTS[0].2, size: bytes.len() as u32, start: 0, next: 0, flags: 2 }
     }

@@ -18,7 +18,7 @@ pub mod kind {
 /// Bytes of a header.
 pub const HEADER_LEN: usize = 8;
 
-/// The message that says that a queue has elements.
+/// Message that announces elements in a queue.
 pub const WAKE: [u8; HEADER_LEN] = [0, 0, 0, 8, 0x77, 0x58, 3, kind::POLLING];
 
 /// A message: a header, and what follows it. The length is that of both.

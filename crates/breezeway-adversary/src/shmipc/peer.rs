@@ -14,7 +14,7 @@ use super::queue::{self, Ring};
 use super::region;
 use crate::socket::PATIENCE;
 
-/// One end of a session whose other end is honest, of which every byte can be written.
+/// One end of a session with full access to every byte. The other end is honest.
 #[derive(Debug)]
 pub struct Peer {
     /// The session's socket.
@@ -32,7 +32,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// A client whose session is like any other.
+    /// Connects a client with an ordinary session.
     pub fn connect(path: &Path) -> Self {
         let peer = Self::offer(path, queue::region(), buffers::region(), "same name");
         handshake::expect(&peer.socket, &message(3, kind::ACK_SHARE_MEMORY, &[]));

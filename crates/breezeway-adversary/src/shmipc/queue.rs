@@ -11,7 +11,7 @@ pub const SIZE: u64 = 432;
 /// Elements in each of its rings.
 pub const CAPACITY: u32 = 16;
 
-/// Where the fields of a ring lie, from its beginning.
+/// Offsets of the fields of a ring, from its start.
 #[allow(missing_docs, reason = "the names are those of the protocol")]
 pub mod at {
     pub const CAPACITY: u64 = 0;
@@ -19,7 +19,7 @@ pub mod at {
     pub const HEAD: u64 = 4;
     /// Elements put in all; the low half.
     pub const TAIL: u64 = 12;
-    /// Whether the side that takes is awake.
+    /// Flag that is set while the taking side is awake.
     pub const WORKING: u64 = 20;
     pub const ELEMENTS: u64 = 24;
 }
@@ -37,7 +37,7 @@ pub fn region() -> OwnedFd {
 #[derive(Debug)]
 pub struct Ring {
     region: Arc<OwnedFd>,
-    /// Where it begins in the region.
+    /// Offset of the queue in the region.
     pub base: u64,
     capacity: u32,
     /// Elements that the peer has put or taken.
@@ -59,7 +59,7 @@ impl Ring {
         self.base + at::ELEMENTS + 12 * u64::from(self.count % self.capacity)
     }
 
-    /// Puts an element, room or not, and wakes nobody.
+    /// Puts an element, even into a full queue, and sends no wake-up.
     pub fn put(&mut self, stream: u32, offset: u32, status: u32) {
         let at = self.element();
         for (place, value) in (0..).zip([stream, offset, status]) {
@@ -85,7 +85,7 @@ impl Ring {
         Some([0, 4, 8].map(|place| get(&self.region, at + place)))
     }
 
-    /// Says that the peer sleeps, so that the next element comes with a message.
+    /// Marks the peer as sleeping, so that the next element comes with a message.
     pub fn sleep(&self) {
         set(&self.region, self.base + at::WORKING, 0);
     }

@@ -18,7 +18,7 @@ pub fn get(fd: &OwnedFd, at: u64) -> u32 {
     u32::from_le_bytes(bytes)
 }
 
-/// Its size.
+/// Returns the size of the region.
 pub fn size(fd: &OwnedFd) -> u64 {
     fstat(fd).expect("fstat").st_size as u64
 }

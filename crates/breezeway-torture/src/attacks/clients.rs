@@ -16,7 +16,7 @@ use super::target::{Course, Target, Via};
 use crate::sequences::{self, Filling};
 use crate::{Failure, client, server::method};
 
-/// Connections at a time that say nothing, or next to nothing.
+/// Number of concurrent connections that are silent, or nearly so.
 pub(super) const CONNECTIONS: usize = 256;
 /// As many as once kept all clients out of a server.
 const CROWD: usize = 4_500;
@@ -24,11 +24,11 @@ const CROWD: usize = 4_500;
 const BESIDE_CROWD: usize = 200;
 /// Sessions that echo the largest messages at the same time.
 const LARGE_SESSIONS: usize = 4;
-/// Sessions of which each sends its own end, before it is checked that none stays.
+/// Number of sessions that send their own end before the check that none stays.
 const OWN_ENDS: u32 = 20;
-/// How long such sessions may stay, also on a busy machine.
+/// Time for which such sessions may stay, also on a busy machine.
 const LINGERING: Duration = Duration::from_secs(20);
-/// How long a socket is full before the attack goes on with another.
+/// Time for which a socket is full before the attack proceeds to another.
 const FULL: Duration = Duration::from_millis(100);
 /// The window of a client that takes streams.
 const WINDOW: u32 = 64;
@@ -51,7 +51,7 @@ pub(super) fn connects(target: Target<'_>, course: &Course) -> Result<(), Failur
     Ok(())
 }
 
-/// Keeps so many half-open connections, each of which sends `drop` again and again.
+/// Keeps `count` half-open connections, which send `drop` repeatedly.
 pub(super) fn silent(
     target: Target<'_>,
     course: &Course,
@@ -88,7 +88,8 @@ pub(super) fn doorbells(target: Target<'_>, course: &Course) -> Result<(), Failu
                     course.step();
                     rung = Instant::now();
                 }
-                // Full, for now; or for good, as the server need not read what says nothing.
+                // The socket is full, for now or for good: the server need not read from a peer
+                // without a hello.
                 Err(Errno::AGAIN) if rung.elapsed() < FULL => thread::yield_now(),
                 Err(_) => break,
             }
@@ -98,8 +99,8 @@ pub(super) fn doorbells(target: Target<'_>, course: &Course) -> Result<(), Failu
     Ok(())
 }
 
-/// Sends requests of which each connection writes the header, and then a byte of the body at a
-/// time. None of it is against the rules. A step is a byte that the socket has taken.
+/// Sends requests on connections that write the header, and then the body a byte at a time. All of
+/// it follows the rules. A step is a byte that the socket has taken.
 pub(super) fn slow_frames(target: Target<'_>, course: &Course) -> Result<(), Failure> {
     const ANNOUNCED: usize = 32 << 20;
     let open = || -> Result<Connection, Failure> {
@@ -131,7 +132,7 @@ pub(super) fn slow_frames(target: Target<'_>, course: &Course) -> Result<(), Fai
 pub(super) fn segments(target: Target<'_>, course: &Course) -> Result<(), Failure> {
     let mut peer = connect(target, false);
     let shared = Shared::fit(4096);
-    // Nothing of it is against the rules, so a session that is ended is no attack but a fault.
+    // All of it follows the rules, so the end of a session is a fault of the server.
     let goes_on = |peer: &Peer, number| -> Result<bool, Failure> {
         if socket::try_receive(&peer.socket, 4096).is_some_and(|received| received.is_end()) {
             return Err(format!("the session was ended at segment {number}").into());
@@ -164,7 +165,7 @@ pub(super) fn keeping(address: &str, course: &Course) -> Result<(), Failure> {
     let channel = Channel::connect(&address.parse::<Address>()?)?;
     let mut kept = Vec::new();
     while course.goes_on() {
-        // Once there is no more memory the calls go on, and fail.
+        // Once there is no more memory, the calls continue and fail.
         let until = Instant::now() + Duration::from_millis(10);
         kept.extend(channel.call_until(method::ECHO, &[1; 70_000], until));
         course.step();
@@ -195,7 +196,7 @@ impl Drop for Victim {
     }
 }
 
-/// Stops a client within its calls and lets it go on, again and again.
+/// Stops a client within its calls and continues it, repeatedly.
 pub(super) fn stopped(address: &str, course: &Course) -> Result<(), Failure> {
     const NEVER: u64 = 1 << 60;
     let mut command = Command::new(std::env::current_exe()?);
@@ -292,7 +293,7 @@ pub(super) fn large_echoes(target: Target<'_>, course: &Course) -> Result<(), Fa
     })
 }
 
-/// Connects as one new client after the other, each of which makes calls.
+/// Connects as one new client after the other; each makes calls.
 fn newcomers(target: Target<'_>, course: &Course, mut done: impl FnMut()) -> Result<(), Failure> {
     while course.goes_on() {
         client::connect_with(target.engine, target.address, WaitPolicy::Park)

@@ -131,8 +131,8 @@ pub(super) fn own_ends(engine: Engine, via: Via, course: &Course) -> Result<(), 
             Via::Shm => sequences::own_end_of_server(socket, before),
             Via::Unix | Via::Tcp => sequences::own_end_with_reply(socket, before),
         };
-        // Each is told of what the server has sent, so it has accepted. Go's client asks first
-        // whether there may be one more, and whether it has seals at all.
+        // Each client checks what the server has sent, so it has accepted the session. Go's client
+        // checks first whether one more segment is allowed, and whether it has seals at all.
         let reasons = [
             "the segment is not sealed against shrinking and writing by others",
             "the descriptor is no memfd",
@@ -148,7 +148,7 @@ pub(super) fn own_ends(engine: Engine, via: Via, course: &Course) -> Result<(), 
     Ok(())
 }
 
-/// Serves as a server within the rules whose socket is full.
+/// Serves by the rules as a server whose socket is full.
 pub(super) fn full_sockets(engine: Engine, course: &Course) -> Result<(), Failure> {
     for filling in Filling::ALL.into_iter().cycle().take_while(|_| course.goes_on()) {
         with_each_client(engine, Via::Shm, CALLS, move |socket| filling.serve(socket), |it| it)?;

@@ -12,12 +12,12 @@ pub(crate) struct Call {
     pub(crate) errors: &'static [Fault],
 }
 
-/// What a call answers in place of the kernel.
+/// Result of a call in place of the kernel's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     Error(&'static str, Errno),
-    /// The call is made while no descriptor is free: it fails by itself where it makes one, and
-    /// `recvmsg` cuts the descriptors off that it has no room for (`MSG_CTRUNC`).
+    /// The call is made while no descriptor is free: it fails if it creates one, and `recvmsg` cuts
+    /// off the descriptors for which it has no room (`MSG_CTRUNC`).
     NoDescriptors,
     /// The call is made on a connection that was shut down just before it: what the kernel answers
     /// then (`EPIPE`, an end of file), later calls hear as well, and the other side.
@@ -33,12 +33,12 @@ impl Fault {
         }
     }
 
-    /// Whether the kernel says it only of a message with descriptors.
+    /// Returns true if the kernel returns it only for a message with descriptors.
     pub(crate) fn is_of_descriptors_in_flight(self) -> bool {
         matches!(self, Self::Error(_, Errno::TOOMANYREFS))
     }
 
-    /// Whether the process or the machine is short of something, for which no peer is to blame.
+    /// Returns true if the process or the machine is short of something, without a peer's fault.
     pub(crate) fn is_shortage(self) -> bool {
         match self {
             Self::NoDescriptors => true,
@@ -79,8 +79,9 @@ macro_rules! calls {
     };
 }
 
-/// `EAGAIN` is left out where the kernel says it only together with a promise: of a later edge, or
-/// a later wake-up. `close` is, as it does close.
+/// Calls that can fail, with their errors. `EAGAIN` is left out if the kernel returns it only
+/// together with a promise: of a later edge, or a later wake-up. `close` is left out, as it does
+/// close.
 pub(crate) const CALLS: &[Call] = calls! {
     accept4 SYS_accept4 NotStandard: MFILE NFILE NOBUFS NOMEM CONNABORTED INTR PERM PROTO nofile;
     bind SYS_bind NotStandard: ADDRINUSE ACCESS NOMEM NOSPC ROFS;
@@ -146,7 +147,7 @@ pub(crate) const CALLS: &[Call] = calls! {
     writev SYS_writev NotStandard: INTR NOBUFS NOMEM cut;
 };
 
-/// What a process that is watched lets be seen.
+/// Returns the calls of a watched process that its supervisor sees.
 pub(crate) fn seen() -> Vec<(i64, Which)> {
     CALLS.iter().map(|call| (call.number, call.which)).collect()
 }

@@ -1,4 +1,4 @@
-//! A client whose calls fail: it does what its standard input says, and says how it went.
+//! A client whose calls fail: it follows commands on its standard input, and prints their outcomes.
 
 use std::path::Path;
 use std::process::Command;
@@ -20,7 +20,7 @@ pub(crate) struct Options {
     address: String,
 }
 
-/// How it went: words, behind one of these.
+/// Outcomes: a line begins with one of these.
 pub(crate) const WELL: &str = "well";
 pub(crate) const WENT_ON: &str = "went on";
 pub(crate) const ENDED: &str = "ended";
@@ -58,7 +58,7 @@ pub(crate) fn round(client: &mut dyn Client, number: u64) -> String {
     }
 }
 
-/// That process, and who watches it.
+/// A patient's process, and its supervisor.
 pub(crate) struct Patient {
     pub(crate) process: Process,
     pub(crate) supervisor: Supervisor,
@@ -80,7 +80,7 @@ impl Patient {
         }
     }
 
-    /// What came of that; `None` after so long without an answer, or at its end.
+    /// Returns the outcome of a command; `None` without an answer within `patience`, or at its end.
     pub(crate) fn ask(
         &mut self,
         what: &str,

@@ -1,4 +1,4 @@
-//! Who lets the calls of a process go on, and one of them fail.
+//! The supervisor of a process: it continues calls, and lets one of them fail.
 
 use std::collections::BTreeMap;
 use std::fs::{File, read_link};
@@ -18,7 +18,7 @@ use super::calls::Fault;
 use crate::Failure;
 use crate::process::Process;
 
-/// How long a process stays without free descriptors.
+/// Time for which a process stays without free descriptors.
 const SHORT_FOR: Duration = Duration::from_millis(30);
 
 /// A call that is to fail: the `nth` of its number from now on.
@@ -36,7 +36,7 @@ struct State {
     plan: Option<Plan>,
     /// Calls of the plan's number so far.
     seen: u64,
-    /// Whether the process may have no further descriptor.
+    /// True if the process may have no further descriptor.
     is_short: bool,
     /// The connection that was cut last, by the name that the kernel has for it.
     cut: Option<PathBuf>,
@@ -54,8 +54,8 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 impl Supervisor {
-    /// Watches a process that has just been started for that; `None` if it could not let itself be
-    /// watched, of which it says more on standard error.
+    /// Watches a process that has just been started for that; `None` if it could not install its
+    /// filter, for which it gives the reason on standard error.
     pub(crate) fn of(process: &mut Process, plan: Option<Plan>) -> Result<Option<Self>, Failure> {
         let pid = process.pid().ok_or("the process has ended")?;
         let Some(interceptor) = Interceptor::from_process(process.input()?) else {
@@ -64,7 +64,7 @@ impl Supervisor {
         let state = Arc::new(Mutex::new(State { plan, ..State::default() }));
         let answers = Arc::clone(&state);
         let answering = move || {
-            // Nothing is left to be said about a process that is gone.
+            // An ended process needs no further answers.
             let _ = answer(&interceptor, pid, &answers);
             let mut state = lock(&answers);
             (state.is_short, state.is_over) = (false, true);
@@ -101,7 +101,7 @@ impl Supervisor {
 }
 
 impl Drop for Supervisor {
-    /// After the process, whose end is this one's.
+    /// Waits for the thread if the process, and with it the thread, has ended.
     fn drop(&mut self) {
         let is_over = lock(&self.state).is_over;
         if let (Some(thread), true) = (self.thread.take(), is_over) {
@@ -128,12 +128,12 @@ impl State {
     }
 }
 
-/// Where the descriptor that the call is about is to be seen.
+/// Returns the link in /proc of the descriptor that the call is about.
 fn descriptor(call: &Stopped) -> String {
     format!("/proc/{}/fd/{}", call.thread, call.arguments[0])
 }
 
-/// Whether a `sendmsg` has anything beside bytes (`struct msghdr`).
+/// Returns true if a `sendmsg` has anything beside bytes (`struct msghdr`).
 fn has_control(call: &Stopped) -> bool {
     const CONTROL_LEN: u64 = 40;
     let mut len = [0; 8];
@@ -165,7 +165,7 @@ fn answer(interceptor: &Interceptor, pid: u32, state: &Mutex<State>) -> Result<(
             Some(Fault::Error(_, errno)) => interceptor.fail(&call, errno),
             Some(Fault::Cut) => {
                 lock(state).cut = read_link(descriptor(&call)).ok();
-                // Whatever is no connection stays as it is.
+                // A descriptor other than a connection stays as it is.
                 let _ = cut(pid, call.arguments[0]);
                 interceptor.go_on(&call);
             }

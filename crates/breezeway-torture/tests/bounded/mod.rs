@@ -33,11 +33,11 @@ fn lines(pipe: impl Read + Send + 'static) -> Receiver<String> {
     receiver
 }
 
-/// Runs it to its end; prints what it said, the seed first.
+/// Runs it to its end; prints its output, the seed first.
 ///
 /// # Panics
 ///
-/// Where it fails, or does not end in time.
+/// Panics if it fails, or does not end in time.
 pub(crate) fn torture(arguments: &[&str]) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_torture"))
         .args(arguments)
