@@ -52,7 +52,7 @@ fn write(path: PathBuf, text: &str) -> Result<(), Error> {
     fs::write(&path, text).map_err(|source| Error::Write { path, source })
 }
 
-/// More structs inside each other than rustc allows without being told.
+/// Returns structs that are nested deeper than rustc's default limit.
 fn deep_structs() -> String {
     let link = |at: usize| {
         let (next, inner) = (at + 1, if at < 20 { "list<D" } else { "D" });
@@ -73,7 +73,7 @@ fn find_rustfmt() {
     }
 }
 
-/// Some IDLs that nobody thought of.
+/// Returns some random IDLs.
 fn random_files(out: &Path) -> Result<Vec<PathBuf>, Error> {
     let file = |seed: u64| {
         let path = out.join(format!("random_{seed}.thrift"));

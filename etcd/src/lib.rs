@@ -6,7 +6,7 @@
 //! go. An instance is gone once it deregisters, or once its lease ends after it was killed.
 //!
 //! Nothing fails while etcd does not answer: clients keep to the last set, and servers register
-//! anew when it is back.
+//! again when it is back.
 //!
 //! ```no_run
 //! use breezeway_etcd::{Etcd, Lease};
@@ -42,8 +42,8 @@ pub use error::Error;
 pub use registration::{Lease, Registration};
 pub use watching::Watching;
 
-/// How often an idle connection to etcd is tried, and how long etcd may take to answer that. etcd
-/// refuses clients that do it more often than every five seconds.
+/// Interval at which an idle connection to etcd is tested, and the time limit of the answer. etcd
+/// refuses clients that test more often than every five seconds.
 const ALIVE: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(5));
 
 /// A registry of instances in etcd. Clones share the connection.
@@ -62,9 +62,9 @@ impl Etcd {
         Ok(Self::new(Client::connect(endpoints, Some(options)).await?))
     }
 
-    /// The registry by a client that the program has made, with TLS or a user as it likes. It wants
-    /// keep-alives, or may never learn that etcd is gone, and to require a leader, or may go on
-    /// asking one that is cut off from the others.
+    /// Returns the registry with a client of the program's, which may use TLS or a user. The client
+    /// should set keep-alives, as it may otherwise never notice that etcd is gone, and should
+    /// require a leader, as it may otherwise keep using a member that is cut off from the others.
     pub fn new(client: Client) -> Self {
         Self { client, prefix: "breezeway/".to_owned() }
     }
@@ -75,8 +75,8 @@ impl Etcd {
         self
     }
 
-    /// Registers an instance of a service, and keeps its lease alive. Its name tells it from others
-    /// of the service: one that registers under the same name replaces it.
+    /// Registers an instance of a service, and keeps its lease alive. Its name distinguishes it
+    /// from others of the service: one that registers under the same name replaces it.
     ///
     /// The address has to be the one that others reach: one without a host or a port, as `0.0.0.0`
     /// and port 0 are, is refused. `127.0.0.1` is not, as all clients may be on this host.
@@ -125,7 +125,7 @@ fn check_address(address: &Address) -> Result<(), Error> {
     }
 }
 
-/// Whether it stands for all addresses of whoever reads it, however it is written: resolvers also
+/// Returns true if the host stands for all addresses of its reader, in any notation: resolvers also
 /// take `0` and `0x0.0` for `0.0.0.0` (inet_aton(3)).
 fn is_no_host(host: &str) -> bool {
     match host.parse::<IpAddr>() {
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_without_a_host_or_a_port_is_refused_wherever_it_stands() {
+    fn address_without_host_or_port_is_refused_in_any_position() {
         let check = |address: &str| check_address(&address.parse().unwrap());
         let hosts = ["0.0.0.0", "[::]", "0", "0x0", "00.0", "[::ffff:0.0.0.0]"];
         let wrong = hosts.map(|host| format!("tcp:{host}:7"));

@@ -1,4 +1,4 @@
-//! What is written about an instance: a JSON object, as docs/rpc.md has it.
+//! The record of an instance: a JSON object, as in docs/rpc.md.
 
 use breezeway_rpc::ThriftFraming;
 use breezeway_rpc::instances::Instance;
@@ -10,15 +10,15 @@ struct Record {
     address: String,
     #[serde(default = "one")]
     weight: u32,
-    /// Of its host and of the folder of its sockets.
+    /// Locality of its host and of the folder of its sockets.
     #[serde(skip_serializing_if = "Option::is_none")]
     locality: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     framing: Option<Framing>,
 }
 
-/// How the messages of a server are wrapped that opens no sessions. A word that is not known makes
-/// no record of it: nothing is to be called as it would not understand.
+/// Framing of messages to a server that opens no sessions. A record with an unknown word is
+/// refused, as its server would not understand the calls.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Framing {
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_has_its_default_and_what_is_not_known_is_left_alone() {
+    fn missing_fields_get_defaults_and_unknown_ones_are_ignored() {
         let instance = read("a", br#"{"address":"tcp:10.0.0.7:1","zone":"b"}"#).unwrap();
         assert_eq!(instance, Instance::new("a", "tcp:10.0.0.7:1".parse().unwrap()));
     }

@@ -13,8 +13,8 @@ use crate::{Error, Task};
 /// The code of gRPC for what is not there.
 const NOT_FOUND: i32 = 5;
 
-/// How long an instance stays registered that no longer says that it is there: seconds, at least 1.
-/// etcd has a shortest time of its own, two seconds as it comes.
+/// Time in seconds, at least 1, for which an instance that no longer renews its lease stays
+/// registered. etcd has a minimum of its own, two seconds by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lease(u32);
 
@@ -25,7 +25,7 @@ impl Default for Lease {
 }
 
 impl Lease {
-    /// So many seconds.
+    /// Returns a lease of this many seconds.
     pub fn seconds(seconds: u32) -> Self {
         Self(seconds.max(1))
     }
@@ -34,18 +34,18 @@ impl Lease {
         Duration::from_secs(self.0.into())
     }
 
-    /// How often it is renewed, and how long that may take: one renewal may fail, however it does,
-    /// and the next still comes in time.
+    /// Returns the interval of renewals, and the time limit of each: one renewal may fail in any
+    /// way, and the next is still in time.
     fn third(self) -> Duration {
         self.time() / 3
     }
 }
 
 /// An instance that is registered for as long as this exists. When it is dropped, or the process is
-/// killed, the lease ends by itself; [`Self::deregister`] ends it at once.
+/// killed, the lease ends after its time; [`Self::deregister`] ends it at once.
 ///
-/// When etcd was away, the instance is there again a third of the lease's time after etcd is, also
-/// if etcd has lost everything; two thirds, if an attempt hangs meanwhile.
+/// When etcd was away, the instance is registered again a third of the lease's time after etcd is
+/// back, also if etcd has lost everything; two thirds, if an attempt hangs in between.
 pub struct Registration {
     record: Arc<Record>,
     keeping: Task,
@@ -58,7 +58,7 @@ struct Record {
     lease: Lease,
     /// The number of the lease that is kept: one whose key was written.
     number: AtomicI64,
-    /// The number that etcd gave a lease last. Nobody may know whether its key was written.
+    /// The number that etcd gave a lease last. It may be unknown whether its key was written.
     granted: AtomicI64,
 }
 
@@ -100,7 +100,7 @@ impl Record {
         if granted == number { Ok(()) } else { self.revoke(granted, patience).await }
     }
 
-    /// Ends a lease, unless it has ended by itself.
+    /// Ends a lease, unless it has expired.
     async fn revoke(&self, number: i64, patience: Duration) -> Result<(), Error> {
         let mut client = self.client.clone();
         match answered(patience, client.lease_revoke(number)).await {
@@ -114,7 +114,7 @@ impl Record {
     }
 
     /// Writes it under a new lease. A write before it that was not answered could come after it,
-    /// and leave the key to a lease that nobody keeps: that lease ends first.
+    /// and leave the key to a lease that is not renewed: that lease ends first.
     async fn put(&self, patience: Duration) -> Result<(), Error> {
         self.forget(patience).await?;
         let mut client = self.client.clone();
@@ -141,7 +141,7 @@ impl Record {
             match self.keep_lease().await {
                 Ok(()) => {}
                 Err(Error::Etcd(etcd_client::Error::LeaseKeepAliveError(_))) => {
-                    tracing::debug!(key = self.key, "the lease has ended: registering anew");
+                    tracing::debug!(key = self.key, "the lease has ended: registering again");
                     if let Err(error) = self.put(third).await {
                         tracing::warn!(key = self.key, %error, "not registered");
                     }
@@ -152,7 +152,7 @@ impl Record {
     }
 
     /// Renews the lease, which fails with [`etcd_client::Error::LeaseKeepAliveError`] if there is
-    /// none. Each time anew, so that no connection is taken for alive that is not.
+    /// none. Each renewal opens a new stream, so that it cannot succeed on a dead one.
     async fn keep_lease(&self) -> Result<(), Error> {
         let number = self.number.load(Ordering::Relaxed);
         let mut client = self.client.clone();

@@ -11,13 +11,13 @@ use tokio::time::{sleep, timeout};
 
 use crate::{Task, record};
 
-/// How long etcd may take to list the instances.
+/// Time limit of etcd's list of the instances.
 const LISTING: Duration = Duration::from_secs(5);
 /// Between tries when etcd is away.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// The instances of a service, as etcd has them; also that there are none. While it is away, the
-/// last set stays. What is no record is left out, with a warning.
+/// The instances of a service in etcd, also an empty set. While etcd is away, the last set stays.
+/// An invalid record is left out, with a warning.
 pub struct Watching {
     /// Nothing until etcd has listed them.
     sets: watch::Receiver<Option<Vec<Instance>>>,

@@ -18,7 +18,7 @@ use breezeway_shm::{
 
 use crate::typed;
 
-/// What the peer does, and what the honest side does.
+/// Steps of the peer, and of the honest side.
 #[derive(Arbitrary, Debug)]
 enum Step {
     SetByte { at: u16, value: u8 },
@@ -126,7 +126,7 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// Sends bytes with descriptors. A full socket, or one that the honest side closed, is no matter.
+/// Sends bytes with descriptors. A full socket, or one that the honest side closed, is ignored.
 fn send(socket: &UnixStream, bytes: &[u8], fds: &[impl AsFd]) {
     let fds: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
     let _ = socket::send(socket, bytes, &fds);

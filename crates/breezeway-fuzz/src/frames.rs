@@ -50,7 +50,7 @@ enum Step {
         both: bool,
     },
     Honest(Use),
-    /// What mostly follows what came.
+    /// The usual reaction to the received frames.
     Turn,
 }
 

@@ -1,5 +1,5 @@
-//! What a peer has written by the time it hangs up, to the serving and to the calling end of a
-//! session.
+//! The bytes that a peer has written by the time it hangs up, to the serving and to the calling end
+//! of a session.
 
 use std::io::Read;
 use std::os::unix::net::UnixStream;
@@ -41,7 +41,7 @@ pub fn run(data: &[u8]) {
         .cap(TERMS.payload_cap);
     if input.to_server {
         let session = ServerSession::from_socket(honest.into(), &options).expect("a good hello");
-        // How it ends does not matter, as long as it does.
+        // The result does not matter, as long as it ends.
         let _ = session.serve(&|call: Call<'_>| {
             read(call.request());
             let len = call.request().len();

@@ -1,9 +1,9 @@
-//! What a fuzzer's input does to each engine: one function per target, which panics where a promise
-//! is broken.
+//! One function per target, which feeds a fuzzer's input to an engine and panics if a promise is
+//! broken.
 //!
-//! The fuzz targets call them (`fuzz/`), and so does a test with every input of `seeds/`: what was
-//! found once stays there. Inputs are bytes of a wire, or what a hostile peer and an honest side do
-//! step by step. Everything happens in one thread of one process, so that an input repeats itself.
+//! The fuzz targets call them (`fuzz/`), and so does a test with every input of `seeds/`: each past
+//! finding stays there. Inputs are bytes of a wire, or steps of a hostile peer and an honest side.
+//! Everything happens in one thread of one process, so that an input repeats itself.
 // `cargo test --lib` compiles every library as a test program too; this one has no tests.
 #![cfg(not(test))]
 #![forbid(unsafe_code)]
@@ -54,7 +54,7 @@ pub const TARGETS: &[Target] = &[
     ("thrift_view", thrift_view::run),
 ];
 
-/// What the bytes mean as a script; nothing if they are too few for one.
+/// Returns the bytes as a script; None if they are too few for one.
 fn typed<'b, T: Arbitrary<'b>>(data: &'b [u8]) -> Option<T> {
     T::arbitrary_take_rest(Unstructured::new(data)).ok()
 }

@@ -43,7 +43,7 @@ enum Metadata {
 enum Arguments {
     /// One field that is a text, as of both methods of `Users`.
     Text(Vec<u8>),
-    /// One field that is a struct of two texts, as of `Room.say`.
+    /// A field that is a struct of two texts, as in `Room.say`.
     Line(Vec<u8>, Vec<u8>),
     Any(Vec<u8>),
 }

@@ -1,4 +1,4 @@
-//! Services whose calls send back what they are given.
+//! Services whose calls return their arguments.
 
 use breezeway_rpc::fuzzing::Dispatch;
 use breezeway_rpc::{Context, Replies, Requests};
@@ -18,7 +18,7 @@ use users::users::{NoSuchUser, Users, UsersAgeError, UsersServer};
 
 struct Echoes;
 
-/// Its streams are served elsewhere: here only calls are dispatched.
+/// Dispatcher of calls only: its streams are served elsewhere.
 impl Room for Echoes {
     fn listen(&self, _: &Context, _: Line, _: Replies<'_, Line>) -> Result<(), RoomListenError> {
         unreachable!("a stream was dispatched as a call")

@@ -14,7 +14,7 @@ use crate::writing::{Peer, Write};
 enum Step {
     Peer(Write),
     Honest(Use),
-    /// What mostly follows what came.
+    /// The usual reaction to the received entries.
     Turn,
     HangUp,
 }

@@ -39,7 +39,7 @@ enum Say {
         body: Vec<u8>,
     },
     Bytes(Vec<u8>),
-    /// What the other side waits for at this place.
+    /// The message that the other side waits for at this place.
     Right,
     Files(Vec<Offered>),
     /// The descriptors of both regions as they should be, and so many others.
@@ -75,7 +75,7 @@ impl Offered {
     }
 }
 
-/// What a peer says by the rules, step by step.
+/// Returns the bytes of a step of a peer that follows the rules.
 fn right(to_server: bool, step: usize) -> Vec<u8> {
     let exchange = message(3, kind::EXCHANGE_PROTOCOL_VERSION, &[]);
     match (to_server, step) {
@@ -120,7 +120,7 @@ pub fn run(data: &[u8]) {
         };
         has_said_two |= files.len() == 2;
         let files: Vec<BorrowedFd<'_>> = files.iter().map(AsFd::as_fd).collect();
-        // What does not fit into the socket is never read.
+        // Bytes that do not fit into the socket are never read.
         let _ = socket::send(&peer, &bytes, &files);
     }
     peer.shutdown(std::net::Shutdown::Write).unwrap();

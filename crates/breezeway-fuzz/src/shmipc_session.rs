@@ -118,7 +118,8 @@ enum Value {
     Any(u32),
 }
 
-/// Where a slice of the peer's region begins: of both lists, in turn, or one behind the last.
+/// Returns the offset of a slice of the peer's region: of both lists, in turn, or one behind the
+/// last.
 fn slice(which: u8) -> u32 {
     let (header, count, capacity) = SMALL_LISTS[usize::from(which % 2)];
     let index = u32::from(which / 2) % (count + 1);
@@ -145,7 +146,7 @@ struct Input {
     steps: Vec<Step>,
 }
 
-/// What waits for nothing.
+/// Returns options under which nothing waits.
 pub(crate) fn session_options() -> SessionOptions {
     SessionOptions::new()
         .wait(WaitPolicy::Park)
@@ -171,7 +172,7 @@ struct Peer {
     slices: Buffers,
 }
 
-/// A server, whose client has offered its regions.
+/// Returns a server. Its client has offered its regions.
 fn serve(options: SessionOptions) -> (Session, Peer) {
     let (honest, socket) = UnixStream::pair().unwrap();
     let (queue, buffer) = (Arc::new(queue::region()), Arc::new(buffers::small_region()));
@@ -193,7 +194,7 @@ fn serve(options: SessionOptions) -> (Session, Peer) {
     (session, peer)
 }
 
-/// A client, whose server has mapped its regions.
+/// Returns a client. Its server has mapped its regions.
 fn connect(options: SessionOptions) -> (Session, Peer) {
     let (honest, socket) = UnixStream::pair().unwrap();
     for kind in
@@ -334,7 +335,7 @@ impl Peer {
         true
     }
 
-    /// Whether the queue was not truncated.
+    /// Returns true if the queue was not truncated.
     fn is_whole(&self) -> bool {
         size(&self.queue) >= queue::SIZE
     }
@@ -353,7 +354,7 @@ impl Peer {
     }
 }
 
-/// An error says something.
+/// Checks that an error has a message.
 fn judged<T>(outcome: Result<T, StreamError>) -> Option<T> {
     outcome.inspect_err(|error| assert!(!error.to_string().is_empty())).ok()
 }

@@ -1,5 +1,5 @@
-//! An envelope, and the message in it: what is accepted and written again is the same, but for
-//! padding and blocks that were empty or split. What is a frame of a stream is an envelope too.
+//! An envelope, and the message in it: if it is accepted and written again it is the same, except
+//! for padding and blocks that were empty or split. A frame of a stream is an envelope too.
 
 use breezeway_thrift::{
     Frame, HeaderKey, Limits, MessageHeader, Output, Slice, StreamFrame, TtFrame, TtHeader,

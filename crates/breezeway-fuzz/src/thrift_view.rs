@@ -1,4 +1,5 @@
-//! A view, and everything in it: it accepts what the owned type accepts, and says the same.
+//! A view, and everything in it: it accepts the same bytes as the owned type, and reads the same
+//! values.
 
 use breezeway_idl_corpus::sample::{Node, NodeView};
 use breezeway_thrift::{IntoOwned, decode_slice, to_vec, view_slice};

@@ -1,4 +1,4 @@
-//! The honest end of a shared session, whose calls and streams are polled step by step and wait for
+//! The honest end of a shared session. Its calls and streams are polled step by step and wait for
 //! nothing.
 
 use std::future::Future;
@@ -46,7 +46,7 @@ pub(crate) enum Use {
 
 /// Bytes of metadata that both sides take.
 const MAX_METADATA: u32 = 64;
-/// Of each the application holds so many at most.
+/// Largest number of each that the application holds.
 const MOST_HELD: usize = 64;
 
 enum End {
@@ -66,7 +66,7 @@ pub(crate) struct Honest {
     bytes: Vec<u8>,
 }
 
-/// What both targets agree on.
+/// Returns the options that both targets share.
 pub(crate) fn options() -> breezeway::SessionOptions {
     breezeway::SessionOptions::new()
         .wait(WaitPolicy::Park)
@@ -101,7 +101,7 @@ fn check_metadata(message: &Message) {
     assert!(len <= MAX_METADATA as usize, "{len} bytes of metadata");
 }
 
-/// An error says something.
+/// Checks that an error has a message.
 fn judged<T, E: std::fmt::Display>(outcome: Poll<Result<T, E>>) -> Option<T> {
     match outcome {
         Poll::Pending => None,

@@ -1,4 +1,4 @@
-//! What a hostile peer writes in its segments and says on its socket, step by step.
+//! A hostile peer's writes to its segments and its socket, step by step.
 
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -9,7 +9,7 @@ use breezeway_adversary::native::{Descriptor, Entry, Hello, Ring, Terms};
 use breezeway_adversary::offered::{File, Number};
 use breezeway_adversary::{Shared, socket};
 
-/// What the peer's hello says.
+/// Values of the peer's hello.
 pub(crate) const TERMS: Terms = Terms { ring_capacity: 64, lend_count: 64, payload_cap: 1 << 20 };
 
 /// One thing that a peer does.
@@ -77,7 +77,7 @@ pub(crate) enum Write {
 pub(crate) struct Peer {
     pub(crate) socket: UnixStream,
     ring: Ring,
-    /// How many it has sent.
+    /// Number of segments that it has sent.
     segments: u32,
     is_client: bool,
 }
@@ -101,7 +101,7 @@ impl Peer {
         usual ^ changed
     }
 
-    /// What the honest side makes of the bytes is its matter: the socket may be full of them.
+    /// Sends a byte, which the honest side may not read: a full socket is ignored.
     fn send(&self, byte: u8, fds: &[impl AsFd]) {
         let fds: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
         let _ = socket::send(&self.socket, &[byte], &fds);

@@ -13,7 +13,7 @@ use crate::pb::test_service_client::TestServiceClient;
 use crate::pb::unimplemented_service_client::UnimplementedServiceClient;
 use crate::{AnyChannel, ECHO_INITIAL, ECHO_TRAILING, pb};
 
-/// A client of the service, whose messages may be of any size.
+/// Client of the service, for messages of any size.
 pub type Client = TestServiceClient<AnyChannel>;
 
 /// A client on a channel.
@@ -81,7 +81,7 @@ pub async fn server_streaming(mut client: Client) {
     assert!(messages.message().await.unwrap().is_none());
 }
 
-/// Where the requests of a call come from.
+/// Sender of the requests of a call.
 pub type Requests = mpsc::Sender<pb::StreamingOutputCallRequest>;
 
 /// Begins a call with its first request: a server may send its headers with its first message only,
@@ -168,7 +168,7 @@ pub async fn status_code_and_message(mut client: Client) {
     assert_eq!((status.code(), status.message()), (Code::Unknown, message));
 }
 
-/// A status whose message is no plain text.
+/// Checks a status with a message beyond plain text.
 pub async fn special_status_message(mut client: Client) {
     let asked = Some(pb::EchoStatus { code: 2, message: SPECIAL.into() });
     let request = pb::SimpleRequest { response_status: asked, ..Default::default() };
@@ -229,7 +229,7 @@ pub async fn cancel_after_first_response(mut client: Client) -> Requests {
     sender
 }
 
-/// A compressed request, and one that says so and is not.
+/// Sends a compressed request, and one with the compressed flag that is not compressed.
 pub async fn client_compressed_unary(client: Client) {
     let mut request = simple(LARGE_REQUEST, LARGE_RESPONSE);
     request.expect_compressed = Some(pb::BoolValue { value: true });

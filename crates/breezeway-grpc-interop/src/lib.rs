@@ -8,7 +8,7 @@ pub mod cases;
 mod echo_metadata;
 mod service;
 
-/// What prost and tonic make of the .proto file.
+/// Code that prost and tonic generate from the .proto file.
 #[allow(missing_docs, unreachable_pub, clippy::all)]
 pub mod pb {
     tonic::include_proto!("grpc.testing");

@@ -104,7 +104,7 @@ impl pb::test_service_server::TestService for TestService {
         &self,
         _: Request<pb::Empty>,
     ) -> Result<Response<pb::Empty>, Status> {
-        Err(Status::unimplemented("as its name says"))
+        Err(Status::unimplemented("never implemented"))
     }
 }
 
@@ -113,7 +113,7 @@ type Responder = mpsc::Sender<Result<pb::StreamingOutputCallResponse, Status>>;
 /// Sends what one request asks for; `None` once nothing more is to be sent.
 async fn respond(message: pb::StreamingOutputCallRequest, sender: &Responder) -> Option<bool> {
     if let Err(status) = status(&message.response_status) {
-        // Whoever no longer reads needs no status.
+        // A client that no longer reads needs no status.
         let _ = sender.send(Err(status)).await;
         return None;
     }
@@ -142,7 +142,7 @@ fn status(asked: &Option<pb::EchoStatus>) -> Result<(), Status> {
     }
 }
 
-/// What the client says of its own compression must be so.
+/// Checks the client's claim about its own compression.
 fn is_as_expected(metadata: &MetadataMap, asked: &Option<pb::BoolValue>) -> Result<(), Status> {
     let expected = asked.as_ref().is_some_and(|compressed| compressed.value);
     if expected && metadata.get("grpc-encoding").is_none() {

@@ -146,7 +146,7 @@ fn snake(name: &str) -> String {
     words
 }
 
-/// Types and methods for which the generator uses every name that it does not define.
+/// Types and methods; for them the generator uses every name that it does not define.
 const OTHER_TYPES: &str = "
 struct Inner {
     1: i32 a = 1, 2: optional Inner b, 3: list<i32> c, 4: map<string, list<Inner>> d,

@@ -74,7 +74,7 @@ def pypi(name, version, into):
 
 
 def pypi_source(name, version, into):
-    """Tests are in the source only. What builds it comes as wheels, or pip would compile it."""
+    """Tests are in the source only. Its build tools come as wheels, or pip would compile them."""
     source = ["--no-deps", "--no-binary", name, "-d", into]
     done("pip", "download", "--quiet", *source, f"{name}=={version}")
     return only(into)
@@ -133,7 +133,7 @@ def collect(folder):
 
 
 def given(folder, sources):
-    """The files of the sources that were named, taken out anew each time."""
+    """The files of the sources that were named, extracted again each time."""
     shutil.rmtree(folder / "files/given", ignore_errors=True)
     for number, source in enumerate(map(pathlib.Path, sources)):
         # Numbered, as two sources may have one name.
@@ -155,7 +155,7 @@ def without_repetitions(found):
         yield name, place, files
 
 
-# ---- what the three generators say ----
+# ---- results of the three generators ----
 
 
 def search(path, place):

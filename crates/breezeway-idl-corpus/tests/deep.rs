@@ -1,5 +1,5 @@
-//! Structs that are nested deeper than rustc allows unless the crate says so, as the generator then
-//! says in a warning.
+//! Structs that are nested deeper than rustc allows without `recursion_limit`, which the generator
+//! suggests in a warning.
 #![recursion_limit = "256"]
 
 #[allow(dead_code, reason = "the test uses a part of it")]
@@ -15,7 +15,7 @@ fn sent<T: Send + Sync + 'static>(value: T) -> T {
 }
 
 #[test]
-fn a_long_chain_of_structs_behind_a_service_compiles_and_comes_back() {
+fn long_chain_of_structs_compiles_and_comes_back() {
     let arguments = sent(DeepCallArgs::default());
     let bytes = to_vec(&arguments).unwrap();
     assert_eq!(decode_slice::<DeepCallArgs>(&bytes), Ok(arguments));

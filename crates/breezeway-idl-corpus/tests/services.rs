@@ -25,7 +25,7 @@ impl Clashes for Numbers {
 }
 
 #[test]
-fn methods_whose_names_are_one_in_rust_are_told_apart_on_the_wire() {
+fn methods_of_one_name_in_rust_stay_distinct_on_the_wire() {
     let folder = tempfile::tempdir().unwrap();
     let place = format!("shm:{}/clashes.sock", folder.path().display()).parse().unwrap();
     let server = Server::bind(&place).unwrap().add_service(ClashesServer(Numbers)).unwrap();

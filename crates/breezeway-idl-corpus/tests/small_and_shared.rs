@@ -1,5 +1,5 @@
-//! Types whose strings have short text in place, and whose binaries may be parts of the message:
-//! they read, write and show what the others do.
+//! Types with short text in place of strings, and binaries that may be parts of the message: they
+//! read, write and show the same as the others.
 
 use std::path::Path;
 
@@ -25,20 +25,20 @@ mod plain {
 /// Reads a message and writes what it read.
 type Way = fn(&[u8]) -> Vec<u8>;
 
-/// What serde shows of a message.
+/// Returns a message as serde shows it.
 type Shown = fn(&[u8]) -> Result<String, String>;
 
 /// The message of what serde reads.
 type Read = fn(&str) -> Result<Vec<u8>, String>;
 
-/// What came of reading bytes that may be no message.
+/// Result of reading bytes that may not form a message.
 type Outcome = Result<(), DecodeError>;
 
 /// One struct.
 struct Case {
     file: &'static str,
     name: &'static str,
-    /// What is written of a message that was read each way.
+    /// Writers of a message that was read each way.
     ways: [Way; 5],
     /// With `String` and `Vec<u8>`, then with small strings and shared bytes in every way.
     outcomes: fn(&[u8]) -> [Outcome; 4],
@@ -127,7 +127,7 @@ fn messages_come_back_byte_for_byte_however_they_are_read() {
 }
 
 #[test]
-fn what_is_cut_off_or_changed_is_refused_at_the_same_byte_for_the_same_reason() {
+fn cut_or_changed_bytes_fail_at_one_place_for_one_reason() {
     let mut dice = Dice(11);
     let mut refused = 0;
     each_message(|case, message| {
@@ -149,7 +149,7 @@ fn what_is_cut_off_or_changed_is_refused_at_the_same_byte_for_the_same_reason() 
 }
 
 #[test]
-fn serde_shows_what_it_shows_of_other_strings_and_reads_what_it_reads() {
+fn serde_treats_small_strings_as_others() {
     let (mut same, mut unread, mut unshown) = (0, 0, 0);
     each_message(|case, message| {
         let place = format!("{} {}", case.file, case.name);

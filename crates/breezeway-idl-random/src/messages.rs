@@ -12,14 +12,14 @@ const TEXTS: [&str; 7] = [
     "message",
     "楼台",
     "a somewhat longer text",
-    "a text for which no small string has room 🦀",
+    "a text that exceeds a small string 🦀",
 ];
 
 /// A message as the owned type would write it: fields by their numbers, map keys in Rust's.
 pub struct Messages<'a> {
-    /// Where the structs are defined.
+    /// Schema that defines the structs.
     pub schema: &'a Schema,
-    /// What decides.
+    /// Source of the random choices.
     pub dice: Dice,
     /// For other implementations: their sets have an order of their own, so at most one element.
     pub tame: bool,
@@ -58,14 +58,14 @@ impl Messages<'_> {
         }
     }
 
-    /// Whether a struct can be written at all: a union without fields cannot.
+    /// Returns true if a struct can be written at all: a union without fields cannot.
     pub fn exists(&self, id: Id) -> bool {
         let found = self.schema.structure(id);
         found.is_none_or(|it| it.shape != Shape::Union || !it.fields.is_empty())
     }
 
-    /// What is always written, and half of the rest. An absent field with a default would come
-    /// back.
+    /// Returns true for a field that must be written, and for half of the rest. An absent field
+    /// with a default would come back.
     fn is_present(&mut self, field: &Field, depth: usize) -> bool {
         let may_lack = match field.requiredness {
             Requiredness::Required => false,

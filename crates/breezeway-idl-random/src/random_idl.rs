@@ -50,13 +50,13 @@ const BASE: [(&str, &str); 9] = [
 ];
 
 impl RandomIdl {
-    /// What follows from `seed`.
+    /// Returns the IDL of `seed`.
     pub fn new(seed: u64) -> Self {
         Self::of(seed, false)
     }
 
-    /// What follows from `seed`, of what other generators make Rust of that compiles: nothing leads
-    /// back, keys are no structs, containers or doubles, and there is no `uuid`.
+    /// Returns the IDL of `seed` within the subset for which other generators make Rust that
+    /// compiles: no cycles, no structs, containers or doubles as keys, and no `uuid`.
     pub fn common(seed: u64) -> Self {
         Self::of(seed, true)
     }
@@ -76,9 +76,9 @@ impl RandomIdl {
 /// An IDL in the making.
 struct Rolling {
     definitions: Vec<Definition>,
-    /// How many there will be.
+    /// Final number of definitions.
     count: usize,
-    /// Whether it is to be what others take too.
+    /// True if the IDL must be accepted by other generators, too.
     common: bool,
     dice: Dice,
 }
@@ -120,14 +120,14 @@ impl Rolling {
 
     fn field(&mut self, index: usize, id: i16, depth: usize) -> Field {
         let requiredness = ["", "", "optional ", "optional ", "required "][self.dice.below(5)];
-        // What requires itself has no end.
+        // A type that requires itself has no end.
         let known = if requiredness == "required " { index } else { self.known(index) };
         let ty = self.ty(known, depth);
         let has_default = self.dice.below(4) == 0 && ty.value(&self.definitions).is_some();
         Field { id, requiredness, ty, has_default }
     }
 
-    /// How many definitions the one at `index` may refer to.
+    /// Returns the number of definitions that the one at `index` may refer to.
     fn known(&self, index: usize) -> usize {
         if self.common { index } else { self.count }
     }
@@ -167,7 +167,7 @@ impl Field {
 }
 
 impl Type {
-    /// A value, if it is easily said.
+    /// Returns a value, if it is short.
     fn value(&self, known: &[Definition]) -> Option<String> {
         match self {
             Self::Base(name) => {

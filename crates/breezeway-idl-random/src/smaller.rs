@@ -22,8 +22,8 @@ impl RandomIdl {
         alone.chain(without).chain(lessened).collect()
     }
 
-    /// The smallest IDL that still fails, one step after the other. `first_failing` tells which of
-    /// those of one step fails.
+    /// Returns the smallest IDL that still fails, one step after the other. `first_failing` returns
+    /// the index of the first of those of one step that fails.
     pub fn smallest(mut self, mut first_failing: impl FnMut(&[Self]) -> Option<usize>) -> Self {
         loop {
             let mut smaller = self.smaller();
@@ -158,7 +158,7 @@ impl Type {
 mod tests {
     use super::*;
 
-    /// The smallest IDL whose text has all of these words.
+    /// Returns the smallest IDL whose text has all of these words.
     fn smallest_with(seed: u64, words: &[&str]) -> String {
         let has = |idl: &RandomIdl| {
             let text = idl.to_string();

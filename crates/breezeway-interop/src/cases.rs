@@ -15,7 +15,8 @@ use crate::service::{
 /// Longer than anything here takes that does not hang.
 const SOON: Duration = Duration::from_secs(60);
 const LARGEST: usize = 64 << 20;
-/// What a server is told of 5 s is rounded up (`docs/abi.md`, section 4.4).
+/// Largest value that a server may receive for 5 s: the encoding rounds up (`docs/abi.md`, section
+/// 4.4).
 const MOST_TOLD: u64 = 5_100;
 /// The window that a server grants by default.
 const WINDOW: usize = 64;
@@ -106,7 +107,7 @@ async fn bounce(channel: &Channel, count: usize) {
     drop(sending.await.expect("it does not panic"));
 }
 
-/// The count and the sum that [`COLLECT`] says of these messages.
+/// Returns the count and the sum that [`COLLECT`] returns for these messages.
 fn sum_of(count: usize) -> [u8; 16] {
     let sums =
         (0..count).map(|number| content(200, number).into_iter().map(u64::from).sum::<u64>());
@@ -208,7 +209,7 @@ async fn deadlines(channel: &Channel) {
     assert!((1..=MOST_TOLD).contains(&number(&told.to_vec())), "{:?}", told.to_vec());
 }
 
-/// A stream that nobody reads stops at its window, and nothing else stops.
+/// Checks that a stream without a reader stops at its window, and that nothing else stops.
 async fn back_pressure(channel: &Channel) {
     const COUNT: usize = 4 * WINDOW;
     let (mut send, mut receive) = channel.open(SLOW, None).await.expect("a stream").split();
@@ -262,7 +263,8 @@ async fn limits(channel: &Channel, address: &Address) {
     connect(address).await;
 }
 
-/// Whoever keeps what it was lent is told that there is no more, and goes on once it gives it back.
+/// Checks that a client that keeps lent memory gets `NoMemory`, and can call again once it gives
+/// the memory back.
 async fn memory(channel: &Channel) {
     let request = content(18 << 20, 1);
     let mut kept = Vec::new();
@@ -305,7 +307,7 @@ fn growth(address: &Address) {
     }
 }
 
-/// A server that leaves goes on with what is open, and takes nothing new.
+/// Checks that a server that leaves finishes open calls and streams, and takes no new ones.
 async fn drain(channel: &Channel) {
     let mut stream = channel.open(BOUNCE, None).await.expect("a stream");
     channel.call(LEAVE, &[]).await.expect("a reply");
@@ -341,7 +343,7 @@ async fn moves(address: &Address) {
     assert_ne!(first, last, "the client has stayed, after {count} calls");
 }
 
-/// Says that a call is under way, which ends with the server's death.
+/// Prints that a call is pending, which ends with the server's death.
 async fn hold(channel: &Channel) {
     let held = channel.clone();
     let call = tokio::spawn(async move { held.call(HOLD, &[2; 5000]).await.map(drop) });

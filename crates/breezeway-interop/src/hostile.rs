@@ -7,7 +7,7 @@ use breezeway_adversary::Chance;
 use breezeway_adversary::native::Peer;
 use breezeway_adversary::native::by_chance;
 
-/// So many sessions with the server at `path`.
+/// Plays `sessions` sessions with the server at `path`.
 pub(crate) fn attack(path: &Path, seed: u64, sessions: u64) {
     let mut chance = Chance::new(seed);
     for _ in 0..sessions {
@@ -16,7 +16,7 @@ pub(crate) fn attack(path: &Path, seed: u64, sessions: u64) {
     }
 }
 
-/// Serves so many sessions at `path`, whose clients come one after the other.
+/// Serves `sessions` sessions at `path`, one client after the other.
 pub(crate) fn ambush(path: &Path, seed: u64, sessions: u64) {
     let mut chance = Chance::new(seed);
     let listener = UnixListener::bind(path).expect("a new socket file");

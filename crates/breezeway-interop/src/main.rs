@@ -37,7 +37,7 @@ fn main() {
         ["ambush", path, seed, sessions] => {
             hostile::ambush(Path::new(path), number(seed), number(sessions));
         }
-        _ => panic!("interop serve|call|attack|ambush, as src/main.rs says"),
+        _ => panic!("interop serve|call|attack|ambush: see src/main.rs"),
     }
 }
 
@@ -51,7 +51,7 @@ fn install_certificates() {
     if let Some(roots) = variable("BREEZEWAY_ROOTS") {
         tls = tls.roots(roots).expect("certificates of authorities");
     }
-    assert!(tls.install_default(), "nobody else has");
+    assert!(tls.install_default(), "the first to install");
 }
 
 fn number(text: &str) -> u64 {

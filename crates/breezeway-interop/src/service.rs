@@ -15,28 +15,28 @@ use tokio::sync::Semaphore;
 
 /// Methods of calls: the request and its metadata come back.
 pub(crate) const ECHO: u32 = 0;
-/// Replies to nobody: it waits until its client has given up.
+/// Never replies: it waits until its client has given up.
 pub(crate) const HOLD: u32 = 1;
-/// How many calls of [`HOLD`] were given up, as 8 bytes.
+/// Returns the number of calls of [`HOLD`] that were given up, as 8 bytes.
 pub(crate) const GIVEN_UP: u32 = 2;
-/// How many milliseconds the client still waits, as 8 bytes; 0 if it has not said so.
+/// Returns the milliseconds for which the client still waits, as 8 bytes; 0 without a deadline.
 pub(crate) const PATIENCE: u32 = 3;
 /// Lets every [`SLOW`] stream read.
 pub(crate) const OPEN_GATE: u32 = 4;
 /// Lets the server take nothing new, and end once all is served.
 pub(crate) const LEAVE: u32 = 5;
-/// Who serves: 8 bytes that no other server has.
+/// Returns the identity of the server: 8 bytes that no other server has.
 pub(crate) const WHO: u32 = 6;
-/// How many calls of [`HOLD`] have begun, as 8 bytes.
+/// Returns the number of calls of [`HOLD`] that have begun, as 8 bytes.
 pub(crate) const HELD: u32 = 7;
 
 /// Methods of streams: every message comes back.
 pub(crate) const BOUNCE: u32 = 0;
 /// The number of messages and the sum of their bytes, once all have come.
 pub(crate) const COLLECT: u32 = 1;
-/// As many messages as the first one says, and a trailer.
+/// Sends as many messages as the first one requests, and a trailer.
 pub(crate) const EXPAND: u32 = 2;
-/// As [`COLLECT`], once [`OPEN_GATE`] was called.
+/// Collects like [`COLLECT`], once [`OPEN_GATE`] was called.
 pub(crate) const SLOW: u32 = 3;
 /// Reset by [`RESET_CODE`] at its first message.
 pub(crate) const RESET: u32 = 4;
@@ -51,10 +51,10 @@ pub(crate) const MAX_SESSIONS: usize = 64;
 /// The largest message.
 pub(crate) const CAP: usize = 128 << 20;
 pub(crate) const MAX_METADATA: usize = 1000;
-/// Of both sides, so that memory which traffic does without is given back while a case waits.
+/// Setting of both sides, so that unused memory is given back while a case waits.
 pub(crate) const SHRINK_AFTER: Duration = Duration::from_millis(5);
 
-/// What every message holds: bytes that differ with their place and the message's number.
+/// Returns the content of every message: bytes that depend on their place and the message's number.
 pub(crate) fn content(len: usize, number: usize) -> Vec<u8> {
     const PERIOD: usize = 1 << 16;
     let period = (0..len.min(PERIOD)).map(|at| (at * 7 + (at >> 8) + number) as u8);
@@ -113,7 +113,7 @@ impl Service {
         }
     }
 
-    /// That a client is gone, or has reset its stream, is no matter.
+    /// A client that is gone, or has reset its stream, is ignored.
     async fn stream(self: Arc<Self>, method: u32, mut stream: Stream) {
         let _ = match method {
             BOUNCE => bounce(&mut stream).await,

@@ -13,7 +13,7 @@ fn survives(engine: &str, phases: &[&str], calls: &[&str]) {
 }
 
 #[test]
-fn segments_sockets_and_sleeps_of_a_client_in_shared_memory_may_fail() {
+fn shm_client_survives_failed_segments_sockets_and_sleeps() {
     let calls = ["memfd_create", "fallocate", "mmap", "sendmsg", "epoll_create1", "eventfd2"];
     survives("native", &["connecting"], &calls);
 }

@@ -5,6 +5,6 @@
 mod bounded;
 
 #[test]
-fn clients_and_servers_killed_within_their_steps_leave_nothing_behind() {
+fn clients_and_servers_killed_in_a_step_leave_nothing_behind() {
     bounded::torture(&["kills", "--kills", "160"]);
 }

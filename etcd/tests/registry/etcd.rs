@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use tokio::time::{sleep, timeout};
 
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long one question may take while etcd starts.
+/// Time limit of one request while etcd starts.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// etcd with its data in a folder, killed when dropped.
@@ -21,7 +21,7 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) async fn start() -> Self {
-        // Somebody else may take a port before etcd does.
+        // Another process may take a port before etcd does.
         for _ in 0..5 {
             let folder = tempfile::tempdir().unwrap();
             let ports = free_ports();
@@ -58,7 +58,7 @@ impl Running {
         self.folder = tempfile::tempdir().unwrap();
     }
 
-    /// Whether it says what it has. It takes connections some time before it does.
+    /// Returns true once it answers reads. It takes connections some time before it does.
     async fn answers(&mut self) -> bool {
         let endpoint = self.endpoint();
         let from = Instant::now();
@@ -92,7 +92,7 @@ fn free_ports() -> (u16, u16) {
     (one, other)
 }
 
-/// It ends with the thread that starts it, also when the test is killed.
+/// Starts etcd, which ends with the thread that starts it, also when the test is killed.
 fn spawn(folder: &TempDir, (clients, peers): (u16, u16)) -> Child {
     let (clients, peers) =
         (format!("http://127.0.0.1:{clients}"), format!("http://127.0.0.1:{peers}"));

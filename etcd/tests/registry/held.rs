@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 /// Ends with its connections when dropped.
 pub(crate) struct Held {
     port: u16,
-    /// What the client has to say for answers to be held back.
+    /// Words of the client from which on answers are held back.
     words: Arc<Mutex<Option<String>>>,
     holding: Sender<bool>,
     accepting: JoinHandle<()>,
@@ -42,7 +42,7 @@ impl Held {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Answers are held back from when the client says this.
+    /// Holds answers back once the client has sent these words.
     pub(crate) fn hold_once_said(&self, words: &str) {
         *self.words.lock().unwrap() = Some(words.to_owned());
     }

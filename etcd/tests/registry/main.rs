@@ -32,7 +32,7 @@ mod needs_etcd {
     use crate::held::Held;
     use crate::process::Process;
 
-    /// How long something may take that must come.
+    /// Time limit of each step.
     const PATIENCE: Duration = Duration::from_secs(30);
     /// The shortest that etcd grants.
     const SHORT: u32 = 2;
@@ -117,13 +117,13 @@ mod needs_etcd {
 
     #[tokio::test]
     #[ignore = "needs etcd"]
-    async fn one_on_this_host_is_called_over_shared_memory_until_it_deregisters() {
+    async fn local_instance_is_called_over_shm_until_it_deregisters() {
         let running = Running::start().await;
         let etcd = running.connect().await;
         let folder = tempfile::tempdir().unwrap();
         let instances = instances(&etcd);
         let (here, there) = (Echo::at(&folder, "here"), Echo::at(&folder, "there"));
-        // It does not say on which host it is.
+        // It does not publish its host.
         let remote = Instance::new("there", there.address.clone());
         let remote = etcd.register("echo", &remote, Lease::default()).await.unwrap();
         until(&instances, "there", Carrier::Tcp).await;
@@ -161,7 +161,7 @@ mod needs_etcd {
         until(&instances, "killed", Carrier::Shm).await;
         killed.kill();
         registered(&mut watching, &["lives"]).await;
-        // Nobody took its place, or that of the one that lives.
+        // No other instance took its place, or that of the one that lives.
         until(&instances, "lives", Carrier::Shm).await;
         lives.kill();
         registered(&mut watching, &[]).await;
@@ -190,7 +190,7 @@ mod needs_etcd {
         assert!(matches!(failed, Error::NoInstance(waited) if waited == TIME), "{failed}");
     }
 
-    /// Callers until they are told to stop; none may fail.
+    /// Callers that call until `end`; none may fail.
     struct Callers {
         over: Arc<AtomicBool>,
         tasks: Vec<JoinHandle<u32>>,
@@ -255,7 +255,7 @@ mod needs_etcd {
         // Its lease is one that is kept.
         sleep(Duration::from_secs(u64::from(SHORT) * 2)).await;
         registered(&mut etcd.watch("echo"), &["here", "there"]).await;
-        // What changes is seen by the client that was there before.
+        // The client that was there before sees the change.
         local.deregister().await.unwrap();
         until(&instances, "there", Carrier::Tcp).await;
         callers.end().await;
@@ -331,7 +331,7 @@ mod needs_etcd {
         for lease in client.leases().await.unwrap().leases() {
             client.lease_revoke(lease.id()).await.unwrap();
         }
-        // It is there under a new lease, of which only the number has arrived.
+        // It is registered under a new lease, and only the number has arrived.
         timeout(PATIENCE, held.holds()).await.expect("it registers anew");
         let mut watching = running.connect().await.watch("echo");
         registered(&mut watching, &["one"]).await;
@@ -346,7 +346,7 @@ mod needs_etcd {
 
     #[tokio::test]
     #[ignore = "needs etcd"]
-    async fn a_write_that_comes_late_does_not_take_the_key_from_the_lease_that_is_kept() {
+    async fn late_write_does_not_take_the_key_from_the_kept_lease() {
         let running = Running::start().await;
         let held = Held::start(&running.endpoint()).await;
         let etcd = Etcd::connect(&[&held.endpoint()]).await.unwrap();
@@ -356,7 +356,7 @@ mod needs_etcd {
         let mut client = etcd_client::Client::connect([running.endpoint()], None).await.unwrap();
         let first = client.leases().await.unwrap().leases()[0].id();
         client.lease_revoke(first).await.unwrap();
-        // It is written under a second lease, without an answer: nobody knows when.
+        // It is written under a second lease, without an answer, at an unknown time.
         timeout(PATIENCE, held.holds()).await.expect("it registers anew");
         let key = "breezeway/echo/one";
         let kept = async |client: &mut etcd_client::Client, but: i64| {

@@ -1,4 +1,4 @@
-//! What prost and tonic make of `proto/greeter.proto`.
+//! Code that prost and tonic generate from `proto/greeter.proto`.
 #![forbid(unsafe_code)]
 #![allow(missing_docs, unreachable_pub, clippy::all)]
 

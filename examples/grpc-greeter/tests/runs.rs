@@ -1,4 +1,4 @@
-//! The two programs do what their comments say.
+//! Runs of the two programs, as their comments describe them.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};
@@ -50,7 +50,7 @@ fn one_argument_decides_by_what_the_greeting_travels() {
 }
 
 #[test]
-fn a_refusal_and_a_missing_server_end_the_client_with_what_is_wrong() {
+fn refusal_and_missing_server_end_the_client_with_the_error() {
     let folder = tempfile::tempdir().unwrap();
     let address = format!("shm:{}/greeter.sock", folder.path().display());
     for expected in ["start the server first", "a name is missing"] {
@@ -67,7 +67,7 @@ mod needs_namespaces {
     use super::*;
 
     const ADDRESS: &str = "shm:/run/greeter/greeter.sock";
-    /// What both have of the machine, but for the file system: a folder.
+    /// The only folder of the machine's file system that both see, except for programs.
     const CONTAINER: &str = "mount -t tmpfs tmpfs /run && mkdir /run/greeter && \
         mount --bind \"$0\" /run/greeter && mount -t tmpfs tmpfs /dev/shm && exec \"$@\"";
 
@@ -82,7 +82,7 @@ mod needs_namespaces {
 
     #[test]
     #[ignore = "needs namespaces: `make needs` runs it where there are"]
-    fn two_containers_that_share_only_the_folder_of_the_socket_share_memory() {
+    fn containers_sharing_only_the_socket_folder_share_memory() {
         let compose = include_str!("../compose.yaml");
         assert_eq!(compose.matches(ADDRESS).count(), 2, "what is tried here is another address");
         let volume = tempfile::tempdir().unwrap();

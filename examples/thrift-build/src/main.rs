@@ -23,7 +23,7 @@ fn main() -> Result<(), HandlerError> {
     let mut request = client.reserve(reading.size())?;
     encode_slice(&reading, request.bytes_mut())?;
     let reply = request.call(0)?.to_vec();
-    // A view reads fields where they lie; `to_vec` made sure that nobody changes them.
+    // A view reads fields in place; `to_vec` made a private copy, so that they cannot change.
     let summary: SummaryView<'_> = view_slice(&reply)?;
     println!("{}: {:.2} °C on average", summary.station, summary.mean_celsius);
 

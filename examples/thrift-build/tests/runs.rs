@@ -1,4 +1,4 @@
-//! The example does what its comments say.
+//! A run of the example, as its comments describe it.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! The examples do what their comments say.
+//! Runs of the examples, as their comments describe them.
 
 use std::process::Command;
 
@@ -10,20 +10,20 @@ fn output(program: &str) -> String {
 
 #[test]
 fn calls_that_block_are_answered() {
-    let expected = "Ada is 36\nnobody is called Bob\nAda is still 36\n";
+    let expected = "Ada is 36\nno user is called Bob\nAda is still 36\n";
     assert_eq!(output(env!("CARGO_BIN_EXE_blocking")), expected);
 }
 
 #[test]
 fn calls_that_are_awaited_are_answered() {
-    let expected = "Ada is 36\nnobody is called Bob\nborn 1815\n";
+    let expected = "Ada is 36\nno user is called Bob\nborn 1815\n";
     assert_eq!(output(env!("CARGO_BIN_EXE_awaited")), expected);
 }
 
 #[test]
 fn calls_below_every_layer_are_answered() {
     let trace = "age for 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\n";
-    let answers = ["Ada is 36, says here by shared memory\n", "nobody is called Bob\n"];
+    let answers = ["Ada is 36, from here over shared memory\n", "no user is called Bob\n"];
     let figures = "breezeway_sessions{role=\"client\"} 1\nbreezeway_sessions{role=\"server\"} 1\n\
                    breezeway_sessions{role=\"worker\"} 0\n\
                    circuitbreaker_calls_total{circuitbreaker=\"users\",outcome=\"success\"} 2\n";
@@ -63,6 +63,6 @@ mod needs_go {
         BufReader::new(kitex.0.stdout.take().unwrap()).read_line(&mut address).unwrap();
         let mixed = Command::new(env!("CARGO_BIN_EXE_mixed")).arg(address.trim()).output().unwrap();
         assert!(mixed.status.success(), "{}", String::from_utf8_lossy(&mixed.stderr));
-        assert_eq!(String::from_utf8_lossy(&mixed.stdout), "Ada is 36, say kitex and ours\n");
+        assert_eq!(String::from_utf8_lossy(&mixed.stdout), "Ada is 36, from kitex and ours\n");
     }
 }

@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let stopper = server.stopper();
     std::thread::spawn(move || {
         for scraper in listener.incoming() {
-            // What sessions have counted up to now.
+            // Records the counts of all sessions up to now.
             metrics::record();
             prometheus.run_upkeep();
             if let Err(error) = scraper.and_then(|socket| answer(socket, &prometheus.render())) {

@@ -1,4 +1,4 @@
-//! What Prometheus gets of the example, and what the dashboard and the page say of it.
+//! A scrape of the example by Prometheus, compared with the dashboard and the page.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,7 +11,7 @@ use breezeway::{Address, Session};
 const PAGE: &str = include_str!("../../../docs/watching.md");
 const DASHBOARD: &str = include_str!("../grafana.json");
 
-/// How long something may take that must come.
+/// Time limit of each step.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The example, which ends with this.
@@ -33,7 +33,7 @@ impl Server {
         Self { process, address: address.parse().unwrap(), metrics: metrics.to_owned() }
     }
 
-    /// Every line of a scrape that is no comment: its value, by the name with its labels.
+    /// Returns every line of a scrape but comments: its value, by the name with its labels.
     fn scrape(&self) -> BTreeMap<String, f64> {
         let mut socket = TcpStream::connect(&self.metrics).unwrap();
         socket.write_all(b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n").unwrap();
@@ -63,7 +63,7 @@ fn name(line: &str) -> &str {
 }
 
 #[test]
-fn a_scrape_says_what_sessions_did_those_that_have_ended_among_them() {
+fn scrape_counts_live_and_ended_sessions() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(folder.path());
     let mut staying = Session::connect(&server.address).unwrap();

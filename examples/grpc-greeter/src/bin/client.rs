@@ -1,4 +1,4 @@
-//! Calls the greeter: see `server.rs`. The second argument is who is greeted.
+//! Calls the greeter: see `server.rs`. The second argument is the name to greet.
 #![forbid(unsafe_code)]
 
 use grpc_greeter::GreetRequest;

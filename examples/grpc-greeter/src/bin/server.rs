@@ -1,5 +1,5 @@
-//! Greets whoever calls, over any carrier; any gRPC client can call at the socket. Both programs
-//! take an address, or several (`shm:/tmp/greeter.sock,tcp:localhost:7000`).
+//! Greets its callers, over any carrier; any gRPC client can call at the socket. Both programs take
+//! an address, or several (`shm:/tmp/greeter.sock,tcp:localhost:7000`).
 //!
 //! ```text
 //! cargo run -p grpc-greeter --bin grpc-greeter-server -- unix:/tmp/greeter.sock
@@ -21,7 +21,7 @@ impl Greeter for Service {
         request: Request<GreetRequest>,
     ) -> Result<Response<GreetResponse>, Status> {
         let info = request.extensions().get::<ConnectInfo>().cloned();
-        let info = info.ok_or_else(|| Status::internal("the server tells no carrier"))?;
+        let info = info.ok_or_else(|| Status::internal("the request has no carrier"))?;
         let name = request.into_inner().name;
         if name.is_empty() {
             return Err(Status::invalid_argument("a name is missing"));

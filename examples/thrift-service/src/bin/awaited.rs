@@ -1,4 +1,4 @@
-//! A server and a client of the service in `idl/users.thrift`, whose calls are awaited.
+//! A server and a client of the service in `idl/users.thrift`, with calls that are awaited.
 //!
 //! ```text
 //! cargo run -p thrift-service --bin awaited
@@ -38,7 +38,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (ada, bob) = tokio::join!(users.age("Ada".to_owned()), users.age("Bob".to_owned()));
     println!("Ada is {}", ada?);
     if let Err(UsersAgeError::Missing(missing)) = bob {
-        println!("nobody is called {}", missing.name);
+        println!("no user is called {}", missing.name);
     }
     let reply = breezeway_rpc::ReplyMetadata::new();
     let options = CallOptions::new().timeout(Duration::from_secs(1)).receive_metadata(&reply);

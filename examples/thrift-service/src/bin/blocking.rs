@@ -1,4 +1,4 @@
-//! A server and a client of the service in `idl/users.thrift`, whose calls block.
+//! A server and a client of the service in `idl/users.thrift`, with calls that block.
 //!
 //! ```text
 //! cargo run -p thrift-service --bin blocking
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("Ada is {}", users.age("Ada".to_owned())?);
     let soon = CallOptions::new().timeout(Duration::from_secs(1));
     match users.with(soon).age("Bob".to_owned()) {
-        Err(UsersAgeError::Missing(missing)) => println!("nobody is called {}", missing.name),
+        Err(UsersAgeError::Missing(missing)) => println!("no user is called {}", missing.name),
         other => println!("Bob is {}", other?),
     }
     // As a Kitex client would: Thrift on a socket.

@@ -31,7 +31,7 @@ impl AsyncUsers for Table {
     }
 }
 
-/// Tells of each call that a server gets, and of which trace it is part.
+/// Prints each call that a server gets, and its trace.
 fn trace(request: ServedRequest) -> ServedRequest {
     let parent = request.context.metadata("traceparent").unwrap_or_default();
     println!("{} for {}", request.method.name, String::from_utf8_lossy(parent));
@@ -74,7 +74,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     });
     let set = vec![
         Instance::here("here", address)?,
-        // Nobody listens there now.
+        // No server listens there now.
         Instance::new("elsewhere", "tcp:127.0.0.1:1".parse()?),
     ];
     let options = InstanceOptions::new().max_in_flight(64);
@@ -99,10 +99,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let route = Route::new();
     let options = CallOptions::new().idempotent().receive_route(&route);
     let age = users.with(options).age("Ada".to_owned()).await?;
-    println!("Ada is {age}, says {} by shared memory", route.instance().ok_or("no instance")?);
+    println!("Ada is {age}, from {} over shared memory", route.instance().ok_or("no instance")?);
     assert_eq!(route.carrier(), Some(breezeway::Carrier::Shm));
     if let Err(UsersAgeError::Missing(missing)) = users.age("Bob".to_owned()).await {
-        println!("nobody is called {}", missing.name);
+        println!("no user is called {}", missing.name);
     }
 
     breezeway::metrics::record();

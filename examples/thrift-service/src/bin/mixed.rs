@@ -37,7 +37,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (address, stopper) = (server.address(), server.stopper());
     let serving = tokio::spawn(server.serve());
 
-    // Kitex's opens no sessions: it is told how to wrap messages for it.
+    // Kitex's opens no sessions: its framing must be given.
     let set = vec![
         Instance::new("ours", address),
         Instance::new("kitex", kitex.parse()?).with_framing(ThriftFraming::TtHeader),
@@ -54,10 +54,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         answered.extend(route.instance());
         match users.with(options).age("Bob".to_owned()).await {
             Err(UsersAgeError::Missing(missing)) => assert_eq!(missing.name, "Bob"),
-            other => return Err(format!("Bob is nobody, and yet: {other:?}").into()),
+            other => return Err(format!("Bob must not be found: {other:?}").into()),
         }
     }
-    println!("Ada is 36, say {}", Vec::from_iter(answered).join(" and "));
+    println!("Ada is 36, from {}", Vec::from_iter(answered).join(" and "));
 
     drop(users);
     stopper.stop();
