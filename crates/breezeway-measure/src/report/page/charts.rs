@@ -96,8 +96,7 @@ fn percentiles(comparison: &Comparison, id: &'static str, size: usize) -> Chart 
     Chart {
         id,
         title: format!("Percentiles, {}", bytes(size)),
-        description: "Time of the slower round trips. Lower and flatter is better."
-            .to_owned(),
+        description: "Time of the slower round trips. Lower and flatter is better.".to_owned(),
         x: Axis::of_names("share of the round trips that are faster", &NAMES),
         y: Axis::logarithmic("time", heights(&lines), |value| round(&duration(value))),
         lines,
