@@ -35,7 +35,7 @@ func main() {
 	case "buffered":
 		transports = thrift.NewTBufferedTransportFactory(8192)
 	default:
-		log.Fatalf("%s is no framing", os.Args[3])
+		log.Fatalf("%s is not a framing", os.Args[3])
 	}
 	switch at := address(os.Args[2]); os.Args[1] {
 	case "serve":

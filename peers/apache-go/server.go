@@ -11,7 +11,7 @@ import (
 	"breezeway/peers/apache/shop"
 )
 
-// corner is the shop, which tells on standard output who looked in.
+// corner is the shop, which prints on standard output who looked in.
 type corner struct {
 	mutex sync.Mutex
 	left  int32

@@ -25,7 +25,7 @@ fn main() -> Result<(), Error> {
         pilota(&idl, &out.join("pilota.rs"));
     }
     let schema = read(&[idl], &[])?;
-    // pilota-build says nothing of included files. What is written here is newer than every run.
+    // pilota-build does not report included files. The files written here are newer than every run.
     for file in schema.files.iter().filter(|file| !file.path.starts_with(&out)) {
         println!("cargo::rerun-if-changed={}", file.path.display());
     }
@@ -37,7 +37,8 @@ fn main() -> Result<(), Error> {
     write(&out.join("structs.rs"), &format!("[\n{}]", lines.collect::<String>()))
 }
 
-/// Where pilota-build has the structs of `ours`: it looks at namespaces of other languages too.
+/// Returns the paths at which pilota-build has the structs of `ours`: it considers namespaces of
+/// other languages too.
 fn paths_of_pilota(text: &Path, ours: &[String]) -> Vec<String> {
     let text = fs::read_to_string(text).expect("pilota-build makes text or panics");
     let (mut modules, mut paths) = (Vec::new(), Vec::new());

@@ -79,7 +79,7 @@ func sleep(long time.Duration) {
 	}
 }
 
-// bench calls as fast as it can, or, with a rate, when each call is due, from which it counts.
+// bench calls as fast as it can or, with a rate, when each call is due, and times it from then.
 func bench(path string, size int, seconds, rate float64) {
 	conn, err := net.Dial("unix", path)
 	must(err)

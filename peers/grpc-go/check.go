@@ -18,7 +18,7 @@ import (
 	healthgrpc "google.golang.org/grpc/health/grpc_health_v1"
 )
 
-// What comes before the first call that counts.
+// warmUp is the number of calls before the first one that counts.
 const warmUp = 1000
 
 // check makes so many health checks, one at a time, and prints on one line how many nanoseconds half

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use breezeway_idl_random::random_idl::RandomIdl;
 use random_idls::prepare::{Rival, Workshop};
 
-/// Seeds of IDLs of which pilota-build makes Rust that compiles.
+/// Seeds of IDLs for which pilota-build makes Rust that compiles.
 const SEEDS: [u64; 3] = [1, 2, 3];
 
 fn main() -> Result<()> {

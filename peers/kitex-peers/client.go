@@ -140,8 +140,8 @@ func callLate(at net.Addr, framing string) {
 	fmt.Println("all right")
 }
 
-// callBoth calls two services of one server, which have methods of the same names: the shop is ready,
-// and the other one is not. Who names neither is told to.
+// callBoth calls two services of one server, which have methods of the same names: the shop is
+// ready, and the other one is not. A call that names neither must be refused.
 func callBoth(at net.Addr, framing string) {
 	options := options(at, framing)
 	ctx := context.Background()

@@ -9,7 +9,7 @@ import (
 	"github.com/cloudwego/kitex/pkg/generic"
 )
 
-// callProtobuf calls a method with a message of Protobuf, and tells what became of it.
+// callProtobuf calls a method with a message of Protobuf, and prints the outcome.
 func callProtobuf(at net.Addr, framing string) {
 	g := generic.BinaryPbGeneric("Shop", "shop")
 	c, err := genericclient.NewClient("Shop", g, options(at, framing)...)

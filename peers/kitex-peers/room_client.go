@@ -62,7 +62,7 @@ func callRoom(at net.Addr) {
 	must("receive", err)
 	cancel()
 	if _, err = talk.Recv(cancelled); err == nil {
-		log.Fatal("a cancelled stream goes on")
+		log.Fatal("a cancelled stream continues")
 	}
 	everyForm(ctx, c)
 	fmt.Println("all right")

@@ -18,7 +18,7 @@ import (
 	talked "breezeway/peers/kitex/kitex_gen/room/room"
 )
 
-// hall is the room, which tells on standard output whose stream was cancelled.
+// hall is the room, which prints on standard output whose stream was cancelled.
 type hall struct{}
 
 func serveRoom(at net.Addr) {

@@ -17,7 +17,7 @@ import (
 	served "breezeway/peers/kitex/kitex_gen/shop/shop"
 )
 
-// corner is the shop, which tells on standard output who looked in.
+// corner is the shop, which prints on standard output who looked in.
 type corner struct {
 	mutex sync.Mutex
 	left  int32
@@ -52,8 +52,8 @@ type shut struct{ corner }
 
 func (*shut) Ready(context.Context) (bool, error) { return false, nil }
 
-// serveBoth serves two services that have methods of the same names. Who names no service means the
-// shop.
+// serveBoth serves two services that have methods of the same names. A call without a service is
+// for the shop.
 func serveBoth(at net.Addr) {
 	listener, err := net.Listen(at.Network(), at.String())
 	must("listen", err)

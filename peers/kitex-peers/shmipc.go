@@ -28,7 +28,7 @@ func overShmipc(at net.Addr) []client.Option {
 
 // serveShmipc serves the shop on streams of shmipc-go, whose listener accepts them as connections.
 func serveShmipc(at net.Addr) {
-	// Standard output is for what the handlers tell: 5 is no level, nothing is printed.
+	// Standard output is for the lines of the handlers: at level 5 the library prints nothing.
 	shmipc.SetLogLevel(5)
 	listener, err := shmipc.Listen(at.String())
 	must("listen", err)

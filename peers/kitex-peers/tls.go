@@ -15,8 +15,8 @@ import (
 	"github.com/cloudwego/kitex/server"
 )
 
-// overTLS makes every connection of a client one of TLS, to a server whose certificate that root has
-// issued, with a certificate of its own. (Kitex's own option for TLS is gRPC's only.)
+// overTLS makes every connection of a client one of TLS, with a certificate of its own, to a server
+// with a certificate of that root. (Kitex's own option for TLS is gRPC's only.)
 func overTLS(root, chain, key string) []client.Option {
 	text, err := os.ReadFile(root)
 	must("the root", err)

@@ -19,8 +19,8 @@ type caller struct {
 	verify   bool
 }
 
-// exchange says what is sent and must come back: on each of several streams at once, every size in
-// turn, all of that count times.
+// exchange describes what is sent and must come back: on each of several streams at once, every
+// size in turn, all of that count times.
 type exchange struct {
 	sizes   []int
 	streams int
@@ -74,7 +74,7 @@ func parseExchange(sizes string, streams, count int) (exchange, error) {
 	return work, nil
 }
 
-// obey does what a line says and answers with a line.
+// obey executes a line and answers with a line.
 func (c *caller) obey(words []string) {
 	bytes, err := c.perform(words)
 	if err != nil {

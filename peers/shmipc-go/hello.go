@@ -7,7 +7,7 @@ import (
 	"github.com/cloudwego/shmipc-go"
 )
 
-// What the two programs of upstream's quick start say to each other.
+// Messages of the two programs of upstream's quick start.
 const (
 	request  = "client say hello world!!!"
 	response = "server hello world!!!"

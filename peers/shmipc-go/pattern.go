@@ -23,7 +23,7 @@ func fill(buffer []byte, seed uint64) {
 	copy(buffer, last[:])
 }
 
-// matches says whether every byte of buffer is that of the pattern of seed.
+// matches reports whether every byte of buffer is that of the pattern of seed.
 func matches(buffer []byte, seed uint64) bool {
 	var differences uint64
 	word := seed

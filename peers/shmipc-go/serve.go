@@ -88,7 +88,7 @@ func endOnSignal(path string) {
 	}()
 }
 
-// obey does what the lines of the standard input say.
+// obey executes the lines of the standard input.
 func obey(listener *shmipc.Listener, answering *server) {
 	for words := range commands() {
 		switch words[0] {
@@ -187,8 +187,8 @@ func readAvailable(stream *shmipc.Stream) ([]byte, error) {
 	return reader.ReadBytes(reader.Len())
 }
 
-// flush sends what was written. A full queue is no reason to lose it, but the library drops the
-// bytes then, so that it can only be reported.
+// flush sends what was written. A full queue should not lose it, but the library drops the bytes
+// then, so that the loss can only be reported.
 func flush(stream *shmipc.Stream) error {
 	err := stream.Flush(false)
 	if errors.Is(err, shmipc.ErrStreamClosed) {

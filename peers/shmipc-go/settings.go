@@ -13,7 +13,7 @@ import (
 	"github.com/cloudwego/shmipc-go"
 )
 
-// settings is what every role of this program is told.
+// settings holds the options of every role of this program.
 type settings struct {
 	path     string
 	mode     string
@@ -48,7 +48,7 @@ func (s *settings) network() (network, address string) {
 	return "unix", s.path
 }
 
-// announce says where a server listens.
+// announce prints the address at which a server listens.
 func (s *settings) announce(listener *shmipc.Listener) {
 	if network, _ := s.network(); network == "tcp" {
 		fmt.Printf("listening on tcp:%s\n", listener.Addr())

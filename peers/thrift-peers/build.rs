@@ -1,4 +1,5 @@
-//! What generators that are crates make of the IDL files. What other tools made is committed.
+//! Generates code of the IDL files with the generators that are crates. The output of other tools
+//! is committed.
 
 use std::env;
 use std::path::{Path, PathBuf};

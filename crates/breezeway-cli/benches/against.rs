@@ -26,7 +26,7 @@ const SIZES: [&str; 4] = ["40", "1024", "65536", "1048576"];
 const ROUNDS: usize = 61;
 /// Largest difference between the floors before and after a round that counts as steady.
 const STEADY: f64 = 0.15;
-/// Largest share of the other state's time that meets the target.
+/// Budget: the largest ratio to the other state's time.
 const TARGET: f64 = 1.02;
 /// Time limit of one process.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -66,7 +66,7 @@ pub(crate) struct Args {
     /// and repeat the call on which it ended
     #[arg(long)]
     follow: bool,
-    /// Transport of gRPC calls [default: native]
+    /// Gear of gRPC calls [default: native]
     #[cfg(feature = "grpc")]
     #[arg(long, value_enum)]
     gear: Option<Gear>,

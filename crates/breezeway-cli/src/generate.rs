@@ -101,7 +101,7 @@ enum Binary {
 /// Output for services.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Services {
-    /// A trait that is independent of the transport
+    /// A trait that is independent of the protocol
     Trait,
     /// A trait, a server and a client that block
     Blocking,

@@ -30,7 +30,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// How many there were so far, of all threads.
+/// Returns the number of allocations so far, of all threads.
 pub(crate) fn count() -> u64 {
     COUNT.load(Ordering::Relaxed)
 }

@@ -54,8 +54,8 @@ impl Link {
     }
 }
 
-/// No link at all: the services, called in this task. What it takes is tonic's and prost's on both
-/// sides, without a transport.
+/// Returns a channel without a link: the services, called in this task. Its time is tonic's and
+/// prost's on both sides, without a transport.
 pub(crate) fn none() -> AnyChannel {
     let routes = routes().prepare();
     let routes =

@@ -1,4 +1,4 @@
-//! What is asked of a channel.
+//! Loads of a channel.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use futures::future::try_join_all;
 use tonic_health::pb::health_client::HealthClient;
 use tonic_health::pb::{HealthCheckRequest, health_check_response::ServingStatus};
 
-/// How long one load lasts.
+/// Time of one load.
 const TIME: Duration = Duration::from_millis(200);
 const MIB: usize = 1 << 20;
 const DEPTH: usize = 64;

@@ -20,12 +20,11 @@ use link::Link;
 use load::Load;
 use server::{Places, Server};
 
-/// Where the two processes run: what the kernel chooses differs from run to run, and with it what
-/// is measured.
+/// CPUs of the two processes: the kernel's choice differs from run to run, and with it the result.
 const CLIENT_CPU: usize = 0;
 const SERVER_CPU: usize = 1;
 
-/// How often each pair is measured, one directly behind the other.
+/// Number of times that each pair is measured, one directly after the other.
 const ROUNDS: usize = 8;
 
 #[tokio::main(flavor = "current_thread")]
@@ -56,7 +55,7 @@ fn pin(cpu: usize) -> Result<()> {
     sched_setaffinity(None, &set).with_context(|| format!("cpu {cpu}"))
 }
 
-/// Every row whose name has this part.
+/// Measures every row whose name has this part.
 async fn compare(part: &str) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let server = Server::start(folder.path())?;

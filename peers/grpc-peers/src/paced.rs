@@ -17,7 +17,7 @@ use crate::server::Server;
 const RATES: [(u32, usize); 3] = [(1, 2), (100, 40), (10_000, 4_000)];
 /// Turns of each link.
 const TURNS: usize = 8;
-/// So long before a call is due, the sleep ends: tokio's has a resolution of a millisecond.
+/// Time before a call is due at which the sleep ends: tokio's has a resolution of a millisecond.
 const EARLY: Duration = Duration::from_millis(2);
 
 pub(crate) async fn run() -> Result<()> {
@@ -63,7 +63,7 @@ async fn paced(channel: &AnyChannel, rate: u32, count: usize) -> Result<Vec<f64>
         let sender = sender.clone();
         tokio::spawn(async move {
             let outcome = check(&mut client).await;
-            // Whoever no longer listens has seen an error.
+            // A receiver that is gone has seen an error.
             let _ = sender.send(outcome.map(|()| due.elapsed().as_secs_f64() * 1e6));
         });
     }

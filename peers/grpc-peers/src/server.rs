@@ -10,7 +10,7 @@ use tokio_stream::wrappers::UnixListenerStream;
 use tonic::service::Routes;
 use tonic::transport::server::TcpIncoming;
 
-/// Where a server listens.
+/// Addresses at which a server listens.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
     folder: PathBuf,
@@ -70,8 +70,8 @@ pub(crate) fn routes() -> Routes {
     Routes::new(health).add_service(breezeway_grpc_interop::server())
 }
 
-/// Serves the standard health check and the service of the interoperability test, once it has said
-/// where.
+/// Serves the standard health check and the service of the interoperability test, after passing its
+/// addresses to `started`.
 pub(crate) async fn serve(folder: &Path, started: impl FnOnce(Places)) -> Result<()> {
     let routes = routes();
     let path = folder.display();

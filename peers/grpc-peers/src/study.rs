@@ -13,7 +13,7 @@ use crate::load::check;
 use crate::server::{Places, Server, serve};
 use crate::{CLIENT_CPU, SERVER_CPU, allocations, at};
 
-/// What comes before the first call that counts.
+/// Number of calls before the first one that counts.
 const WARM_UP: usize = 1_000;
 /// Calls whose allocations are counted.
 const COUNTED: usize = 10_000;
@@ -74,7 +74,7 @@ fn serve_here() -> Result<Places> {
         let folder = tempfile::tempdir()?;
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_all().build()?;
-        // The other end is there, or nobody needs the server.
+        // The other end is there, or the server is not needed.
         runtime.block_on(serve(folder.path(), |places| drop(sender.send(places))))
     });
     places.recv().context("no server in this process")

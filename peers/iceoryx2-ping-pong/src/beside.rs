@@ -28,7 +28,7 @@ use work::Work;
 /// Makes one round trip, of this number.
 type Exchange = Box<dyn FnMut(u64) -> Result<(), Failure>>;
 
-/// What answers.
+/// System that answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum System {
     Iceoryx2,
@@ -50,7 +50,7 @@ impl System {
     }
 }
 
-/// What to measure.
+/// Options of a measurement.
 #[derive(clap::Args)]
 pub(crate) struct Settings {
     /// Turns of each system in each row
@@ -64,7 +64,7 @@ pub(crate) struct Settings {
     sizes: Vec<u32>,
 }
 
-/// What a server process is started with.
+/// Arguments of a server process.
 #[derive(clap::Args)]
 pub(crate) struct Serving {
     #[arg(value_enum)]
@@ -178,7 +178,7 @@ fn row(
     Ok(row)
 }
 
-/// What the round trip costs with nothing around it.
+/// Returns the time of the round trip with nothing around it.
 fn bare(measurer: &mut Measurer, work: Work) -> Result<f64, Failure> {
     let jobs: &[Job] = if work.is_far_from_a_line() { &[Job::touched(work.size)] } else { &[] };
     let report = measurer.measure(jobs)?.json();

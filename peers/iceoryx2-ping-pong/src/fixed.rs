@@ -41,8 +41,8 @@ pub(crate) fn serve(participant: &Participant, polling: &Polling) -> Result<(), 
     Ok(())
 }
 
-/// Measures round trips. While a response is under way, the previous one is released and the next
-/// request loaned: at one cache that takes a sixth off a round trip.
+/// Measures round trips. While a response is in flight, the previous one is released and the next
+/// request loaned: within one cache that takes a sixth off a round trip.
 pub(crate) fn bench(
     participant: &Participant,
     polling: &Polling,

@@ -52,7 +52,7 @@ enum Command {
     FloorPartner(Partnership),
 }
 
-/// What both sides must agree on, and where this one runs.
+/// Parameters that both sides share, and the CPU of this one.
 #[derive(clap::Args)]
 struct Service {
     /// The name of the service

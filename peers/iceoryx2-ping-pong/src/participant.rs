@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// A requester that gets no response for this long gives up.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How many empty polls pass between two readings of the clock: some tens of microseconds.
+/// Number of empty polls between two readings of the clock: some tens of microseconds.
 const POLLS_PER_READING: u32 = 1 << 12;
 
 /// This process in iceoryx2.
@@ -43,18 +43,18 @@ impl Participant {
         self.node.service_builder(&self.service)
     }
 
-    /// A line on stdout that says to the starter that requests will be answered.
+    /// Prints the line that announces to the starter that requests will be answered.
     pub(crate) fn announce(&self) {
         println!("listening on {self}");
     }
 
-    /// Fails if nobody received a request.
+    /// Fails if no server received a request.
     #[inline]
     pub(crate) fn check_served(&self, connections: usize) -> Result<(), Failure> {
         if connections == 0 { Err(self.no_server().into()) } else { Ok(()) }
     }
 
-    /// Why a requester could not open the service.
+    /// Returns why a requester could not open the service.
     pub(crate) fn absent(&self, error: RequestResponseOpenError) -> String {
         match error {
             RequestResponseOpenError::DoesNotExist => self.no_server(),
@@ -62,7 +62,7 @@ impl Participant {
         }
     }
 
-    /// Why a requester could not join the service.
+    /// Returns why a requester could not join the service.
     pub(crate) fn busy(&self, error: ClientCreateError) -> String {
         match error {
             ClientCreateError::ExceedsMaxSupportedClients => {
@@ -72,7 +72,7 @@ impl Participant {
         }
     }
 
-    /// Why a server could not start.
+    /// Returns why a server could not start.
     pub(crate) fn taken(&self, error: impl Display) -> String {
         format!(
             "iceoryx2 created no server of {self} ({error}): another process serves it, or one was \
@@ -92,7 +92,7 @@ impl Display for Participant {
     }
 }
 
-/// How this process polls and when it stops.
+/// Poll loop of this process, and its stop condition.
 pub(crate) struct Polling {
     stop: Stop,
     pub(crate) activity: Activity,
@@ -126,7 +126,7 @@ impl Polling {
         Ok(None)
     }
 
-    /// What `poll` finds in time.
+    /// Returns the value that `poll` finds in time.
     #[inline]
     pub(crate) fn response<T, E>(
         &self,

@@ -21,13 +21,13 @@ pub(crate) struct Case {
     pub(crate) others: &'static [Other],
 }
 
-/// What others write of a message that they read.
+/// Another implementation, which writes a message that it has read.
 pub(crate) struct Other {
     pub(crate) name: &'static str,
     pub(crate) through: fn(&[u8]) -> Vec<u8>,
 }
 
-/// What we write of a message, by each way to read it.
+/// Our ways to read a message and write it again.
 pub(crate) type Ours = [(&'static str, fn(&[u8]) -> Vec<u8>); 5];
 
 /// All five ways, by these types.
@@ -69,26 +69,26 @@ pub(crate) fn apache<T: TSerializable>(bytes: &[u8]) -> Vec<u8> {
     written
 }
 
-/// How many messages of each struct.
+/// Number of messages of each struct.
 const MESSAGES: usize = 30;
 
-/// How deep a message is at most, below which all that can be empty is.
+/// Largest depth of a message; deeper values are empty where they can be.
 const DEPTH: usize = 5;
 
-/// How long a message is at most, unless it has no depth: structs of many fields in structs of many
-/// fields are of megabytes, and show nothing that shorter ones do not.
+/// Largest length of a message, unless it has no depth: nested structs of many fields take
+/// megabytes, and show nothing that shorter ones do not.
 const LONGEST: usize = 2048;
 
 /// The messages of one IDL.
 pub(crate) struct Exchange {
     schema: Schema,
     stem: &'static str,
-    /// How many there were.
+    /// Number of messages.
     pub(crate) messages: u64,
 }
 
 impl Exchange {
-    /// Of the IDL with this name in this folder.
+    /// Returns the exchange of the IDL with this name in this folder.
     pub(crate) fn of(dir: &str, stem: &'static str) -> Self {
         let file = Path::new(dir).join(stem).with_extension("thrift");
         Self { schema: breezeway_idl::read(&[file], &[]).unwrap(), stem, messages: 0 }
@@ -172,7 +172,7 @@ fn by_all(
     })
 }
 
-/// What came, if it is not what was meant.
+/// Returns the written message if it differs from the intended one.
 fn unlike(written: Result<Vec<u8>, String>, is_meant: impl Fn(&[u8]) -> bool) -> Option<String> {
     match written {
         Ok(bytes) if is_meant(&bytes) => None,
@@ -181,7 +181,7 @@ fn unlike(written: Result<Vec<u8>, String>, is_meant: impl Fn(&[u8]) -> bool) ->
     }
 }
 
-/// What a way gives, or how it panics.
+/// Returns the result of a way, or its panic.
 fn attempt(through: fn(&[u8]) -> Vec<u8>, bytes: &[u8]) -> Result<Vec<u8>, String> {
     catch_unwind(AssertUnwindSafe(|| through(bytes))).map_err(|panic| {
         match panic.downcast::<String>() {

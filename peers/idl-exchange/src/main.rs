@@ -1,5 +1,5 @@
 //! Random messages of every struct of some IDLs: ours, read in every way, must be the same to the
-//! others, and theirs to ours. Says `fault STEM: …` for the first message of an IDL that is not,
+//! others, and theirs to ours. Prints `fault STEM: …` for the first message of an IDL that is not,
 //! and ends with `messages COUNT`. Arguments name the IDLs; none stands for all.
 
 mod exchange;

@@ -4,7 +4,7 @@
 /// A value as it was on the wire.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Value {
-    /// Of fixed size, or a string without its length.
+    /// A value of fixed size, or a string without its length.
     Plain(Vec<u8>),
     Double(u64),
     Struct(Vec<Field>),
@@ -44,16 +44,16 @@ pub(crate) fn write(fields: &[Field]) -> Vec<u8> {
     to
 }
 
-/// What makes no difference, and is made the same.
+/// Differences that do not matter, and are removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Alike {
-    /// The order of sets and maps, of which repeated keys the last counts; NaN and zeros in keys.
+    /// The order of sets and maps, with the last of repeated keys; NaN and zeros in keys.
     Containers,
     /// The order of fields too.
     Fields,
 }
 
-/// The same message as any other that means the same.
+/// Returns one form of all messages with the same meaning.
 pub(crate) fn canonical(fields: Vec<Field>, alike: Alike) -> Vec<Field> {
     structure(fields, alike, false)
 }
@@ -153,7 +153,7 @@ fn size(kind: u8) -> usize {
         8 => 4,
         10 => 8,
         16 => 16,
-        _ => panic!("{kind} is no type"),
+        _ => panic!("{kind} is not a type"),
     }
 }
 

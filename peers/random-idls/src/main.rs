@@ -16,7 +16,7 @@ struct Options {
     /// The seed of the first IDL; those after it have the numbers that follow.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many IDLs.
+    /// Number of IDLs.
     #[arg(long, default_value_t = 100)]
     count: u64,
     /// A fault that is planted in our generated code, to be found.
@@ -24,7 +24,7 @@ struct Options {
     mutant: Option<Mutant>,
 }
 
-/// How many IDLs are compiled at a time.
+/// Number of IDLs that are compiled at a time.
 const AT_ONCE: usize = 10;
 
 /// Every other one is such as the rivals take.

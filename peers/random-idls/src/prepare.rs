@@ -21,7 +21,7 @@ pub enum Rival {
 }
 
 impl Rival {
-    /// What its text is called.
+    /// Returns the name of its file.
     pub fn file(self) -> &'static str {
         match self {
             Self::Pilota => "pilota.rs",
@@ -34,9 +34,9 @@ impl Rival {
 pub struct Idl {
     /// The name of its file, without the ending, and of its module.
     pub stem: String,
-    /// Why breezeway-idl refuses it.
+    /// Reason for which breezeway-idl refuses it.
     pub refused: Option<String>,
-    /// Who made Rust of it, which compiles as far as is known.
+    /// Generators that made Rust of it, which compiles as far as is known.
     pub rivals: HashSet<Rival>,
     cases: Vec<Case>,
 }
@@ -64,7 +64,7 @@ impl Workshop {
         Ok(Self { dir: dir.canonicalize()?, mutant, rivals: true })
     }
 
-    /// Leaves the other generators out, whose code is most of what there is to compile.
+    /// Leaves the other generators out: their code is most of the text to compile.
     pub fn without_rivals(self) -> Self {
         Self { rivals: false, ..self }
     }
@@ -155,7 +155,7 @@ fn ours(file: &Path, out: &Path, mutant: Option<Mutant>) -> Result<Vec<Case>> {
     Ok(cases.collect())
 }
 
-/// Whether pilota-build makes anything of it: what it refuses, it does by panicking.
+/// Returns true if pilota-build makes Rust of it: it refuses by panicking.
 fn pilota(file: &Path, out: &Path) -> bool {
     let compile = || {
         pilota_build::Builder::thrift().ignore_unused(false).compile_with_config(
@@ -163,7 +163,7 @@ fn pilota(file: &Path, out: &Path) -> bool {
             pilota_build::Output::File(out.join(Rival::Pilota.file())),
         );
     };
-    // Only of these panics nothing is said: ours are to be seen.
+    // Only the reports of these panics are silenced: ours must be seen.
     let loud = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
     let made = panic::catch_unwind(AssertUnwindSafe(compile)).is_ok();
@@ -171,7 +171,7 @@ fn pilota(file: &Path, out: &Path) -> bool {
     made
 }
 
-/// Whether Apache's compiler is there and makes anything of it.
+/// Returns true if Apache's compiler is installed and makes Rust of it.
 fn apache(file: &Path, out: &Path) -> Result<bool> {
     let mut command = Command::new("thrift");
     command.args(["--gen", "rs", "-out"]).arg(out).arg(file);

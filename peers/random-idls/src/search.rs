@@ -9,10 +9,10 @@ use breezeway_idl_random::random_idl::RandomIdl;
 use random_idls::mutant::Mutant;
 use random_idls::prepare::{Idl, Rival, Workshop};
 
-/// What is wrong with what we make of an IDL.
+/// Fault of breezeway-idl with an IDL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// It is refused, though it has a meaning.
+    /// The IDL is refused, though it is valid.
     Refused(String),
     /// The text does not compile.
     Text(String),
@@ -36,7 +36,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What came of some IDLs.
+/// Result of some IDLs.
 pub(crate) struct Outcome {
     idls: Vec<Idl>,
     faults: Vec<Option<Fault>>,
@@ -51,7 +51,7 @@ impl Outcome {
     }
 }
 
-/// What was done in all.
+/// Counts of the whole run.
 #[derive(Default)]
 pub(crate) struct Tally {
     idls: usize,
@@ -78,14 +78,14 @@ impl fmt::Display for Tally {
     }
 }
 
-/// Where IDLs are compiled.
+/// Compiles IDLs, and searches for the smallest one at fault.
 pub(crate) struct Search {
     peers: PathBuf,
     mutant: Option<Mutant>,
     rivals: bool,
 }
 
-/// How many smaller IDLs are compiled at a time.
+/// Number of smaller IDLs that are compiled at a time.
 const PORTION: usize = 24;
 
 impl Search {
@@ -219,7 +219,7 @@ impl Search {
     }
 }
 
-/// Reads what `idl-exchange` says: `fault STEM: …`, and `messages COUNT` at the end.
+/// Reads the output of `idl-exchange`: `fault STEM: …`, and `messages COUNT` at the end.
 fn read(output: &Output, idls: &[Idl], faults: &mut [Option<Fault>]) -> Result<u64> {
     let text = String::from_utf8_lossy(&output.stdout);
     for (idl, fault) in idls.iter().zip(faults) {

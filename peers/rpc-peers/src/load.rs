@@ -1,4 +1,4 @@
-//! What is asked of a client.
+//! Loads of a client.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use futures::future::try_join_all;
 
 use crate::table::at;
 
-/// How long one load lasts, after a part of it that does not count.
+/// Time of one load, after a part of it that does not count.
 const TIME: Duration = Duration::from_millis(120);
 const WARM_UP: Duration = Duration::from_millis(20);
 const CALLERS: usize = 64;
@@ -18,7 +18,7 @@ pub(crate) async fn one(call: impl AsyncFn() -> Result<()>) -> Result<f64> {
     Ok(at(&calls(&call, TIME).await?, 0.5))
 }
 
-/// As [`one`], without the time that it takes to make the arguments.
+/// Measures like [`one`], without the time that it takes to make the arguments.
 pub(crate) async fn prepared<A>(
     (prepare, call): &(impl Fn() -> A, impl AsyncFn(A) -> Result<()>),
 ) -> Result<f64> {
@@ -36,7 +36,7 @@ pub(crate) async fn prepared<A>(
     Ok(at(&times, 0.5))
 }
 
-/// 64 calls at a time: µs for each, of which the reciprocal is calls for each µs.
+/// Makes 64 calls at a time; returns µs for each, the reciprocal of calls for each µs.
 pub(crate) async fn many(call: impl AsyncFn() -> Result<()>) -> Result<f64> {
     try_join_all((0..CALLERS).map(|_| calls(&call, WARM_UP))).await?;
     let begun = Instant::now();

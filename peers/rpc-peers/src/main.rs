@@ -11,7 +11,7 @@ mod volo;
 
 use anyhow::{Result, bail};
 
-/// What is called, and what calls.
+/// CPUs of the server and of the client.
 const SERVER_CPU: usize = 0;
 const CLIENT_CPU: usize = 1;
 

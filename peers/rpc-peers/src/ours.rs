@@ -100,7 +100,7 @@ pub(crate) async fn call_rows<C: AsyncStreamChannel>(
     Ok(())
 }
 
-/// As [`call_rows`], of a client that blocks.
+/// Calls like [`call_rows`], with a client that blocks.
 pub(crate) fn call_rows_blocking<C: Channel>(client: &EchoClient<C>, rows: Vec<Row>) -> Result<()> {
     let count = rows.len();
     ensure!(client.rows(rows)?.len() == count, "another list");

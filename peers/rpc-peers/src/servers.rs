@@ -68,6 +68,6 @@ pub(crate) fn serve(what: &str, address: &str) -> Result<()> {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             runtime.block_on(volo::serve(address))
         }
-        _ => bail!("nobody serves {what}"),
+        _ => bail!("unknown server {what}"),
     }
 }

@@ -25,7 +25,7 @@ use crate::{load, ours::rows};
 mod generated;
 use generated::volo_gen::echo;
 
-/// How often each pair is measured, one directly behind the other.
+/// Number of times that each pair is measured, one directly after the other.
 const ROUNDS: usize = 21;
 
 /// Gives back what it gets.
@@ -90,7 +90,7 @@ impl Places {
         format!("shm:{},unix:{}", self.path("shm"), self.path("unix"))
     }
 
-    /// Ours, of which the handlers get views, at a `shm:` address.
+    /// Returns the address of ours with handlers that get views, a `shm:` address.
     fn in_place(&self) -> String {
         format!("shm:{}", self.path("in-place"))
     }
@@ -101,7 +101,7 @@ impl Places {
             Served::start("ours-in-place", &self.in_place())?,
             Served::start("volo", &self.path("volo"))?,
         ];
-        // Volo's says that it is ready before it listens.
+        // Volo's announces that it is ready before it listens.
         while std::os::unix::net::UnixStream::connect(self.path("volo")).is_err() {
             std::thread::yield_now();
         }
@@ -158,7 +158,7 @@ pub(crate) async fn beside() -> Result<()> {
         Ok(())
     };
     let bytes: usize = breezeway_rpc::thrift::to_vec(&list[0])?.len() * list.len();
-    println!("a list of {bytes} bytes; {ROUNDS} pairs; the ratio says how many times ours it is");
+    println!("a list of {bytes} bytes; {ROUNDS} pairs; the ratio is its time over ours");
     println!("{:<44} {:>10} {:>10}        ratio: median, quartiles", "", "ours", "Volo's");
     let shm_five = async || ours::call_five(&shm).await;
     let unix_five = async || ours::call_five(&native).await;
@@ -193,7 +193,7 @@ pub(crate) async fn beside() -> Result<()> {
     Ok(())
 }
 
-/// Calls at a rate, where nobody has a call to wait for the next.
+/// Makes calls at a rate at which no call waits for another.
 pub(crate) async fn beside_paced() -> Result<()> {
     let places = Places { folder: tempfile::tempdir()? };
     let _servers = places.start()?;

@@ -18,10 +18,10 @@ pub(crate) struct Extent {
     /// Bytes of a message
     #[arg(long, value_name = "B", default_value_t = 64)]
     size: usize,
-    /// Streams at the same time, each with one message under way
+    /// Streams at the same time, each with one message in flight
     #[arg(long, default_value_t = 1)]
     streams: usize,
-    /// How long to measure
+    /// Time to measure
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
     /// Which bytes to write and compare

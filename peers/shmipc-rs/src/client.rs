@@ -16,14 +16,14 @@ use tokio::time::timeout;
 pub(crate) struct Work {
     #[command(flatten)]
     exchange: Exchange,
-    /// Do what the lines of the standard input say: exchange SIZES STREAMS COUNT, send SIZE, or
-    /// drain SIZE
+    /// Execute the lines of the standard input: exchange SIZES STREAMS COUNT, send SIZE, or drain
+    /// SIZE
     #[arg(long)]
     commands: bool,
 }
 
-/// What is sent and must come back: on each of several streams at once, every size in turn, all of
-/// that `count` times.
+/// Messages that are sent and must come back: on each of several streams at once, every size in
+/// turn, all of that `count` times.
 #[derive(clap::Args, Clone)]
 struct Exchange {
     /// Bytes of the messages
@@ -32,7 +32,7 @@ struct Exchange {
     /// Streams at the same time
     #[arg(long, default_value_t = 1)]
     streams: usize,
-    /// How often each stream sends each size
+    /// Number of times that each stream sends each size
     #[arg(long, default_value_t = 1)]
     count: u64,
     /// Compare every byte that comes back
@@ -65,7 +65,7 @@ struct Caller {
 }
 
 impl Caller {
-    /// Does what a line says, and gives the number of bytes that it moved.
+    /// Executes a line, and returns the number of bytes that it moved.
     async fn perform(&self, line: &str) -> Result<usize> {
         let words: Vec<_> = line.split_whitespace().collect();
         match words[..] {
@@ -118,8 +118,8 @@ impl Caller {
     }
 }
 
-/// Whether bytes come before the end of a stream. A read that begins while the end arrives misses
-/// it and waits for ever (see README.md); the next one sees it.
+/// Returns true if bytes come before the end of a stream. A read that begins while the end arrives
+/// misses it and waits for ever (see README.md); the next one sees it.
 async fn more_than_the_end(stream: &mut Stream) -> Result<bool> {
     loop {
         let read = read_available(stream, |_| {});

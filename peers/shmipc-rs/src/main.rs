@@ -73,7 +73,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    // The library's own log: what it complains about says why a test failed.
+    // The library's own log: its complaints explain why a test failed.
     let log = tracing_subscriber::fmt().with_writer(std::io::stderr).without_time();
     log.with_max_level(LevelFilter::WARN).init();
     let cli = Cli::parse();

@@ -11,12 +11,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// How many streams were accepted.
+/// Number of streams that were accepted.
 static STREAMS: AtomicU64 = AtomicU64::new(0);
 
 #[derive(clap::Args, Clone, Copy)]
 pub(crate) struct Role {
-    /// What to do with a stream: return its bytes, report what came, or send bytes and close it
+    /// Role on a stream: return its bytes, report what came, or send bytes and close it
     #[arg(long, value_enum, default_value_t = Kind::Echo)]
     role: Kind,
     /// Bytes that a source sends
@@ -45,12 +45,12 @@ pub(crate) async fn run(settings: &Settings, role: Role) -> Result<()> {
             _ = interrupt.recv() => break,
         }
     }
-    // Nothing is left to do if somebody else has removed it.
+    // Another process may have removed it.
     std::fs::remove_file(&settings.path).ok();
     Ok(())
 }
 
-/// Does what the lines of the standard input say.
+/// Executes the lines of the standard input.
 async fn obey() {
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     while let Ok(Some(line)) = lines.next_line().await {

@@ -18,10 +18,10 @@ pub(crate) struct Settings {
     /// The path of the socket
     #[arg(long, value_name = "P")]
     pub(crate) path: PathBuf,
-    /// How a client shares memory: by named files (protocol 2) or memfds (protocol 3)
+    /// Memory sharing of a client: by named files (protocol 2) or memfds (protocol 3)
     #[arg(long, value_enum, default_value_t = Mode::Memfd)]
     pub(crate) mode: Mode,
-    /// Ask for protocol 4 first, and go on with 3 if that fails
+    /// Ask for protocol 4 first, and continue with 3 if that fails
     #[arg(long)]
     v4: bool,
     /// The beginning of the names of a client's regions

@@ -32,7 +32,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// How many allocations `work` makes.
+/// Returns the number of allocations of `work`.
 pub fn of(work: impl FnOnce()) -> u64 {
     let before = COUNT.get();
     work();

@@ -1,4 +1,4 @@
-//! What each technique is worth: the same work with and without it.
+//! Effect of each technique: the same work with and without it.
 
 use std::hint::black_box;
 
@@ -13,7 +13,7 @@ use crate::shapes;
 
 /// One technique.
 pub struct Effect {
-    /// What is compared.
+    /// Name of the comparison.
     pub name: &'static str,
     /// The work with it.
     pub with: Work,
@@ -169,7 +169,7 @@ fn group_when_reading() -> Effect {
 
 const LARGE: usize = 1 << 20;
 
-/// What stands for the making of a large binary.
+/// Stands for the production of a large binary.
 fn make(bytes: &mut [u8]) {
     bytes.fill(black_box(7));
 }

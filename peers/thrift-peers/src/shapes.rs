@@ -74,7 +74,7 @@ pub fn short_texts(count: usize) -> Texts {
     Texts { texts: (0..count).map(|_| letters(&mut random, 1, 7)).collect() }
 }
 
-/// `count` structs of which every other field is absent, by chance.
+/// Returns `count` structs; half of their fields, at random, are absent.
 pub fn profiles(count: usize) -> Profiles {
     let mut random = Random(SEED);
     let random = &mut random;
@@ -116,18 +116,18 @@ fn event(random: &mut Random) -> Event {
     Event { name, count: count & 0xffff, numbers, stamp, flag }
 }
 
-/// `count` structs of which those of variable size come first.
+/// Returns `count` structs that begin with the fields of variable size.
 pub fn events(count: usize) -> Events {
     events_of(SEED, count)
 }
 
-/// The same from another seed.
+/// Returns the same shape from another seed.
 pub fn events_of(seed: u64, count: usize) -> Events {
     let mut random = Random(seed);
     Events { events: (0..count).map(|_| event(&mut random)).collect() }
 }
 
-/// The same, with ten fields more.
+/// Returns the same events with ten more fields.
 pub fn later(events: Events) -> LaterEvents {
     let later = |event: Event| LaterEvent {
         name: event.name,

@@ -10,7 +10,7 @@ use crate::allocations;
 use crate::contenders::{Case, Operation};
 use crate::effects::Effect;
 
-/// How long one sample of one case takes, about.
+/// Approximate time of one sample of one case.
 const SAMPLE: Duration = Duration::from_micros(400);
 
 /// A case with what was measured.
@@ -21,22 +21,22 @@ pub struct Row {
     pub median: f64,
     /// The median of the ratios to a copy of the encoded bytes that was timed in the same round.
     pub to_copy: f64,
-    /// How often it allocates each time.
+    /// Number of allocations each time.
     pub allocations: u64,
     /// Nanoseconds in each round.
     times: Vec<f64>,
 }
 
 impl Row {
-    /// How many times as long it takes as another: the median of the ratios of each round.
+    /// Returns the ratio of its time to another's: the median of the ratios of each round.
     pub fn to(&self, other: &Self) -> f64 {
         let rounds = self.times.iter().zip(&other.times);
         median(&mut rounds.map(|(ours, theirs)| ours / theirs).collect::<Vec<_>>())
     }
 }
 
-/// What this thread has used of a processor, in nanoseconds. Unlike a clock it does not count what
-/// others use meanwhile.
+/// Returns the processor time of this thread, in nanoseconds. Unlike a clock it does not count the
+/// time of others.
 fn used() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64

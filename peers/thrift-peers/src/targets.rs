@@ -6,7 +6,7 @@ use crate::table::Row;
 /// A limit for how many times as long something takes.
 struct Target {
     what: &'static str,
-    /// How ours does it.
+    /// Name of our way.
     ours: &'static str,
     operation: Operation,
     /// The codec to compare with and its operation, or nothing for a copy of the encoded bytes.
@@ -26,7 +26,7 @@ const fn target(
 }
 
 impl Target {
-    /// The same, for ours as it does it so.
+    /// Returns the same target for another way of ours.
     const fn by(mut self, ours: &'static str) -> Self {
         self.ours = ours;
         self
@@ -74,14 +74,14 @@ const WIDE: [Target; 4] = [
     target("view and read every field", Operation::Read, Some("pilota"), 1.0),
 ];
 
-/// Which targets a shape has.
+/// Shape of messages, which has its targets.
 #[derive(Clone, Copy, Debug)]
 pub enum Shape {
     /// A message of about 100 bytes.
     One,
     /// Some small structs.
     Small,
-    /// So many that no processor guesses their lengths.
+    /// Structs in a number that defeats the branch prediction of their lengths.
     Many,
     /// One long list.
     Numbers,

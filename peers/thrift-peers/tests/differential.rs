@@ -58,7 +58,7 @@ proptest! {
         prop_assert_eq!(apache_node(&bytes).unwrap(), convert::to_apache(&node));
     }
 
-    /// Which theirs cannot: they have no such value.
+    /// Theirs have no value for such a union.
     #[test]
     fn a_union_without_a_value_is_left_out_as_theirs_leave_out_none(node in arbitrary::node()) {
         let mut node = comparable(node);
@@ -80,10 +80,10 @@ proptest! {
         prop_assert_eq!(to_vec(&comparable(viewed.into_owned())).unwrap(), bytes);
     }
 
-    /// Also values that they write otherwise: sets with repetitions, keys that are NaN or -0.0,
+    /// Includes values that they write otherwise: sets with repetitions, keys that are NaN or -0.0,
     /// unions without a value.
     #[test]
-    fn any_value_survives_crate_thrift_and_pilota_and_every_way_to_read(
+    fn value_survives_crate_thrift_pilota_and_every_way_to_read(
         mut node in arbitrary::node(),
         unset: bool,
     ) {
@@ -141,8 +141,8 @@ proptest! {
             prop_assert!(!matches!(catch_unwind(|| apache_node(&bytes)), Ok(Ok(_))));
             return Ok(());
         }
-        // A known field of another type they read as if it were of its own: compare what holds all
-        // that the bytes say.
+        // They read a known field of another type as if it had its own type: compare a value only
+        // if it holds everything that the bytes contain.
         if to_vec(&ours).unwrap() != bytes {
             return Ok(());
         }

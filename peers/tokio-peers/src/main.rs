@@ -43,7 +43,7 @@ enum Command {
     },
 }
 
-/// What is measured.
+/// System that is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum System {
     Breezeway,

@@ -61,14 +61,14 @@ impl Server {
         let server = Self(child);
         let mut line = String::new();
         BufReader::new(output).read_line(&mut line)?;
-        ensure!(line == "listening\n", "the server said '{line}'");
+        ensure!(line == "listening\n", "the server printed '{line}'");
         Ok(server)
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -52,7 +52,7 @@ pub(crate) async fn serve(path: &Path, size: usize, says_so: bool) -> Result<()>
     }
 }
 
-/// Sends bytes that nobody has written.
+/// Sends bytes without initialising them.
 async fn write(stream: &mut Stream, size: usize) -> Result<()> {
     stream.send_buf().reserve(size).map_err(failed)?;
     loop {

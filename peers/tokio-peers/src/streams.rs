@@ -99,8 +99,8 @@ fn one(settings: &Settings, flavour: Flavour, system: System) -> Result<f64> {
     Ok(time.as_nanos() as f64 / (settings.tasks * settings.rounds) as f64)
 }
 
-/// As [`one`], of as many pairs of tasks that wake each other by tokio's own channels and send
-/// nothing: what the runtime takes of it.
+/// Measures like [`one`], with as many pairs of tasks that wake each other by tokio's own channels
+/// and send nothing: the runtime's share of the time.
 fn tasks_alone(settings: &Settings, flavour: Flavour) -> Result<f64> {
     let (tasks, rounds) = (settings.tasks, settings.rounds);
     let time = flavour.runtime()?.block_on(async {
@@ -112,7 +112,7 @@ fn tasks_alone(settings: &Settings, flavour: Flavour) -> Result<f64> {
                 let (answer, mut answered) = unbounded_channel();
                 tokio::spawn(async move {
                     while let Some(()) = asked.recv().await {
-                        answer.send(()).expect("somebody waits for it");
+                        answer.send(()).expect("the asking task waits for it");
                     }
                 });
                 tokio::spawn(async move {

@@ -31,7 +31,7 @@ impl Talk {
     }
 }
 
-/// Where the loop runs that sends and waits.
+/// Thread of the loop that sends and waits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place {
     /// In what `block_on` was given: with several workers on a thread beside them.

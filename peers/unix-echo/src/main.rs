@@ -56,13 +56,13 @@ enum Command {
     },
 }
 
-/// Where a side is and how it waits.
+/// Options of a side.
 #[derive(clap::Args)]
 struct Side {
     /// The path of the socket
     #[arg(long, value_name = "P")]
     path: PathBuf,
-    /// How to wait for a message: sleep in recv, or call it again and again with MSG_DONTWAIT
+    /// Wait policy: sleep in recv, or call it again and again with MSG_DONTWAIT
     #[arg(long, value_enum, default_value_t = Wait::Block)]
     wait: Wait,
     /// Run on this CPU only

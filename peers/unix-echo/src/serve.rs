@@ -16,7 +16,7 @@ pub(crate) fn run(side: &Side) -> Result<(), Failure> {
     let activity = Activity::default();
     let path = side.path.clone();
     ending::watch(&activity, move || {
-        // Nothing is left to do if somebody else has removed it.
+        // Another process may have removed it.
         fs::remove_file(path).ok();
         process::exit(0);
     })?;

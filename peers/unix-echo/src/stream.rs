@@ -10,11 +10,11 @@ use std::time::Duration;
 /// The largest message that a connection may announce: what `breezeway` allows by default.
 pub(crate) const LARGEST: u32 = 64 << 20;
 
-/// How long the announcement may take. Afterwards a connection has no time limits, because a timer
-/// per system call would make the bare socket slower than it is.
+/// Time limit of the announcement. Afterwards a connection has no time limits, because a timer per
+/// system call would make the bare socket slower than it is.
 const HANDSHAKE: Duration = Duration::from_secs(2);
 
-/// How a side waits for bytes.
+/// Way in which a side waits for bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Wait {
     Block,
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_ends_in_the_middle_of_a_message_is_an_error() {
+    fn connection_ending_within_a_message_is_an_error() {
         for wait in [Wait::Block, Wait::Spin] {
             let (mut ours, theirs) = UnixStream::pair().unwrap();
             ours.write_all(&64_u32.to_le_bytes()).unwrap();

@@ -13,7 +13,7 @@ use super::pb::{EchoMessage, echo_client::EchoClient};
 use super::{LARGEST, ROOM};
 use crate::Failure;
 
-/// Transport of gRPC calls.
+/// Mode in which gRPC runs on a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Gear {
     /// As streams of a session, between two sides that are both Breezeway's

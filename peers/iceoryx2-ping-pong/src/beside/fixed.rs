@@ -37,8 +37,8 @@ pub(crate) fn serve(
     Ok(())
 }
 
-/// What makes round trips; while a response is under way, the previous one is released and the
-/// next request loaned.
+/// Returns the function that makes round trips; while a response is in flight, the previous one is
+/// released and the next request loaned.
 pub(crate) fn requester(
     participant: Participant,
     polling: Polling,

@@ -40,7 +40,7 @@ fn answer(work: Work, call: Call<'_>) -> Handled {
     reply.commit()
 }
 
-/// What makes round trips over a session.
+/// Returns the function that makes round trips over a session.
 pub(crate) fn requester(path: &Path, work: Work, trusted: bool) -> Result<Exchange, Failure> {
     let session = Session::connect_with(&Address::shm(path), &options())?;
     let mut session = if trusted { session.trusting(proof()) } else { session };
@@ -54,8 +54,8 @@ pub(crate) fn requester(path: &Path, work: Work, trusted: bool) -> Result<Exchan
     }))
 }
 
-/// Reads and checks a payload line by line, whoever may still write it. Gives the byte that fills
-/// it, which is `expected` if that is said.
+/// Reads and checks a payload line by line, which its writer may still change. Returns the byte
+/// that fills it, which must be `expected` if that is given.
 fn check(work: Work, payload: ForeignBytes<'_>, expected: Option<u8>) -> Result<u8, Failure> {
     let few = payload.array_at::<FEW>(0).ok_or("a payload that is too short")?;
     let byte = expected.unwrap_or(few[0]);

@@ -28,14 +28,14 @@ pub(crate) fn serve(
         let byte = work.check_request(request.payload())?;
         let mut response = request.loan_slice_uninit(work.size)?;
         work.set_uninit(response.payload_mut(), Work::response(byte));
-        // SAFETY: `set_uninit` has assigned what is touched; the rest is memory of a shared
-        // mapping, which the kernel has filled with zeros, and nobody reads it.
+        // SAFETY: `set_uninit` has assigned the touched bytes; the rest is memory of a shared
+        // mapping, which the kernel has filled with zeros, and it is never read.
         unsafe { response.assume_init() }.send()?;
     }
     Ok(())
 }
 
-/// What makes round trips, in the same order of steps as with the fixed size.
+/// Returns the function that makes round trips, in the same order of steps as with the fixed size.
 pub(crate) fn requester(
     participant: Participant,
     polling: Polling,

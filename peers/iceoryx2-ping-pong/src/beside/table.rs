@@ -1,4 +1,4 @@
-//! What was found, a line for each row.
+//! Table of the results, a line for each row.
 
 use super::work::Work;
 use breezeway_measure::report::units::{bytes, duration};

@@ -1,12 +1,12 @@
-//! What both sides do with a payload, whatever carries it.
+//! Work of both sides on a payload, on any carrier.
 
 use breezeway_measure::Failure;
 use std::mem::MaybeUninit;
 
-/// Bytes of an untouched payload that are set and checked all the same.
+/// Bytes that are set and checked of an untouched payload.
 pub(crate) const FEW: usize = 8;
 
-/// How long payloads are, and how much of them is set and checked.
+/// Length of payloads, and the number of bytes that are set and checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
 pub(crate) struct Work {
     /// Bytes of a payload
@@ -30,7 +30,7 @@ impl Work {
         self.touched == self.size
     }
 
-    /// Whether moving the bytes costs more than a cache line does.
+    /// Returns true if moving the bytes costs more than a cache line does.
     pub(crate) fn is_far_from_a_line(self) -> bool {
         self.touched >= 1 << 10
     }
@@ -53,7 +53,7 @@ impl Work {
         payload[..self.touched].fill(MaybeUninit::new(byte));
     }
 
-    /// The byte that fills a request, every byte of which is read.
+    /// Returns the byte that fills a request, after reading all of it.
     pub(crate) fn check_request(self, payload: &[u8]) -> Result<u8, Failure> {
         let byte = *payload.first().ok_or("an empty request")?;
         self.check(payload, byte)?;
@@ -66,7 +66,7 @@ impl Work {
     }
 }
 
-/// As [`all_are`], with vectors as wide as those that a line of ours is read into: that is compiled
+/// Compares like [`all_are`], with vectors as wide as those of a line of ours: both are compiled
 /// for AVX2 where the CPU has it.
 fn whole_is(bytes: &[u8], byte: u8) -> bool {
     #[cfg(target_arch = "x86_64")]
@@ -83,7 +83,7 @@ fn wide_all_are(bytes: &[u8], byte: u8) -> bool {
     all_are(bytes, byte)
 }
 
-/// Whether every byte is `byte`: without a branch for each, so that compilers vectorise it.
+/// Returns true if every byte is `byte`: without a branch for each, so that compilers vectorise it.
 #[inline(always)]
 pub(crate) fn all_are(bytes: &[u8], byte: u8) -> bool {
     let (words, rest) = bytes.as_chunks::<8>();

@@ -13,7 +13,7 @@ use crate::ours::{Batch, MyTest};
 /// Something to measure: it does its work once and returns a number that depends on all of it.
 pub type Work = Box<dyn FnMut() -> u64>;
 
-/// What a codec can be measured at.
+/// Operation at which a codec can be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Operation {
     /// An owned value into a buffer that is there.
@@ -49,7 +49,7 @@ pub fn fold_mixed(flag: bool, count: i32, stamp: i64, ratio: f64, name: &str) ->
     u64::from(flag) + count as u64 + stamp as u64 + ratio.to_bits() + text
 }
 
-/// The numbers with which a cycle fills its list.
+/// Returns the numbers with which a cycle fills its list.
 #[inline(always)]
 pub fn number(index: usize) -> i64 {
     index as i64 * 3 + 1

@@ -56,7 +56,7 @@ fn mixed(mixed: ours::Mixed) -> Mixed {
     Mixed { flag, count, stamp, ratio, name, numbers }
 }
 
-/// The same for either type; a macro, since the bounds of a generic function would be longer than
+/// Cases of either owned type; a macro, since the bounds of a generic function would be longer than
 /// it.
 macro_rules! owned {
     ($type:ty, $archived:ty, $value:expr, $read:expr, $cases:expr) => {{

@@ -12,9 +12,9 @@ use crate::shapes;
 
 /// A shape: what it is called, how many bytes it takes, and who does it.
 pub struct Shape {
-    /// What it is called.
+    /// Name of the shape.
     pub name: &'static str,
-    /// How many bytes a message takes.
+    /// Size of a message in bytes.
     pub size: usize,
     /// Every codec with it.
     pub cases: Vec<Case>,
@@ -49,7 +49,7 @@ pub fn all() -> Vec<Shape> {
     ]
 }
 
-/// How all fields are read: from a view, and from pilota's value.
+/// Readers of all fields: from a view, and from pilota's value.
 struct Reading<V, P> {
     view: fn(V) -> u64,
     pilota: fn(&P) -> u64,

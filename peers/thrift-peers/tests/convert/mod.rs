@@ -21,8 +21,8 @@ pub fn comparable(mut node: Node) -> Node {
     node
 }
 
-/// What every implementation makes of any node: sets without repetitions, of equal keys the last
-/// value, of a union without a value none. Nothing is left out of it.
+/// Returns the node as every implementation reads it: sets without repetitions, the last value of
+/// equal keys, none for a union without a value. Nothing is left out of it.
 pub fn canonical(mut node: Node) -> Node {
     sort(&mut node.set_of_numbers);
     sort(&mut node.tags);
@@ -43,7 +43,7 @@ fn sort<T: Ord>(set: &mut Set<T>) {
     set.0.dedup();
 }
 
-/// Whether a union without a field is somewhere: crate thrift has none.
+/// Returns true if there is a union without a field anywhere: crate thrift has none.
 pub fn has_unset_shape(node: &Node) -> bool {
     node.shape == Some(Shape::Unset)
         || node.next_node.as_ref().is_some_and(|next| has_unset_shape(next))
@@ -74,7 +74,7 @@ fn shape(shape: &Shape) -> Option<apache::Shape> {
     })
 }
 
-/// The same node.
+/// Returns the same node in crate thrift's type.
 pub fn to_apache(node: &Node) -> apache::Node {
     apache::Node {
         value: node.value,

@@ -110,7 +110,7 @@ async fn volos_client_calls(served: &mut Served, framing: ThriftFraming) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn volos_client_calls_servers_that_block_and_that_await_in_every_framing() {
+async fn volo_client_calls_both_server_kinds_in_every_framing() {
     for carrier in CARRIERS {
         for framing in FRAMINGS {
             volos_client_calls(&mut Served::blocking(carrier), framing).await;
@@ -126,7 +126,7 @@ async fn what_is_never_answered_ends_at_the_deadline_of_volos_client() {
             let served = Served::awaiting(carrier);
             let shop = client(&served.place, framing, Duration::from_millis(100));
             let failed = shop.echo("never".into()).await.unwrap_err();
-            // Told in TTHeader how long it has, the server may be the first to give up.
+            // With the deadline in TTHeader, the server may be the first to give up.
             let words = failed.to_string();
             let told = framing == ThriftFraming::TtHeader && words.contains("deadline passed");
             assert!(told || words.contains("timeout"), "{words}");
@@ -212,7 +212,7 @@ async fn a_client_that_blocks_calls_volos_server_in_every_framing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn five_hundred_threads_call_volos_server_at_a_time_in_every_framing() {
+async fn five_hundred_threads_call_volos_server_in_every_framing() {
     for carrier in CARRIERS {
         for framing in FRAMINGS {
             let served = Served::volos(carrier, framing).await;

@@ -24,7 +24,7 @@ use crate::shops::Corner;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Where a server is.
+/// Address of a server.
 #[derive(Clone, Debug)]
 pub(crate) enum Place {
     Unix(PathBuf),
@@ -78,7 +78,7 @@ fn many_files() {
     setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).unwrap();
 }
 
-/// Where a server is to listen.
+/// Returns the address for a server.
 fn address(carrier: &str, folder: &TempDir) -> Address {
     match carrier {
         "tcp" => "tcp:127.0.0.1:0".parse().unwrap(),
@@ -94,7 +94,7 @@ impl Served {
         })
     }
 
-    /// As [`Self::blocking`], and what keeps its handlers from answering while it is held.
+    /// Starts like [`Self::blocking`]; handlers do not answer while the returned lock is held.
     pub(crate) fn slow(carrier: &str) -> (Self, Arc<Mutex<()>>) {
         let (tell, looks) = unbounded_channel();
         let corner = Corner::new(tell);
@@ -103,13 +103,13 @@ impl Served {
         (Self::of(carrier, looks, add), slow)
     }
 
-    /// A server where there is no shop.
+    /// Starts a server without a shop.
     pub(crate) fn of_nothing(carrier: &str) -> Self {
         let (_, looks) = unbounded_channel();
         Self::of(carrier, looks, |server| server)
     }
 
-    /// The same, whose handlers would be awaited.
+    /// Starts a server without a shop, with handlers that are awaited.
     pub(crate) fn of_nothing_awaiting(carrier: &str) -> Self {
         let (_, looks) = unbounded_channel();
         Self::of_awaiting(carrier, looks, |server| server)
@@ -182,7 +182,7 @@ impl Served {
         Self { place, looks, ending, _folder: folder }
     }
 
-    /// Who has looked in next.
+    /// Returns the name of the next caller that has looked in.
     pub(crate) async fn told(&mut self) -> String {
         timeout(PATIENCE, self.looks.recv()).await.expect("a look").expect("a server")
     }

@@ -15,7 +15,7 @@ use volo_thrift::{
     ApplicationException, ApplicationExceptionKind, BizError, MaybeException, ServerError,
 };
 
-/// Three teas, and who is told of those that look in.
+/// Three teas, and the receiver of the names of those that look in.
 pub(crate) struct Corner {
     left: AtomicI32,
     looks: UnboundedSender<String>,
@@ -145,7 +145,7 @@ impl volo::Shop for Corner {
         }
         METAINFO.with(|values| {
             let mut values = values.borrow_mut();
-            // What comes as for this service only is for those upstream of it then.
+            // A value that came as transient is then one of the upstream's.
             if let Some(name) = values.get_upstream("name") {
                 values.set_backward_transient("greeting", format!("hello {name}"));
             }
