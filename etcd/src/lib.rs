@@ -141,7 +141,7 @@ fn is_no_host(host: &str) -> bool {
     }
 }
 
-/// A task that ends with who wants it.
+/// A task that ends with its owner.
 struct Task(tokio::task::JoinHandle<()>);
 
 impl Task {

@@ -61,8 +61,8 @@ pub(crate) fn write(instance: &Instance) -> Vec<u8> {
     serde_json::to_vec(&record).expect("texts and a number")
 }
 
-/// The instance of this name, or what is wrong with what is written about it. Fields that are not
-/// known are left alone, so that later versions may add some.
+/// Returns the instance of this name, or the fault of its record. Unknown fields are ignored, so
+/// that later versions may add some.
 pub(crate) fn read(name: &str, value: &[u8]) -> Result<Instance, String> {
     let record: Record = serde_json::from_slice(value).map_err(|error| error.to_string())?;
     let address = record.address.parse().map_err(|error| format!("address: {error}"))?;

@@ -10,7 +10,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 
 use crate::{Error, Task};
 
-/// The code of gRPC for what is not there.
+/// gRPC's code for a missing key or lease.
 const NOT_FOUND: i32 = 5;
 
 /// Time in seconds, at least 1, for which an instance that no longer renews its lease stays
@@ -84,7 +84,7 @@ impl Registration {
         // Or it might register again.
         keeping.end().await;
         let patience = record.lease.time();
-        // Not the key, which may be that of another instance of this name by now.
+        // The key stays, as it may be that of another instance of this name by now.
         let ended = record.revoke(record.number.load(Ordering::Relaxed), patience).await;
         record.forget(patience).await?;
         ended

@@ -1,4 +1,4 @@
-//! What a client sees of a service's instances.
+//! A client's view of a service's instances.
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -19,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// The instances of a service in etcd, also an empty set. While etcd is away, the last set stays.
 /// An invalid record is left out, with a warning.
 pub struct Watching {
-    /// Nothing until etcd has listed them.
+    /// None until etcd has listed them.
     sets: watch::Receiver<Option<Vec<Instance>>>,
     _following: Task,
 }
@@ -62,8 +62,8 @@ struct Follower {
 }
 
 impl Follower {
-    /// Lists the instances, and follows what changes from that state on, until etcd goes away or no
-    /// longer knows so old a state.
+    /// Lists the instances, and follows the changes from that state on, until etcd goes away or no
+    /// longer has so old a state.
     async fn follow(&mut self) -> Result<(), Error> {
         let options = GetOptions::new().with_prefix();
         let listing = self.client.get(self.folder.clone(), Some(options));

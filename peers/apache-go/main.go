@@ -58,7 +58,7 @@ func address(text string) net.Addr {
 	return found
 }
 
-// must ends the program with what went wrong.
+// must ends the program with the error.
 func must(what string, err error) {
 	if err != nil {
 		log.Fatalf("%s: %v", what, err)

@@ -125,7 +125,7 @@ func unknown(ctx context.Context, options []client.Option) {
 	}
 }
 
-// callLate calls what is never answered.
+// callLate calls a method that is never answered.
 func callLate(at net.Addr, framing string) {
 	c := called.MustNewClient("Shop", options(at, framing)...)
 	late := callopt.WithRPCTimeout(100 * time.Millisecond)
@@ -167,7 +167,7 @@ func callBoth(at net.Addr, framing string) {
 	fmt.Println("all right")
 }
 
-// header tries what only TTHeader carries.
+// header tests the features that only TTHeader carries.
 func header(ctx context.Context, c called.Client) {
 	_, err := c.Buy(ctx, &shop.Item{Name: "tea", Count: 1}, "expired")
 	status, ok := kerrors.FromBizStatusError(err)
@@ -189,7 +189,7 @@ func header(ctx context.Context, c called.Client) {
 	expect("greeting", greeting, "hello Ada")
 }
 
-// bare tries what other framings do not carry.
+// bare tests the features that other framings do not carry.
 func bare(ctx context.Context, c called.Client) {
 	_, err := c.Buy(ctx, &shop.Item{Name: "tea", Count: 1}, "expired")
 	var failed *remote.TransError

@@ -16,7 +16,7 @@ import (
 	mirror "breezeway/peers/kitex/kitex_gen/echo/echo"
 )
 
-// mirrored gives back what it gets.
+// mirrored returns its arguments.
 type mirrored struct{}
 
 func (*mirrored) Five(_ context.Context, five *echo.Five) (*echo.Five, error) { return five, nil }

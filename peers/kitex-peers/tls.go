@@ -55,7 +55,7 @@ func serveTLS(at net.Addr, chain, key string) {
 		server.WithTransHandlerFactory(gonet.NewSvrTransHandlerFactory()))
 }
 
-// conn is what the handlers of gonet ask of a connection.
+// conn has the methods that the handlers of gonet require of a connection.
 type conn struct {
 	net.Conn
 	reader *bufiox.DefaultReader

@@ -80,7 +80,7 @@ func printReport(mode string, size, streams int, touch string, seconds float64, 
 	return nil
 }
 
-// run is what one stream measured.
+// run holds the results of one stream.
 type run struct {
 	latencies []time.Duration
 	failure   error

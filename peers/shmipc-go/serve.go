@@ -138,7 +138,7 @@ func echo(stream *shmipc.Stream) error {
 	}
 }
 
-// sink reports what came over a stream before its end.
+// sink reports the bytes that came over a stream before its end.
 func sink(stream *shmipc.Stream) error {
 	var received []byte
 	for {

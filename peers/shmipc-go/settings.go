@@ -40,7 +40,7 @@ func (s *settings) register(flags *flag.FlagSet) {
 	flags.BoolVar(&s.tied, "tied", false, "end a server with its standard input, so that none outlives a test that was killed")
 }
 
-// network gives the address as the library wants it.
+// network returns the address in the library's form.
 func (s *settings) network() (network, address string) {
 	if address, found := strings.CutPrefix(s.path, "tcp:"); found {
 		return "tcp", address
@@ -57,7 +57,7 @@ func (s *settings) announce(listener *shmipc.Listener) {
 	fmt.Printf("listening on %s\n", s.path)
 }
 
-// config is what both roles configure.
+// config returns the configuration of both roles.
 func (s *settings) config() (*shmipc.Config, error) {
 	config := shmipc.DefaultConfig()
 	config.LogOutput = os.Stderr

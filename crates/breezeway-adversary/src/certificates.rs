@@ -1,4 +1,4 @@
-//! Certificates for tests of TLS: an authority, and what it issues, good and bad.
+//! Certificates for tests of TLS: an authority that issues good and bad ones.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -24,7 +24,7 @@ impl Chance {
         self.any() % bound
     }
 
-    /// True once in so many times.
+    /// Returns true once in `times` on average.
     pub fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }

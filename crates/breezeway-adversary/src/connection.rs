@@ -1,4 +1,4 @@
-//! A stream socket of either kind, for peers that speak by hand on all of them.
+//! A stream socket of either kind, for peers that write protocol bytes by hand on all of them.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};

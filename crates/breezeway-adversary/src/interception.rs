@@ -23,12 +23,12 @@ pub enum Which {
     All,
     /// Calls with a descriptor other than standard input, output and error as first argument.
     NotStandard,
-    /// Of `mmap`: those of files, and those that reserve addresses. Memory for the allocator, whose
-    /// end is the process's, is left out.
+    /// `mmap` calls of files, and those that reserve addresses. Memory for the allocator, which
+    /// ends with the process, is left out.
     NotOfAllocator,
 }
 
-/// Offsets in what a filter sees (`struct seccomp_data`).
+/// Offsets in the data of a filter (`struct seccomp_data`).
 const NUMBER: u32 = 0;
 const ARCHITECTURE: u32 = 4;
 const fn argument(index: u32) -> u32 {
@@ -136,7 +136,7 @@ pub fn with_faults<T: Send>(
     })
 }
 
-/// Installs a filter in this thread; gives what it reports to.
+/// Installs a filter in this thread; returns the descriptor that it reports to.
 fn install(calls: &[(i64, Which)]) -> io::Result<OwnedFd> {
     set_no_new_privs(true)?;
     let mut program = program(calls);
@@ -158,7 +158,7 @@ fn install(calls: &[(i64, Which)]) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
 
-/// A call that waits for what is decided.
+/// A call that waits for a decision.
 #[derive(Clone, Copy, Debug)]
 pub struct Stopped {
     id: u64,

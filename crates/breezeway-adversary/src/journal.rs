@@ -30,7 +30,7 @@ struct Journal {
 
 static JOURNAL: Journal = Journal { lines: Mutex::new(Vec::new()), written: Condvar::new() };
 
-/// Starts writing down what the crates of the project log, for the rest of the process.
+/// Records the log of the project's crates from here on, for the rest of the process.
 pub fn keep() {
     static KEPT: OnceLock<()> = OnceLock::new();
     KEPT.get_or_init(|| {

@@ -27,7 +27,7 @@ impl Mapping {
         Self::new(fd, len, ProtFlags::READ | ProtFlags::WRITE)
     }
 
-    /// Maps what the honest side sent, whatever its size, to be read.
+    /// Maps a segment of the honest side read-only, whatever its size.
     pub fn foreign(fd: &OwnedFd) -> Self {
         let len = fstat(fd).expect("fstat").st_size as usize;
         Self::new(fd, len, ProtFlags::READ)
@@ -111,7 +111,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// One that any receiver of the native protocol accepts.
+    /// Returns a segment that any receiver of the native protocol accepts.
     pub fn fit(size: usize) -> Self {
         Self::with_seals(size, SEALS)
     }

@@ -1,4 +1,4 @@
-//! What a fuzzer's input becomes: numbers, entries and file descriptors that a hostile peer offers.
+//! Values from a fuzzer's input: numbers, entries and file descriptors that a hostile peer offers.
 
 use std::os::fd::OwnedFd;
 

@@ -17,8 +17,8 @@ use crate::native::layout::{entry, flag};
 use crate::native::{Descriptor, Entry, Peer, by_chance};
 use crate::{Chance, Connection, socket};
 
-/// One connection's bytes, in the pieces that they are made of: a hello and frames, if it is a
-/// session of the native protocol, else what was written at a time.
+/// One connection's bytes, in the pieces that they are made of: a hello and frames for a session of
+/// the native protocol, else the bytes of each write.
 #[derive(Clone, Debug)]
 pub struct Recording {
     pieces: Vec<Vec<u8>>,
@@ -45,7 +45,7 @@ pub fn record(at: &Path, to: &Path, usage: impl FnOnce()) -> io::Result<Vec<Reco
         });
         usage();
         is_over.store(true, Ordering::Release);
-        // Wakes whoever accepts.
+        // Wakes the accepting thread.
         UnixStream::connect(at)?;
         accepting.join().expect("no panic")
     })?;

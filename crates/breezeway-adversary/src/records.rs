@@ -41,11 +41,11 @@ impl Records {
         self.encrypt(APPLICATION_DATA, plaintext)
     }
 
-    /// The next record, with a ticket of a server in it (RFC 8446, section 4.6.1), which rustls
-    /// writes behind its handshake only.
+    /// Returns the next record, with a ticket of a server in it (RFC 8446, section 4.6.1), which
+    /// rustls writes only after its handshake.
     pub fn ticket(&mut self) -> Vec<u8> {
         const TICKET: [u8; 100] = [7; 100];
-        // Its time, what to add to its age, and a nonce of no bytes.
+        // Lifetime, the addition to its age, and a nonce of no bytes.
         let mut body = vec![0; 4 + 4 + 1];
         body.extend([0, TICKET.len() as u8]);
         body.extend(TICKET);

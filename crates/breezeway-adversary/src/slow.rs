@@ -18,7 +18,7 @@ use rustix::net::sockopt::{
 /// Panics if this process has reached its limit of descriptors.
 pub fn slow_to_close() -> (OwnedFd, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    // Of its own accord it grows until it takes everything that was written.
+    // Without this it would grow until it takes everything that was written.
     set_socket_recv_buffer_size(&listener, 4096).expect("SO_RCVBUF");
     let address = listener.local_addr().expect("an address");
     let mut stream = TcpStream::connect(address).expect("connect");

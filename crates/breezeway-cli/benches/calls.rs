@@ -1,4 +1,4 @@
-//! What a call costs with a time-out, and through a `Client`, beside the plain call of a session.
+//! The cost of a call with a time-out, and through a `Client`, beside the plain call of a session.
 //!
 //! `cargo bench -p breezeway-cli --bench calls` takes half a minute. One thread on one CPU calls a
 //! server on another one, both busy; payload is written and compared. The ways take turns; a ratio

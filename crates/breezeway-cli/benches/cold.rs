@@ -1,5 +1,5 @@
-//! Fresh sessions: what connecting, the first messages and the end cost over shared memory, against
-//! the same over a unix socket.
+//! Fresh sessions: the cost of connecting, the first messages and the end over shared memory,
+//! against the same over a unix socket.
 //!
 //! `cargo bench -p breezeway-cli --bench cold` takes a minute; a word behind `--` restricts it to
 //! the rows whose names contain it. The carriers take turns, and a ratio is of two that were

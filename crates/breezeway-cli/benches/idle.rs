@@ -149,7 +149,7 @@ fn main() -> Result<(), Failure> {
     let folder = tempfile::tempdir()?;
     let places = [address(folder.path(), "many.sock")?, address(folder.path(), "alone.sock")?];
     let (crowded, empty) = (Serving::start(&places[0])?, Serving::start(&places[1])?);
-    // Not before, as they would inherit it.
+    // Pinned here, because the servers would have inherited it.
     cpu::pin_current_thread(cpus.measurer)?;
     let mut alone = Session::connect(&places[1])?;
     let mut among = Session::connect(&places[0])?;

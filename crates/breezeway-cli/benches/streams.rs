@@ -1,5 +1,5 @@
-//! What a reader that sleeps costs the other streams of its session, and a pipeline of frames of
-//! 8 MiB against the same over a unix socket.
+//! The cost of a reader that sleeps for the other streams of its session, and a pipeline of frames
+//! of 8 MiB against the same over a unix socket.
 //!
 //! `cargo bench -p breezeway-cli --bench streams` takes a minute. The server is another process;
 //! nothing is pinned. Frames are kept past the thread that receives them: another one reads 8 bytes

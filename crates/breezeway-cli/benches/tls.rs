@@ -1,4 +1,4 @@
-//! What TLS costs: sessions over `tls:` beside sessions over `tcp:`, on the same work.
+//! The cost of TLS: sessions over `tls:` beside sessions over `tcp:`, on the same work.
 //!
 //! `cargo bench -p breezeway-cli --bench tls` takes a minute. One thread on one CPU calls a server
 //! on another one, by loopback; payload is written and compared. The two carriers take turns, and
@@ -25,7 +25,7 @@ type Failure = Box<dyn Error + Send + Sync>;
 
 const ROUNDS: usize = 21;
 const TURN: f64 = 0.06;
-/// A round of one-way messages moves so many bytes, which its call at the end waits for.
+/// Bytes of a round of one-way messages; the call at its end waits for all of them.
 const MOVED: usize = 32 << 20;
 const SIZES: [usize; 4] = [64, 1 << 10, 64 << 10, 1 << 20];
 
@@ -109,7 +109,7 @@ fn compare(
     let of = |side: usize| median(rounds.iter().map(|times| times[side] / 1e3)).ok_or("no round");
     let (tcp, tls) = (of(0)?, of(1)?);
     println!("{name:<28} tcp {tcp:>9.1} µs  tls {tls:>9.1} µs  {ratio:.2} ({q1:.2}-{q3:.2})");
-    // The server learns of what ends only while it runs.
+    // The server notices the end of a session only while it runs.
     for (side, work) in sides.iter().zip(works) {
         side.server.during(|| drop(work))?;
     }

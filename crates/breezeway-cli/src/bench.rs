@@ -274,7 +274,7 @@ fn measure_streams(
     load::on_shmipc(&args.load(), clients?, || progress.show())
 }
 
-/// An error for what goes with gRPC, and for what callers cannot do that are not of gRPC.
+/// Returns an error for options of gRPC, and for options that other callers do not support.
 fn check_calls(args: &Args) -> Result<(), Failure> {
     #[cfg(feature = "grpc")]
     if args.gear.is_some() {
@@ -286,7 +286,7 @@ fn check_calls(args: &Args) -> Result<(), Failure> {
     args.spread().check(&args.load(), args.sessions)
 }
 
-/// An error for what a session of one call cannot do.
+/// Returns an error for options that a session of one call does not support.
 fn check_cold(args: &Args) -> Result<(), Failure> {
     let asked = [
         (args.depth > 1, "--depth"),
@@ -299,7 +299,7 @@ fn check_cold(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// An error for what one caller through a client cannot do.
+/// Returns an error for options that one caller through a client does not support.
 fn check_by_client(args: &Args) -> Result<(), Failure> {
     args.protocol.address(&args.addr)?;
     args.shmipc.refuse()?;

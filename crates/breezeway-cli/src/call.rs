@@ -146,7 +146,7 @@ impl CallFailure {
 pub(crate) fn run(args: Args) -> Result<(), Failure> {
     args.certificates.install_for_client(args.address.places())?;
     let schema = breezeway_idl::read(std::slice::from_ref(&args.idl), &args.include_dirs)?;
-    // For threads; the command calls one method, once.
+    // Leaked, because threads use it; the command calls one method, once.
     let called = Called::find(Box::leak(Box::new(schema)), &args.method)?;
     let options = args
         .metadata

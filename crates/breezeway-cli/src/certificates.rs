@@ -77,7 +77,7 @@ impl Certificates {
         )
     }
 
-    /// From here on all sessions and connections of the command go by them.
+    /// All sessions and connections of the command use them from here on.
     fn install(&self, places: &[Place], has_all: bool, lacks: &str) -> Result<(), Failure> {
         if let Some(flag) = self.flag {
             check(places, flag)?;

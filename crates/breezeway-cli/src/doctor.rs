@@ -1,7 +1,7 @@
-//! `breezeway doctor`: whether this machine is fit, and for each problem what to change.
+//! `breezeway doctor`: checks that this machine is fit, with a remedy for each problem.
 //!
-//! Each check reads one thing and judges it; the judgements take text, so that tests can give them
-//! machines that are not at hand.
+//! Each check reads one thing and grades it; the grading functions take text, so that tests can
+//! give them machines that are not at hand.
 
 pub(crate) mod cpus;
 mod idle;

@@ -117,7 +117,7 @@ fn find(pid: u32, session: u64) -> Result<Record, Failure> {
 /// The methods of entries, and the IDL that names them.
 struct Known {
     idl: Option<Idl>,
-    /// Those of calls that were seen, by their streams.
+    /// Methods of the calls whose opening was seen, by their streams.
     methods: HashMap<u32, u32>,
 }
 

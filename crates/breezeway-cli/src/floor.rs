@@ -25,7 +25,7 @@ does so with a pause and without, and hot slots are 2, 4 and 8: the fastest coun
 before and after it; a ? marks a row during which the machine changed its speed, so that its ratio \
 means nothing. Stop other work on the two CPUs first.";
 
-/// Measure what this machine can do: bare round trips between two pinned processes
+/// Measure the limits of this machine: bare round trips between two pinned processes
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {

@@ -1,11 +1,11 @@
-//! What `--protocol grpc` stands for: the health service and an echo, served and called.
+//! The services of `--protocol grpc`: the health service and an echo, served and called.
 
 pub(crate) mod bench;
 pub(crate) mod serve;
 
 /// The longest message of the echo.
 const LARGEST: usize = 64 << 20;
-/// As long a body's number and length may be, so many bytes.
+/// Largest size of the number and length of a body.
 const ROOM: usize = 16;
 
 /// Code that prost and tonic generate from `proto/echo.proto`.

@@ -37,7 +37,7 @@ pub(crate) struct Args {
     /// The process; without it, all that have sessions
     #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
     pid: Option<u32>,
-    /// All that is known of one session, by its number
+    /// Show all details of one session, by its number
     #[arg(long, value_name = "NUMBER", requires = "pid")]
     session: Option<u64>,
     /// Print one line with one JSON object for each process

@@ -51,20 +51,20 @@ enum Command {
     Serve(serve::Args),
     /// Measure calls to a running server
     Bench(bench::Args),
-    /// Measure what this machine can do: bare round trips between two pinned processes
+    /// Measure the limits of this machine: bare round trips between two pinned processes
     Floor(floor::Args),
     /// Compare every carrier and wait policy at every size, in µs and in floors
     Compare(compare::Args),
     /// Check whether this machine is fit, and print a remedy for each problem
     Doctor(doctor::Args),
-    /// Show what a running process shares, without its help
+    /// Show the shared memory of a running process, without its help
     Inspect(inspect::Args),
     /// Print the last entries of both rings of a session
     Dump(dump::Args),
     /// Call a method of a service, with JSON in and out
     #[cfg(feature = "thrift")]
     Call(call::Args),
-    /// Show live what sessions do
+    /// Show live activity of sessions
     Top(top::Args),
     /// Generate Rust from a .thrift file
     #[cfg(feature = "thrift")]
@@ -124,7 +124,7 @@ fn status(failure: &Failure) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Text that may come from the other side, without what a terminal would act on.
+/// Returns text that may come from the peer, without control characters.
 fn one_line(text: &str) -> String {
     text.chars()
         .flat_map(|char| if char.is_control() { char.escape_debug().collect() } else { vec![char] })

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// A string in quotes, or what is none in hexadecimal.
+/// Returns UTF-8 text in quotes, and other bytes in hexadecimal.
 pub(crate) fn bytes(bytes: &[u8], is_binary: bool) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) if !is_binary && !text.contains(is_unprintable) => format!("{text:?}"),

@@ -1,4 +1,4 @@
-//! What `--protocol` selects.
+//! The values of `--protocol`.
 
 use breezeway::Address;
 use clap::ValueEnum;

@@ -1,4 +1,4 @@
-//! What `--protocol thrift` stands for: an echo of `idl/echo.thrift`, served and called.
+//! The service of `--protocol thrift`: an echo of `idl/echo.thrift`, served and called.
 
 use breezeway::{Address, ServerOptions, SessionOptions};
 use breezeway_measure::load::{Load, Measurement};

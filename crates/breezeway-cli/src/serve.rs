@@ -100,7 +100,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     raise_limit_of_open_files();
     args.certificates.install_for_server(args.addr.places())?;
     let (session, server) = args.config.complete(args.session, args.server)?;
-    // Before there is a socket file that a signal would leave behind.
+    // Installed before there is a socket file that a signal would leave behind.
     let signals = Signals::new([SIGTERM, SIGINT]).map_err(|error| {
         format!("cannot listen to signals: {error}{}", shortage::advice(&error))
     })?;

@@ -15,7 +15,7 @@ use crate::shmipc::refuse_here;
 use file::File;
 use value::{CallTimeout, MaxMemory, UnderWay};
 
-/// Settings of sessions; what is not given stays open.
+/// Settings of sessions; None if they are not given.
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 pub(crate) struct SessionSettings {
     /// Wait policy. A server without sessions sleeps under every policy [default: adaptive]
@@ -73,7 +73,7 @@ impl SessionSettings {
         }
     }
 
-    /// The options of a session, with defaults for what is open.
+    /// Returns the options of a session, with defaults for unset values.
     pub(crate) fn options(&self) -> SessionOptions {
         let set = SessionOptions::new();
         let set = fill(set, self.wait, |set, wait| set.wait(wait.into()));
@@ -88,7 +88,7 @@ impl SessionSettings {
         fill(set, self.call_timeout, |set, CallTimeout(timeout)| set.call_timeout(timeout))
     }
 
-    /// The options of a session of shmipc; an error for what it does not have.
+    /// Returns the options of a session of shmipc, or an error for settings that it does not have.
     pub(crate) fn shmipc(
         &self,
         set: breezeway_shmipc::SessionOptions,
@@ -106,7 +106,7 @@ impl SessionSettings {
     }
 }
 
-/// Settings of a server; what is not given stays open.
+/// Settings of a server; None if they are not given.
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 pub(crate) struct ServerSettings {
     /// Threads that serve, 1..=1024; each session belongs to one of them [default: 1]
@@ -119,8 +119,8 @@ pub(crate) struct ServerSettings {
     /// The most sessions in parallel, 1..=1000000 [default: 4096]
     #[arg(long, value_name = "N", env = "BREEZEWAY_MAX_SESSIONS", value_parser = value::max_sessions)]
     max_sessions: Option<usize>,
-    /// The most shared memory that clients may hold of what the server makes: 1 byte to 2^63, or
-    /// none, no limit. A client beyond it is refused, a reply fails or waits [default: none]
+    /// The most shared memory that clients may hold of the server's: 1 byte to 2^63, or none, no
+    /// limit. A client beyond it is refused, a reply fails or waits [default: none]
     #[arg(long, value_name = "BYTES", env = "BREEZEWAY_MAX_MEMORY", value_parser = value::max_memory)]
     max_memory: Option<MaxMemory>,
     /// Memory limit of the clients of each user [default: none]
@@ -150,7 +150,7 @@ impl ServerSettings {
         }
     }
 
-    /// The options of a server, with defaults for what is open.
+    /// Returns the options of a server, with defaults for unset values.
     pub(crate) fn options(&self, session: SessionOptions) -> ServerOptions {
         let set = ServerOptions::new().session(session);
         let set = fill(set, self.workers, ServerOptions::workers);
@@ -163,7 +163,7 @@ impl ServerSettings {
         fill(set, self.socket_mode, ServerOptions::socket_mode)
     }
 
-    /// Threads of a runtime that serves; an error for what only workers do.
+    /// Returns the number of threads of a serving runtime, or an error for settings of workers.
     pub(crate) fn threads(&self) -> Result<usize, Failure> {
         if self.offload.is_some_and(|threads| threads > 0) {
             return Err("--offload goes with --runtime blocking; leave it out, also in the \
@@ -173,7 +173,7 @@ impl ServerSettings {
         Ok(self.workers.unwrap_or(1))
     }
 
-    /// The options of a server of shmipc; an error for what it does not have.
+    /// Returns the options of a server of shmipc, or an error for settings that it does not have.
     pub(crate) fn shmipc(
         &self,
         set: breezeway_shmipc::ServerOptions,

@@ -1,4 +1,4 @@
-//! `breezeway top`: what sessions do at this moment, in a terminal or as lines.
+//! `breezeway top`: live activity of sessions, in a terminal or as lines.
 
 mod rates;
 mod screen;
@@ -27,7 +27,7 @@ Keys: up and down choose a session, Enter shows all of it, s sorts by the next c
 a word, Esc goes back, q ends. Processes are not asked and not slowed down; one that is stopped is \
 shown standing still.";
 
-/// Show live what sessions do: calls, bytes and wake-ups a second, time spent spinning
+/// Show live activity of sessions: calls, bytes and wake-ups a second, time spent spinning
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -54,7 +54,8 @@ pub(crate) struct Args {
 /// Interval at which the list of processes is renewed.
 const SEARCH_EVERY: Duration = Duration::from_secs(5);
 
-/// More often a terminal shows nothing more, and reading the file is no longer next to nothing.
+/// Shortest interval: below it a terminal shows nothing more, and reading the file has a visible
+/// cost.
 const SHORTEST: Duration = Duration::from_millis(50);
 
 fn every(text: &str) -> Result<Duration, String> {
@@ -100,7 +101,7 @@ impl Sampler {
         Self { pid, watch: Watch::default(), searched: None }
     }
 
-    /// Returns what they have done since the last sample.
+    /// Returns the activity since the last sample.
     fn sample(&mut self, now: Instant) -> Vec<Row> {
         if self.searched.is_none_or(|searched| now - searched >= SEARCH_EVERY) {
             self.searched = Some(now);

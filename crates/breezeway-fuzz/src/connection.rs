@@ -1,5 +1,5 @@
 //! The core of shared sessions, without IO, on either side: entries of a hostile peer between the
-//! steps of an application, beside a count of what may be kept and of what may be sent.
+//! steps of an application, with a count of the messages that may be kept and sent.
 
 /// Runs one input.
 pub fn run(data: &[u8]) {

@@ -31,7 +31,7 @@ mod services;
 mod using;
 mod writing;
 
-/// The name of a target, which is that of its folder of seeds, and what runs one input.
+/// A target: its name, which is that of its folder of seeds, and the function that runs one input.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.

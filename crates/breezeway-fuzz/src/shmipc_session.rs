@@ -257,7 +257,7 @@ impl Peer {
         }
     }
 
-    /// Does a step of the peer's; false if it is the honest side's.
+    /// Does a step of the peer's; returns false if it is the honest side's.
     fn step(&mut self, step: &Step) -> bool {
         match step {
             Step::SetQueue { word, value } => {

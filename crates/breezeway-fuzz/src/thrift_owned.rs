@@ -1,5 +1,5 @@
-//! A value decoded from a slice, and from a reader that gives each byte once: both agree, and what
-//! is written again is read again.
+//! A value decoded from a slice, and from a reader that yields each byte once: both agree, and a
+//! value that is written again can be read again.
 
 use breezeway_idl_corpus::sample::Node;
 use breezeway_thrift::{Encode, decode_once, decode_slice, to_vec};

@@ -1,5 +1,5 @@
-//! A value whose binaries are parts of the message: on every input it is what others are, its parts
-//! lie in the message, and they outlive whoever else had it.
+//! A value whose binaries are parts of the message: on every input it equals the others, its parts
+//! lie in the message, and they outlive all other owners of the message.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use parts::sample::Node;
 
 /// Runs one input.
 pub fn run(bytes: &[u8]) {
-    // A part of a larger buffer, as messages are that came behind each other.
+    // A part of a larger buffer, like messages that were received in one read.
     let buffer = Bytes::from([b"what came before", bytes, b"what came behind"].concat());
     let message = buffer.slice(16..16 + bytes.len());
     let place = message.as_ptr_range();

@@ -1,5 +1,5 @@
-//! Passing over a value of any type, in a slice and in a reader: both end at the same byte. What a
-//! struct accepts can be passed over.
+//! Skips a value of any type, in a slice and in a reader: both end at the same byte. A value that a
+//! struct accepts can be skipped.
 
 use breezeway_idl_corpus::sample::Node;
 use breezeway_thrift::{Decode, ReadOnce, Slice, Source, WireType, skip};

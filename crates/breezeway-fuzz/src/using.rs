@@ -128,7 +128,7 @@ impl Honest {
         Self { driver, calls, pending, streams: Vec::new(), kept: Vec::new(), end, bytes }
     }
 
-    /// Does one thing. False once the session is over.
+    /// Does one step; returns false once the session is over.
     pub(crate) fn apply(&mut self, usage: &Use) -> bool {
         let cx = &mut Context::from_waker(Waker::noop());
         match usage {

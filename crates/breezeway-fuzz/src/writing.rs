@@ -83,7 +83,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// One that has sent its hello, and no more.
+    /// Returns a peer that has sent its hello, and no more.
     pub(crate) fn new(socket: UnixStream, is_client: bool) -> Self {
         let ring = Ring::new(&TERMS);
         let hello = Hello::new(&TERMS)
@@ -95,7 +95,7 @@ impl Peer {
         Self { socket, ring, segments: 0, is_client }
     }
 
-    /// The flags of a message that this peer may send, but for those that the input changes.
+    /// Returns the flags of a message that this peer may send, with those of `changed` flipped.
     fn flags(&self, changed: u8) -> u8 {
         let usual = if self.is_client { flag::OPEN | flag::FIN } else { flag::FIN };
         usual ^ changed
@@ -107,7 +107,7 @@ impl Peer {
         let _ = socket::send(&self.socket, &[byte], &fds);
     }
 
-    /// Does one thing.
+    /// Does one step.
     pub(crate) fn apply(&mut self, write: &Write) {
         match write {
             Write::Entry(entry) => self.ring.publish(entry),

@@ -1,4 +1,4 @@
-//! The cases. Each panics if something is not as the description wants it.
+//! The cases. Each panics if something differs from the description.
 
 use std::time::Duration;
 

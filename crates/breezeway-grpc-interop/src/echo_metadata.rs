@@ -1,4 +1,4 @@
-//! Metadata that comes back, as the case `custom_metadata` wants it.
+//! Metadata that comes back, as the case `custom_metadata` requires it.
 
 use std::convert::Infallible;
 use std::future::Future;

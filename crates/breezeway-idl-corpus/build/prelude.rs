@@ -1,4 +1,4 @@
-//! IDLs whose types go by the names of what every Rust file can use.
+//! IDLs with types that have the names of Rust's prelude.
 
 use std::path::{Path, PathBuf};
 

@@ -34,7 +34,7 @@ def run(*command, **options):
 
 
 def done(*command, **options):
-    """What a command printed; its failure ends the program."""
+    """Returns the output of a command; its failure ends the program."""
     result = run(*command, **options)
     if result.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))}:\n{result.stdout}{result.stderr}")

@@ -1,5 +1,5 @@
-//! What the options of `Builder` change: derived traits, serde's among them, the runtime's path,
-//! and types that another crate has.
+//! The effects of the options of `Builder`: derived traits, serde's among them, the runtime's path,
+//! and types of another crate.
 
 /// The runtime by another path, as a crate that exports it again has it.
 mod runtime {

@@ -1,5 +1,4 @@
-//! Types that go by the names of what every Rust file can use: alone, together, and after case
-//! conversion.
+//! Types that have the names of Rust's prelude: alone, together, and after case conversion.
 #![deny(warnings)]
 
 #[allow(dead_code, reason = "that it compiles without a warning is most of the test")]

@@ -22,13 +22,13 @@ mod plain {
     include!(concat!(env!("OUT_DIR"), "/serde.rs"));
 }
 
-/// Reads a message and writes what it read.
+/// Reads a message and writes it again.
 type Way = fn(&[u8]) -> Vec<u8>;
 
 /// Returns a message as serde shows it.
 type Shown = fn(&[u8]) -> Result<String, String>;
 
-/// The message of what serde reads.
+/// Returns the message that serde reads.
 type Read = fn(&str) -> Result<Vec<u8>, String>;
 
 /// Result of reading bytes that may not form a message.

@@ -1,4 +1,4 @@
-//! Numbers that look random and follow from a seed.
+//! Pseudo-random numbers from a seed.
 
 /// A reproducible stream of numbers (splitmix64).
 pub struct Dice(pub u64);

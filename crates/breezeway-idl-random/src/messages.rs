@@ -4,7 +4,7 @@ use breezeway_idl::model::{Field, Id, Requiredness, Schema, Shape, Type, TypeKin
 
 use crate::dice::Dice;
 
-/// Empty, short and long, also longer than what a small string has in place.
+/// Texts: empty, short and long, also longer than a small string.
 const TEXTS: [&str; 7] = [
     "",
     "a",

@@ -1,4 +1,4 @@
-//! What a client sees of the service, case by case. A case that does not hold panics.
+//! The service as a client sees it, case by case. A case panics if its condition does not hold.
 
 use std::io::Read;
 use std::time::{Duration, Instant};
@@ -166,7 +166,7 @@ async fn given_up(channel: &Channel) -> u64 {
     number(&channel.call(GIVEN_UP, &[]).await.expect("a number").to_vec())
 }
 
-/// Waits until the server has seen that so many calls were given up.
+/// Waits until the server has counted `count` calls that were given up.
 async fn until_given_up(channel: &Channel, count: u64) {
     while given_up(channel).await < count {
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -194,7 +194,7 @@ async fn deadlines(channel: &Channel) {
     let before = given_up(channel).await;
     let deadline = Instant::now() + Duration::from_millis(20);
     match channel.call_until(HOLD, &[], deadline).await {
-        // The server, which knows the deadline as well, may be the first to give up.
+        // The server has the deadline as well, and may be the first to give up.
         Err(CallError::DeadlinePassed | CallError::Failed { code: ErrorCode::Cancelled, .. }) => {}
         other => panic!("{:?}", other.map(drop)),
     }

@@ -40,7 +40,7 @@ pub(crate) const EXPAND: u32 = 2;
 pub(crate) const SLOW: u32 = 3;
 /// Reset by [`RESET_CODE`] at its first message.
 pub(crate) const RESET: u32 = 4;
-/// As the call [`PATIENCE`].
+/// Streams the same value as the call [`PATIENCE`].
 pub(crate) const STREAM_PATIENCE: u32 = 5;
 
 pub(crate) const RESET_CODE: ErrorCode = ErrorCode::Application(7);

@@ -1,4 +1,4 @@
-//! Rust with itself, so that what the tests of other languages compare with is right.
+//! Rust with itself, the reference for the tests of other languages.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};

@@ -1,4 +1,4 @@
-//! The bare loops that measure what this machine can do, with nothing of Breezeway in them.
+//! The bare loops that measure the limits of this machine, with nothing of Breezeway in them.
 //!
 //! Every figure of this project is a ratio to such a loop in the same run. Each loop comes as two
 //! functions: `measure` for the process that takes the time, and `answer` for its partner. Both

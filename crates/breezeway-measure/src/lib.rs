@@ -4,12 +4,12 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`floor`] | the bare loops: what this machine can do with nothing around it |
+//! | [`floor`] | the bare loops: the limits of this machine |
 //! | [`load`] | messages of sessions of Breezeway, or of anything else: their pattern and number |
 //! | [`pattern`] | payload that is cheap to write and to compare |
 //! | [`statistics`] | percentiles, medians, spreads, levels of the floor |
 //! | [`comparison`] | every carrier and wait policy at every size, in floors |
-//! | [`report`] | what was found, as text, JSON and a page of HTML |
+//! | [`report`] | the results, as text, JSON and a page of HTML |
 //! | [`machine`] | the machine, and the two CPUs of a measurement |
 //! | [`process`] | the processes of a measurement: started, stopped, interrupted, ended |
 //!

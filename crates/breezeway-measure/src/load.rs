@@ -82,7 +82,7 @@ pub struct Load {
     pub touch: Touch,
     /// End of the run; a count is shared out among the sessions.
     pub extent: Extent,
-    /// Open loop: so many calls a second and session, one outstanding.
+    /// Open loop: this many calls a second and session, one outstanding.
     pub rate: Option<f64>,
     /// Calls in flight on each session.
     pub depth: u32,
@@ -105,7 +105,7 @@ impl Load {
 pub struct Measurement {
     /// Messages, one way.
     pub count: u64,
-    /// From the first message to the last; of several sessions, that of the longest.
+    /// Time from the first message to the last; of several sessions, that of the longest.
     pub elapsed: Duration,
     /// Processor time of this process in that time, all threads.
     pub cpu: Duration,
@@ -177,7 +177,7 @@ struct Outcome {
     count: u64,
     /// Clock ticks from its first message to its last.
     ticks: u64,
-    /// Sum of what it sent one-way.
+    /// Sum of its one-way messages.
     sum: u64,
     latencies: Option<Recorder>,
 }

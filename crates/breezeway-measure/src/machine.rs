@@ -14,17 +14,17 @@ pub use topology::{format_list, last_level_cache, read};
 /// Properties of the machine that figures depend on.
 #[derive(Clone, Debug, Serialize)]
 pub struct Machine {
-    /// As `/proc/cpuinfo` names it.
+    /// Name of the CPU in `/proc/cpuinfo`.
     pub cpu_model: String,
     /// Name and release.
     pub kernel: String,
-    /// As `uname -m` names it.
+    /// Name of the architecture, of `uname -m`.
     pub architecture: String,
     /// True if a hypervisor announces itself.
     pub virtual_machine: bool,
     /// Number of running CPUs.
     pub cpus_online: usize,
-    /// Those that this process may use, in the kernel's list format.
+    /// CPUs that this process may use, in the kernel's list format.
     pub cpus_allowed: String,
     /// CPU of the measuring process.
     pub client_cpu: usize,

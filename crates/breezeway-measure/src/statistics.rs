@@ -1,4 +1,5 @@
-//! From readings to figures: percentiles, medians, spreads, and the levels of a machine's floor.
+//! Conversion of readings to figures: percentiles, medians, spreads, and the levels of a machine's
+//! floor.
 
 pub(crate) mod grouped;
 mod latency;

@@ -27,7 +27,7 @@ const RECONNECTION: Duration = Duration::from_secs(1);
 
 /// An honest client. Numbers make its messages differ.
 pub(crate) trait Client: Send {
-    /// A call of so many bytes.
+    /// Makes a call of `size` bytes.
     fn call(&mut self, number: u64, size: usize) -> Result<(), Failure>;
 
     /// A stream of a few messages each way.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::ValueEnum;
 
-/// A way to serve, with what its sessions travel by.
+/// An implementation of a server, with the carrier of its sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Engine {
     /// Blocking handlers and workers, in shared memory.

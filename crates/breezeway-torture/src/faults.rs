@@ -389,7 +389,7 @@ fn settled(before: &Holdings, now: impl Fn() -> Holdings) -> Result<(), Holdings
     }
 }
 
-/// A server that has served some, with a client that stays, and what it has.
+/// A server that has served some clients, with one that stays, and the server's holdings.
 struct Stage {
     folder: tempfile::TempDir,
     server: Server,
@@ -568,7 +568,7 @@ fn of_client(engine: Engine, phase: Phase, options: &Options) -> Result<Report, 
             // A further try came while there were none.
             *text = text.replacen(ENDED, WENT_ON, 1);
         }
-        // Of a connection that was cut behind its last byte, only the next round hears.
+        // Only the next round notices a connection that was cut after its last byte.
         let is_over = is_cut
             || phase == Phase::Calling
                 && outcome.as_deref().is_some_and(|text| text.starts_with(ENDED));

@@ -317,7 +317,7 @@ fn kill_clients(engine: Engine, kills: u64, chance: &mut Chance) -> Result<Heard
                 }
             }
         } else {
-            // Others show it by what they close.
+            // Others show it by closing descriptors.
             let start = Instant::now();
             while server.descriptors() > before.descriptors {
                 if start.elapsed() > PATIENCE {

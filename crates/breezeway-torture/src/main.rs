@@ -20,11 +20,11 @@ use clap::Parser;
 /// Servers and clients under attack.
 #[derive(Parser)]
 enum Command {
-    /// Plays sessions by chance against servers of the engines, and checks what stays behind.
+    /// Plays random sessions against servers of the engines, and checks for leaks.
     Hostile(hostile::Options),
     /// Runs attacks by name, and measures an honest client during each.
     Attacks(attacks::Options),
-    /// Kills clients and servers in the middle of what they do.
+    /// Kills clients and servers in the middle of their steps.
     Kills(kills::Options),
     /// A client to be killed. For `kills`.
     Victim(kills::Victim),

@@ -21,7 +21,7 @@ fn is_statistics(name: &str) -> bool {
     name.contains("/memfd:breezeway-stats ")
 }
 
-/// Descriptors of a process, but for its statistics.
+/// Returns the descriptors of a process, except for its statistics.
 pub(crate) fn descriptors(pid: u32) -> usize {
     std::fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, |entries| {
         let targets = entries.flatten().filter_map(|entry| entry.path().read_link().ok());

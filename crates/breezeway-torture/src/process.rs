@@ -58,7 +58,7 @@ impl Process {
         Ok(command)
     }
 
-    /// Starts what serves, and waits until it listens.
+    /// Starts a server, and waits until it listens.
     pub(crate) fn start_command(command: Command) -> Result<Self, Failure> {
         let mut process = Self::spawn(command)?;
         process.listens()?;

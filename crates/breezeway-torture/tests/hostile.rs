@@ -1,5 +1,5 @@
-//! Some hundred hostile sessions by chance against a server of each engine: nothing panics, no
-//! honest call fails, and nothing stays behind. `make hostile` plays as many as one wants.
+//! Some hundred random hostile sessions against a server of each engine: nothing panics, no honest
+//! call fails, and nothing stays behind. `make hostile` plays any number.
 
 mod bounded;
 

@@ -1,6 +1,6 @@
-//! Some dozen processes killed with SIGKILL in the middle of what they do, of each engine: whoever
-//! survives hears of it, has what was committed, and keeps nothing. `make torture` kills as many as
-//! one wants.
+//! Some dozen processes killed with SIGKILL in the middle of their steps, of each engine: each
+//! survivor notices it, has every committed message, and keeps nothing. `make torture` kills any
+//! number.
 
 mod bounded;
 

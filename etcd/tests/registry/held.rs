@@ -1,4 +1,4 @@
-//! Stands between a client and etcd, and holds back what etcd answers from a message on.
+//! A proxy between a client and etcd that holds back etcd's answers from one message on.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,4 +1,4 @@
-//! Registering with a real etcd, and calls to what is registered.
+//! Registration with a real etcd, and calls to registered instances.
 //!
 //! `make etcd` runs these where there are etcd and protoc.
 
@@ -63,7 +63,7 @@ mod needs_etcd {
         Instances::new(etcd.watch("echo"), InstanceOptions::new().wait(PATIENCE))
     }
 
-    /// Calls, and gives to whom and by what.
+    /// Makes a call; returns the instance and the carrier.
     async fn call(instances: &Instances) -> Result<(String, Carrier), Error> {
         let (route, mut instances) = (Route::new(), instances.clone());
         let options = CallOptions::new().timeout(PATIENCE).receive_route(&route);
@@ -235,7 +235,7 @@ mod needs_etcd {
         until(&instances, "here", Carrier::Shm).await;
         let callers = Callers::start(&instances);
         running.kill();
-        // The outage is longer than the lease: that is what is to be seen.
+        // The outage must be longer than the lease.
         sleep(Duration::from_secs(u64::from(SHORT) * 2)).await;
         if loses_all {
             running.lose_all();
@@ -412,7 +412,7 @@ mod needs_etcd {
     }
 }
 
-/// Not a test: what [`process::Process`] runs.
+/// Runs as the program of [`process::Process`]; it is not a test.
 #[test]
 #[ignore = "a role of other tests"]
 fn another_process() {

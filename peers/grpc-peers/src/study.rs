@@ -18,7 +18,7 @@ const WARM_UP: usize = 1_000;
 /// Calls whose allocations are counted.
 const COUNTED: usize = 10_000;
 
-/// Every way to call, with so many calls each; with grpc-go if there is its program.
+/// Runs every way to call, with `count` calls each; with grpc-go if there is its program.
 pub(crate) async fn run(count: usize, grpc_go: Option<&str>) -> Result<()> {
     println!("link            p50 µs   p99 µs   calls/s   allocations of a call, both sides");
     let folder = tempfile::tempdir()?;
@@ -56,7 +56,7 @@ fn row(name: &str, [p50, p99]: [f64; 2], rate: f64, allocations: f64) {
     println!("{name:<14} {p50:>7.1}  {p99:>7.1}  {rate:>8.0}   {allocations:.1}");
 }
 
-/// The times of so many calls in µs.
+/// Returns the times of `count` calls in µs.
 async fn checks(client: &mut HealthClient<AnyChannel>, count: usize) -> Result<Vec<f64>> {
     let mut times = Vec::with_capacity(count);
     for _ in 0..count {

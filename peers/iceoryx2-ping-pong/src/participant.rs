@@ -1,4 +1,4 @@
-//! What both kinds of payload need: a node, the service's name, and how to poll.
+//! Shared parts of both kinds of payload: a node, the service's name, and the poll loop.
 
 use breezeway_measure::Failure;
 use breezeway_measure::process::ending::{self, Activity, Stop};

@@ -106,7 +106,8 @@ impl Exchange {
             let message = depths.find(|message| message.len() <= LONGEST);
             let message = message.unwrap_or_else(|| messages.message(id, 0));
             self.messages += 1;
-            // Of a union with two fields others refuse the second, also one that they do not know.
+            // Of a union with two fields, other implementations refuse the second, even an unknown
+            // one.
             let is_union = self.schema.structure(id).is_none_or(|it| it.shape == Shape::Union);
             let found = differs(case, &message, is_union, &mut messages.dice);
             if let Some((how, wrong)) = found {
@@ -160,7 +161,7 @@ fn differs(
     None
 }
 
-/// The first of all ways, ours and others', that does not give what is meant.
+/// Returns the first of all ways, ours and others', with a wrong result.
 fn by_all(
     case: &Case,
     bytes: &[u8],

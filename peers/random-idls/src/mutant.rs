@@ -1,4 +1,4 @@
-//! Faults to plant in what breezeway-idl generates, which must be found.
+//! Faults to plant in the code that breezeway-idl generates, which must be found.
 
 use clap::ValueEnum;
 

@@ -30,7 +30,7 @@ impl Rival {
     }
 }
 
-/// An IDL with what is made of it.
+/// An IDL with the code generated from it.
 pub struct Idl {
     /// The name of its file, without the ending, and of its module.
     pub stem: String,
@@ -47,7 +47,7 @@ struct Case {
     view: String,
 }
 
-/// A folder of IDLs and what is made of them.
+/// A folder of IDLs and the code generated from them.
 pub struct Workshop {
     dir: PathBuf,
     mutant: Option<Mutant>,
@@ -90,7 +90,7 @@ impl Workshop {
         Ok(Idl { stem: stem.to_owned(), refused, rivals, cases })
     }
 
-    /// Writes what `idl-exchange` is made of: the modules of these IDLs and the list of structs.
+    /// Writes the parts of `idl-exchange`: the modules of these IDLs and the list of structs.
     pub fn list(&self, idls: &[&Idl]) -> Result<()> {
         let (mut modules, mut cases) = (String::new(), String::new());
         for idl in idls.iter().filter(|idl| idl.refused.is_none()) {

@@ -16,7 +16,7 @@ pub(crate) enum Fault {
     Refused(String),
     /// The text does not compile.
     Text(String),
-    /// A message is not what it is to others, or to another way to read it.
+    /// A message differs from that of another generator, or of another way to read it.
     Message(String),
 }
 
@@ -123,7 +123,7 @@ impl Search {
         Ok(Outcome { idls, faults, messages })
     }
 
-    /// Compiles all that can be: without the rivals whose text cannot, nor what is at fault.
+    /// Compiles all IDLs but those at fault, without the rivals whose code does not compile.
     fn compile(
         &self,
         workshop: &Workshop,

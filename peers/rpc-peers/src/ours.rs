@@ -13,7 +13,7 @@ pub(crate) use thrift::echo::*;
 
 use crate::table::at;
 
-/// Gives back what it gets.
+/// Returns its arguments.
 pub(crate) struct Mirror;
 
 impl AsyncEcho for Mirror {

@@ -19,7 +19,7 @@ impl Served {
         Self::run(server)
     }
 
-    /// One that prints a line when it serves.
+    /// Starts a server, which prints a line when it serves.
     pub(crate) fn run(mut server: Command) -> Result<Self> {
         let mut process = server.stdout(Stdio::piped()).spawn()?;
         let output = process.stdout.take();

@@ -17,7 +17,7 @@ use crate::servers::Served;
 use crate::table::{Pairs, at};
 use crate::{load, ours::rows};
 
-/// As volo-build 0.12.3 makes it of `idl/echo.thrift`. It is kept, as volo-build compiles libgit2.
+/// Output of volo-build 0.12.3 for `idl/echo.thrift`. It is kept, as volo-build compiles libgit2.
 #[path = "volo_gen.rs"]
 #[allow(warnings, unreachable_pub, missing_docs, unsafe_code, reason = "generated")]
 #[allow(clippy::undocumented_unsafe_blocks, reason = "generated")]
@@ -28,7 +28,7 @@ use generated::volo_gen::echo;
 /// Number of times that each pair is measured, one directly after the other.
 const ROUNDS: usize = 21;
 
-/// Gives back what it gets.
+/// Returns its arguments.
 struct Mirror;
 
 impl echo::Echo for Mirror {

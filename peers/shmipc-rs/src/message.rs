@@ -40,7 +40,7 @@ pub(crate) async fn send(stream: &mut Stream, bytes: &[u8]) -> Result<()> {
     flush(stream).await
 }
 
-/// Sends what was written, however long the queue is full.
+/// Sends the written bytes, however long the queue is full.
 pub(crate) async fn flush(stream: &mut Stream) -> Result<()> {
     loop {
         match stream.flush(false).await {

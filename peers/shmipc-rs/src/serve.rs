@@ -92,7 +92,7 @@ async fn echo(stream: &mut Stream) -> Result<()> {
     }
 }
 
-/// Reports what came over a stream before its end.
+/// Reports the bytes that came over a stream before its end.
 async fn sink(stream: &mut Stream) -> Result<()> {
     let mut received = Vec::new();
     while read_available(stream, |bytes| received.extend_from_slice(bytes)).await? {}

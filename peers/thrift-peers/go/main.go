@@ -41,7 +41,7 @@ func (r *random) text() string {
 	return string(text)
 }
 
-// output is what both libraries can write.
+// output is an output that both libraries can write to.
 type output interface {
 	field(kind byte, id int16)
 	stop()

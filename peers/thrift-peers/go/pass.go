@@ -33,7 +33,7 @@ func pass() {
 	check(out.Flush())
 }
 
-// passer writes what it reads.
+// passer writes the messages that it reads.
 type passer struct{ from, to *apache.TBinaryProtocol }
 
 var background = context.Background()

@@ -1,4 +1,4 @@
-//! Counts what each piece of work allocates.
+//! Counts the allocations of each piece of work.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

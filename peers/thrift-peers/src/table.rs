@@ -1,4 +1,4 @@
-//! Interleaved measuring, so that what disturbs one contender disturbs all.
+//! Interleaved measuring, so that a disturbance affects all contenders.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -13,7 +13,7 @@ use crate::effects::Effect;
 /// Approximate time of one sample of one case.
 const SAMPLE: Duration = Duration::from_micros(400);
 
-/// A case with what was measured.
+/// A case with its results.
 pub struct Row {
     pub codec: &'static str,
     pub operation: Operation,
@@ -35,15 +35,15 @@ impl Row {
     }
 }
 
-/// Returns the processor time of this thread, in nanoseconds. Unlike a clock it does not count the
-/// time of others.
+/// Returns the processor time of this thread, in nanoseconds. Unlike a clock it excludes the time
+/// of other threads.
 fn used() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }
 
 fn nanoseconds(repeats: u32, mut work: impl FnMut() -> u64) -> f64 {
-    // What ran before left the caches full of other things.
+    // The work before left the caches full of other data.
     black_box(work());
     let start = used();
     for _ in 0..repeats {

@@ -1,4 +1,4 @@
-//! What the codec must show, judged from the medians of the rounds' ratios of one run.
+//! Targets of the codec, checked against the medians of the rounds' ratios of one run.
 
 use crate::contenders::Operation;
 use crate::table::Row;
@@ -11,8 +11,8 @@ struct Target {
     operation: Operation,
     /// The codec to compare with and its operation, or nothing for a copy of the encoded bytes.
     rival: Option<&'static str>,
-    /// The rival must take at least so many times as long; for a copy, we may take at most so many
-    /// times as long.
+    /// The rival must take at least this many times as long; for a copy, we may take at most this
+    /// many times as long.
     limit: f64,
 }
 
@@ -93,7 +93,7 @@ fn find<'r>(rows: &'r [Row], codec: &str, operation: Operation) -> Option<&'r Ro
     rows.iter().find(|row| row.codec == codec && row.operation == operation)
 }
 
-/// Prints each target with what was measured.
+/// Prints each target with its result.
 pub fn print(shape: Shape, rows: &[Row]) {
     let targets: &[Target] = match shape {
         Shape::One => &ONE,

@@ -34,7 +34,7 @@ impl Talk {
 /// Thread of the loop that sends and waits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place {
-    /// In what `block_on` was given: with several workers on a thread beside them.
+    /// In the future of `block_on`: with several workers on a thread beside them.
     BlockOn,
     /// In a task, on one of the workers.
     Task,

@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// The largest message that a connection may announce: what `breezeway` allows by default.
+/// The largest message that a connection may announce: the default limit of `breezeway`.
 pub(crate) const LARGEST: u32 = 64 << 20;
 
 /// Time limit of the announcement. Afterwards a connection has no time limits, because a timer per
@@ -154,7 +154,7 @@ mod tests {
             ours.write_all(&64_u32.to_le_bytes()).unwrap();
             ours.write_all(&[1; 63]).unwrap();
             let (stream, size) = Stream::agree(theirs, wait).unwrap();
-            // Shut down rather than dropped: what was never read would turn the end into a reset.
+            // Shut down rather than dropped: unread bytes would turn the end into a reset.
             ours.shutdown(std::net::Shutdown::Write).unwrap();
             let error = stream.receive(&mut vec![0; size]).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::UnexpectedEof);

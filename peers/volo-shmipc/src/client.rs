@@ -10,7 +10,7 @@ use volo::service::Service;
 use volo_thrift::Bytes;
 use volo_thrift::client::ClientBuilder;
 
-/// Leaves the client as it is, which generated code wraps.
+/// Leaves the client of generated code as it is.
 struct Bare;
 
 impl<C> MkClient<C> for Bare {
@@ -32,7 +32,7 @@ pub(super) async fn run(path: &Path) -> Result<()> {
         let client = client.clone();
         tokio::spawn(async move {
             for call in 0..CALLS {
-                // From a slice that is used again to what takes several of the largest.
+                // Names from one slice, used again, to several of the largest.
                 let name = if call % 2 == 0 { "Ada".to_owned() } else { unknown(task, call) };
                 let mut context = client.make_cx("age", false);
                 let reply = client.call(&mut context, request(&name)).await?;

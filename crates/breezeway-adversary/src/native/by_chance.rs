@@ -10,7 +10,7 @@ use super::layout::{control, entry, flag, kind};
 use super::{Descriptor, Entry, Peer, Terms};
 use crate::{Chance, Shared, memfd, socket, while_flipping};
 
-/// The methods that are asked for most: what servers of tests call echo, and a reply of a size.
+/// The most frequent methods: in test servers, an echo and a reply of a requested size.
 const ECHO: u32 = 0;
 const REPLY_OF: u32 = 2;
 
@@ -159,8 +159,8 @@ fn disturb(peer: &mut Peer, chance: &mut Chance) {
     }
 }
 
-/// Reads what came, and does about the replies and their payload what it likes. The streams of the
-/// messages; `None` at the end of the session.
+/// Reads the received messages, and releases their replies and payload at random. Returns the
+/// streams of the messages; `None` at the end of the session.
 pub(crate) fn read(peer: &mut Peer, chance: &mut Chance) -> Option<Vec<u32>> {
     while let Some(received) = socket::try_receive(&peer.socket, 4096) {
         if received.is_end() {

@@ -14,7 +14,7 @@ pub struct Descriptor {
 }
 
 impl Descriptor {
-    /// As it stands in an entry's body.
+    /// Returns the bytes of the descriptor in an entry's body.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(24);
         bytes.extend(self.segment.to_le_bytes());

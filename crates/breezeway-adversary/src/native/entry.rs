@@ -1,4 +1,5 @@
-//! Ring entries, true and false (section 4): what the peer writes, and what it reads.
+//! Ring entries, valid and invalid (section 4): those that the peer writes, and those that it
+//! reads.
 
 use super::descriptor::Descriptor;
 use super::layout::{entry, flag, kind};

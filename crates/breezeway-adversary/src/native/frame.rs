@@ -1,4 +1,4 @@
-//! What travels on a socket without shared memory, section 8: hellos and frames.
+//! Hellos and frames, the bytes on a socket without shared memory (section 8).
 
 use std::io::{self, Read, Write};
 
@@ -48,7 +48,7 @@ impl Header {
         Self { len: 0, kind: kind::SHUTDOWN, flags: 0, time: 0, stream: 0, tag: 0 }
     }
 
-    /// As it travels.
+    /// Returns the bytes of the header on the wire.
     pub fn bytes(&self) -> [u8; HEADER_LEN] {
         let mut bytes = [0; HEADER_LEN];
         bytes[0..4].copy_from_slice(&self.len.to_le_bytes());
@@ -60,7 +60,7 @@ impl Header {
         bytes
     }
 
-    /// Reads what the honest side sent.
+    /// Reads the honest side's next frame.
     pub fn read(bytes: &[u8; HEADER_LEN]) -> Self {
         let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
         let time = u16::from_le_bytes([bytes[6], bytes[7]]);

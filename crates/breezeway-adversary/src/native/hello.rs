@@ -40,7 +40,7 @@ impl Terms {
 pub struct Hello(pub Vec<u8>);
 
 impl Hello {
-    /// One that follows the rules.
+    /// Returns a hello that follows the rules.
     pub fn new(terms: &Terms) -> Self {
         let control_size = control::size(terms.ring_capacity) as u64;
         Self(vec![0; hello::LEN])
@@ -76,7 +76,7 @@ impl Hello {
     }
 }
 
-/// Reads a hello of its announced length, and what came with it; shorter if the other side closes.
+/// Reads a hello of its announced length, with its descriptors; shorter if the other side closes.
 pub fn receive_hello(socket: impl AsFd) -> Received {
     let mut received = Received::default();
     let mut wanted = hello::LEN;

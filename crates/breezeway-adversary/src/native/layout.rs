@@ -99,7 +99,7 @@ pub mod socket {
     pub const MAX_UNANNOUNCED: usize = 64;
 }
 
-/// Section 8: what precedes each body on a socket without shared memory.
+/// Section 8: the header of each body on a socket without shared memory.
 pub mod frame {
     pub const HEADER_LEN: usize = 16;
 }

@@ -115,7 +115,7 @@ impl Peer {
 
 /// Writing.
 impl Peer {
-    /// Publishes an entry by the rules, and rings if the honest side wants that.
+    /// Publishes an entry by the rules, and rings if the honest side requests a doorbell.
     pub fn publish(&mut self, entry: &Entry) {
         self.publish_silently(entry);
         fence(Ordering::SeqCst);

@@ -18,7 +18,7 @@ pub struct View {
 }
 
 impl View {
-    /// Maps what came with the honest side's hello.
+    /// Maps the control segment of the honest side's hello.
     pub fn new(fd: &OwnedFd, honest: &Terms) -> Self {
         let map = Mapping::foreign(fd);
         assert_eq!(map.len(), control::size(honest.ring_capacity), "the honest side lies");

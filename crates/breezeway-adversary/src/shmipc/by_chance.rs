@@ -60,7 +60,7 @@ fn step(peer: &mut Peer, dice: &mut Chance) {
     }
 }
 
-/// A session of some steps by chance, of so many at most.
+/// Plays a random session of at most `most` steps.
 pub fn attack_for(peer: &mut Peer, dice: &mut Chance, most: u64) {
     for _ in 0..(1 + dice.below(60)).min(most) {
         step(peer, dice);

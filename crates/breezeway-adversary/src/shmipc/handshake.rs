@@ -27,7 +27,7 @@ pub fn expect(mut socket: &UnixStream, wanted: &[u8]) {
     assert_eq!(bytes, wanted);
 }
 
-/// A client's part up to the point where the server judges the regions.
+/// Plays a client up to the point where the server validates the regions.
 pub fn offer(mut socket: &UnixStream, queue: &OwnedFd, buffer: &OwnedFd, name: &str) {
     socket.write_all(&exchange()).expect("a new socket has room");
     expect(socket, &exchange());
@@ -43,7 +43,7 @@ pub fn send_descriptors(socket: &UnixStream, descriptors: &[&OwnedFd]) {
     assert_eq!(send(socket, &[0], &borrowed), Ok(1));
 }
 
-/// A server's part, by the rules: what the client offers, queue and buffer.
+/// Plays a server by the rules; returns the client's regions, queue and buffer.
 pub fn accept(mut socket: &UnixStream) -> (OwnedFd, OwnedFd) {
     expect(socket, &exchange());
     socket.write_all(&exchange()).expect("a new socket has room");

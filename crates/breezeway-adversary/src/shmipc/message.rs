@@ -1,4 +1,4 @@
-//! Messages on the socket: eight bytes of header, and what follows.
+//! Messages on the socket: eight bytes of header, and a body.
 
 /// The types of messages.
 #[allow(missing_docs, reason = "the names are those of the protocol")]
@@ -21,7 +21,7 @@ pub const HEADER_LEN: usize = 8;
 /// Message that announces elements in a queue.
 pub const WAKE: [u8; HEADER_LEN] = [0, 0, 0, 8, 0x77, 0x58, 3, kind::POLLING];
 
-/// A message: a header, and what follows it. The length is that of both.
+/// Returns a message: a header, and its body. The length is that of both.
 pub fn message(version: u8, kind: u8, body: &[u8]) -> Vec<u8> {
     message_of_length((HEADER_LEN + body.len()) as u32, version, kind, body)
 }

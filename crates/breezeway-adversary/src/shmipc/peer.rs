@@ -39,12 +39,12 @@ impl Peer {
         peer
     }
 
-    /// A client that has offered these regions; what the server thinks of them is to be read.
+    /// Connects a client that has offered these regions; the server's answer is still to be read.
     pub fn offer(path: &Path, queue: OwnedFd, buffer: OwnedFd, name: &str) -> Self {
         let socket = dial(path);
         handshake::offer(&socket, &queue, &buffer, name);
         let (queue, buffer) = (Arc::new(queue), Arc::new(buffer));
-        // The regions may be too small for what a session does with them.
+        // The regions may be smaller than a session needs.
         let half = queue::SIZE / 2;
         let outgoing = Ring::of_capacity(&queue, 0, queue::CAPACITY);
         let incoming = Ring::of_capacity(&queue, half, queue::CAPACITY);
@@ -52,7 +52,7 @@ impl Peer {
         Self { socket, queue, buffer, outgoing, incoming, slices }
     }
 
-    /// A server that has accepted by the rules what the client on this socket offers.
+    /// Returns a server that has accepted the offer of the client on this socket by the rules.
     pub fn server(socket: UnixStream) -> Self {
         socket.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         let (queue, buffer) = handshake::accept(&socket);
@@ -81,7 +81,7 @@ impl Peer {
         self.put(stream, slice, 0);
     }
 
-    /// Waits until the honest side has put so many elements in all, and takes none.
+    /// Waits until the honest side has put `count` elements in all, and takes none.
     pub fn wait_for_replies(&self, count: u32) {
         let start = Instant::now();
         while self.incoming.tail() != count {

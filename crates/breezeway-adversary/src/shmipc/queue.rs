@@ -1,4 +1,4 @@
-//! The queue region: one ring for what the client puts, and one for what the server puts.
+//! The queue region: one ring for the client's elements, and one for the server's.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;

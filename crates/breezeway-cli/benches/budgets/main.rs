@@ -42,7 +42,7 @@ struct Pair {
     empty: f64,
 }
 
-/// Starts the server of a row, or what its reference needs; it runs only while it is measured.
+/// Starts the server of a row, or that of its reference; it runs only while it is measured.
 fn start(row: &Row, system: System, folder: &Path, cpu: &str) -> Outcome<Server> {
     let mut command = match system {
         System::Breezeway(carrier) => {

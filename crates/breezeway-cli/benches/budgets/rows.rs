@@ -1,4 +1,4 @@
-//! The rows of the table, and how each is judged.
+//! The rows of the table, and their budgets.
 
 use crate::floor::Floor;
 

@@ -121,7 +121,7 @@ struct Meter {
 }
 
 impl Meter {
-    /// A round trip is over; whether there is to be another one.
+    /// Records a round trip; returns true if there is to be another one.
     fn goes_on(&mut self, duration: Duration) -> bool {
         self.round += 1;
         if self.round <= WARM_UP {

@@ -50,7 +50,7 @@ pub(crate) const WORK: &[Work] = &[
 /// One measurement of every pair, in the order of [`PAIRS`].
 pub(crate) struct Round {
     pub(crate) figures: Vec<Figures>,
-    /// Bare touched memory, if the work is judged by it.
+    /// Bare touched memory, if it is the budget's reference.
     pub(crate) touched: f64,
 }
 

@@ -1,4 +1,4 @@
-//! `breezeway bench --protocol grpc`: what its options mean there.
+//! `breezeway bench --protocol grpc`: the meaning of its options there.
 
 use breezeway_grpc::Endpoint;
 use breezeway_measure::load::{Measurement, Pattern, Touch};
@@ -6,7 +6,7 @@ use breezeway_measure::load::{Measurement, Pattern, Touch};
 use super::{Args, Progress};
 use crate::{Failure, grpc};
 
-/// An error for what calls of gRPC do not have.
+/// Returns an error for options that calls of gRPC do not support.
 pub(super) fn check(args: &Args) -> Result<(), Failure> {
     args.protocol.address(&args.addr)?;
     args.shmipc.refuse()?;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use breezeway_idl::model::{Id, Kind, Method, Schema, Service, Streaming};
 use breezeway_rpc::thrift;
 
-/// A method of a service, as it is called.
+/// A method of a service, with its names in the IDL and on the wire.
 pub(super) struct Called<'s> {
     pub(super) schema: &'s Schema,
     pub(super) method: &'s Method,
@@ -15,7 +15,7 @@ pub(super) struct Called<'s> {
 }
 
 impl<'s> Called<'s> {
-    /// The method `Service.method` or `Service/method`; the service may stand behind its file.
+    /// Finds the method `Service.method` or `Service/method`; the service may follow its file.
     pub(super) fn find(schema: &'s Schema, name: &str) -> Result<Self, String> {
         let (service, method) = name
             .rsplit_once(['.', '/'])
@@ -64,7 +64,7 @@ fn methods(schema: &Schema, id: Id) -> Vec<&Method> {
     services.flat_map(|service| &service.methods).collect()
 }
 
-/// All methods of all services by what they are on the wire, each with its name.
+/// Returns all methods of all services by their numbers on the wire, each with its name.
 pub(crate) fn by_number(schema: &Schema) -> HashMap<u32, (String, &Method)> {
     let services = schema.ids().filter(|&id| service(schema, id).is_some());
     let methods = services.flat_map(|id| {

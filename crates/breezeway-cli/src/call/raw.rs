@@ -1,4 +1,4 @@
-//! Structs as the bytes that they are on the wire: what the command calls with and is replied to.
+//! Structs as the bytes on the wire: the requests and replies of the command.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! From the bytes of a message to JSON, by the IDL.
+//! Conversion of the bytes of a message to JSON, by the IDL.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -64,7 +64,7 @@ pub(super) fn message(schema: &Schema, ty: &Type, bytes: &[u8]) -> Result<String
     Ok(text)
 }
 
-/// The limits protect programs; here it is whoever runs the command that asked.
+/// The limits protect programs from peers; the user of the command has requested this message.
 fn slice(bytes: &[u8]) -> Result<Slice<'_>, DecodeError> {
     Slice::within(Limits { size: usize::MAX, ..Limits::default() }, bytes)
 }
@@ -77,7 +77,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Nothing at the struct's end.
+    /// Returns the next field; None at the struct's end.
     fn field_header(&mut self) -> Result<Option<(WireType, i16)>, ReplyError> {
         let byte = self.from.byte()?;
         if byte == 0 {

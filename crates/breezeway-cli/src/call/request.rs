@@ -1,4 +1,4 @@
-//! From JSON to the bytes of a message, by the IDL.
+//! Conversion of JSON to the bytes of a message, by the IDL.
 
 use std::fmt;
 
@@ -70,7 +70,7 @@ impl Encoder<'_> {
         Ok(())
     }
 
-    /// Nothing that is given is left out silently.
+    /// Refuses unknown names, so that no given value is left out silently.
     fn check_names(
         &self,
         of: &Struct,

@@ -17,9 +17,9 @@ use super::{Call, Failure, print, request};
 
 /// Next event of a stream.
 enum Event {
-    /// Something to send.
+    /// A message to send.
     Input(Value),
-    /// Nothing more is to be sent, or why nothing more can be read.
+    /// The end of the input, or its error.
     InputEnd(serde_json::Result<()>),
     /// The server's last word.
     End(Result<(), Ended>),
@@ -98,7 +98,7 @@ fn bad_input(error: serde_json::Error) -> Failure {
     format!("a message is not JSON: {error}").into()
 }
 
-/// Passes on what is to be sent.
+/// Passes on the messages to send.
 fn read(given: Option<Vec<Value>>, events: &SyncSender<Event>) {
     let pass = |value| events.send(Event::Input(value)).is_ok();
     let end = match given {
@@ -115,7 +115,7 @@ fn read(given: Option<Vec<Value>>, events: &SyncSender<Event>) {
     let _ = events.send(Event::InputEnd(end));
 }
 
-/// Prints what comes.
+/// Prints the received messages.
 fn receive(
     schema: &Schema,
     ty: &Type,

@@ -1,4 +1,4 @@
-//! Does the kernel have what sealed segments need?
+//! The kernel's support for sealed segments.
 
 use super::Check;
 use breezeway_measure::machine::read;

@@ -1,4 +1,4 @@
-//! What control groups and resource limits leave to this process.
+//! Control groups and resource limits of this process.
 
 use super::{Check, mebibytes};
 use breezeway::SessionOptions;

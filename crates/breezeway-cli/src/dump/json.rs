@@ -37,7 +37,8 @@ struct Shown {
     taken: bool,
     kind: &'static str,
     stream: u32,
-    /// As the page of the layout has it: a method, an error code, a number of messages, a segment.
+    /// Value of the tag field of docs/abi.md: a method, an error code, a number of messages, a
+    /// segment.
     tag: u32,
     flags: Vec<&'static str>,
     /// Method of the call or stream, if its opening was seen.

@@ -93,7 +93,7 @@ pub(super) fn word(entry: &Entry, index: usize) -> u64 {
     bytes.map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().expect("8 bytes")))
 }
 
-/// Prints the body of a message, as far as the entry holds it: what is behind its metadata.
+/// Prints the body of a message, as far as the entry holds it: the bytes after its metadata.
 pub(super) fn body(entry: &Entry, known: &Known, out: &mut impl Write) -> io::Result<()> {
     let Some((metadata, message)) = parts(entry) else { return Ok(()) };
     if let Some(block) = metadata {

@@ -16,10 +16,10 @@ use crate::Failure;
 /// Mode in which gRPC runs on a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Gear {
-    /// As streams of a session, between two sides that are both Breezeway's
+    /// Streams of a session, between two sides that are both Breezeway's
     #[default]
     Native,
-    /// As HTTP/2, with any gRPC server
+    /// HTTP/2, with any gRPC server
     Http2,
 }
 

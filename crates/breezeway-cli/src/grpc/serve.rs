@@ -17,7 +17,7 @@ use super::{LARGEST, ROOM};
 use crate::Failure;
 use crate::serve::announce;
 
-/// Serves health checks and an echo in both gears, on `threads` threads, until a signal, and behind
+/// Serves health checks and an echo in both gears, on `threads` threads, until a signal, and after
 /// it for at most `drain`.
 pub(crate) fn run(
     address: &Address,

@@ -263,7 +263,7 @@ impl Session {
         )
     }
 
-    /// All that there is to know, as lines of a name and a value.
+    /// Writes all details, as lines of a name and a value.
     pub(crate) fn details(&self) -> Vec<(String, String)> {
         let [role, carrier, policy, peer, user] = self.who();
         let shared = if self.shared { "shared" } else { "one caller" };
@@ -341,7 +341,7 @@ pub(crate) fn percentiles(handlers: Option<Handlers>) -> [String; 2] {
     known.unwrap_or_else(|| ["-", "-"].map(str::to_owned))
 }
 
-/// A time in its largest unit, with a digit behind the point.
+/// Returns a time in its largest unit, with one decimal.
 pub(crate) fn age(nanoseconds: u64) -> String {
     let seconds = Duration::from_nanos(nanoseconds).as_secs_f64();
     match seconds {

@@ -22,7 +22,7 @@ impl Wrapped {
     }
 }
 
-/// Finds the message, and prints what it is wrapped in.
+/// Finds the message, and prints its envelope.
 pub(crate) fn open(bytes: &[u8], out: &mut impl Write) -> Result<Wrapped, Problem> {
     match bytes.first_chunk().and_then(Envelope::detect) {
         _ if looks_bare(bytes) => Ok(Wrapped { start: 0, end: bytes.len() }),

@@ -82,7 +82,7 @@ impl<'a, W: Write> Printer<'a, W> {
         self.close("}", empty)
     }
 
-    /// Nothing at the struct's end.
+    /// Returns the next field; None at the struct's end.
     fn field_header(&mut self) -> Result<Option<(WireType, i16)>, Problem> {
         let byte = self.from.byte()?;
         if byte == 0 {

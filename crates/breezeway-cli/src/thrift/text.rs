@@ -5,7 +5,7 @@ use std::fmt::Write;
 use breezeway_idl::model::{Schema, Type, TypeKind};
 use breezeway_thrift::WireType;
 
-/// As in RFC 9562.
+/// Formats a UUID by RFC 9562.
 pub(crate) fn uuid(bytes: [u8; 16]) -> String {
     let mut text = String::new();
     for (index, byte) in bytes.iter().enumerate() {

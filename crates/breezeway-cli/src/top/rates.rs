@@ -81,7 +81,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// From now on these are looked at.
+    /// Replaces the sampled files.
     pub(super) fn files(&mut self, files: Vec<(u32, StatisticsFile)>) {
         // A process that has ended since has no name.
         let named = |(pid, file)| Some((pid, (processes::name(pid).ok()?, file)));

@@ -75,7 +75,7 @@ fn table(view: &View, rows: &[&Row], frame: &mut Frame<'_>, area: Rect) {
         Cell::from(if sorted { format!("{name}*") } else { name.to_owned() }).style(bold)
     });
     let widths = COLUMNS.map(|(_, width, _)| Constraint::Length(width));
-    // Only what fits below the header is written out: there may be thousands more.
+    // Only lines that fit below the header are written: there may be thousands more.
     let fit = usize::from(area.height.saturating_sub(1)).max(1);
     let first = (view.chosen() + 1).saturating_sub(fit);
     let visible = rows.iter().skip(first).take(fit);

@@ -49,7 +49,7 @@ impl View {
         Self { rows: Vec::new(), sort, filter, is_typing: false, chosen: None, is_detailed: false }
     }
 
-    /// Takes what was seen now.
+    /// Replaces the rows with those of the last sample.
     pub(super) fn show(&mut self, rows: Vec<Row>) {
         self.rows = rows;
         self.order();
@@ -100,7 +100,7 @@ impl View {
         self.chosen = row.map(|row| (row.pid, row.session.session));
     }
 
-    /// Does what a key asks for; false if that is the end.
+    /// Handles a key; returns false if it ends the program.
     pub(super) fn press(&mut self, key: KeyCode) -> bool {
         if self.is_typing {
             self.type_key(key);

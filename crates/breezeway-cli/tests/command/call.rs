@@ -21,7 +21,7 @@ use kinds::*;
 
 const IDL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../breezeway-rpc/tests/idl/kinds.thrift");
 
-/// A service that gives back what it gets.
+/// A service that returns its arguments.
 struct Mirror {
     hears: Mutex<Sender<String>>,
     /// Channel that wakes a sleeping handler by its end.
@@ -165,7 +165,7 @@ impl Served {
         Self { address, heard, folder, arguments, night, stop, serving }
     }
 
-    /// A call of what is served.
+    /// Calls the served service.
     fn command(&self, rest: &[&str]) -> Command {
         let mut command = breezeway(&["call", &self.address, "--idl", IDL]);
         command.args(&self.arguments).args(rest);
@@ -222,7 +222,7 @@ fn call(address: &str, rest: &[&str], input: &str) -> Output {
 
 fn output(mut command: Command, input: &str) -> Output {
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
-    // One that wants no input may have ended.
+    // A command that needs no input may have ended.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     child.wait_with_output().unwrap()
 }
@@ -598,7 +598,7 @@ fn reply_unlike_the_idl_is_refused_with_its_field() {
         assert!(text(&called.stderr).contains(complaint), "{called:?}");
         assert_eq!(called.status.code(), Some(1), "{called:?}");
     }
-    // Fields that it does not know are left out.
+    // Fields that are not in its IDL are left out.
     std::fs::write(&other, "struct All { 1: string name }\nservice Kinds { All echo(1: All all) }")
         .unwrap();
     let address = served.address.clone();

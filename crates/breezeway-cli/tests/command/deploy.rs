@@ -25,7 +25,7 @@ mod needs_systemd {
     fn the_units_of_the_page_are_valid() {
         let folder = Folder::new();
         for name in ["echo.socket", "echo.service"] {
-            // The program is to be there.
+            // The program must exist.
             let text = file(name).replace("/usr/bin/breezeway", env!("CARGO_BIN_EXE_breezeway"));
             std::fs::write(folder.path().join(name), text).unwrap();
         }

@@ -159,7 +159,7 @@ fn long_bench(address: &str, gear: &str) -> Running {
     let mut command = breezeway(&["bench", "--protocol", "grpc", "--addr", address]);
     command.args(["--gear", gear, "--seconds", "60", "--depth", "8"]);
     let running = Running::start(command);
-    // It maps what the server shares once there is a session.
+    // Once there is a session, it maps the server's segments.
     let maps = || std::fs::read_to_string(format!("/proc/{}/maps", running.pid()));
     eventually("a session", || {
         maps().unwrap().lines().filter(|line| line.contains("memfd:")).count() >= 2

@@ -78,7 +78,7 @@ fn swept() -> [Limit; 4] {
         ("-v", "RLIMIT_AS", address_space()),
         // Blocks of 512 bytes.
         ("-f", "RLIMIT_FSIZE", [0, 1, 8, 256, 2_048, 8_192, 12_296, 16_384, 65_536].into()),
-        // Nothing that is always taken counts for this one.
+        // A session always works without locked memory.
         ("-l", "RLIMIT_MEMLOCK", [0, 8, 64].into()),
     ]
 }
@@ -93,7 +93,7 @@ fn address_space() -> Vec<u64> {
     let status = std::fs::read_to_string(format!("/proc/{}/status", running.pid())).unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmPeak:")).unwrap();
     let peak: u64 = peak.split_whitespace().next().unwrap().parse().unwrap();
-    // With much less, the program itself may fail before it takes what a server does.
+    // With much less, the program itself may fail before it takes a server's memory.
     let around = (0..=14).map(|mebibytes| peak - 10 * 1024 + mebibytes * 1024);
     [peak / 4].into_iter().chain(around).chain([4 * peak]).collect()
 }

@@ -1,5 +1,5 @@
-//! The `breezeway` command as scripts and people use it, but for what takes both CPUs: that is in
-//! `tests/measuring`.
+//! The `breezeway` command as scripts and people use it, except for tests that take both CPUs:
+//! those are in `tests/measuring`.
 
 mod bench;
 mod call;

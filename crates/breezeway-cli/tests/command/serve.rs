@@ -153,7 +153,7 @@ fn serve_acts_by_method_number() {
     assert_eq!(tally[..8], 5u64.to_le_bytes());
     let sum = 3u64.wrapping_add(u64::MAX).wrapping_add(5).wrapping_add(499_500);
     assert_eq!(tally[8..], sum.to_le_bytes());
-    // 4 is as 2, of the first 8 bytes.
+    // Method 4 counts like 2, but only the first 8 bytes.
     session.post(4, &large[8..]).unwrap();
     let tally = session.call(3, &[]).unwrap().to_vec();
     assert_eq!(tally, [6u64, sum.wrapping_add(1)].map(u64::to_le_bytes).concat());
@@ -301,7 +301,7 @@ fn what_serve_is_told_of_shmipc_counts() {
     assert_eq!(serve.line(), format!("listening on {address}"));
     let mode = std::fs::metadata(folder.socket()).unwrap().permissions();
     assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777, 0o640);
-    // Nothing is sent: the server hangs up in time.
+    // Nothing is sent: the server closes within its time limit.
     let mut silent = std::os::unix::net::UnixStream::connect(folder.socket()).unwrap();
     silent.set_read_timeout(Some(PATIENCE)).unwrap();
     assert_eq!(std::io::Read::read(&mut silent, &mut [0]).unwrap(), 0);

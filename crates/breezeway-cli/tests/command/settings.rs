@@ -7,7 +7,7 @@ use crate::support::{Folder, Running, breezeway, refused, refused_command, run};
 use breezeway::{Session, SessionOptions};
 
 const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/breezeway.toml");
-/// Larger than what any test sets.
+/// A value that exceeds that of any test.
 const LARGE: u64 = 1 << 30;
 
 /// A server to be started with flags, a file and an environment.

@@ -115,7 +115,7 @@ fn server_with_untrusted_certificate_is_refused_in_one_line() {
     let idl = concat!(env!("CARGO_MANIFEST_DIR"), "/../breezeway-rpc/tests/idl/kinds.thrift");
     let call = ["call", &address, &option, &roots, "--idl", idl, "Kinds.nothing"];
     let output = Running::start(breezeway(&call)).ends_within(PROMPT);
-    // Not in another framing, which the server's certificate would keep from being sent as well.
+    // It is not tried in another framing: the server's certificate would prevent that as well.
     is_one_line_of_failure(&output, "call", &["no root that this side trusts"]);
     assert!(!String::from_utf8(output.stderr).unwrap().contains("framing"));
 }

@@ -1,5 +1,5 @@
-//! `breezeway compare` as a user runs it: what it writes, what it refuses, and that it leaves
-//! nothing behind.
+//! `breezeway compare` as a user runs it: its output, its refusals, and that it leaves nothing
+//! behind.
 
 use std::path::Path;
 use std::process::{Child, Command};
@@ -53,8 +53,8 @@ fn owned_by(parent: u32) -> Vec<String> {
     pids.split_whitespace().filter_map(line).collect()
 }
 
-/// The servers that the run with this process id has started and that still live, whoever their
-/// parent is now.
+/// Returns the servers that the run with this process id has started and that still live, under any
+/// parent.
 fn servers_of(pid: u32) -> Vec<Pid> {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let is_server = |pid_of: &i32| {

@@ -39,8 +39,8 @@ struct Counters {
 pub(crate) struct Usage {
     /// The time of both CPUs.
     pub(crate) available: Duration,
-    /// The part that other processes used. At least so much: interrupts are left out, as some
-    /// kernels count them to the process that they interrupt.
+    /// The least part that other processes used: interrupts are left out, as some kernels count
+    /// them to the process that they interrupt.
     pub(crate) others: Duration,
     /// The part that the hypervisor gave to other machines.
     pub(crate) stolen: Duration,
@@ -247,7 +247,7 @@ mod tests {
         }
     }
 
-    /// Until the process has used so much CPU time.
+    /// Waits until the process has used this much CPU time.
     fn work_beside(load: &Spinning, time: Duration) {
         let (start, before) = (Instant::now(), running(load.pid()).unwrap());
         while running(load.pid()).unwrap() < before + time {

@@ -202,8 +202,8 @@ impl Series {
         format!("{carrier} {}{touch}", self.wait.name())
     }
 
-    /// Sockets that spin and sockets that sleep show the range; what lies between is for those who
-    /// have the time.
+    /// Returns true if a quick run has the series: sockets that spin and sockets that sleep show
+    /// the range.
     fn is_quick(self) -> bool {
         self.carrier == Carrier::Shm || self.wait != Wait::Adaptive
     }

@@ -1,4 +1,4 @@
-//! From measurements to results: medians over rounds, at one level of the floor each.
+//! Conversion of measurements to results: medians over rounds, at one level of the floor each.
 
 use super::date;
 use super::host;
@@ -72,8 +72,8 @@ impl Found {
             Err(_) => Vec::new(),
         };
         let main = &levels.0.get(levels.main()).map(|level| level.name.clone());
-        // Of those that can be trusted, the level of most of the run, so that rows can be compared
-        // with each other.
+        // Among reliable figures, those at the level of most of the run come first, so that rows
+        // can be compared with each other.
         all.sort_by_key(|figures| {
             (figures.disturbed, !figures.steady, Some(&figures.level) != main.as_ref())
         });
@@ -97,7 +97,7 @@ fn rounds(samples: &[Samples]) -> u32 {
     all.map(|sample| sample.round + 1).max().unwrap_or(0)
 }
 
-/// No reading of the floor twice: what is after one measurement is before the next.
+/// Returns each reading of the floor once: the one after a measurement is also before the next.
 fn floors(samples: &[Samples]) -> Vec<f64> {
     let all = samples.iter().flatten().flatten();
     all.map(|sample| sample.floor[1]).collect()

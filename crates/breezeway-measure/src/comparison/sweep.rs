@@ -35,7 +35,7 @@ pub(crate) struct Sample {
     pub(crate) floor: [f64; 2],
     pub(crate) messages: u64,
     pub(crate) per_second: Option<f64>,
-    /// 50, 90, 99 and 99.9 percent of the latencies are at most so many nanoseconds.
+    /// 50, 90, 99 and 99.9 percent of the latencies are at most this many nanoseconds.
     pub(crate) percentiles: [Option<f64>; 4],
     /// CPUs that the measuring process and the server used.
     pub(crate) cpus: [Option<f64>; 2],
@@ -48,7 +48,7 @@ pub(crate) type Samples = Result<Vec<Sample>, String>;
 
 /// Everything that a sweep found.
 pub(crate) struct Swept {
-    /// For each row of the plan, in its order.
+    /// Samples of each row of the plan, in its order.
     pub(crate) samples: Vec<Samples>,
     /// CPU usage of every measurement, including those that a repetition replaced.
     pub(crate) usages: Vec<Usage>,
@@ -201,7 +201,7 @@ impl Sweep<'_> {
 }
 
 impl Sample {
-    /// `None` if a report lacks what the row is measured by.
+    /// Returns `None` if a report lacks the figures of the row.
     fn new(row: Row, round: u32, floor: [f64; 2], measured: &Measured) -> Option<Self> {
         let Measured { report, usage } = measured;
         let (cpus, usage) = (cpus(report, *usage), *usage);
@@ -244,7 +244,7 @@ impl Sample {
     }
 }
 
-/// The percentiles that so many messages have: at least two of them lie above each.
+/// Returns the percentiles that this many messages have: at least two of them lie above each.
 fn percentiles(report: &Value, messages: u64) -> [Option<f64>; 4] {
     let known = |name: &str, least: u64| {
         let value = number(report, &format!("/latency_ns/{name}"));

@@ -126,7 +126,7 @@ impl Job {
     pub(super) fn variants(self) -> Vec<Variant> {
         let pauses: &[bool] = match self.kind {
             Kind::Line | Kind::Touched | Kind::Ring | Kind::RingOneWay => &[false, true],
-            // Beside moving the bytes, how the sides spin is lost.
+            // The way of spinning does not matter beside moving the bytes.
             Kind::Slots | Kind::SlotsReturned => &[true],
             Kind::Futex | Kind::Unix | Kind::Tcp => &[false],
         };
@@ -269,7 +269,7 @@ impl Partners {
         let mut command = Command::new(std::env::current_exe()?);
         command.arg(FLOOR_PARTNER).args(job.arguments()).args(variant.arguments());
         command.arg(format!("--cpu={cpu}")).arg(format!("--parent={}", std::process::id()));
-        // Silent: what goes wrong there is reported here, in one line.
+        // Silent, because its errors are reported here, in one line.
         command.stdin(stdin).stdout(Stdio::null()).stderr(Stdio::null());
         let mut running = lock(&self.running);
         *running = Some(command.spawn()?);

@@ -64,7 +64,7 @@ impl Payload<'_> {
         pattern::sum(self.count * LANE, seed)
     }
 
-    /// Copies what `other` holds, as far as both reach.
+    /// Copies the content of `other`, up to the length of the shorter one.
     pub(super) fn copy_from(&self, other: &Payload<'_>) {
         for index in 0..self.count.min(other.count) {
             self.store(index, other.load(index));
@@ -93,7 +93,7 @@ fn bytes_of(lane: Lane) -> [u8; LANE] {
     unsafe { std::mem::transmute(lane) }
 }
 
-/// The first lane of the pattern of `seed`, and what leads from one lane to the next.
+/// Returns the first lane of the pattern of `seed`, and the step from one lane to the next.
 fn lanes_of(seed: u64) -> (Lane, Lane) {
     let step = STEP.wrapping_mul(2);
     (lane::new(seed, seed.wrapping_add(STEP)), lane::new(step, step))

@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use breezeway_os::clock;
 
-/// Bytes of a message in an entry: what its first line holds.
+/// Bytes of a message in an entry: the body in its first line.
 pub(super) const INLINE: usize = 40;
 
 /// Number of words of such a message.

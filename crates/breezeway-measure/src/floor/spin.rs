@@ -12,7 +12,7 @@ const POLLS_PER_CHECK: u32 = 1 << 14;
 /// measured, and the faster one counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Spin {
-    /// Nothing.
+    /// No instruction.
     Tight,
     /// The CPU's pause instruction.
     Pausing,

@@ -14,15 +14,16 @@ use crate::statistics::Recorder;
 
 /// Makes one call after the other.
 pub trait Caller: Send + 'static {
-    /// Makes the call with this number, and judges its reply.
+    /// Makes the call with this number, and checks its reply.
     fn call(&mut self, round: u64) -> impl Future<Output = Result<(), Failure>> + Send;
 }
 
-/// A runtime with so many threads that run tasks; with one of them, everything runs on it.
+/// Returns a runtime with `threads` threads that run tasks; with one of them, everything runs on
+/// it.
 ///
 /// # Errors
 ///
-/// What keeps it from starting.
+/// The error of starting a thread.
 pub fn runtime(threads: usize) -> Result<Runtime, Failure> {
     let mut builder =
         if threads == 1 { Builder::new_current_thread() } else { Builder::new_multi_thread() };
@@ -79,7 +80,7 @@ async fn warm_up_and_run<C: Caller>(
     all_warm: Arc<Barrier>,
 ) -> Result<Runs, Failure> {
     let warm_up = call_until(Until::warm(&load), &mut caller).await;
-    // Also after a failure, so that no other task waits for ever.
+    // Reached after a failure, too, so that no other task waits for ever.
     all_warm.wait().await;
     let warm_up = warm_up?;
     let until = Until { first: warm_up.count, ..until };

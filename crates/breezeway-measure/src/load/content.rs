@@ -1,4 +1,4 @@
-//! What the callers of a shared session write and compare.
+//! The payload that callers of a shared session write and compare.
 
 use breezeway::{ForeignBytes, StreamError};
 

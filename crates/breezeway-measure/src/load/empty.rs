@@ -1,4 +1,4 @@
-//! What a load costs the measuring side without any message: filling, comparing, and reading the
+//! Cost of a load for the measuring side without any message: filling, comparing, and reading the
 //! clock, in a buffer of its own.
 
 use std::hint::black_box;

@@ -6,7 +6,8 @@ pub const ECHO: u32 = 0;
 pub const HOLLOW: u32 = 1;
 /// Counts and sums one-way messages.
 pub const SINK: u32 = 2;
-/// Replies with the count and the sum of what [`SINK`] and [`GLANCE`] took, two little-endian u64.
+/// Replies with the count and the sum of the messages of [`SINK`] and [`GLANCE`], two little-endian
+/// u64.
 pub const TALLY: u32 = 3;
 
 /// Counts one-way messages and sums the first 8 bytes of each.

@@ -15,7 +15,7 @@ pub(super) struct Tally {
     sum: u64,
 }
 
-/// Asks what the server has sunk so far.
+/// Requests the tally of the server.
 pub(super) fn tally(session: &mut Session) -> Result<Tally, Failure> {
     let reply = session.call(TALLY, &[])?;
     let (count, sum) = (reply.bytes().u64_le_at(0), reply.bytes().u64_le_at(8));

@@ -38,7 +38,7 @@ pub fn serve(
 }
 
 impl Echo {
-    /// As its handler, of a call under tokio.
+    /// Handles a call under tokio like the blocking handler.
     fn answer(&self, call: IncomingCall) {
         let len = call.request().len();
         match call.method() {

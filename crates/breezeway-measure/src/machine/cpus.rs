@@ -32,7 +32,7 @@ impl Cpus {
     /// A line that names the CPU that cannot be had, and those that can.
     pub fn check(self) -> Result<(), Failure> {
         for number in [self.measurer, self.partner] {
-            // On a thread of its own, because a pinned one no longer knows which CPUs were allowed.
+            // On a thread of its own, because a pinned one has lost the set of allowed CPUs.
             let pinned = std::thread::spawn(move || cpu::pin_current_thread(number)).join();
             let pinned =
                 pinned.map_err(|_| format!("cannot find out whether cpu {number} is usable"))?;

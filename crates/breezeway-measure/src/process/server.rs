@@ -62,7 +62,7 @@ impl Server {
         let reading = shortage::spawn("address", move || {
             let mut line = String::new();
             if BufReader::new(stdout).read_line(&mut line).is_ok() {
-                // Too late for whoever asked.
+                // Too late for the caller.
                 let _ = sender.send(line);
             }
         });

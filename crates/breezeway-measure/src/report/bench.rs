@@ -1,4 +1,4 @@
-//! What a run of a load found, as a table or as the JSON object of `breezeway bench --json`.
+//! The results of a load, as a table or as the JSON object of `breezeway bench --json`.
 //!
 //! The comparison programs of other systems print the same object, so that rows of different
 //! systems can stand in one table.

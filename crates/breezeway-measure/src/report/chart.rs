@@ -20,7 +20,7 @@ pub(crate) struct Chart {
     /// Distinguishes the chart's elements from those of others on the page.
     pub(crate) id: &'static str,
     pub(crate) title: String,
-    /// For those who do not see the chart.
+    /// Description for readers who do not see the chart.
     pub(crate) description: String,
     pub(crate) x: Axis,
     pub(crate) y: Axis,

@@ -1,4 +1,4 @@
-//! What a measurement found, as a table and as JSON.
+//! The results of a measurement, as a table and as JSON.
 
 use crate::floor::partner::{Job, Kind};
 use serde_json::{Value, json};
@@ -77,7 +77,7 @@ impl Report {
         table
     }
 
-    /// One JSON object; what was not measured is null or an empty list.
+    /// Returns one JSON object; values that were not measured are null or an empty list.
     #[must_use]
     pub fn json(&self) -> Value {
         json!({
@@ -155,7 +155,7 @@ impl Report {
     }
 }
 
-/// Rounded to what the clock resolves.
+/// Rounds to the resolution of the clock.
 fn tenths(nanoseconds: f64) -> f64 {
     (nanoseconds * 10.0).round() / 10.0
 }

@@ -29,7 +29,7 @@ impl Recorder {
         self.0.saturating_record(ticks);
     }
 
-    /// Adds what another session recorded.
+    /// Adds the latencies of another session.
     pub fn merge(&mut self, other: &Self) {
         self.0.add(&other.0).expect("both have the same bounds");
     }

@@ -18,7 +18,7 @@ use crate::{Failure, client, server::method};
 
 /// Number of concurrent connections that are silent, or nearly so.
 pub(super) const CONNECTIONS: usize = 256;
-/// As many as once kept all clients out of a server.
+/// As many connections as once kept all clients out of a server.
 const CROWD: usize = 4_500;
 /// Descriptors of this process beside those of a crowd.
 const BESIDE_CROWD: usize = 200;
@@ -114,7 +114,7 @@ pub(super) fn slow_frames(target: Target<'_>, course: &Course) -> Result<(), Fai
     while course.goes_on() {
         for connection in &open {
             match socket::send(connection, &[7], &[]) {
-                // The server has not come to what was sent before.
+                // The server has not yet read the earlier bytes.
                 Err(Errno::AGAIN) => {}
                 sent => {
                     sent?;

@@ -19,7 +19,8 @@ use crate::{Failure, client, process};
 /// fewer than 300.
 const CALLS: u32 = 600;
 
-/// Connects as an honest client, and makes so many calls; the error of the first that fails.
+/// Connects as an honest client, and makes this many calls; returns the error of the first that
+/// fails.
 type Caller = fn(&str, u32) -> Result<(), Failure>;
 
 /// Returns the kinds of clients that an engine has.

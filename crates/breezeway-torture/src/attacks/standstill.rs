@@ -11,7 +11,7 @@ pub(super) const STANDSTILL: Duration = Duration::from_secs(60);
 pub(super) struct Standstill {
     /// The side that stood still, and the server then.
     pub(super) report: Option<String>,
-    /// Calls and steps that are missing, and since when it is so many.
+    /// Calls and steps that are missing, and the time since when.
     missing: [u64; 2],
     since: [Instant; 2],
 }

@@ -1,4 +1,4 @@
-//! System calls, and what each of them may answer (the manual's pages of section 2).
+//! System calls, and the errors of each (the manual's pages of section 2).
 
 use breezeway_adversary::interception::Which;
 use rustix::io::Errno;
@@ -19,8 +19,8 @@ pub(crate) enum Fault {
     /// The call is made while no descriptor is free: it fails if it creates one, and `recvmsg` cuts
     /// off the descriptors for which it has no room (`MSG_CTRUNC`).
     NoDescriptors,
-    /// The call is made on a connection that was shut down just before it: what the kernel answers
-    /// then (`EPIPE`, an end of file), later calls hear as well, and the other side.
+    /// The call is made on a connection that was shut down just before it: later calls, and the
+    /// other side, see the same result as this one (`EPIPE`, an end of file).
     Cut,
 }
 

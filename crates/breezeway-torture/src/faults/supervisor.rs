@@ -111,7 +111,7 @@ impl Drop for Supervisor {
 }
 
 impl State {
-    /// Counts a call; what it is to answer, if not what the kernel does.
+    /// Counts a call; returns its result, if it is not the kernel's.
     fn judge(&mut self, call: &Stopped) -> Option<Fault> {
         *self.counts.entry(call.number).or_default() += 1;
         let plan = self.plan.filter(|plan| plan.number == call.number)?;
@@ -155,7 +155,7 @@ fn answer(interceptor: &Interceptor, pid: u32, state: &Mutex<State>) -> Result<(
             lock(state).is_short = false;
         }
         let Some(call) = call else { continue };
-        // Event counters and the like know none of these errors.
+        // Event counters and the like never return these errors.
         let is_counter = matches!(call.number, libc::SYS_read | libc::SYS_write)
             && read_link(descriptor(&call))
                 .is_ok_and(|target| target.to_string_lossy().starts_with("anon_inode:"));

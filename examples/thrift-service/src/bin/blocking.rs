@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Err(UsersAgeError::Missing(missing)) => println!("no user is called {}", missing.name),
         other => println!("Bob is {}", other?),
     }
-    // As a Kitex client would: Thrift on a socket.
+    // Calls like a Kitex client: Thrift on a socket.
     let thrift = UsersClient::new(ThriftClient::new(address));
     println!("Ada is still {}", thrift.age("Ada".to_owned())?);
 

@@ -40,11 +40,11 @@ fn trace(request: ServedRequest) -> ServedRequest {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // What breakers and sessions count, as Prometheus would scrape it.
+    // Prints the counts of breakers and sessions, as Prometheus would scrape them.
     let figures = PrometheusBuilder::new().install_recorder()?;
     breezeway::metrics::describe();
 
-    // The server refuses what is above its limits, instead of letting it wait.
+    // The server refuses calls above its limits, instead of letting them wait.
     let folder = tempfile::tempdir()?;
     let address = format!("shm:{}/users.sock,tcp:127.0.0.1:0", folder.path().display()).parse()?;
     let layers = ServiceBuilder::new()

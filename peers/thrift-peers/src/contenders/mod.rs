@@ -1,4 +1,4 @@
-//! One module for each codec: what it does with the shapes, at its best.
+//! One module for each codec, with its best code for each shape.
 
 pub mod apache;
 pub mod breezeway;

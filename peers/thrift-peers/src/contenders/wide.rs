@@ -10,7 +10,7 @@ use crate::generated::wide_pilota as theirs;
 use crate::generated::{kitex, small_wide as small, wide};
 use crate::shapes;
 
-/// A shape: what it is called, how many bytes it takes, and who does it.
+/// A shape with its codecs.
 pub struct Shape {
     /// Name of the shape.
     pub name: &'static str,

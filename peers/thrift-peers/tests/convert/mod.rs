@@ -6,7 +6,7 @@ use thrift::OrderedFloat;
 use crate::generated::apache;
 use breezeway_idl_corpus::sample::{Ano, Mixed, Node, Shape};
 
-/// The node with what every implementation writes alike: sets and maps in order without
+/// Returns the node in the form that every implementation writes: sets and maps in order without
 /// repetitions.
 pub fn comparable(mut node: Node) -> Node {
     sort(&mut node.set_of_numbers);

@@ -19,7 +19,7 @@ use volo_thrift::{
 pub(crate) struct Corner {
     left: AtomicI32,
     looks: UnboundedSender<String>,
-    /// Held by whoever wants a handler that blocks not to answer.
+    /// Lock that keeps a handler that blocks from answering.
     pub(crate) slow: Arc<Mutex<()>>,
 }
 
@@ -28,7 +28,7 @@ impl Corner {
         Self { left: AtomicI32::new(3), looks, slow: Arc::default() }
     }
 
-    /// Takes so many; else gives how many are left.
+    /// Takes `count`; otherwise returns how many are left.
     fn take(&self, count: i32) -> Result<(), i32> {
         let less = |left: i32| (left >= count).then(|| left - count);
         self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).map(drop)

@@ -106,7 +106,7 @@ fn rates_are_shown_sorted_filtered_and_in_detail() {
     };
     assert_eq!(percentiles("70001", &shown), ["960 ns", "3 ms"], "{shown:?}");
     assert_eq!(percentiles("70002", &shown), ["-", "-"], "{shown:?}");
-    // A few that are new leave what is shown; enough of them take its place.
+    // A few new handlers leave the shown percentiles; enough of them replace these.
     (0..99).for_each(|_| times.note(50_000));
     view.show(watch.sample(start + Duration::from_secs(4)));
     assert_eq!(percentiles("70001", &screen(&view)), ["960 ns", "3 ms"]);

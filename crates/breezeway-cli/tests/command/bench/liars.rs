@@ -1,4 +1,4 @@
-//! Servers that do not do what a bench asks for: it finds out, and fails.
+//! Servers that answer a bench incorrectly: it notices, and fails.
 
 use breezeway::{Call, HandlerError, Replied, Server, Stopper};
 

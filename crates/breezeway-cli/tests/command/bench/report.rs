@@ -1,4 +1,4 @@
-//! What a bench reports as JSON.
+//! The JSON report of a bench.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -55,7 +55,7 @@ fn close(one: f64, other: f64) -> bool {
     (one - other).abs() <= 1e-6 * one.abs().max(other.abs())
 }
 
-/// Asserts what holds for every report.
+/// Asserts the invariants of every report.
 #[track_caller]
 pub(crate) fn is_consistent(report: &Value) {
     let number = |name: &str| report[name].as_f64().unwrap();

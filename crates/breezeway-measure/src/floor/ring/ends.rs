@@ -112,7 +112,7 @@ impl<'a> Side<'a> {
     pub(super) fn announce(&mut self) {
         fence(Ordering::SeqCst);
         let intent = self.rings.peer.word(DATA_WAKE_AT).load(Ordering::Relaxed);
-        // It never does, but nothing here may know that.
+        // It never does, but the optimiser must not assume that.
         black_box(is_crossed(intent, self.announced, self.tail));
         self.announced = self.tail;
     }

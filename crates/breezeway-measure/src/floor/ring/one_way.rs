@@ -8,7 +8,7 @@ use super::{INLINE, SharedRings, Throughput, WORDS};
 use crate::pattern;
 use breezeway_os::clock;
 
-/// Entries for each fence and look at the other side's intent.
+/// Entries for each fence and load of the other side's intent.
 const BATCH: u64 = 64;
 
 /// Sends for `budget` ticks. Then the partner's [`answer`] returns.
@@ -46,7 +46,7 @@ fn send(side: &mut Side<'_>, budget: u64) -> Result<Throughput, FloorError> {
     Ok(Throughput { messages, ticks: clock::ticks().saturating_sub(start) })
 }
 
-/// Asks what has come, and compares.
+/// Requests the tally, and compares.
 pub(super) fn confirm(side: &mut Side<'_>, count: u64, sum: u64) -> Result<(), FloorError> {
     side.send(Kind::Tally, &[0; WORDS])?;
     let body = side.take()?.body;

@@ -12,7 +12,7 @@ pub struct Server(Listener);
 ///
 /// # Errors
 ///
-/// What the kernel answers to `bind` and `listen`.
+/// The error of `bind` or `listen`.
 pub fn bind(address: &Address) -> io::Result<Server> {
     address.listen().map(Server)
 }
@@ -31,7 +31,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// What the kernel answers to `accept`.
+    /// The error of `accept`.
     pub fn serve(&self) -> io::Result<()> {
         loop {
             // A client that goes away in the middle of a message takes its connection with it, and

@@ -62,7 +62,7 @@ impl Address {
     }
 }
 
-/// Removes what another run left; anything but a socket stays.
+/// Removes the socket file of another run; any other file stays.
 fn remove_socket(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.file_type().is_socket() => fs::remove_file(path),

@@ -1,6 +1,6 @@
 //! Scales and their ticks.
 
-/// From values to shares of an axis, 0 at its beginning and 1 at its end.
+/// Conversion of values to shares of an axis, 0 at its beginning and 1 at its end.
 #[derive(Debug)]
 pub(crate) struct Axis {
     scale: Scale,

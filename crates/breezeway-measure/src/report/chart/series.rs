@@ -1,4 +1,4 @@
-//! Lines and how they differ: colour by carrier, dash and marker by what else they are.
+//! Lines and their styles: colour by carrier, dash and marker by the other attributes.
 
 use crate::Wait;
 use crate::comparison::{Carrier, Series};

@@ -17,7 +17,7 @@ const BETWEEN_LABELS: f64 = 4.0;
 /// Number of lines of labels for which the horizontal axis has room.
 const LABEL_LINES: usize = 2;
 const LINE_HEIGHT: f64 = 14.0;
-/// From the end of a line to its name.
+/// Distance from the end of a line to its name.
 const TO_NAME: f64 = 26.0;
 
 /// Draws `chart` in `frame`.

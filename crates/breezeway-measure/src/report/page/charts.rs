@@ -109,7 +109,7 @@ fn percentile((index, value): (usize, Option<f64>)) -> Option<Point> {
     Some(Point { x: index as f64, y, hint: format!("{} {}", NAMES[index], duration(y)) })
 }
 
-/// Nothing if no carrier can be compared.
+/// Returns None if no carrier can be compared.
 fn against_plain(comparison: &Comparison) -> Option<Chart> {
     let compared = |series: Series| {
         let own = comparison.against_plain.iter().filter(move |one| one.series == series);

@@ -104,7 +104,7 @@ const COLUMNS: [&str; 14] = [
     "floor before, after",
     "commands",
 ];
-/// Those that figures fill.
+/// Number of columns with figures.
 const OF_FIGURES: usize = COLUMNS.len() - 3;
 
 /// Every row with all that is known about it, and how to repeat it.
