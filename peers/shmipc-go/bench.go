@@ -31,7 +31,7 @@ func bench(arguments []string) error {
 	flags := flag.NewFlagSet("bench", flag.ExitOnError)
 	told.register(flags)
 	size := flags.Int("size", 64, "bytes of a message")
-	streams := flags.Int("streams", 1, "streams at the same time, each with one message under way")
+	streams := flags.Int("streams", 1, "streams at the same time, each with one message in flight")
 	seconds := flags.Float64("seconds", 2, "how long to measure")
 	touch := flags.String("touch", "all", "which bytes to write and compare: all or none")
 	flags.Parse(arguments)

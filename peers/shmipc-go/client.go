@@ -35,7 +35,7 @@ func client(arguments []string) error {
 	streams := flags.Int("streams", 1, "streams at the same time")
 	count := flags.Int("count", 1, "how often each stream sends each size")
 	verify := flags.Bool("verify", true, "compare every byte that comes back")
-	interactive := flags.Bool("commands", false, "do what the lines of the standard input say: exchange SIZES STREAMS COUNT, send SIZE, or drain SIZE")
+	interactive := flags.Bool("commands", false, "execute the lines of the standard input: exchange SIZES STREAMS COUNT, send SIZE, or drain SIZE")
 	flags.Parse(arguments)
 
 	manager, err := told.connect()

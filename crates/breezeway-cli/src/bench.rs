@@ -43,12 +43,12 @@ Examples:
 
 Ping-pong writes every byte before each call and compares every byte of the reply (--touch none: \
 the first 8). A latency runs from one reply to the next, so it counts filling and comparing; with \
---rate it runs from when the call was due. One-way counts what the server confirms. Each session \
-is warmed up, uncounted, with at most 100 messages (or one per call in flight). \"empty\" is what \
-filling, comparing and the clock take of each message: the same work with nothing sent. Calls of \
-gRPC are health checks, whose messages count as 0 bytes, or with --size echoes of so many bytes; \
---depth is how many tasks call on one channel. A restart that --follow lives through shows as the \
-longest latency.";
+--rate it runs from when the call was due. One-way counts the messages that the server confirms. \
+Each session is warmed up, uncounted, with at most 100 messages (or one per call in flight). \
+\"empty\" is the time of filling, comparing and the clock for each message: the same work with \
+nothing sent. Calls of gRPC are health checks, which count as 0 bytes, or with --size echoes of \
+that size; --depth is the number of tasks that call on one channel. A restart during --follow \
+shows as the longest latency.";
 
 /// Measure calls to a running server
 #[derive(Clone, Debug, clap::Args)]

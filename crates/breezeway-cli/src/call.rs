@@ -39,9 +39,9 @@ Examples:
 
 A call takes one JSON object, the arguments by their names, and prints the result as one line. A \
 stream takes and prints messages, each the struct itself, one to a line. Enums are names or \
-numbers, binary is base64, maps whose keys are containers are arrays of pairs. What is not given \
-is not sent, but for defaults of the IDL; of a reply, fields that the IDL does not know are not \
-printed.
+numbers, binary is base64, maps whose keys are containers are arrays of pairs. A field that is \
+not given is not sent, unless the IDL has a default; fields of a reply that the IDL does not have \
+are not printed.
 
 Exit status: 0 if the method gave a result, 3 if it threw an exception that the IDL declares, or \
 refused (a business error), 4 if the call failed on its way or in the server, 2 for a bad command \

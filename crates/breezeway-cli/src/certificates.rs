@@ -18,7 +18,7 @@ struct Files {
     /// The private key of --certificate: a PEM file, not encrypted, which may be the same one
     #[arg(long, value_name = "FILE", env = "BREEZEWAY_KEY")]
     key: Option<PathBuf>,
-    /// Whom to trust to issue the other side's certificate, for tls: addresses: a PEM file with the
+    /// Authorities that may issue the peer's certificate, for tls: addresses: a PEM file with the
     /// certificates of authorities. A client needs them; a server with them serves only clients
     /// whose certificate one of them has issued
     #[arg(long, value_name = "FILE", env = "BREEZEWAY_ROOTS")]

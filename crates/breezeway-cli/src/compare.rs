@@ -26,8 +26,8 @@ Examples:
 
 Starts its own servers and ends them. The floor, a bare cache-line round trip, is measured between \
 any two measurements, while all servers are stopped; a ratio is divided by the floors on both \
-sides of it. What other programs disturb is measured again, at most a quarter of all, and marked if \
-they still do. Stop other work on the two CPUs first.";
+sides of it. Measurements that other programs disturb are repeated, at most a quarter of all, and \
+marked if they are disturbed again. Stop other work on the two CPUs first.";
 
 /// Compare every carrier and wait policy at every size
 #[derive(Debug, clap::Args)]

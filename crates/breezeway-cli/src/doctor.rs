@@ -25,7 +25,7 @@ Examples:
   breezeway doctor --json                one JSON object on one line
 
 ok: nothing to do. warn: works, but slower or less than it could be. FAIL: shm: addresses do not \
-work; an address list goes on to unix:.";
+work; an address list continues to unix:.";
 
 /// Check whether this machine is fit, and print a remedy for each problem
 #[derive(Debug, clap::Args)]

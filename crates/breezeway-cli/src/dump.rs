@@ -22,15 +22,15 @@ const EXAMPLES: &str = "\
 Examples:
   breezeway dump 4242 3                      the last 16 entries of each ring of session 3
   breezeway dump 4242 3 --last 100           more of them
-  breezeway dump 4242 3 --bodies             with what messages say, as far as entries hold it
+  breezeway dump 4242 3 --bodies             with the content of messages, as far as entries hold it
   breezeway dump 4242 3 --idl users.thrift   the same, decoded, with the names of methods
   breezeway dump 4242 3 --json | jq '.received.entries[] | select(.taken | not)'
-  breezeway inspect 4242                     which sessions there are
+  breezeway inspect 4242                     the sessions of the process
 
 The session must be one over shm:, and the process one of the same user that may be traced (see \
 ptrace(2)), unless this runs as root. The process is not asked and not slowed down; it may be \
-stopped or stuck. Messages of more than 104 bytes lie elsewhere: of those it is said how long they \
-are. The queues and buffer lists of shmipc are shown by breezeway inspect.";
+stopped or stuck. Messages of more than 104 bytes lie elsewhere: only their length is printed. \
+The queues and buffer lists of shmipc are shown by breezeway inspect.";
 
 /// Print the last entries of both rings of a session, without the help of its process
 #[derive(Debug, clap::Args)]

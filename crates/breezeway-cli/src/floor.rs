@@ -18,7 +18,7 @@ Examples:
                                          a quick floor to go with a benchmark
   breezeway floor --only touched --size 1KiB --size 64KiB
   breezeway floor --only ring,ring-one-way,slots --size 1MiB
-                                         the bare ring: what the ABI costs without the library
+                                         the bare ring: the cost of the ABI without the library
 
 Durations are medians, those of one-way rows and of hot slots means of a message. A side that spins \
 does so with a pause and without, and hot slots are 2, 4 and 8: the fastest counts. `floors` divides a row by the cache-line round trips measured directly \

@@ -14,9 +14,9 @@ Examples:
   breezeway gen user.thrift --services both    services that block and that are awaited
   breezeway gen user.thrift --serde --ordered  owned types that go to JSON and into sets
   breezeway gen user.thrift --order fixed-first --strings bytes
-                                               write as Kitex does, read text that is no UTF-8
+                                               write as Kitex does, read text that is not UTF-8
   breezeway gen user.thrift --extern common.thrift=::common_idl::common
-                                               types that another crate has
+                                               types of another crate
 
 The text has a module per namespace, for the file and all it includes, and needs the crate \
 breezeway-thrift, or with --services the crate breezeway-rpc. In a build script, use breezeway_idl::Builder instead.";

@@ -17,14 +17,14 @@ const EXAMPLES: &str = "\
 Examples:
   breezeway inspect                      all processes of this user that have sessions; as root, all
   breezeway inspect 4242                 the sessions of process 4242
-  breezeway inspect 4242 --session 3     all that is known of one of them
-  breezeway inspect $(pidof greeter)     by its name, if there is one of it
+  breezeway inspect 4242 --session 3     all details of one of them
+  breezeway inspect $(pidof greeter)     by name, if there is one such process
   breezeway inspect 4242 --json | jq '.native.sessions[] | select(.waits_for == \"memory\")'
   breezeway inspect 4242 --json | jq '.shmipc.queues[] | select(.to_client.depth > 0)'
 
-A process is not asked and not slowed down; it may be stopped or stuck, and goes on meanwhile, so \
-counts that belong together may be some messages apart. It must be one of the same user, unless \
-this runs as root. Of shmipc this shows queues and buffer lists, also of shmipc-go and the crate \
+A process is not asked and not slowed down; it may be stopped or stuck. While it runs, counts that \
+belong together may be some messages apart. It must be one of the same user, unless this runs as \
+root. Of shmipc this shows queues and buffer lists, also of shmipc-go and the crate \
 shmipc, as client and as server.
 
 A free list that is not whole, in a process where nothing moves, was cut by a process that died in \

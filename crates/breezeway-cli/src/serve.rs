@@ -43,10 +43,10 @@ Examples:
   BREEZEWAY_CAP=1GiB breezeway serve --addr shm:/tmp/echo.sock --config breezeway.toml
 
 Methods: 0 echoes the request; 1 replies with as many bytes, of which it copies the first 8; 2 \
-counts and sums one-way messages; 3 replies with that count and sum; 4 is as 2, of the first 8 \
-bytes. SIGTERM and SIGINT end the \
-server, with status 0, and remove its socket file. So does, with --take-over, a successor that was \
-started in the same way, once all clients have moved there.";
+counts and sums one-way messages; 3 replies with that count and sum; 4 does the same as 2 with the \
+first 8 bytes. SIGTERM and SIGINT end the server, with status 0, and remove its socket file. With \
+--take-over, so does a successor that was started in the same way, once all clients have moved \
+there.";
 
 /// Serve an echo at an address until a signal ends it
 #[derive(Debug, clap::Args)]

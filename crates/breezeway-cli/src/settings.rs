@@ -48,7 +48,7 @@ pub(crate) struct SessionSettings {
     /// [default: 256]
     #[arg(long, value_name = "N", env = "BREEZEWAY_RING_CAPACITY", value_parser = value::ring_capacity)]
     pub(crate) ring_capacity: Option<u32>,
-    /// Time limit of connecting, and of the other side's hello: up to 1h each [default: 1s]
+    /// Time limit of connecting, and of the peer's hello: up to 1h each [default: 1s]
     #[arg(long, value_name = "TIME", env = "BREEZEWAY_HANDSHAKE_TIMEOUT", value_parser = value::handshake_timeout)]
     pub(crate) handshake_timeout: Option<Duration>,
     /// Time limit of a call, or none. For the calling side [default: none]

@@ -19,11 +19,11 @@ const EXAMPLES: &str = "\
 Examples:
   breezeway top                          all processes of this user that have sessions; as root, all
   breezeway top 4242                     one process
-  breezeway top --sort out               by what goes out
+  breezeway top --sort out               by bytes sent
   breezeway top --once                   one table, without a terminal
   breezeway top --once --json | jq '.sessions[] | select(.calls_per_second > 1000)'
 
-Keys: up and down choose a session, Enter shows all of it, s sorts by the next column, / filters by \
+Keys: up and down choose a session, Enter shows its details, s sorts by the next column, / filters by \
 a word, Esc goes back, q ends. Processes are not asked and not slowed down; one that is stopped is \
 shown standing still.";
 

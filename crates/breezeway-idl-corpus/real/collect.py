@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Puts real IDL through this generator, Apache's compiler and thriftgo, and prints what each says.
+"""Puts real IDL through this generator, Apache's compiler and thriftgo, and prints the results of each.
 
     crates/breezeway-idl-corpus/real/collect.py [folder [source...]]
 
@@ -7,7 +7,7 @@ The files come out of the packages in packages.tsv, which are fetched with the c
 registries (go, cargo, pip, npm, mvn) into the folder (target/real-idl), and out of the sources:
 folders or archives, such as a repository's working tree. `thrift` and `thriftgo` are asked if they
 are on the PATH. Every file is a root of its own, with its folder and those above it
-in its package to search for includes; equal files of one name count once. What is accepted is then
+in its package to search for includes; equal files of one name count once. Accepted files are then
 type-checked, all of it in one crate.
 """
 

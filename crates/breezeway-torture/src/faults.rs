@@ -189,7 +189,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
                 report => report?,
             };
             println!(
-                "  {} failures in {:.0?}: {} unnoticed, {} reported and went on, \
+                "  {} failures in {:.0?}: {} unnoticed, {} reported and survived, \
                  {} reported and ended, {} panics of tokio's runtime; {} not met; {} findings",
                 report.failures(),
                 start.elapsed(),

@@ -230,7 +230,7 @@ fn attack(engine: Engine, seed: u64, options: &Options) -> Result<String, Failur
         let harmed = attacked.err().map(|error| error.to_string()).unwrap_or_default();
         let smallest = shrink(engine, seed, &suspects).unwrap_or_default();
         return Err(format!(
-            "{}: {verdict:?} {harmed}\nsessions under way {suspects:?}, of them the server did \
+            "{}: {verdict:?} {harmed}\nopen sessions {suspects:?}, of them the server did \
              what no attack calls for in {failures:?}\n{smallest}\n{said}",
             engine.name()
         )

@@ -23,7 +23,7 @@ Example:
   unix-echo bench --path /tmp/echo.sock --size 64 --rate 1000 --seconds 5 --cpu 0
   kill %1
 
-Name the same --wait on both sides: the report says how the bench waits.";
+Name the same --wait on both sides: the report names the bench's.";
 
 /// Measure a bare unix stream socket between two processes
 #[derive(Parser)]

@@ -30,7 +30,7 @@ fn count(online: usize, allowed: &[usize]) -> Check {
         (_, 0 | 1) => Check::warn(
             NAME,
             seen,
-            "the other side needs another CPU: check its affinity, or widen this one's with \
+            "the peer needs another CPU: check its affinity, or widen this one's with \
              taskset",
         ),
         _ => Check::ok(NAME, seen),

@@ -18,9 +18,9 @@ Examples:
   breezeway thrift dump user.bin --idl user.thrift --type User   a bare struct, with names
   tail -c +5 capture.bin | breezeway thrift dump -               from standard input
 
-A message may have a header, be framed, or lie in a TTHeader; what has none of these is taken for \
-a bare struct. What can be read is printed; bytes that are no message end in an error that says \
-where.";
+A message may have a header, be framed, or lie in a TTHeader; a message with none of these is read \
+as a bare struct. The readable part is printed; bytes that do not form a message end in an error \
+with their offset.";
 
 /// Print a Thrift Binary message for people
 #[derive(Debug, clap::Args)]

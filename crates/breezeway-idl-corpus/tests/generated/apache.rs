@@ -32,7 +32,7 @@ fn comments_stand_anywhere() {
 }
 
 #[test]
-fn a_required_field_that_a_constant_does_not_give_has_the_default_of_its_type() {
+fn required_field_missing_in_a_constant_has_its_types_default() {
     assert_eq!(needs(), Needs::default());
     assert_eq!(holds().needs, Needs { number: 7, ..Needs::default() });
     assert_eq!(holds().others, Needs { names: vec!["a".to_owned()], ..Needs::default() });
@@ -46,6 +46,6 @@ fn a_required_field_that_a_constant_does_not_give_has_the_default_of_its_type() 
 }
 
 #[test]
-fn an_enum_value_is_that_of_the_type_if_the_named_enum_has_none_such() {
+fn enum_value_missing_in_the_named_enum_is_the_types() {
     assert_eq!(Lenient::default().flag, Flags::TWO);
 }

@@ -1,4 +1,4 @@
-//! Strings that the IDL says are bytes need not be UTF-8.
+//! Strings that the IDL declares as bytes need not be UTF-8.
 
 use breezeway_idl_corpus::bytes::{Raw, RawView};
 use breezeway_thrift::{Fault, decode_slice, to_vec, view_slice};

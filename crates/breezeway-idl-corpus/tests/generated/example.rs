@@ -1,6 +1,6 @@
-//! What the example of `breezeway-thrift` includes is what the generator makes of its IDL.
+//! The example of `breezeway-thrift` includes the generator's output for its IDL.
 //!
-//! `UPDATE_GOLDEN=1 cargo test -p breezeway-idl-corpus --test generated example` writes it anew.
+//! `UPDATE_GOLDEN=1 cargo test -p breezeway-idl-corpus --test generated example` writes it again.
 
 use std::fs;
 use std::path::Path;

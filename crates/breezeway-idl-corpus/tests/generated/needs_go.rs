@@ -15,7 +15,7 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// What Apache Thrift for Go writes of the messages that it reads, one line each.
+/// Returns the messages that Apache Thrift for Go writes after reading these, one line each.
 fn through_apache(messages: &str) -> String {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("messages");
@@ -30,7 +30,7 @@ fn through_apache(messages: &str) -> String {
 
 #[test]
 #[ignore = "needs Go"]
-fn apache_thrift_for_go_reads_what_is_written_and_its_bytes_are_the_same() {
+fn apache_thrift_for_go_reads_and_writes_the_same_bytes() {
     let (mut written, mut names) = (String::new(), Vec::new());
     each_message(8, 20, |case, _, message| {
         let encoded = (case.owned)(message).unwrap().encoded.unwrap();

@@ -94,7 +94,7 @@ pub(crate) fn each_message(
     }
 }
 
-/// What a value is, without the names of types, in which owned types and views differ.
+/// Returns a value without the names of types, in which owned types and views differ.
 fn contents(shown: &str) -> String {
     let mut contents = String::new();
     let mut word = String::new();

@@ -1,4 +1,4 @@
-//! How much work a message makes is bounded by its bytes, whatever the order of its fields.
+//! The work for a message is bounded by its bytes, whatever the order of its fields.
 
 use breezeway_idl_corpus::wide::{Wide, Wides};
 use breezeway_thrift::{Decode, DecodeError, Fixed, Slice, Source, to_vec};
@@ -56,7 +56,7 @@ impl Source for Counting<'_> {
     }
 }
 
-/// Decodes a message, and says how often bytes were asked for.
+/// Decodes a message, and returns how often bytes were requested.
 fn peeks<T: Decode>(bytes: &[u8]) -> (T, usize) {
     let mut from = Counting { from: Slice::new(bytes).unwrap(), peeks: 0 };
     (T::decode(&mut from).unwrap(), from.peeks)
@@ -84,7 +84,7 @@ fn fields_in_the_reverse_order_cost_little_more_than_in_order() {
 }
 
 #[test]
-fn unknown_and_repeated_fields_cost_the_same_whatever_the_struct_has() {
+fn unknown_and_repeated_fields_cost_the_same_in_any_struct() {
     let unknown = [2, 0x70, 0, 1].repeat(10_000);
     let repeated = [8, 0, 100, 0, 0, 0, 1].repeat(10_000);
     for bytes in [unknown, repeated] {
@@ -94,7 +94,7 @@ fn unknown_and_repeated_fields_cost_the_same_whatever_the_struct_has() {
 }
 
 #[test]
-fn an_empty_struct_costs_the_same_however_many_fields_it_could_have() {
+fn empty_struct_costs_the_same_with_any_number_of_fields() {
     let mut bytes = vec![15, 0, 1, 12, 0, 0, 0x10, 0];
     bytes.resize(8 + 0x1000 + 1, 0);
     let (value, peeks) = peeks::<Wides>(&bytes);

@@ -1,4 +1,4 @@
-//! Writers write the bytes that owned values do, and services tell what travels.
+//! Writers write the same bytes as owned values, and services encode the same calls.
 
 use std::collections::BTreeMap;
 

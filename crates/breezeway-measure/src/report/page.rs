@@ -154,7 +154,7 @@ fn reading() -> Markup {
                     row that spins is fast at the price of a second program that wants the CPU." }
                 dt { "shm, unix, tcp" }
                 dd { "Breezeway's carriers: shared memory, unix stream sockets, TCP over the \
-                    loopback interface. Every byte is written before each call and compared after it, unless " em { "untouched" } " is said: then the payload is made in place and 8 bytes are read." }
+                    loopback interface. Every byte is written before each call and compared after it, unless " em { "untouched" } " is given: then the payload is made in place and 8 bytes are read." }
                 dt { "busy, adaptive, park" }
                 dd { "How both sides wait: spin without end; spin for a short, self-tuning time \
                     and then sleep; sleep at once." }

@@ -1,5 +1,5 @@
-//! What this project's generator and the other systems' make of the files in `idl/`; README.md says
-//! how.
+//! Output of this project's generator and the other systems' for the files in `idl/`; README.md has
+//! the commands.
 #![allow(warnings, clippy::all)]
 
 pub mod apache;

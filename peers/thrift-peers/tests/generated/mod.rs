@@ -1,3 +1,3 @@
-//! What the other systems' generators make of the sample: see `README.md` for the versions.
+//! Output of the other systems' generators for the sample: see `README.md` for the versions.
 
 pub mod apache;
