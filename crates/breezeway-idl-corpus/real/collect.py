@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Puts real IDL through this generator, Apache's compiler and thriftgo, and prints the results of each.
+"""Puts real IDL through this generator, Apache's compiler and thriftgo, and prints the results.
 
     crates/breezeway-idl-corpus/real/collect.py [folder [source...]]
 

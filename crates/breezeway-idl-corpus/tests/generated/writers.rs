@@ -1,4 +1,4 @@
-//! Writers write the same bytes as owned values, and services encode the same calls.
+//! Writers write the same bytes as owned values, and calls name their method and their reply.
 
 use std::collections::BTreeMap;
 
