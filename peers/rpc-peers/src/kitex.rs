@@ -37,8 +37,7 @@ pub(crate) fn beside(kitex: &str) -> Result<()> {
     let own = |place: &str| measured(on(CLIENT_CPU, &program, &["call", place, MILLIS]));
     let kitexs = |place: &str| measured(on(CLIENT_CPU, kitex, &["bench-echo", place, MILLIS]));
     println!("{:<44} {:>10} {:>10}        ratio: median, quartiles", "", "ours", "Kitex's");
-    let awaited =
-        || measured(on(CLIENT_CPU, &program, &["call-awaited", shm.as_str(), MILLIS]));
+    let awaited = || measured(on(CLIENT_CPU, &program, &["call-awaited", shm.as_str(), MILLIS]));
     let [mut clients, mut servers, mut both, mut shared] = [(); 4].map(|()| Pairs::default());
     for _ in 0..ROUNDS {
         let bare = kitexs(&theirs)?;
