@@ -9,6 +9,7 @@
 mod arrivals;
 mod backlog;
 mod calls;
+mod ending;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod metadata;
@@ -31,6 +32,7 @@ pub use streams::{
 };
 pub use window::Window;
 
+use crate::ending::Ending;
 use crate::validate::{Request, Side, Subject, WINDOW_LEN, reply, request, validate};
 use crate::violation::{CallViolation, StreamViolation, Violation};
 use crate::{ErrorCode, Flags, Kind, RawHead, Time};
@@ -93,12 +95,14 @@ pub enum Event<W> {
     Cancelled(Option<W>),
     /// The peer wants nothing new to be begun.
     GoingAway,
-    /// The peer has ended the session in order: see [`Connection::has_peer_closed`].
+    /// The peer has ended the session in order. No further entry of the peer's is read and nothing
+    /// new is begun; streams have ended. Calls that came before are served and replied to.
     Shutdown,
 }
 
-/// The calls and streams of one end; `B` is the body of an entry that waits for room.
-pub struct Connection<M, W, B> {
+/// The calls and streams of one end; `B` is the body of an entry that waits for room, and `E` the
+/// reason of the session's end.
+pub struct Connection<M, W, B, E> {
     is_client: bool,
     /// The calls of this side.
     pub calls: Calls<M, W>,
@@ -110,16 +114,17 @@ pub struct Connection<M, W, B> {
     pub arrivals: Arrivals<M>,
     /// Replies, and other entries, that wait for room.
     pub backlog: Backlog<B>,
+    /// The stage of the session on the way to its end.
+    pub ending: Ending<E>,
     next_number: u32,
     /// Bytes of one-way messages that may wait without a window, and of replies that may wait for
     /// room before no further call is begun.
     cap: usize,
-    going_away: bool,
-    peer_has_closed: bool,
 }
 
-impl<M: Payload, W, B> Connection<M, W, B> {
-    /// An end on which nothing was sent or received yet.
+impl<M: Payload, W, B, E> Connection<M, W, B, E> {
+    /// An end on which nothing was sent or received yet. It sends no go-away unless its owner sets
+    /// an [`ending`](Self::ending) that may.
     pub fn new(is_client: bool, streams: Streams<M>, max_in_flight: usize, cap: usize) -> Self {
         Self {
             is_client,
@@ -128,27 +133,15 @@ impl<M: Payload, W, B> Connection<M, W, B> {
             streams,
             arrivals: Arrivals::new(),
             backlog: Backlog::new(),
+            ending: Ending::new(false, 0),
             next_number: if is_client { 1 } else { 2 },
             cap,
-            going_away: false,
-            peer_has_closed: false,
         }
     }
 
     /// Returns true on the client's end.
     pub fn is_client(&self) -> bool {
         self.is_client
-    }
-
-    /// Whether the peer wants nothing new to be begun.
-    pub fn is_going_away(&self) -> bool {
-        self.going_away
-    }
-
-    /// Returns true behind the peer's shutdown. No further entry of the peer's is read and nothing
-    /// new is begun; streams have ended. Calls that came before are served and replied to.
-    pub fn has_peer_closed(&self) -> bool {
-        self.peer_has_closed
     }
 
     // ---- numbers ----
@@ -198,7 +191,7 @@ impl<M: Payload, W, B> Connection<M, W, B> {
         deadline: Time,
     ) -> Result<Event<W>, Violation> {
         let side = match self.is_client {
-            true => Side::Client { going_away: self.going_away },
+            true => Side::Client { going_away: self.ending.is_going_away() },
             false => Side::Server,
         };
         let event = match validate(head, body.body_len(), side)? {
@@ -213,11 +206,11 @@ impl<M: Payload, W, B> Connection<M, W, B> {
             }
             Subject::Cancel => Event::Cancelled(self.served.cancel(head.stream)),
             Subject::GoAway => {
-                self.going_away = true;
+                self.ending.peer_goes_away();
                 Event::GoingAway
             }
             Subject::Shutdown => {
-                self.peer_has_closed = true;
+                self.ending.peer_closed();
                 self.streams.end();
                 Event::Shutdown
             }
@@ -307,8 +300,7 @@ impl<M: Payload, W, B> Connection<M, W, B> {
             self.streams.receive_one_way(content.message_len())?;
             self.arrivals.count_one_way(content.message_len());
         } else {
-            // Of the entries that wait for room one may be a go-away.
-            self.served.check_room(self.backlog.len().saturating_sub(1))?;
+            self.served.check_room(self.backlog.len())?;
             self.served.begin(request.stream);
         }
         self.arrivals.push_call(request, content, deadline);
@@ -336,9 +328,11 @@ impl<M: Payload, W, B> Connection<M, W, B> {
     // ---- what nobody has taken up ----
 
     /// Whether more one-way messages wait, or are served, than are to be kept, of a peer that knows
-    /// no window for them: one without streams, which only holds up itself.
+    /// no window for them: one without streams, which only holds up itself. A session that has
+    /// drained keeps none, and takes what comes behind them.
     pub fn is_flooded(&self) -> bool {
         !self.streams.limits_one_way()
+            && !self.ending.has_drained()
             && (self.arrivals.one_way >= MAX_ONE_WAY || self.arrivals.one_way_bytes >= self.cap)
     }
 

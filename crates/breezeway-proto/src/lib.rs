@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod connection;
+pub mod ending;
 mod entry;
 mod error_code;
 pub mod frame;

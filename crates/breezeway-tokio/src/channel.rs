@@ -3,7 +3,7 @@
 use std::future::{Future, poll_fn};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use breezeway::{
@@ -13,7 +13,6 @@ use breezeway::{
 use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 use tokio::time::timeout_at;
 
-use crate::draining::DrainTimer;
 use crate::drive::{Drive, Driving};
 use crate::stream::Stream;
 
@@ -337,12 +336,8 @@ impl ServerChannel {
     /// Waits for what the client asks for next; `None` once it or [this side](Self::close) has
     /// closed the session, or that has [drained](Self::drain).
     pub async fn accept(&self) -> Result<Option<Incoming>, SessionError> {
-        let mut timer = DrainTimer::default();
-        poll_fn(|cx| {
-            let incoming = ready!(timer.poll_accept(&self.channel, cx))?;
-            Poll::Ready(Ok(incoming.map(Incoming::from)))
-        })
-        .await
+        let incoming = poll_fn(|cx| self.channel.poll_accept(cx)).await?;
+        Ok(incoming.map(Incoming::from))
     }
 
     /// Tells the client to open nothing new on this session. It is to be served until it closes

@@ -44,7 +44,6 @@ mod back_channel;
 mod bytes;
 mod channel;
 mod client;
-mod draining;
 mod drive;
 mod foreign;
 mod handlers;

@@ -11,8 +11,8 @@ use std::time::Duration;
 use breezeway::{CallLimit, Driver, ErrorCode, Incoming, IncomingCall, ServerChannel, Slice};
 use tokio::sync::futures::OwnedNotified;
 use tokio::task::JoinSet;
+use tokio::time::{Sleep, sleep};
 
-use crate::draining::DrainTimer;
 use crate::drive::{Drive, Step};
 use crate::handlers::{Slot, note, reap};
 use crate::server::Stopper;
@@ -51,8 +51,8 @@ pub(crate) struct Session<C, F, S, G> {
 /// How far a session of a server that stops has got.
 enum Ending {
     No,
-    /// What was asked before is begun.
-    Drains(DrainTimer),
+    /// What was asked before is begun, until then.
+    Drains(Pin<Box<Sleep>>),
     /// Nothing more is begun.
     Drained,
 }
@@ -219,8 +219,9 @@ where
             channel.go_away();
         }
         if self.stopper.is_stopping() && matches!(self.ending, Ending::No) {
-            channel.drain(if self.is_draining { Duration::ZERO } else { self.drain_timeout });
-            self.ending = Ending::Drains(DrainTimer::default());
+            let time = if self.is_draining { Duration::ZERO } else { self.drain_timeout };
+            channel.drain(time);
+            self.ending = Ending::Drains(Box::pin(sleep(time)));
         }
     }
 
@@ -233,8 +234,8 @@ where
     /// What the client asks for next, if it is there.
     fn next(&mut self, cx: &mut Context<'_>) -> Option<Incoming> {
         let channel = self.channel.as_ref()?;
-        let Ending::Drains(timer) = &mut self.ending else { return channel.try_accept() };
-        match timer.poll_accept(channel, cx) {
+        let Ending::Drains(_) = self.ending else { return channel.try_accept() };
+        match channel.poll_accept(cx) {
             Poll::Ready(Ok(Some(incoming))) => Some(incoming),
             Poll::Ready(_) => {
                 self.ending = Ending::Drained;
@@ -266,11 +267,8 @@ where
                 Poll::Ready(Some(ended)) => note(&ended),
                 Poll::Ready(None) => return false,
                 Poll::Pending => {
-                    let (Ending::Drains(timer), Some(channel)) = (&mut self.ending, &self.channel)
-                    else {
-                        return true;
-                    };
-                    return timer.poll_over(channel, cx).is_pending();
+                    let Ending::Drains(end) = &mut self.ending else { return true };
+                    return end.as_mut().poll(cx).is_pending();
                 }
             }
         }

@@ -3,11 +3,9 @@
 mod back_channel;
 mod backlog;
 mod calling;
-mod closing;
-mod draining;
 mod driver;
+mod ending;
 mod incoming;
-mod last_replies;
 mod leadership;
 mod outgoing;
 mod pacing;
@@ -49,9 +47,9 @@ use crate::tls::SESSION;
 use crate::wire::Wire;
 
 pub use back_channel::BackChannel;
-pub(crate) use closing::LINGER;
 pub(crate) use driver::Counted;
 pub use driver::{Driver, Next};
+pub(crate) use ending::LINGER;
 pub use incoming::{Incoming, IncomingCall, ServerChannel};
 pub use pending::PendingCall;
 pub use space::OwnedSpace;

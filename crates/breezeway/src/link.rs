@@ -243,7 +243,7 @@ impl Link {
         }
     }
 
-    /// Bytes that are left to be written, as far as they lie here.
+    /// Bytes that are left to be written; those within TLS count as one.
     pub(crate) fn unwritten(&self) -> usize {
         match self {
             Memory(_) => 0,

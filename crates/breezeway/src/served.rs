@@ -42,11 +42,6 @@ pub struct ServerSession {
     exit: Option<OwnedFd>,
     /// How many of its one-way messages are timed together.
     group: Group,
-    /// Whether the session ended with an error.
-    broken: bool,
-    has_said_shutdown: bool,
-    /// True once the client's shutdown was taken, which is not answered by another.
-    client_has_closed: bool,
     orphan: Orphan,
     /// The threads that serve its streams, and its client's share of them; `None` if the server
     /// takes no streams.
@@ -114,9 +109,6 @@ impl ServerSession {
             place,
             exit: None,
             group: Group::default(),
-            broken: false,
-            has_said_shutdown: false,
-            client_has_closed: false,
             orphan: Orphan::default(),
             streams,
         }
@@ -227,23 +219,19 @@ impl ServerSession {
     }
 
     /// Announces that this side is about to sleep until there is something to do, and polls once
-    /// more. True if there is nothing.
-    pub(crate) fn prepare_sleep(&mut self) -> Result<bool, SessionError> {
+    /// more. Returns the time at which the session is to be served again although no event reports
+    /// anything, as replies wait or the socket could not be read empty; `None` if there is
+    /// something to do.
+    pub(crate) fn prepare_sleep(&mut self) -> Result<Option<Deadline>, SessionError> {
         match &mut self.place {
-            Place::Alone(link) => Ok(link.prepare_sleep()?),
+            Place::Alone(link) => {
+                let unread = |link: &Link| link.is_unread().then_some(RETRY_AFTER);
+                Ok(link.prepare_sleep()?.then(|| Deadline::from(unread(link))))
+            }
             place => {
                 self.terms.begin_turn();
                 Ok(place.driver_mut().prepare_sleep())
             }
-        }
-    }
-
-    /// Returns true if it is to be served again before long although no event will report anything:
-    /// the socket could not be read empty, or replies wait for room.
-    pub(crate) fn looks_again(&self) -> bool {
-        match &self.place {
-            Place::Alone(link) => link.is_unread(),
-            place => place.driver().looks_again(),
         }
     }
 

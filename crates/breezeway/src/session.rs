@@ -8,6 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use breezeway_os::{Deadline, Peer, TrustedPeer};
+use breezeway_proto::ending::Ending;
 use breezeway_proto::ordered::{CallId, OrderedCalls};
 use breezeway_proto::throttle::Throttle;
 use breezeway_proto::time_left;
@@ -58,11 +59,7 @@ pub struct Session {
     call_time: u16,
     /// How far messages without replies may run ahead.
     throttle: Throttle,
-    ended: bool,
-    /// Whether the server has said that it ends.
-    going_away: bool,
-    /// Whether nothing is begun any more: one of both is so.
-    is_over: bool,
+    ending: Ending<()>,
     /// A one-way message on each stream whose number ends in these bits checks the server first:
     /// one in a quarter of the ring.
     check_mask: u32,
@@ -116,9 +113,7 @@ impl Session {
             call_timeout: options.call_timeout,
             call_time: time_left::encode(options.call_timeout),
             throttle: agreed.throttle,
-            ended: false,
-            going_away: false,
-            is_over: false,
+            ending: Ending::new(false, 0),
             check_mask: agreed.max_in_flight as u32 / 2 - 1,
             reply_lent: false,
             lingers: true,
@@ -203,12 +198,12 @@ impl Session {
     /// what was sent before. What is to be done next is done on another session
     /// ([`CallError::GoingAway`]), and this one dropped once it has no call in flight.
     pub fn is_going_away(&self) -> bool {
-        self.going_away
+        self.ending.is_going_away()
     }
 
     /// Whether an error has ended the session.
     pub fn is_ended(&self) -> bool {
-        self.ended
+        self.ending.is_ended()
     }
 
     /// Calls `method` with a copy of `request` and waits for the reply.
@@ -328,7 +323,7 @@ impl Session {
     /// Whether something that was begun may go on.
     #[inline(always)]
     fn may_use(&mut self) -> Result<(), CallError> {
-        if self.ended {
+        if self.is_ended() {
             return Err(CallError::Ended);
         }
         if self.reply_lent {
@@ -342,7 +337,7 @@ impl Session {
     /// Whether something may be begun.
     #[inline(always)]
     fn may_begin(&mut self) -> Result<(), CallError> {
-        if self.is_over {
+        if !self.ending.may_begin() {
             return Err(self.why_over());
         }
         if self.reply_lent {
@@ -354,15 +349,7 @@ impl Session {
 
     #[cold]
     fn why_over(&self) -> CallError {
-        if self.ended { CallError::Ended } else { CallError::GoingAway }
-    }
-
-    fn end(&mut self) {
-        (self.ended, self.is_over) = (true, true);
-    }
-
-    fn go_away(&mut self) {
-        (self.going_away, self.is_over) = (true, true);
+        if self.is_ended() { CallError::Ended } else { CallError::GoingAway }
     }
 
     /// What the socket has not taken when this is dropped is lost.
@@ -383,7 +370,7 @@ impl Session {
     #[cold]
     fn failed(&mut self, error: CallError) -> CallError {
         if !error.session_goes_on() && !matches!(error, CallError::Forked) {
-            self.end();
+            self.ending.end((), false);
         }
         error
     }
@@ -397,7 +384,7 @@ fn deadline_after(timeout: Duration) -> Deadline {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        if self.ended {
+        if self.is_ended() {
             // No orderly end: a server that broke the protocol is to see that.
             return;
         }

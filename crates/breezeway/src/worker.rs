@@ -606,10 +606,10 @@ impl Worker {
             return false;
         }
         match slot.session.prepare_sleep() {
-            Ok(true) => {
+            Ok(Some(until)) => {
                 slot.active = false;
                 self.active.remove(token);
-                if slot.session.looks_again() {
+                if until != Deadline::NEVER {
                     self.paused.push(token);
                     self.resume = self.resume.min(Deadline::after(RETRY_AFTER));
                 } else {
@@ -617,7 +617,7 @@ impl Worker {
                 }
                 true
             }
-            Ok(false) => false,
+            Ok(None) => false,
             Err(error) => {
                 self.end(token, Err(error));
                 true

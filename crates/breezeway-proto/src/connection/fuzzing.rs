@@ -156,7 +156,7 @@ impl UnderWay {
 }
 
 struct Application {
-    connection: Connection<Kept, u32, ()>,
+    connection: Connection<Kept, u32, (), ()>,
     /// What is kept of the peer's messages.
     kept: Rc<Cell<usize>>,
     streams: Vec<StreamKey>,
@@ -233,7 +233,7 @@ impl Application {
 
     fn receive(&mut self, head: RawHead, body: Body) -> Result<(), Violation> {
         // As drivers do, which leave the rest in the ring.
-        if self.connection.is_flooded() || self.connection.has_peer_closed() {
+        if !self.connection.takes_entries() {
             return Ok(());
         }
         let stream = self.connection.streams.find(head.stream);
@@ -324,7 +324,7 @@ impl Application {
 
     fn open(&mut self, carried: Carried) {
         let is_allowed = self.connection.streams.may_open().is_ok();
-        if !is_allowed || self.connection.is_going_away() {
+        if !is_allowed || self.connection.ending.is_going_away() {
             return;
         }
         let number = self.connection.next_number();

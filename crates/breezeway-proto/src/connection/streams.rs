@@ -100,6 +100,8 @@ pub enum RecvState<M> {
 /// An entry that this side owes the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transmit {
+    /// The client is to begin nothing new.
+    GoAway,
     /// So much more may be sent on the stream, or, on number 0, of one-way messages.
     Window {
         /// The stream's number.

@@ -2,6 +2,7 @@
 //! proptest finds, beside a model of what each reader must see.
 
 mod calls;
+mod ending;
 mod model;
 mod scripted;
 
@@ -99,7 +100,7 @@ const METHOD: u32 = 7;
 /// One side, with what it has sent and the other has not received. Whoever waits is known by a
 /// number.
 struct End {
-    connection: Connection<Received, u32, ()>,
+    connection: Connection<Received, u32, (), ()>,
     sent: VecDeque<Wire>,
 }
 
@@ -236,8 +237,9 @@ impl End {
     }
 
     fn settle_one(&mut self) -> bool {
-        let Some(control) = self.streams().next_transmit() else { return false };
+        let Some(control) = self.connection.next_transmit() else { return false };
         match control {
+            Transmit::GoAway => self.publish_bare(Kind::GoAway, 0, 0),
             Transmit::Window { number, consumed } => {
                 let body = Sent::Bytes(consumed.bytes.to_le_bytes());
                 self.publish(Kind::Window, number, consumed.messages, Flags::NONE, body);
@@ -247,7 +249,7 @@ impl End {
             }
             Transmit::Finish { number } => self.publish_message(number, Flags::NONE, FIN, 0),
         }
-        self.streams().transmitted();
+        self.connection.transmitted();
         true
     }
 
@@ -268,6 +270,7 @@ struct Pair {
 
 const WINDOW: Window = Window { messages: 4, bytes: 100 };
 const MAX_IN_FLIGHT: usize = 4;
+const LINGER: u64 = 100;
 const TERMS: StreamTerms = StreamTerms { window: WINDOW, max_streams: 3 };
 
 impl Pair {
@@ -278,7 +281,8 @@ impl Pair {
     fn with(client: StreamTerms, server: StreamTerms) -> Self {
         let end = |is_client, own, peers| {
             let streams = Streams::new(is_client, own, peers);
-            let connection = Connection::new(is_client, streams, MAX_IN_FLIGHT, 1_000);
+            let mut connection = Connection::new(is_client, streams, MAX_IN_FLIGHT, 1_000);
+            connection.ending = Ending::new(!is_client, LINGER);
             End { connection, sent: VecDeque::new() }
         };
         Self { client: end(true, client, server), server: end(false, server, client) }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use breezeway_os::{Deadline, clock};
+use breezeway_os::Deadline;
+use breezeway_proto::Head;
 use breezeway_proto::connection::{Attempt, BacklogBody, Lack};
-use breezeway_proto::{Head, Time};
 use breezeway_shm::SendError;
 use breezeway_shm::layout::INLINE_MAX;
 
@@ -12,7 +12,7 @@ use super::state::State;
 use crate::error::CallError;
 use crate::link::{Body, Link, OwnedBody};
 use crate::short_reason::short_reason;
-use crate::time::to_time;
+use crate::time::{now, to_time};
 
 /// How long a reply waits for memory where nothing else was said.
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);
@@ -20,9 +20,8 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 impl State {
     /// Keeps an entry that is not wanted after `until`.
     pub(super) fn keep(&mut self, head: Head, body: OwnedBody, lack: Lack, until: Deadline) {
-        let now = Time::from_ticks(clock::ticks());
         let body_len = body.len();
-        self.connection.backlog.push(head, (body, body_len), lack, to_time(until), now);
+        self.connection.backlog.push(head, (body, body_len), lack, to_time(until), now());
     }
 
     /// Sends what there is room for, and fails what has waited for too long; true if anything was
@@ -36,7 +35,7 @@ impl State {
         let in_turns = self.has_driver && !self.is_ended();
         let (mut sent, mut has_copied) = (false, false);
         let backlog = &mut self.connection.backlog;
-        let now = Time::from_ticks(clock::ticks());
+        let now = now();
         backlog.begin_pass();
         while let Some((head, content)) = backlog.next_transmit() {
             let may_copy = !(in_turns && has_copied);

@@ -127,9 +127,8 @@ fn next_after(turn: Turn, state: &mut State, waker: &Waker) -> Next {
         Turn::Short | Turn::Closing => return Next::Pause,
         Turn::Idle => state.set_driver(waker),
     }
-    if state.prepare_sleep() {
-        let at_most = state.looks_again.time_left();
-        Next::Sleep { writable: state.link.has_unwritten(), at_most }
+    if let Some(until) = state.prepare_sleep() {
+        Next::Sleep { writable: state.link.has_unwritten(), at_most: until.time_left() }
     } else if state.is_ended() {
         Next::End
     } else {

@@ -2,7 +2,6 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -17,7 +16,7 @@ use super::back_channel::BackChannel;
 use super::driver::Driver;
 use super::outgoing::Outgoing;
 use super::receiving::Arrival;
-use super::shared::{Shared, TimedOut};
+use super::shared::Shared;
 use super::state::State;
 use super::stream::{Stream, StreamError};
 use super::{Driving, Handle};
@@ -213,29 +212,11 @@ impl ServerChannel {
     }
 
     fn accept_by(&self, deadline: Deadline) -> Result<Option<Incoming>, SessionError> {
-        let mut until = deadline;
-        loop {
-            let outcome = self.handle.shared.wait(until, |state, cx| {
-                let polled = state.poll_request(cx);
-                match state.drains_until() {
-                    Some(drained) if polled.is_pending() && drained < until => {
-                        Poll::Ready(Err(drained))
-                    }
-                    _ => polled.map(Ok),
-                }
-            });
-            match outcome {
-                Ok(Ok(arrival)) => return self.taken(arrival),
-                Ok(Err(drained)) => until = drained,
-                Err(TimedOut) if deadline.has_passed() => return Err(SessionError::DeadlinePassed),
-                // The next poll sees that the time to drain is over.
-                Err(TimedOut) => {}
-            }
-        }
+        let arrival = self.handle.shared.wait(deadline, |state, cx| state.poll_request(cx));
+        arrival.map_or(Err(SessionError::DeadlinePassed), |arrival| self.taken(arrival))
     }
 
-    /// As [`Self::accept`], if something is there. Wakes `cx` when that may be so, but for the end
-    /// of [the time to drain](Self::drain_time_left).
+    /// As [`Self::accept`], if something is there. Wakes `cx` when that may be so.
     pub fn poll_accept(
         &self,
         cx: &mut Context<'_>,
@@ -291,7 +272,7 @@ impl ServerChannel {
     ///
     /// For a server with a successor. One that ends for good [drains](Self::drain).
     pub fn go_away(&self) {
-        self.handle.shared.with(State::say_or_keep_go_away);
+        self.handle.shared.with(State::go_away);
     }
 
     /// Begins the session's end: the client is told to open nothing new, and what it has committed
@@ -326,19 +307,7 @@ impl ServerChannel {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn drain(&self, timeout: Duration) {
-        // Relaxed: who waits and has not seen it is woken under the lock.
-        self.handle.shared.is_draining.store(true, Ordering::Relaxed);
         self.handle.shared.with(|state| state.drain(Deadline::after(timeout)));
-    }
-
-    /// How much longer the session [drains](Self::drain), if it does: after that
-    /// [`Self::poll_accept`] is to be polled again.
-    pub fn drain_time_left(&self) -> Option<Duration> {
-        let shared = &self.handle.shared;
-        if !shared.is_draining.load(Ordering::Relaxed) {
-            return None;
-        }
-        shared.with(|state| state.drains_until())?.time_left()
     }
 
     /// Closes the session for all its clones and streams, as the drop of the last clone does: what

@@ -35,7 +35,7 @@ impl Shared {
 impl State {
     /// Decides about a message of `len` bytes; ready when it may go, or waits anew.
     fn poll_throttle(&mut self, cx: &Context<'_>, len: usize, hold: &mut Hold) -> Poll<Admit> {
-        if self.end.is_some() || self.connection.calls.awaits_any() {
+        if self.connection.ending.reason().is_some() || self.connection.calls.awaits_any() {
             return Poll::Ready(Admit::Now);
         }
         if self.throttle.is_exceeded(self.link.under_way(), len) {

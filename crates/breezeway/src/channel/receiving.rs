@@ -214,7 +214,7 @@ impl State {
 
     /// Takes the next arrival, unless as much as the cap waits to be sent.
     pub(super) fn arrival(&mut self) -> Option<Arrival> {
-        self.end_drain();
+        self.step_drain();
         if self.is_backlog_full() { None } else { self.connection.take_arrival() }
     }
 
@@ -231,7 +231,7 @@ impl State {
 
     /// A one-way message of so many bytes was served, or nobody will serve it.
     pub(super) fn one_way_ended(&mut self, len: usize) {
-        let was_flooded = self.is_flooded();
+        let was_flooded = self.connection.is_flooded();
         self.connection.one_way_ended(len);
         if was_flooded && !self.driver_is_awake {
             self.due.extend(self.driver.clone());
@@ -243,7 +243,7 @@ impl State {
         if let Some(arrival) = self.arrival() {
             return Poll::Ready(Ok(arrival));
         }
-        if !self.awaits_last_arrivals() {
+        if !self.connection.awaits_last_arrivals() {
             self.check()?;
         }
         self.arrival_waiters.remember(cx, &mut self.due);

@@ -17,10 +17,10 @@ use crate::link::{Body, OwnedBody};
 impl State {
     /// Why no call or stream may be begun, if that is so.
     pub(super) fn may_begin(&self) -> Result<(), CallError> {
-        if let Some(end) = &self.end {
+        if let Some(end) = self.connection.ending.reason() {
             return Err(CallError::NotSent(Arc::clone(end)));
         }
-        if self.connection.is_going_away() { Err(CallError::GoingAway) } else { Ok(()) }
+        if self.connection.ending.is_going_away() { Err(CallError::GoingAway) } else { Ok(()) }
     }
 
     /// Refuses metadata that the peer does not take.
@@ -110,7 +110,7 @@ impl State {
         let flags = Flags::FIN.with(Flags::ERROR);
         let head = Head { flags, tag: code.number(), ..Head::of_reply(stream) };
         let mut bytes = &reason.as_bytes()[..reason.floor_char_boundary(LONGEST_REASON)];
-        if self.is_ended() && (!self.is_closing() || self.has_said_shutdown()) {
+        if !self.connection.ending.keeps_failures() {
             // As much of it as finds room at once.
             let _ = self.send_behind_the_end(head, Outgoing::message(bytes));
             return;

@@ -3,7 +3,7 @@
 
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Wake, Waker};
 
@@ -56,8 +56,6 @@ pub(crate) struct Shared {
     pub(super) handler_times: Option<HandlerTimes>,
     /// Streams that the peer may have open.
     pub(super) max_streams: usize,
-    /// Whether the session drains, or has: set before it begins to.
-    pub(super) is_draining: AtomicBool,
 }
 
 /// Where the thread that leads sleeps.
@@ -108,7 +106,6 @@ impl Shared {
             id,
             origin: Origin::here(),
             peer,
-            is_draining: AtomicBool::new(false),
         })
     }
 
@@ -379,14 +376,11 @@ impl Shared {
             stage.sleeper.watch_room(state.link.socket(), SOCKET, awaits_room)?;
             stage.awaits_room = awaits_room;
         }
-        let asleep = state.prepare_sleep();
-        let deadline = deadline.min(state.looks_again);
+        let until = state.prepare_sleep();
         self.release(state);
-        if !asleep {
-            return Ok(());
-        }
+        let Some(until) = until else { return Ok(()) };
         let mut notice = None;
-        for wake in stage.sleeper.wait(deadline.time_left())? {
+        for wake in stage.sleeper.wait(deadline.min(until).time_left())? {
             if wake.token == SOCKET {
                 notice = Some(if wake.hung_up { Notice::PeerGone } else { Notice::Readable });
             }

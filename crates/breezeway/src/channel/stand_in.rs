@@ -52,7 +52,7 @@ impl State {
         let is_asleep = match self.turn() {
             Turn::Worked => {
                 self.stand_in.worked += 1;
-                self.prepare_sleep()
+                self.prepare_sleep().is_some()
             }
             Turn::Short => false,
             // At its end the session has woken everybody.

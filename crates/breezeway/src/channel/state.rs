@@ -12,15 +12,14 @@ use breezeway_os::shortage::RETRY_AFTER;
 use breezeway_os::spin::SpinBudget;
 use breezeway_os::{Deadline, clock};
 use breezeway_proto::connection::{Connection, MAX_ONE_WAY, Streams, Transmit, Window};
+use breezeway_proto::ending::Ending;
 use breezeway_proto::throttle::Throttle;
 use breezeway_proto::{Flags, Head, Kind};
 use breezeway_shm::SendError;
 use rustix::net::{Shutdown, shutdown};
 
 use super::backlog::PATIENCE;
-use super::closing::Closing;
-use super::draining::Draining;
-use super::last_replies::LastReplies;
+use super::ending::LINGER;
 use super::leadership::Leadership;
 use super::receiving::QueuedMessage;
 use super::stand_in::StandIn;
@@ -29,7 +28,6 @@ use super::waiters::Waiters;
 use crate::error::CallError;
 use crate::handshake::Agreed;
 use crate::link::{Body, Link, LinkError, Notice, OwnedBody};
-use crate::server::Unserved;
 use crate::slice::SLICE;
 use crate::time::to_deadline;
 
@@ -58,7 +56,7 @@ pub(crate) enum Turn {
 /// A shared session, behind its lock.
 pub(crate) struct State {
     pub(super) link: Link,
-    pub(super) connection: Connection<QueuedMessage, Waker, OwnedBody>,
+    pub(super) connection: Connection<QueuedMessage, Waker, OwnedBody, Arc<CallError>>,
     pub(super) waiters: StreamWaiters,
     /// Who waits for something to be taken up.
     pub(super) arrival_waiters: Waiters,
@@ -74,18 +72,8 @@ pub(crate) struct State {
     pub(super) discarded: Vec<Waker>,
     /// The longest metadata block that this side takes, and that the peer takes.
     pub(super) max_metadata: [usize; 2],
-    /// Whether the client is to be told to open nothing new, if that is wanted.
-    pub(super) may_say_go_away: bool,
-    pub(super) draining: Draining,
-    /// What a session that drains has left undone.
-    pub(super) unserved: Unserved,
     /// What this process was too short of in the last turn that says so.
     pub(super) shortage: Option<SegmentError>,
-    pub(super) end: Option<Arc<CallError>>,
-    /// Set behind the client's shutdown, until the calls before it are replied to.
-    pub(super) last_replies: Option<LastReplies>,
-    /// Set behind the end that this side wanted, until what was sent before is out.
-    pub(super) closing: Option<Closing>,
     /// Whether a [`Driver`](super::Driver) takes the turns.
     pub(super) has_driver: bool,
     /// Whether whoever drives takes another turn before it sleeps.
@@ -96,8 +84,6 @@ pub(crate) struct State {
     pub(super) stand_in: StandIn,
     /// Whether whoever drives sleeps for room as well.
     room_is_awaited: bool,
-    /// When it is to look again, though nothing tells it to.
-    pub(super) looks_again: Deadline,
     /// Whether something was published and the peer not yet woken for it.
     pub(super) unflushed: bool,
     /// Which of the threads that wait drives.
@@ -127,6 +113,8 @@ impl State {
         agreed.link.keep_for_streams(usize::from(own.max_streams) + usize::from(peers.max_streams));
         let (limit, cap) = (agreed.max_in_flight, agreed.link.cap());
         let mut connection = Connection::new(is_client, streams, limit, cap);
+        let may_go_away = !is_client && agreed.knows_go_away;
+        connection.ending = Ending::new(may_go_away, clock::ticks_in(LINGER));
         connection.backlog.set_patience(clock::ticks_in(PATIENCE));
         Self {
             link: agreed.link,
@@ -139,19 +127,12 @@ impl State {
             open_waiters: Waiters::default(),
             discarded: Vec::new(),
             max_metadata: agreed.max_metadata.map(|limit| limit as usize),
-            may_say_go_away: !is_client && agreed.knows_go_away,
-            draining: Draining::No,
-            unserved: Unserved::default(),
             shortage: None,
-            end: None,
-            last_replies: None,
-            closing: None,
             has_driver: false,
             driver_is_awake: false,
             driver: None,
             stand_in: StandIn::default(),
             room_is_awaited: false,
-            looks_again: Deadline::NEVER,
             unflushed: false,
             leadership,
             spinning,
@@ -165,7 +146,7 @@ impl State {
 
     /// Why nothing more can be done, if that is so.
     pub(super) fn check(&self) -> Result<(), CallError> {
-        match &self.end {
+        match self.connection.ending.reason() {
             Some(end) => Err(CallError::EndedBy(Arc::clone(end))),
             None => Ok(()),
         }
@@ -173,24 +154,25 @@ impl State {
 
     /// Returns true if nothing more is sent either, not even a reply.
     pub(super) fn is_ended(&self) -> bool {
-        self.end.is_some() && self.last_replies.is_none()
+        self.connection.ending.is_ended()
     }
 
     /// Notes why the session is over, and wakes everybody. A violation shuts the socket down at
     /// once, also while a handler holds a call.
     pub(super) fn finish(&mut self, error: CallError) {
-        if self.is_ended() {
+        let is_violation = matches!(error, CallError::Violation(_));
+        if !self.connection.ending.end(Arc::new(error), is_violation) {
             return;
         }
-        let is_violation = matches!(error, CallError::Violation(_));
         if is_violation {
             // A socket that is closed already has nothing to end.
             let _ = shutdown(self.link.socket(), Shutdown::Both);
         }
-        self.last_replies = None;
-        if self.end.is_none() || is_violation {
-            self.end = Some(Arc::new(error));
-        }
+        self.wake_all();
+    }
+
+    /// Wakes all waiters of a session that is over.
+    pub(super) fn wake_all(&mut self) {
         self.due.extend(self.connection.served.waiters());
         self.wake_users();
     }
@@ -261,7 +243,7 @@ impl State {
         let mut taken = 0;
         let (mut mapped, mut until) = (false, None);
         let mut shortage = None;
-        while taken < ENTRIES_PER_TURN && !self.is_flooded() && !self.connection.has_peer_closed() {
+        while taken < ENTRIES_PER_TURN && self.connection.takes_entries() {
             match self.link.take_to_keep() {
                 Ok(true) => self.dispatch()?,
                 Ok(false) if !self.link.ready()? => break,
@@ -284,24 +266,18 @@ impl State {
                 mapped = false;
             }
         }
-        if taken == 0
-            && shortage.is_none()
-            && self.link.is_closed()
-            && !self.is_flooded()
-            && !self.connection.has_peer_closed()
-        {
+        let found_nothing = taken == 0 && shortage.is_none();
+        if found_nothing && self.link.is_closed() && self.connection.takes_entries() {
             return Err(CallError::PeerDied);
         }
         if taken == 0 && self.link.is_unread() {
             self.link.drain()?;
         }
         let sent = self.send_what_waits()?;
-        self.drain_in_turn(taken == 0 && shortage.is_none() && !self.is_flooded());
         self.flush()?;
-        // What was owed may be written by now.
-        self.end_drain();
         self.note_state();
-        self.end_last_replies(sent)?;
+        self.connection.turn_taken(found_nothing);
+        self.step_end(sent)?;
         match shortage {
             Some(error) => Err(CallError::Shortage(error)),
             None => Ok(taken > 0 || sent),
@@ -326,12 +302,13 @@ impl State {
         Ok(self.send_controls()? | sent)
     }
 
-    /// Sends the window and reset entries that this side owes, and last ones of streams.
-    fn send_controls(&mut self) -> Result<bool, CallError> {
+    /// Sends the go-away, window and reset entries that this side owes, and last ones of streams.
+    pub(super) fn send_controls(&mut self) -> Result<bool, CallError> {
         let mut sent = false;
-        while let Some(control) = self.connection.streams.next_transmit() {
+        while let Some(control) = self.connection.next_transmit() {
             let bytes;
             let (kind, flags) = match control {
+                Transmit::GoAway => (Kind::GoAway, Flags::NONE),
                 Transmit::Window { .. } => (Kind::Window, Flags::NONE),
                 Transmit::Reset { .. } => (Kind::Reset, Flags::NONE),
                 Transmit::Finish { .. } => (Kind::Message, Flags::FIN.with(Flags::EMPTY)),
@@ -341,12 +318,13 @@ impl State {
                     bytes = consumed.bytes.to_le_bytes();
                     (number, consumed.messages, &bytes[..])
                 }
+                Transmit::GoAway => (0, 0, &[][..]),
                 Transmit::Reset { number, code } => (number, code.number(), &[][..]),
                 Transmit::Finish { number } => (number, 0, &[][..]),
             };
             let head = Head { kind, flags, stream, tag, time: 0 };
             match self.link.send(head, Body::Bytes(body)) {
-                Ok(()) => self.connection.streams.transmitted(),
+                Ok(()) => self.connection.transmitted(),
                 Err(SendError::Full { .. }) => break,
                 Err(error) => return Err(error.into()),
             }
@@ -357,7 +335,7 @@ impl State {
     }
 
     /// Wakes a peer that sleeps for what was published.
-    fn flush(&mut self) -> Result<(), CallError> {
+    pub(super) fn flush(&mut self) -> Result<(), CallError> {
         if std::mem::take(&mut self.unflushed) {
             self.link.flush_now()?;
         } else {
@@ -389,15 +367,17 @@ impl State {
     /// that one is awake. Whoever drives is woken to wait for room as well, or anew.
     #[inline]
     pub(super) fn settle(&mut self) {
-        let may_drain = matches!(self.draining, Draining::Until { .. });
-        if may_drain || !self.driver_is_awake || !self.discarded.is_empty() {
+        if self.connection.ending.has_begun_drain()
+            || !self.driver_is_awake
+            || !self.discarded.is_empty()
+        {
             self.settle_more();
         }
     }
 
     #[inline(never)]
     fn settle_more(&mut self) {
-        self.end_drain();
+        self.step_drain();
         self.due.append(&mut self.discarded);
         if self.is_ended() || self.driver_is_awake {
             // Whoever drives notes in its next turn, or before it sleeps, what there is to know.
@@ -405,8 +385,7 @@ impl State {
         }
         self.note_state();
         let outcome = self.send_controls().and_then(|_| self.flush());
-        self.end_drain();
-        match outcome.and_then(|()| self.end_last_replies(false)) {
+        match outcome.and_then(|()| self.step_end(false)) {
             Ok(()) if !self.sleeps_for_room() && self.awaits_room() => {
                 self.due.extend(self.driver.clone());
             }
@@ -429,41 +408,38 @@ impl State {
     fn has_more_to_send(&mut self) -> bool {
         !self.room_waiters.is_empty()
             || !self.connection.backlog.is_empty()
-            || self.connection.streams.next_transmit().is_some()
+            || self.connection.next_transmit().is_some()
     }
 
-    /// Announces that whoever drives is about to sleep. False if there is something to do after
-    /// all.
-    pub(super) fn prepare_sleep(&mut self) -> bool {
+    /// Announces that the driver is about to sleep. Returns the time at which its sleep ends by
+    /// itself; `None` if there is something to do.
+    pub(super) fn prepare_sleep(&mut self) -> Option<Deadline> {
         // What another thread has published since the last turn is for this driver to flush.
         if self.is_ended() || self.connection.backlog.is_copying() || self.unflushed {
-            return false;
+            return None;
         }
         // What others did since the last turn has to be there to be seen for as long as the sleep.
         self.note_state();
-        if self.is_flooded() || self.connection.has_peer_closed() {
+        let timeout = to_deadline(self.connection.poll_timeout());
+        if !self.connection.takes_entries() {
             // Whoever takes one up, or replies, wakes the driver; till then the socket has nothing
             // for it. Room cannot be announced, as it would be seen that more has come, so it is
             // looked for.
             self.driver_is_awake = false;
             self.room_is_awaited = false;
-            let soon = || Deadline::after(RETRY);
-            self.looks_again = if self.awaits_room() { soon() } else { Deadline::NEVER };
-            return true;
+            let soon = self.awaits_room().then_some(RETRY);
+            return Some(timeout.min(Deadline::from(soon)));
         }
-        self.looks_again = to_deadline(self.connection.backlog.poll_timeout());
         match self.try_prepare_sleep() {
             Ok(asleep) => {
-                if self.link.is_unread() {
-                    // For want of descriptors or of room for a segment.
-                    self.looks_again = self.looks_again.min(Deadline::after(RETRY_AFTER));
-                }
                 self.driver_is_awake = !asleep;
-                asleep
+                // For want of descriptors or of room for a segment.
+                let unread = self.link.is_unread().then_some(RETRY_AFTER);
+                asleep.then(|| timeout.min(Deadline::from(unread)))
             }
             Err(error) => {
                 self.finish(error.into());
-                false
+                None
             }
         }
     }

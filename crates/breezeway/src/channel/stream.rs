@@ -13,7 +13,6 @@ use thiserror::Error;
 
 use super::Handle;
 use super::back_channel::BackChannel;
-use super::draining::Draining;
 use super::outgoing::Outgoing;
 use super::receiving::QueuedMessage;
 use super::shared::{Shared, TimedOut};
@@ -108,7 +107,7 @@ impl Drop for Inner {
             state.due.extend(waiters);
             if std::thread::panicking() {
                 state.connection.streams.reset(self.key, ErrorCode::Panicked);
-            } else if matches!(state.draining, Draining::Over) {
+            } else if state.connection.ending.has_drained() {
                 // Its handler may have been cut.
                 state.connection.streams.reset(self.key, ErrorCode::Cancelled);
             }
@@ -586,7 +585,9 @@ impl State {
         key: StreamKey,
         message: &[u8],
     ) -> Option<Result<bool, Box<SendError>>> {
-        if message.len() > INLINE_MAX || self.end.is_some() || self.connection.backlog.lacks_slots()
+        if message.len() > INLINE_MAX
+            || self.connection.ending.reason().is_some()
+            || self.connection.backlog.lacks_slots()
         {
             return None;
         }

@@ -11,7 +11,6 @@ use std::time::Duration;
 use breezeway_os::{Deadline, TrustedPeer, clock};
 use rustix::net::{Shutdown, shutdown};
 
-use super::draining::Draining;
 use super::shared::Shared;
 use super::state::{State, Turn};
 use super::{Incoming, ServerChannel};
@@ -40,8 +39,6 @@ pub(crate) struct WorkerDriver {
     /// Whether it has unwritten bytes, and whether its peer is gone, as of the last turn.
     has_unwritten: bool,
     is_closed: bool,
-    /// Whether its last sleep is to end by itself.
-    looks_again: bool,
     /// True if another thread had the session's lock in its last turn.
     was_busy: bool,
 }
@@ -53,8 +50,7 @@ impl WorkerDriver {
         let shared = &channel.handle.shared;
         let (has_unwritten, is_closed) =
             shared.with(|state| (state.link.has_unwritten(), state.link.is_closed()));
-        let (noticed, looks_again, was_busy) = (None, false, false);
-        Self { channel, noticed, has_unwritten, is_closed, looks_again, was_busy }
+        Self { channel, noticed: None, has_unwritten, is_closed, was_busy: false }
     }
 
     pub(crate) fn channel(&self) -> &ServerChannel {
@@ -148,32 +144,24 @@ impl WorkerDriver {
         arrival.flatten().map(|arrival| self.channel.incoming(arrival))
     }
 
-    /// Announces that the worker takes no turns until it is woken; false if there is something to
-    /// do first, be it to watch the socket for room.
-    pub(crate) fn prepare_sleep(&mut self) -> bool {
+    /// Announces that the worker takes no turns until it is woken, or until the time that this
+    /// returns; `None` if there is something to do first, be it to watch the socket for room.
+    pub(crate) fn prepare_sleep(&mut self) -> Option<Deadline> {
         if self.noticed.is_some() {
-            return false;
+            return None;
         }
         let had_unwritten = self.has_unwritten;
-        let asleep = self.shared().try_with(|state| {
+        let until = self.shared().try_with(|state| {
             // The socket is watched for room as of the last turn. A thread may have sent since, and
             // have woken nobody if the last sleep was for room.
-            let asleep = state.turn() == Turn::Idle
+            let may_sleep = state.turn() == Turn::Idle
                 && !state.has_arrival()
-                && state.link.has_unwritten() == had_unwritten
-                && state.prepare_sleep();
+                && state.link.has_unwritten() == had_unwritten;
+            let until = may_sleep.then(|| state.prepare_sleep());
             state.driver_is_awake = false;
-            (asleep, state.looks_again != Deadline::NEVER)
+            until.flatten()
         });
-        let (asleep, looks_again) = asleep.unwrap_or_default();
-        self.looks_again = looks_again;
-        asleep
-    }
-
-    /// Whether it sleeps for a moment only, as replies wait, for a limited time, or for room of
-    /// which nothing tells it, or the socket could not be read empty.
-    pub(crate) fn looks_again(&self) -> bool {
-        self.looks_again
+        until.flatten()
     }
 
     /// Reads what has come on the socket beside messages; false if something may be left there, or
@@ -240,8 +228,8 @@ impl WorkerDriver {
     /// that is over, and turns that follow of what comes. (Nobody is woken, as the worker ends.)
     fn refuse_new(&self) {
         self.shared().with(|state| {
-            state.draining = Draining::Over;
-            state.refuse_arrivals();
+            state.connection.ending.cut_drain();
+            state.step_drain();
         });
     }
 
@@ -257,7 +245,7 @@ impl WorkerDriver {
 
     /// Lets the client make no more calls and open no more streams, if there is room to say so.
     pub(crate) fn say_go_away(&self) {
-        self.shared().with(State::say_go_away);
+        self.shared().with(State::go_away);
     }
 
     /// Whether calls or streams are being served, or replies wait for room.
@@ -288,7 +276,7 @@ impl Drop for WorkerDriver {
         let shared = self.shared();
         let drives = shared.with(|state| {
             if state.has_driver {
-                state.close_at_once();
+                state.close_by(Deadline::after(Duration::ZERO));
             }
             state.has_driver
         });
@@ -392,16 +380,25 @@ mod tests {
         let Some(Incoming::Stream(0, mut stream)) = driver.accept() else { panic!("no stream") };
         let sent = fill(&driver, &mut stream);
         take_turns(&mut driver);
-        assert!(driver.has_unwritten() && driver.prepare_sleep(), "it sleeps for room");
+        assert!(driver.has_unwritten() && driver.prepare_sleep().is_some(), "it sleeps for room");
         empty(&mut driver, &mut client, sent);
         assert!(!driver.has_unwritten(), "everything is sent");
         // Nobody is woken: the last sleep was for room.
         let sent = fill(&driver, &mut stream);
-        assert!(!driver.prepare_sleep(), "it sleeps, and does not watch the socket for room");
+        assert!(
+            driver.prepare_sleep().is_none(),
+            "it sleeps, and does not watch the socket for room"
+        );
         take_turns(&mut driver);
-        assert!(driver.has_unwritten() && driver.prepare_sleep(), "it sleeps for room again");
+        assert!(
+            driver.has_unwritten() && driver.prepare_sleep().is_some(),
+            "it sleeps for room again"
+        );
         empty(&mut driver, &mut client, sent);
-        assert!(!driver.has_unwritten() && driver.prepare_sleep(), "it sleeps for the client");
+        assert!(
+            !driver.has_unwritten() && driver.prepare_sleep().is_some(),
+            "it sleeps for the client"
+        );
     }
 
     #[test]
@@ -447,7 +444,8 @@ mod tests {
             drop(driver);
             reading.join().unwrap();
         });
-        let end = channel.handle.shared.with(|state| state.end.clone()).unwrap();
+        let end =
+            channel.handle.shared.with(|state| state.connection.ending.reason().cloned()).unwrap();
         assert!(matches!(*end, crate::error::CallError::Closed), "{end}");
     }
 }

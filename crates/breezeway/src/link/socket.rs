@@ -239,9 +239,9 @@ impl SocketLink {
         self.write_closed
     }
 
-    /// Bytes that are still to be written, without those within TLS.
+    /// Bytes that are still to be written; those within TLS count as one.
     pub(super) fn unwritten(&self) -> usize {
-        self.unsent.len()
+        self.unsent.len() + usize::from(self.socket.has_unwritten())
     }
 
     /// Whether something is still to be written.

@@ -1,11 +1,9 @@
-//! How a session ends that its server does not go on with.
+//! The end of a session by its server.
 
 use breezeway_os::Deadline;
-use breezeway_proto::validate::{Request, Side, Subject, check_plain_request, validate_plain};
-use breezeway_proto::{ErrorCode, Head, Kind};
+use breezeway_proto::{Head, Time};
 
 use super::{Place, ServerSession};
-use crate::error::SessionError;
 use crate::link::{Body, WaitFailure};
 use crate::server::Unserved;
 
@@ -17,11 +15,9 @@ impl ServerSession {
     /// Where there is no room for it now, the next call of this tries again.
     pub(crate) fn say_go_away(&mut self) {
         match &mut self.place {
-            Place::Alone(link) if self.terms.may_say_go_away => {
-                let said = link.send(Head::of_session(Kind::GoAway, 0), Body::Bytes(&[]));
-                self.terms.may_say_go_away = said.is_err();
-                // Of a dead peer the next turn learns.
-                let _ = link.flush_now();
+            Place::Alone(_) if self.terms.ending.may_go_away() => {
+                self.terms.ending.go_away();
+                self.transmit();
             }
             Place::Alone(_) => {}
             place => place.driver().say_go_away(),
@@ -37,16 +33,22 @@ impl ServerSession {
         }
     }
 
+    /// Ends a session in order, unless an error has ended it: its client sees that it broke off.
     fn say_shutdown_alone(&mut self) {
+        if self.terms.ending.close((), Time::NEVER) {
+            self.transmit();
+        }
+    }
+
+    /// Sends the entry about the end that is due, if there is room for it.
+    fn transmit(&mut self) {
         let Place::Alone(link) = &mut self.place else { return };
-        if self.broken || std::mem::replace(&mut self.has_said_shutdown, true) {
-            // Without an orderly end: the client is to see that.
-            return;
+        if let Some(kind) = self.terms.ending.next_transmit()
+            && link.send(Head::of_session(kind, 0), Body::Bytes(&[])).is_ok()
+        {
+            self.terms.ending.transmitted();
         }
-        if !self.client_has_closed {
-            // A full ring or a dead peer: the end of file says the same, less politely.
-            let _ = link.send(Head::of_session(Kind::Shutdown, 0), Body::Bytes(&[]));
-        }
+        // Of a dead peer the next turn learns.
         let _ = link.flush_now();
     }
 
@@ -60,53 +62,13 @@ impl ServerSession {
         }
     }
 
-    /// Tells the calls and streams that were not begun that they will not be, as there is no more
-    /// time, and counts what else is left.
+    /// Refuses the calls and streams that were not begun, as there is no more time, and counts the
+    /// rest. A session that one thread has served is shared for that.
     pub(crate) fn refuse_the_rest(&mut self) -> Unserved {
-        if self.place.is_shared() {
-            return self.place.driver_mut().refuse_the_rest();
+        if !self.place.is_shared() {
+            self.place.share(&self.terms);
         }
-        let mut rest = Unserved::default();
-        // An error ends the session, which ends anyway.
-        let _ = self.try_refuse(&mut rest);
-        rest
-    }
-
-    fn try_refuse(&mut self, rest: &mut Unserved) -> Result<(), SessionError> {
-        // A client that asks for more meanwhile, without end, keeps nobody.
-        for _ in 0..self.place.link().max_pending(self.terms.max_in_flight) {
-            let link = self.link();
-            if !link.take()? {
-                // It says no behind an entry about a segment as well.
-                if link.ready()? {
-                    continue;
-                }
-                break;
-            }
-            let head = link.head();
-            match validate_plain(head, link.body().len(), Side::Server)? {
-                Subject::Message => {
-                    check_plain_request(head)?;
-                    let request = Request::of(head);
-                    if request.one_way {
-                        rest.messages_lost += 1;
-                    } else {
-                        rest.calls_refused += 1;
-                        let mut replied = false;
-                        let serving = self.serving(request, &mut replied);
-                        // Where there is no room the end says less: that it may have run.
-                        let _ = serving.fail(ErrorCode::Refused, NOT_BEGUN);
-                    }
-                }
-                Subject::Shutdown => {
-                    self.client_has_closed = true;
-                    break;
-                }
-                _ => {}
-            }
-            self.link().finish()?;
-        }
-        Ok(self.link().flush_now()?)
+        self.place.driver_mut().refuse_the_rest()
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use breezeway_os::{Peer, Waiting, clock};
 use breezeway_proto::connection::StreamTerms;
+use breezeway_proto::ending::Ending;
 use breezeway_proto::throttle::Throttle;
 
 use crate::carrier::Carrier;
@@ -15,7 +16,7 @@ use crate::presence::SessionId;
 use crate::worker::TurnWaker;
 
 /// The part of a session that stays the same when threads begin to share it. (Its owner changes
-/// the worker, and notes a go-away entry.)
+/// the worker.)
 pub(crate) struct Terms {
     pub(crate) id: SessionId,
     pub(crate) peer: Peer,
@@ -23,8 +24,8 @@ pub(crate) struct Terms {
     /// The most calls that the client may have in flight.
     pub(super) max_in_flight: usize,
     pub(super) service: u16,
-    /// True while a go-away entry may be sent: the client takes it, and none was sent.
-    pub(super) may_say_go_away: bool,
+    /// How a session that one thread serves alone ends.
+    pub(super) ending: Ending<()>,
     pub(super) waiting: Waiting,
     /// How long a reply waits for memory; `None` for the default.
     pub(super) reply_timeout: Option<Duration>,
@@ -40,7 +41,7 @@ impl Terms {
             carrier: agreed.link.carrier(),
             max_in_flight: agreed.max_in_flight,
             service: agreed.service,
-            may_say_go_away: agreed.knows_go_away,
+            ending: Ending::new(agreed.knows_go_away, 0),
             waiting,
             reply_timeout: None,
             worker: None,
@@ -130,7 +131,7 @@ impl Place {
             streams: [StreamTerms::NONE; 2],
             max_metadata: [0; 2],
             service: terms.service,
-            knows_go_away: terms.may_say_go_away,
+            knows_go_away: terms.ending.may_go_away(),
             // A reply is never held back.
             throttle: Throttle::new(usize::MAX),
             link,

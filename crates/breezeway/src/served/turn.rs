@@ -48,7 +48,9 @@ impl ServerSession {
             return self.serve_shared(handler, polls, slice);
         }
         let outcome = self.serve_alone(handler, polls, slice);
-        self.broken |= outcome.as_ref().is_err_and(|error| !error.is_shortage());
+        if outcome.as_ref().is_err_and(|error| !error.is_shortage()) {
+            self.terms.ending.end((), false);
+        }
         outcome
     }
 
@@ -138,7 +140,7 @@ impl ServerSession {
             } else {
                 match validate_plain(link.head(), len, Side::Server)? {
                     Subject::Shutdown => {
-                        self.client_has_closed = true;
+                        self.terms.ending.peer_closed();
                         return Ok(Progress::Closed);
                     }
                     // A cancel comes too late here: a call is served in one piece.

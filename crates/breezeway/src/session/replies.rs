@@ -155,7 +155,7 @@ impl Session {
     pub(crate) fn finish_reply(&mut self) {
         self.reply_lent = false;
         if self.link.finish().is_err() {
-            self.end();
+            self.ending.end((), false);
         }
     }
 
@@ -217,7 +217,7 @@ impl Session {
         while self.next_is_there(&mut sweep)? {
             match self.about()? {
                 Subject::Shutdown => return Ok(true),
-                Subject::GoAway => self.go_away(),
+                Subject::GoAway => self.ending.peer_goes_away(),
                 Subject::Message => {
                     self.calls.answer(self.link.head())?;
                 }
@@ -231,9 +231,9 @@ impl Session {
     /// Whether the server is still there, as far as the kernel knows, and stays. For a session
     /// without a call in flight: what has come is dropped.
     pub(crate) fn is_alive(&mut self) -> bool {
-        !self.ended
+        !self.is_ended()
             && !self.was_shut_down()
-            && !self.is_over
+            && self.ending.may_begin()
             && self.link.drain().is_ok()
             && !self.link.is_closed()
     }
@@ -243,7 +243,7 @@ impl Session {
     pub(super) fn session_entry(&mut self) -> Result<(), CallError> {
         match self.about()? {
             Subject::Shutdown => return Err(CallError::Closed),
-            Subject::GoAway => self.go_away(),
+            Subject::GoAway => self.ending.peer_goes_away(),
             _ => {}
         }
         Ok(self.link.finish()?)
@@ -251,7 +251,7 @@ impl Session {
 
     /// Validates the current entry.
     fn about(&self) -> Result<Subject, CallViolation> {
-        let side = Side::Client { going_away: self.going_away };
+        let side = Side::Client { going_away: self.ending.is_going_away() };
         validate_plain(self.link.head(), self.link.body().len(), side)
     }
 

@@ -154,10 +154,10 @@ fn what_came_says_until_when_its_sender_waits() {
 #[test]
 fn a_server_that_goes_away_says_so_once() {
     let mut pair = Pair::new();
-    assert!(!pair.client.connection.is_going_away());
+    assert!(!pair.client.connection.ending.is_going_away());
     pair.server.publish_bare(Kind::GoAway, 0, 0);
     assert_eq!(pair.client_receives(), [Event::GoingAway]);
-    assert!(pair.client.connection.is_going_away());
+    assert!(pair.client.connection.ending.is_going_away());
     pair.server.publish_bare(Kind::GoAway, 0, 0);
     assert_eq!(violation_of_server(&mut pair), CallViolation::Unexpected(Kind::GoAway));
 }
@@ -244,12 +244,11 @@ fn more_calls_than_agreed_are_a_violation_also_where_replies_wait_to_be_sent() {
     for unsent in [0, 3] {
         let mut pair = Pair::new();
         for _ in 0..unsent {
-            let head = Head::of_session(Kind::GoAway, 0);
+            let head = Head::of_reply(1);
             let backlog = &mut pair.server.connection.backlog;
             backlog.push(head, ((), 0), Lack::Slot, Time::NEVER, Time::NEVER);
         }
-        // A go-away may be among what waits.
-        let allowed = MAX_IN_FLIGHT - usize::saturating_sub(unsent, 1);
+        let allowed = MAX_IN_FLIGHT - unsent;
         for call in 0..=allowed {
             pair.client.publish_message(2 * call as u32 + 1, REQUEST, message(5), 1);
         }

@@ -395,7 +395,7 @@ fn shutdown_ends_streams_and_keeps_served_calls() {
     pair.client.publish_bare(Kind::Shutdown, 0, 0);
     assert_eq!(pair.server_receives(), [Event::Arrived, Event::Shutdown]);
     let connection = &mut pair.server.connection;
-    assert!(connection.has_peer_closed() && connection.served.has(number));
+    assert!(connection.ending.has_peer_closed() && connection.served.has(number));
     connection.streams.abandon(there);
     assert_eq!((connection.streams.next_transmit(), connection.streams.live_count()), (None, 0));
     assert!(pair.server.take_request().is_some());

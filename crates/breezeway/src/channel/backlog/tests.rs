@@ -14,7 +14,7 @@ use breezeway_proto::connection::{Attempt, Lack};
 use breezeway_proto::{ErrorCode, Head, Time};
 
 use crate::carrier::Carrier;
-use crate::channel::draining::tests::{pair, start};
+use crate::channel::ending::tests::{pair, start};
 use crate::channel::state::State;
 use crate::channel::{Channel, Incoming, IncomingCall, PendingCall, ServerChannel};
 use crate::error::CallError;
@@ -208,13 +208,12 @@ fn copy_that_found_memory_waits_for_none() {
 fn whoever_drives_sleeps_no_longer_than_a_reply_may_wait() {
     let (channel, server) = session(Carrier::Shm, Duration::from_secs(60));
     let sleep = || {
-        let (asleep, left) = server.handle.shared.turn(|state, _| {
-            let asleep = state.prepare_sleep();
+        let until = server.handle.shared.turn(|state, _| {
+            let until = state.prepare_sleep();
             state.driver_is_awake = true;
-            (asleep, state.looks_again.time_left())
+            until
         });
-        assert!(asleep, "there is something to do");
-        left
+        until.expect("there is nothing to do").time_left()
     };
     assert_eq!(sleep(), None, "nothing was asked");
     let calls: Vec<_> = (0..8).map(|_| start(&channel, b"x")).collect();
@@ -257,7 +256,7 @@ fn whoever_drives_a_flooded_session_is_woken_to_write_a_reply() {
     let woken = Arc::new(Woken::default());
     server.handle.shared.with(|state| state.set_driver(&Waker::from(Arc::clone(&woken))));
     let sleep = || {
-        let asleep = server.handle.shared.turn(|state, _| state.prepare_sleep());
+        let asleep = server.handle.shared.turn(|state, _| state.prepare_sleep().is_some());
         server.handle.shared.with(|state| state.driver_is_awake = false);
         asleep
     };
@@ -275,7 +274,7 @@ fn whoever_drives_a_flooded_session_is_woken_to_write_a_reply() {
         assert!(matches!(channel.poll_post(&mut cx, 0, b"x"), Poll::Ready(Ok(()))));
     }
     let began = Instant::now();
-    while !server.handle.shared.turn(|state, _| state.is_flooded()) {
+    while !server.handle.shared.turn(|state, _| state.connection.is_flooded()) {
         channel.handle.shared.turn(|_, _| ());
         assert!(began.elapsed() < PATIENCE, "it is not flooded");
     }

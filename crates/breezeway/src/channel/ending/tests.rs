@@ -328,8 +328,31 @@ fn a_drain_can_be_shortened_and_not_lengthened() {
         server.drain(Duration::from_millis(5));
         server.drain(PATIENCE);
         accepting.join().unwrap();
-        assert!(server.drain_time_left().is_none());
+        assert!(server.handle.shared.with(|state| state.connection.ending.has_drained()));
     });
+}
+
+#[test]
+fn go_away_keeps_an_awake_driver_from_sleep_until_it_is_sent() {
+    for drains in [false, true] {
+        on_every_carrier(|channel, server| {
+            let shared = &server.handle.shared;
+            // Whoever drives has taken its last turn before the go-away, and sleeps behind it.
+            shared.turn(|state, _| state.driver_is_awake = true);
+            if drains {
+                server.drain(PATIENCE)
+            } else {
+                server.go_away()
+            }
+            assert_eq!(shared.with(State::prepare_sleep), None);
+            shared.turn(|state, _| assert!(state.prepare_sleep().is_some()));
+            let start = Instant::now();
+            while !channel.is_going_away() {
+                assert!(start.elapsed() < PATIENCE, "it is not told");
+                thread::yield_now();
+            }
+        });
+    }
 }
 
 #[test]

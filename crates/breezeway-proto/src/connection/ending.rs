@@ -1,0 +1,126 @@
+//! The steps of an end that depend on what is left to be served or sent.
+
+use super::{Arrival, Connection, Payload, Transmit};
+use crate::ending::{Drain, Stage};
+use crate::{ErrorCode, Kind, Time};
+
+impl<M: Payload, W, B, E> Connection<M, W, B, E> {
+    /// Returns true if further entries of the peer's are to be taken.
+    pub fn takes_entries(&self) -> bool {
+        !self.is_flooded() && !self.ending.has_peer_closed()
+    }
+
+    /// Returns the time at which a turn is needed although no entry comes: an entry that waits, a
+    /// drain or a stage of the end is late.
+    pub fn poll_timeout(&self) -> Time {
+        self.backlog.poll_timeout().min(self.ending.poll_timeout())
+    }
+
+    /// Returns the entry that is to be sent as soon as there is room for one.
+    #[inline]
+    pub fn next_transmit(&mut self) -> Option<Transmit> {
+        match self.ending.next_transmit() {
+            Some(Kind::GoAway) => Some(Transmit::GoAway),
+            _ => self.streams.next_transmit(),
+        }
+    }
+
+    /// Takes note that [`next_transmit`](Self::next_transmit) was sent.
+    pub fn transmitted(&mut self) {
+        match self.ending.next_transmit() {
+            Some(Kind::GoAway) => self.ending.transmitted(),
+            _ => self.streams.transmitted(),
+        }
+    }
+
+    /// Takes note of a turn. One that found nothing has taken all that was committed before it.
+    #[inline]
+    pub fn turn_taken(&mut self, found_nothing: bool) {
+        if let Drain::Until { deadline, .. } = self.ending.drain {
+            let has_taken_all = found_nothing
+                && !self.is_flooded()
+                && self.backlog.is_empty()
+                && self.ending.next_transmit().is_none();
+            self.ending.drain = Drain::Until { deadline, has_taken_all };
+        }
+    }
+
+    /// Ends the drain once nothing is left, its time has passed or the session is over.
+    /// `has_unwritten` is true while the socket has not taken all. Returns true if this ended it.
+    pub fn step_drain(&mut self, has_unwritten: bool, now: Time) -> bool {
+        let Drain::Until { deadline, has_taken_all } = self.ending.drain else { return false };
+        let nothing_is_left = has_taken_all
+            && self.arrivals.is_empty()
+            && self.served.len() == 0
+            && self.streams.live_count() == 0
+            && self.backlog.is_empty()
+            && !has_unwritten;
+        // Requests that the client committed before its own end are served.
+        let is_over = self.ending.is_ended()
+            && (self.arrivals.is_empty() || self.ending.closes_until().is_some());
+        let is_done = nothing_is_left || is_over || deadline.has_passed_at(now);
+        if is_done {
+            self.ending.cut_drain();
+        }
+        is_done
+    }
+
+    /// Takes up the next call that fails, as the session has drained before it was begun: its
+    /// number, and the waiter for its cancellation. Streams before it are reset, and one-way
+    /// messages dropped.
+    pub fn take_refused(&mut self) -> Option<(u32, Option<W>)> {
+        if !self.ending.has_drained() || self.ending.has_sent_shutdown() {
+            return None;
+        }
+        while let Some(arrival) = self.take_arrival() {
+            match arrival {
+                Arrival::Call(request, message, _) if request.one_way => {
+                    self.one_way_ended(message.message_len());
+                    self.ending.refused.one_way += 1;
+                }
+                Arrival::Call(request, ..) => {
+                    self.ending.refused.calls += 1;
+                    return Some((request.stream, self.served.end(request.stream)));
+                }
+                Arrival::Stream { key, .. } => {
+                    self.streams.reset(key, ErrorCode::Refused);
+                    self.streams.abandon(key);
+                }
+            }
+        }
+        None
+    }
+
+    /// Returns true once the last replies are over: no call is left, or the client is gone and no
+    /// reply waits, or it has taken none of those that wait for too long. `sent` is true if replies
+    /// were sent since the last turn, and the socket has not taken `unwritten` bytes.
+    pub fn has_last_replied(
+        &mut self,
+        sent: bool,
+        unwritten: usize,
+        is_peer_gone: bool,
+        now: Time,
+    ) -> bool {
+        let later = now.after(self.ending.linger);
+        let Stage::LastReplies { until, unwritten: before } = &mut self.ending.stage else {
+            return false;
+        };
+        let has_taken = unwritten < std::mem::replace(before, unwritten);
+        if self.backlog.is_empty() && unwritten == 0 {
+            *until = Time::NEVER;
+            return self.served.len() == 0 || is_peer_gone;
+        }
+        if *until == Time::NEVER || sent || has_taken {
+            *until = later;
+        }
+        until.has_passed_at(now)
+    }
+
+    /// Returns true if a request may still be taken up although the session has a reason to end:
+    /// last replies wait for room first, or the session drains.
+    pub fn awaits_last_arrivals(&self) -> bool {
+        let may_come =
+            !self.arrivals.is_empty() || matches!(self.ending.drain, Drain::Until { .. });
+        self.ending.serves_last_replies() && may_come
+    }
+}

@@ -1,0 +1,271 @@
+//! The end of a session as far as one side has come (`docs/abi.md`, sections 1.1 and 1.2).
+//!
+//! A session is open until it has a reason to end, and then in one of these stages:
+//!
+//! | stage | begun by | left at |
+//! |---|---|---|
+//! | last replies | the client's shutdown, at a server | the last reply, or when the client takes none |
+//! | closing | this side's close | the shutdown entry behind all entries, or the time for it |
+//! | over | an error, a server's shutdown, the end of a stage above | |
+//!
+//! Beside that a server asks its client once to go away, and drains: requests are served until
+//! nothing is left or the time has passed, and refused from then on.
+
+use crate::{Kind, Time};
+
+/// Progress of a session toward its end; `E` is the reason of the end.
+pub struct Ending<E> {
+    reason: Option<E>,
+    pub(crate) stage: Stage,
+    /// True while this side may begin something.
+    may_begin: bool,
+    is_going_away: bool,
+    has_peer_closed: bool,
+    /// True while a go-away entry may be sent: the client takes it, and none was sent.
+    may_go_away: bool,
+    is_go_away_due: bool,
+    pub(crate) drain: Drain,
+    pub(crate) refused: Refused,
+    pub(crate) linger: u64,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Stage {
+    Open,
+    LastReplies {
+        /// Time at which replies have waited for too long; [`Time::NEVER`] while none waits.
+        until: Time,
+        /// Bytes that the socket had not taken in the last turn.
+        unwritten: usize,
+    },
+    Closing {
+        until: Time,
+        /// True once the shutdown entry was sent, or cannot be.
+        has_sent_shutdown: bool,
+    },
+    Over,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Drain {
+    No,
+    Until {
+        deadline: Time,
+        /// True once all entries were taken that the client had committed before the drain.
+        has_taken_all: bool,
+    },
+    Over,
+}
+
+/// Numbers of requests that a session which has drained did not serve.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Refused {
+    /// Calls, which fail at their callers.
+    pub calls: usize,
+    /// One-way messages, which are lost.
+    pub one_way: usize,
+}
+
+impl<E> Ending<E> {
+    /// Returns the ending of an open session. `may_go_away` is true for a server whose client takes
+    /// the go-away entry. `linger` is the time for which replies wait for a client that has closed
+    /// and takes none, in the unit of the owner's clock.
+    pub fn new(may_go_away: bool, linger: u64) -> Self {
+        Self {
+            reason: None,
+            stage: Stage::Open,
+            may_begin: true,
+            is_going_away: false,
+            has_peer_closed: false,
+            may_go_away,
+            is_go_away_due: false,
+            drain: Drain::No,
+            refused: Refused::default(),
+            linger,
+        }
+    }
+
+    /// Returns the reason of the end; `None` while the session is open.
+    #[inline]
+    pub fn reason(&self) -> Option<&E> {
+        self.reason.as_ref()
+    }
+
+    /// Returns true while this side may begin something: the session is open, and the peer has sent
+    /// no go-away.
+    #[inline(always)]
+    pub fn may_begin(&self) -> bool {
+        self.may_begin
+    }
+
+    /// Returns true if no further reply is sent.
+    #[inline(always)]
+    pub fn is_ended(&self) -> bool {
+        matches!(self.stage, Stage::Closing { .. } | Stage::Over)
+    }
+
+    /// Returns true unless the session is open and does not drain.
+    #[inline]
+    pub fn has_begun(&self) -> bool {
+        !matches!((self.stage, self.drain), (Stage::Open, Drain::No))
+    }
+
+    // ---- go-away and drain ----
+
+    /// Returns true while a go-away entry may be sent: the client takes it, and none was sent.
+    pub fn may_go_away(&self) -> bool {
+        self.may_go_away
+    }
+
+    /// Asks the client to begin nothing new, by an entry that is due from now on.
+    pub fn go_away(&mut self) {
+        self.is_go_away_due = self.may_go_away;
+    }
+
+    /// Returns true behind the peer's go-away.
+    pub fn is_going_away(&self) -> bool {
+        self.is_going_away
+    }
+
+    /// Takes note of the peer's go-away: this side begins nothing new.
+    pub fn peer_goes_away(&mut self) {
+        (self.is_going_away, self.may_begin) = (true, false);
+    }
+
+    /// Begins to drain until `deadline`, with a go-away, or shortens the time of a drain. Returns
+    /// false if that is over.
+    pub fn drain(&mut self, deadline: Time) -> bool {
+        match &mut self.drain {
+            Drain::No => {
+                self.drain = Drain::Until { deadline, has_taken_all: false };
+                self.go_away();
+            }
+            Drain::Until { deadline: earlier, .. } => *earlier = deadline.min(*earlier),
+            Drain::Over => return false,
+        }
+        true
+    }
+
+    /// Ends the time to drain: requests that were not begun never run.
+    pub fn cut_drain(&mut self) {
+        self.drain = Drain::Over;
+    }
+
+    /// Returns true while the session drains, and once it has drained.
+    #[inline]
+    pub fn has_begun_drain(&self) -> bool {
+        !matches!(self.drain, Drain::No)
+    }
+
+    /// Returns true if requests that were not begun never run.
+    #[inline]
+    pub fn has_drained(&self) -> bool {
+        matches!(self.drain, Drain::Over)
+    }
+
+    /// Returns the numbers of requests that were refused.
+    pub fn refused(&self) -> Refused {
+        self.refused
+    }
+
+    // ---- the end ----
+
+    /// Returns true behind the peer's shutdown.
+    #[inline]
+    pub fn has_peer_closed(&self) -> bool {
+        self.has_peer_closed
+    }
+
+    /// Takes note of the peer's shutdown, which is not answered by another.
+    pub fn peer_closed(&mut self) {
+        self.has_peer_closed = true;
+    }
+
+    /// Begins the last replies of a server. Returns false unless the session was open.
+    pub fn begin_last_replies(&mut self, reason: E) -> bool {
+        let stage = Stage::LastReplies { until: Time::NEVER, unwritten: 0 };
+        self.reason.is_none() && self.leave(reason, false, stage)
+    }
+
+    /// Returns true while the calls before the client's shutdown are served.
+    pub fn serves_last_replies(&self) -> bool {
+        matches!(self.stage, Stage::LastReplies { .. })
+    }
+
+    /// Ends the session at once. An earlier reason stays unless `replaces`. Returns false if the
+    /// session had ended.
+    pub fn end(&mut self, reason: E, replaces: bool) -> bool {
+        self.leave(reason, replaces, Stage::Over)
+    }
+
+    /// Begins the closing, or shortens the time of one. Returns false if the session had ended.
+    pub fn close(&mut self, reason: E, until: Time) -> bool {
+        if let Stage::Closing { until: earlier, .. } = &mut self.stage {
+            *earlier = until.min(*earlier);
+        }
+        self.leave(reason, false, Stage::Closing { until, has_sent_shutdown: false })
+    }
+
+    fn leave(&mut self, reason: E, replaces: bool, stage: Stage) -> bool {
+        if self.is_ended() {
+            return false;
+        }
+        if replaces || self.reason.is_none() {
+            self.reason = Some(reason);
+        }
+        (self.stage, self.may_begin) = (stage, false);
+        true
+    }
+
+    /// Returns the time at which a closing is over at the latest; `None` in any other stage.
+    pub fn closes_until(&self) -> Option<Time> {
+        if let Stage::Closing { until, .. } = self.stage { Some(until) } else { None }
+    }
+
+    /// Ends a closing.
+    pub fn end_closing(&mut self) {
+        if let Stage::Closing { .. } = self.stage {
+            self.stage = Stage::Over;
+        }
+    }
+
+    /// Returns the kind of the entry that is due: a go-away, or behind all other entries a
+    /// shutdown.
+    #[inline]
+    pub fn next_transmit(&self) -> Option<Kind> {
+        match self.stage {
+            Stage::Open if self.is_go_away_due => Some(Kind::GoAway),
+            Stage::Closing { has_sent_shutdown: false, .. } if !self.has_peer_closed => {
+                Some(Kind::Shutdown)
+            }
+            _ => None,
+        }
+    }
+
+    /// Takes note that [`next_transmit`](Self::next_transmit) was sent, or cannot be.
+    pub fn transmitted(&mut self) {
+        match &mut self.stage {
+            Stage::Closing { has_sent_shutdown, .. } => *has_sent_shutdown = true,
+            _ => (self.may_go_away, self.is_go_away_due) = (false, false),
+        }
+    }
+
+    /// Returns true behind this side's shutdown, when nothing more may be sent.
+    pub fn has_sent_shutdown(&self) -> bool {
+        matches!(self.stage, Stage::Closing { has_sent_shutdown: true, .. })
+    }
+
+    /// Returns true while the failure of a call may wait for room.
+    pub fn keeps_failures(&self) -> bool {
+        !matches!(self.stage, Stage::Over) && !self.has_sent_shutdown()
+    }
+
+    /// Returns the time at which a turn is needed although no entry comes.
+    pub(crate) fn poll_timeout(&self) -> Time {
+        let late = match self.stage {
+            Stage::LastReplies { until, .. } | Stage::Closing { until, .. } => until,
+            Stage::Open | Stage::Over => Time::NEVER,
+        };
+        if let Drain::Until { deadline, .. } = self.drain { late.min(deadline) } else { late }
+    }
+}

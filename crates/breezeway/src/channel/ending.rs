@@ -1,0 +1,286 @@
+//! The end of a shared session (`docs/abi.md`, sections 1.1 and 1.2): the IO and the waits of the
+//! stages that the protocol decides ([`Ending`](breezeway_proto::ending::Ending)).
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use breezeway_os::Deadline;
+use breezeway_proto::{ErrorCode, Head, Kind};
+use breezeway_shm::SendError;
+
+use super::outgoing::Outgoing;
+use super::receiving::Arrival;
+use super::state::{RETRY, State, Turn};
+use crate::error::CallError;
+use crate::link::Body;
+use crate::served::NOT_BEGUN;
+use crate::server::Unserved;
+use crate::time::{now, to_deadline, to_time};
+
+/// Time for which a session that ends waits for a peer that makes no room for what was sent before.
+pub(crate) const LINGER: Duration = Duration::from_secs(1);
+
+// ---- go-away and drain ----
+impl State {
+    /// Lets the client begin nothing new, by a go-away entry as soon as there is room for it.
+    pub(super) fn go_away(&mut self) {
+        self.connection.ending.go_away();
+        // Of a dead peer the next turn learns, which a driver that is awake takes.
+        let _ = self.send_controls();
+        self.unflushed = true;
+    }
+
+    /// Serves what was asked before, until `deadline` at most.
+    pub(super) fn drain(&mut self, deadline: Deadline) {
+        if self.connection.ending.drain(to_time(deadline)) {
+            self.go_away();
+            self.wake_acceptors();
+        }
+    }
+
+    /// Wakes the threads and tasks that accept. One of them may be the thread that leads, which
+    /// sleeps in another place, or is about to.
+    fn wake_acceptors(&mut self) {
+        self.due.append(&mut self.arrival_waiters);
+        self.due.extend(self.driver.clone());
+    }
+
+    /// Takes the steps of an end that has begun. `sent` is true if entries that waited were sent.
+    #[inline]
+    pub(super) fn step_end(&mut self, sent: bool) -> Result<(), CallError> {
+        if !self.connection.ending.has_begun() {
+            return Ok(());
+        }
+        self.step_drain();
+        self.flush()?;
+        let (unwritten, is_gone) = (self.link.unwritten(), self.link.is_peer_gone());
+        if !self.connection.has_last_replied(sent, unwritten, is_gone, now()) {
+            return Ok(());
+        }
+        if unwritten > 0 || !self.connection.backlog.is_empty() {
+            let replies = self.connection.backlog.len();
+            tracing::warn!(replies, "replies are lost: their client has closed and takes none");
+        }
+        Err(CallError::Closed)
+    }
+
+    /// Ends the drain if that is due, and refuses what a session that has drained did not begin.
+    #[inline]
+    pub(super) fn step_drain(&mut self) {
+        if self.connection.ending.has_begun_drain() {
+            self.step_drain_begun();
+        }
+    }
+
+    #[cold]
+    fn step_drain_begun(&mut self) {
+        if self.connection.step_drain(self.link.has_unwritten(), now()) {
+            self.wake_acceptors();
+        }
+        while let Some((stream, waiter)) = self.connection.take_refused() {
+            self.discarded.extend(waiter);
+            let reason = (NOT_BEGUN, NOT_BEGUN);
+            self.send_failure(stream, ErrorCode::Refused, reason, Deadline::NEVER);
+        }
+    }
+
+    /// Returns what was left undone, and what would be if the session ended now.
+    pub(super) fn unserved(&self) -> Unserved {
+        let refused = self.connection.ending.refused();
+        Unserved {
+            calls_refused: refused.calls,
+            calls_cut: self.connection.served.len() + self.connection.streams.live_count(),
+            messages_lost: refused.one_way,
+        }
+    }
+
+    /// Like [`Self::poll_arrival`], but returns `None` once the session has drained.
+    pub(super) fn poll_request(
+        &mut self,
+        cx: &Context<'_>,
+    ) -> Poll<Result<Option<Arrival>, CallError>> {
+        let polled = self.poll_arrival(cx)?;
+        match polled {
+            Poll::Pending if self.connection.ending.has_drained() => Poll::Ready(Ok(None)),
+            polled => polled.map(|arrival| Ok(Some(arrival))),
+        }
+    }
+}
+
+// ---- last replies, behind the client's shutdown ----
+impl State {
+    /// Takes note of the peer's shutdown, behind which nothing is read. An error is the end.
+    pub(super) fn peer_has_closed(&mut self) -> Result<(), CallError> {
+        if self.connection.is_client() {
+            return Err(CallError::Closed);
+        }
+        if self.connection.ending.begin_last_replies(Arc::new(CallError::Closed)) {
+            self.wake_users();
+        }
+        Ok(())
+    }
+
+    /// Publishes a reply behind the client's end, after which no driver takes turns.
+    #[cold]
+    pub(super) fn send_behind_the_end(
+        &mut self,
+        head: Head,
+        mut outgoing: Outgoing<'_>,
+    ) -> Result<(), CallError> {
+        let reason = self.connection.ending.reason().map(Arc::as_ref);
+        let by_client = matches!(reason, Some(CallError::Closed | CallError::PeerDied));
+        if !by_client || self.connection.is_client() {
+            return self.check();
+        }
+        match self.send_behind_replies(head, &mut outgoing) {
+            // A client that this does not wake finds the reply when it reads its ring.
+            Ok(()) => drop(self.link.flush_now()),
+            Err(SendError::TooLarge { len, cap }) => return Err(CallError::TooLarge { len, cap }),
+            Err(_) => return self.check(),
+        }
+        Ok(())
+    }
+
+    /// Ends the session as its last handle is dropped, unless the client has closed it and calls
+    /// are still served.
+    pub(super) fn leave(&mut self) {
+        let serves =
+            self.connection.ending.serves_last_replies() && self.connection.arrivals.is_empty();
+        if !serves {
+            self.close();
+        } else if !self.has_driver {
+            self.linger_for_last_replies();
+        }
+    }
+
+    /// Ends the session as its driver is dropped: no turn follows.
+    pub(super) fn lose_driver(&mut self) {
+        self.has_driver = false;
+        if self.connection.ending.serves_last_replies() {
+            return self.linger_for_last_replies();
+        }
+        self.finish(CallError::ClosedHere);
+        self.linger();
+    }
+
+    /// Waits until the replies that wait behind the client's shutdown are sent, or have waited for
+    /// too long.
+    fn linger_for_last_replies(&mut self) {
+        let until = Deadline::after(LINGER);
+        while self.connection.ending.serves_last_replies()
+            && (!self.connection.backlog.is_empty() || self.link.has_unwritten())
+            && !until.has_passed()
+        {
+            let has_waited = !self.wait_to_say_more(Deadline::after(RETRY));
+            if self.turn() == Turn::Idle && !has_waited {
+                // Entries that are never read end each wait.
+                std::thread::sleep(RETRY);
+            }
+        }
+    }
+}
+
+// ---- closing ----
+impl State {
+    /// Ends the session in order. The driver sends the entries that the peer does not take at once;
+    /// without a driver this thread waits for that. A thread that leads may sleep for the same, and
+    /// takes no turn meanwhile.
+    pub(super) fn close(&mut self) {
+        self.close_by(Deadline::after(LINGER));
+    }
+
+    /// Like [`Self::close`], with its time.
+    pub(super) fn close_by(&mut self, until: Deadline) {
+        if self.connection.ending.close(Arc::new(CallError::ClosedHere), to_time(until)) {
+            self.wake_all();
+        }
+        if self.turn() == Turn::Closing && !self.has_driver {
+            self.linger();
+        }
+    }
+
+    /// Waits until a session that closes is over.
+    fn linger(&mut self) {
+        while let Some(until) = self.connection.ending.closes_until() {
+            let has_room = self.wait_to_say_more(to_deadline(until));
+            if self.turn() == Turn::Closing && !has_room {
+                self.end_closing();
+            }
+        }
+    }
+
+    /// Waits until a session that closes is over, or the deadline. Returns true if something is
+    /// left to be sent.
+    pub(super) fn linger_until(&mut self, deadline: Deadline) -> bool {
+        self.wait_to_say_more(deadline);
+        self.turn() == Turn::Closing
+    }
+
+    fn wait_to_say_more(&mut self, until: Deadline) -> bool {
+        if self.connection.backlog.is_empty() {
+            self.link.flush(until).is_ok()
+        } else {
+            self.link.wait_for_room(until).is_ok()
+        }
+    }
+
+    /// Returns true while a session that is over here has something left to send.
+    pub(super) fn is_closing(&self) -> bool {
+        self.connection.ending.closes_until().is_some()
+    }
+
+    /// Takes a turn of a session that is over here.
+    pub(super) fn turn_closing(&mut self) -> Turn {
+        let Some(until) = self.connection.ending.closes_until() else { return Turn::Ended };
+        let goes_on = match self.try_turn() {
+            // A turn ends with its slice: further requests are refused before the end.
+            Ok(true) if self.connection.ending.has_drained() => true,
+            Ok(_) | Err(CallError::Shortage(_)) => self.say_shutdown(),
+            Err(_) => false,
+        };
+        self.connection.arrivals.clear();
+        if goes_on && !until.has_passed_at(now()) {
+            return Turn::Closing;
+        }
+        self.end_closing();
+        Turn::Ended
+    }
+
+    /// Sends the shutdown behind everything else. Returns true if that has to wait.
+    fn say_shutdown(&mut self) -> bool {
+        if !self.connection.backlog.is_empty() || self.send_shutdown() {
+            return true;
+        }
+        self.link.flush_now().is_ok() && self.link.has_unwritten()
+    }
+
+    /// Publishes the shutdown that is due. Returns true if there is to be room for it in the socket
+    /// first.
+    fn send_shutdown(&mut self) -> bool {
+        if self.connection.ending.next_transmit() != Some(Kind::Shutdown) {
+            return false;
+        }
+        let sent = self.link.send(Head::of_session(Kind::Shutdown, 0), Body::Bytes(&[]));
+        let waits = matches!(sent, Err(SendError::Full { .. })) && self.link.has_unwritten();
+        if !waits {
+            // A full ring or a dead peer: the end of file says the same, less politely.
+            self.connection.ending.transmitted();
+        }
+        waits
+    }
+
+    /// Ends the session: its time has passed, or nothing is left.
+    fn end_closing(&mut self) {
+        self.send_shutdown();
+        let _ = self.link.flush_now();
+        self.connection.ending.end_closing();
+        if !self.connection.backlog.is_empty() {
+            let replies = self.connection.backlog.len();
+            tracing::warn!(replies, "a closed session's replies are lost: its client made no room");
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests;
