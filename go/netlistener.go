@@ -27,18 +27,28 @@ type NetListener struct {
 // ListenNet listens at addresses and gives a net.Listener of the streams that clients open, for
 // code that speaks a protocol of its own: net/http, gRPC. Clients connect with DialNet.
 func ListenNet(addresses string, opts ...Option) (*NetListener, error) {
-	l := &NetListener{conns: make(chan net.Conn), done: make(chan struct{}),
+	return new(Server).ListenNet(addresses, opts...)
+}
+
+// ListenNet is the function of that name for a server whose Handler serves the calls of the same
+// sessions, and whose Streams, if it is set, serves their streams: then Accept gives clients of a
+// ForeignProtocol only. The server serves until the listener's end, without Listen and Serve.
+func (s *Server) ListenNet(addresses string, opts ...Option) (*NetListener, error) {
+	l := &NetListener{server: s, conns: make(chan net.Conn), done: make(chan struct{}),
 		served: make(chan error, 1)}
-	l.server = &Server{Streams: l.offer, Handler: func(*Call) error {
-		return &CallError{CodeNoSuchMethod, "streams only"}
-	}}
-	l.server.failed, l.server.foreign = l.end, l.offerForeign
-	if err := l.server.Listen(addresses, opts...); err != nil {
+	if s.Streams == nil {
+		s.Streams = l.offer
+	}
+	if s.Handler == nil {
+		s.Handler = func(*Call) error { return &CallError{CodeNoSuchMethod, "streams only"} }
+	}
+	s.failed, s.foreign = l.end, l.offerForeign
+	if err := s.Listen(addresses, opts...); err != nil {
 		return nil, err
 	}
-	l.left = make(chan struct{}, l.server.opts.maxStreams)
+	l.left = make(chan struct{}, s.opts.maxStreams)
 	go func() {
-		err := l.server.Serve()
+		err := s.Serve()
 		l.served <- err
 		l.end(err) // By itself if a successor serves.
 	}()
