@@ -54,13 +54,7 @@
 //!
 //! # On the wire
 //!
-//! A method is a number of 32 bits, the FNV-1a hash of `Service.method` (an inherited method has
-//! the child's service name); a server refuses services whose numbers collide. Arguments and
-//! replies are bare Thrift Binary structs, without a message header. A declared exception is a
-//! reply; other errors fail the call with a text and a code: the transport's own, or in the range
-//! of application codes the number of Thrift's exception (65535 is a business error, whose text
-//! begins with its status). Metadata is pairs of names and values, each behind its length of 16
-//! bits, with the prefixes that Kitex gives them.
+//! `docs/services.md` of the repository has every byte: tags, bodies, errors, metadata and streams.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
@@ -90,6 +84,8 @@ mod server;
 mod stream;
 #[cfg(feature = "tokio")]
 mod tokio;
+#[cfg(test)]
+mod vectors;
 
 /// The Thrift runtime that generated code is written for.
 pub use breezeway_thrift as thrift;

@@ -31,6 +31,7 @@ mod streams_blocking;
 mod thrift;
 mod thrift_awaited;
 mod thrift_unhappy;
+mod vectors;
 
 #[test]
 #[ignore = "a process that other tests start"]
