@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
-	breezekitex "github.com/breezeway-ipc/breezeway/go/kitex"
+	breezeway "github.com/breezeway-ipc/breezeway/go"
+	breezewaykitex "github.com/breezeway-ipc/breezeway/go/kitex"
 	"github.com/breezeway-ipc/breezeway/go/kitex/kitex_gen/echo/echo"
 )
 
@@ -18,16 +20,13 @@ func Example() {
 	defer os.RemoveAll(folder)
 	address := "shm:" + filepath.Join(folder, "echo.sock")
 
-	listener, err := breezekitex.Listen(address)
-	if err != nil {
-		panic(err)
-	}
-	server := echo.NewServer(&mirror{}, breezekitex.WithListener(listener)...)
+	server := echo.NewServer(&mirror{}, breezewaykitex.Server(address))
 	go server.Run()
 	defer server.Stop()
 
-	client := echo.MustNewClient("Echo", breezekitex.WithDialer(address)...)
-	back, err := client.Bounce(context.Background(), []byte("hello"))
+	client := echo.MustNewClient("Echo",
+		breezewaykitex.Client(address, breezeway.WaitForServer(10*time.Second)))
+	back, err := client.Echo(context.Background(), []byte("hello"))
 	if err != nil {
 		panic(err)
 	}

@@ -1,3 +1,5 @@
 package kitex
 
-//go:generate go tool kitex -module github.com/breezeway-ipc/breezeway/go/kitex idl/echo.thrift
+//go:generate -command kitex go tool kitex -module github.com/breezeway-ipc/breezeway/go/kitex
+//go:generate kitex idl/echo.thrift
+//go:generate kitex ../../crates/breezeway-rpc/tests/idl/users.thrift

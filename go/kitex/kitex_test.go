@@ -16,16 +16,13 @@ import (
 
 	"github.com/cloudwego/kitex/client"
 	"github.com/cloudwego/kitex/client/callopt"
-	"github.com/cloudwego/kitex/pkg/connpool"
 	"github.com/cloudwego/kitex/pkg/kerrors"
 	"github.com/cloudwego/kitex/pkg/klog"
-	"github.com/cloudwego/kitex/pkg/transmeta"
 	"github.com/cloudwego/kitex/server"
-	"github.com/cloudwego/kitex/transport"
 
 	breezeway "github.com/breezeway-ipc/breezeway/go"
 	"github.com/breezeway-ipc/breezeway/go/internal/certificates"
-	breezekitex "github.com/breezeway-ipc/breezeway/go/kitex"
+	breezewaykitex "github.com/breezeway-ipc/breezeway/go/kitex"
 	"github.com/breezeway-ipc/breezeway/go/kitex/kitex_gen/echo/echo"
 )
 
@@ -35,7 +32,7 @@ type mirror struct {
 	over  chan struct{}
 }
 
-func (*mirror) Bounce(_ context.Context, bytes []byte) ([]byte, error) { return bytes, nil }
+func (*mirror) Echo(_ context.Context, body []byte) ([]byte, error) { return body, nil }
 
 func (m *mirror) Wait(ctx context.Context) error {
 	if m.waits != nil {
@@ -51,21 +48,21 @@ func (m *mirror) Wait(ctx context.Context) error {
 
 func init() { klog.SetLevel(klog.LevelFatal) }
 
-// serve serves, and gives a client.
+// serve serves, and returns a client.
 func serve(t testing.TB, address string, ends certificates.Session) echo.Client {
 	service := &mirror{over: make(chan struct{})}
-	listening, stop := run(t, service, address, ends.Server...)
+	stop := run(t, service, address, ends.Server...)
 	t.Cleanup(func() {
 		close(service.over)
 		stop()
 	})
-	return clientOf(t, listening, ends)
+	return clientOf(t, address, ends)
 }
 
-// run runs a server, and gives where it listens, and what stops it.
-func run(t testing.TB, service *mirror, address string, opts ...breezeway.Option) (string, func()) {
-	address, stop := runFor(t, service, address, time.Minute, opts...)
-	return address, func() {
+// run runs a server, and returns what stops it.
+func run(t testing.TB, service *mirror, address string, opts ...breezeway.Option) func() {
+	stop := runFor(t, service, address, time.Minute, opts...)
+	return func() {
 		if err := stop(); err != nil {
 			t.Errorf("the server stops with %v", err)
 		}
@@ -74,39 +71,58 @@ func run(t testing.TB, service *mirror, address string, opts ...breezeway.Option
 
 // runFor runs a server that takes so long to stop if calls are in flight.
 func runFor(t testing.TB, service *mirror, address string, limit time.Duration,
-	opts ...breezeway.Option) (string, func() error) {
-	listener, err := breezekitex.Listen(address, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	running := make(chan struct{})
-	s := echo.NewServer(service, append(breezekitex.WithListener(listener),
-		server.WithMetaHandler(transmeta.ServerTTHeaderHandler),
-		server.WithExitWaitTime(limit),
-		server.WithExitSignal(func() <-chan error {
-			close(running) // Stop before is not for Run to take.
-			return nil
-		}))...)
-	served := make(chan error, 1)
+	opts ...breezeway.Option) func() error {
+	return start(t, address, func(more ...server.Option) server.Server {
+		return echo.NewServer(service, append(more, server.WithExitWaitTime(limit))...)
+	}, opts...)
+}
+
+// start starts a server, waits until it listens, and returns what stops it.
+func start(t testing.TB, address string, make func(...server.Option) server.Server,
+	opts ...breezeway.Option) func() error {
+	t.Helper()
+	exit := func() <-chan error { return nil } // Signals are the test's.
+	s := make(breezewaykitex.Server(address, opts...), server.WithExitSignal(exit))
+	served := newChannel()
 	go func() { served <- s.Run() }()
-	<-running
-	return listener.Addr().String(), func() error {
-		defer func() { <-served }()
-		return s.Stop()
+	listens(t, address, served)
+	return func() error {
+		err := s.Stop()
+		<-served
+		return err
 	}
 }
 
-// long has a client keep its connections.
-var long = client.WithLongConnection(connpool.IdleConfig{MaxIdlePerAddress: 10, MaxIdleGlobal: 10,
-	MaxIdleTimeout: time.Minute})
+func newChannel() chan error { return make(chan error, 1) }
+
+// listens waits until a connection to an address is accepted.
+func listens(t testing.TB, address string, ended <-chan error) {
+	t.Helper()
+	network, place, _ := strings.Cut(address, ":")
+	switch network {
+	case "shm":
+		network = "unix"
+	case "tls":
+		network = "tcp"
+	}
+	for {
+		conn, err := net.Dial(network, place)
+		if err == nil {
+			_ = conn.Close()
+			return
+		}
+		select {
+		case err := <-ended:
+			t.Fatalf("the server ends with %v", err)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
 
 func clientOf(t testing.TB, address string, ends certificates.Session,
 	more ...client.Option) echo.Client {
-	options := append(breezekitex.WithDialer(address, ends.Client...),
-		client.WithTransportProtocol(transport.TTHeaderFramed),
-		client.WithMetaHandler(transmeta.ClientTTHeaderHandler),
-		client.WithConnectTimeout(10*time.Second))
-	c, err := echo.NewClient("Echo", append(options, more...)...)
+	c, err := echo.NewClient("Echo",
+		append(more, breezewaykitex.Client(address, ends.Client...))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,6 +131,11 @@ func clientOf(t testing.TB, address string, ends certificates.Session,
 
 // thisHost is where nobody else listens, so that a port can be listened at again.
 var thisHost = net.IPv4(127, byte(1+rand.Intn(250)), byte(rand.Intn(250)), byte(1+rand.Intn(250)))
+
+var ports atomic.Int32
+
+// port returns an address at which nobody has listened.
+func port(carrier string) string { return fmt.Sprint(carrier, thisHost, ":", 20_000+ports.Add(1)) }
 
 // onEveryCarrier gives a test what its sessions show and trust over tls:, and ignore elsewhere.
 func onEveryCarrier(t *testing.T,
@@ -125,22 +146,21 @@ func onEveryCarrier(t *testing.T,
 		t.Fatal(err)
 	}
 	for _, address := range []string{"shm:" + filepath.Join(folder, "shm"),
-		"unix:" + filepath.Join(folder, "unix"), "tcp:" + thisHost.String() + ":0",
-		"tls:" + thisHost.String() + ":0"} {
+		"unix:" + filepath.Join(folder, "unix"), port("tcp:"), port("tls:")} {
 		t.Run(address[:3], func(t *testing.T) { test(t, address, ends) })
 	}
 }
 
 func bounced(c echo.Client, size int) error {
 	sent := bytes.Repeat([]byte{byte(size)}, size)
-	back, err := c.Bounce(context.Background(), sent)
+	back, err := c.Echo(context.Background(), sent)
 	if err == nil && !bytes.Equal(back, sent) {
 		err = fmt.Errorf("%d bytes came back otherwise", size)
 	}
 	return err
 }
 
-func TestKitexRunsOverEveryCarrier(t *testing.T) {
+func TestNativeCallsOnEveryCarrier(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, address string, ends certificates.Session) {
 		c := serve(t, address, ends)
 		for _, size := range []int{0, 1, 104, 105, 65_536, 1 << 20, 5 << 20, 64} {
@@ -175,38 +195,16 @@ func TestACallOfKitexEndsWithItsTimeAndTheNextOneGoesOn(t *testing.T) {
 	})
 }
 
-func TestACallTooManyFailsAloneAndTheOtherGoesOn(t *testing.T) {
-	onEveryCarrier(t, func(t *testing.T, address string, ends certificates.Session) {
-		service := &mirror{waits: make(chan struct{}, 1), over: make(chan struct{})}
-		address, stop := run(t, service, address,
-			append(ends.Server, breezeway.MaxStreams(1))...)
-		defer stop()
-		first := make(chan error, 1)
-		c := clientOf(t, address, ends)
-		go func() { first <- c.Wait(context.Background()) }()
-		<-service.waits
-		_, err := c.Bounce(context.Background(), nil,
-			callopt.WithConnectTimeout(20*time.Millisecond))
-		if err == nil {
-			t.Fatal("a call past what the server takes was served")
-		}
-		close(service.over)
-		if err := <-first; err != nil {
-			t.Fatalf("the call that was under way: %v", err)
-		}
-	})
-}
-
 func TestConnectionsOfASessionThatIsOverAreNotUsedAgain(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, address string, ends certificates.Session) {
-		address, stop := run(t, &mirror{}, address, ends.Server...)
-		c := clientOf(t, address, ends, long)
+		stop := run(t, &mirror{}, address, ends.Server...)
+		c := clientOf(t, address, ends)
 		for range 3 {
 			if err := bounced(c, 100); err != nil {
 				t.Fatal(err)
 			}
 			stop()
-			_, stop = run(t, &mirror{}, address, ends.Server...)
+			stop = run(t, &mirror{}, address, ends.Server...)
 		}
 		defer stop()
 		if err := bounced(c, 100); err != nil {
@@ -218,9 +216,9 @@ func TestConnectionsOfASessionThatIsOverAreNotUsedAgain(t *testing.T) {
 func TestAServerThatStopsServesWhatIsInFlightAndWaitsForNobodyElse(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, address string, ends certificates.Session) {
 		service := &mirror{waits: make(chan struct{}, 1), over: make(chan struct{})}
-		address, stop := run(t, service, address, ends.Server...)
-		c := clientOf(t, address, ends, long)
-		if err := bounced(c, 100); err != nil { // Whose connection is kept, at rest.
+		stop := run(t, service, address, ends.Server...)
+		c := clientOf(t, address, ends)
+		if err := bounced(c, 100); err != nil {
 			t.Fatal(err)
 		}
 		inFlight := make(chan error, 1)
@@ -238,7 +236,7 @@ func TestAServerThatStopsServesWhatIsInFlightAndWaitsForNobodyElse(t *testing.T)
 			}
 			listens = err == nil || errors.As(err, new(*breezeway.RefusedError))
 		}
-		_, stopNext := run(t, &mirror{over: service.over}, address, ends.Server...)
+		stopNext := run(t, &mirror{over: service.over}, address, ends.Server...)
 		defer stopNext()
 		if err := bounced(c, 100); err != nil {
 			t.Errorf("a call on the server that follows: %v", err)
@@ -262,9 +260,9 @@ func TestAServerThatStopsServesWhatIsInFlightAndWaitsForNobodyElse(t *testing.T)
 func TestServersFollowEachOtherUnderLoadWithoutAFailedCall(t *testing.T) {
 	const generations, callers, between = 5, 8, 200
 	onEveryCarrier(t, func(t *testing.T, address string, ends certificates.Session) {
-		address, stop := run(t, &mirror{}, address, ends.Server...)
+		stop := run(t, &mirror{}, address, ends.Server...)
 		ends.Client = append(ends.Client, breezeway.WaitForServer(time.Minute))
-		c := clientOf(t, address, ends, long)
+		c := clientOf(t, address, ends)
 		answered, over := make(chan error), make(chan struct{})
 		var all sync.WaitGroup
 		for i := range callers {
@@ -303,7 +301,7 @@ func TestServersFollowEachOtherUnderLoadWithoutAFailedCall(t *testing.T) {
 					stopping = false
 				}
 			}
-			address, stop = run(t, &mirror{}, address, ends.Server...)
+			stop = run(t, &mirror{}, address, ends.Server...)
 		}
 		for range between { // Which the last one has accepted.
 			check(<-answered)
@@ -317,7 +315,7 @@ func TestServersFollowEachOtherUnderLoadWithoutAFailedCall(t *testing.T) {
 func TestAServerThatStopsCutsWhatIsInFlightPastItsLimit(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, address string, ends certificates.Session) {
 		service := &mirror{waits: make(chan struct{}, 1), over: make(chan struct{})}
-		address, stop := runFor(t, service, address, 200*time.Millisecond, ends.Server...)
+		stop := runFor(t, service, address, 200*time.Millisecond, ends.Server...)
 		defer close(service.over)
 		c := clientOf(t, address, ends)
 		inFlight := make(chan error, 1)
@@ -332,24 +330,6 @@ func TestAServerThatStopsCutsWhatIsInFlightPastItsLimit(t *testing.T) {
 	})
 }
 
-func TestAClosedDialerOfKitexConnectsNobody(t *testing.T) {
-	address, stop := run(t, &mirror{}, "shm:"+filepath.Join(t.TempDir(), "s"))
-	defer stop()
-	dialer := breezekitex.NewDialer(address)
-	c, err := echo.NewClient("Echo", client.WithSuite(dialer), long,
-		client.WithTransportProtocol(transport.TTHeaderFramed))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := bounced(c, 100); err != nil {
-		t.Fatal(err)
-	}
-	_ = dialer.Close()
-	if err := bounced(c, 100); err == nil {
-		t.Fatal("a closed dialer connects")
-	}
-}
-
 func TestACertificateThatIsRefusedFailsTheCallWithWhatIsWrong(t *testing.T) {
 	refusals, err := certificates.Refusals(t.TempDir(), thisHost)
 	if err != nil {
@@ -357,39 +337,10 @@ func TestACertificateThatIsRefusedFailsTheCallWithWhatIsWrong(t *testing.T) {
 	}
 	for _, refusal := range refusals {
 		t.Run(refusal.Name, func(t *testing.T) {
-			c := serve(t, "tls:"+thisHost.String()+":0", refusal.Session)
+			c := serve(t, port("tls:"), refusal.Session)
 			if err := bounced(c, 100); err == nil || !strings.Contains(err.Error(), refusal.Says) {
 				t.Errorf("%v, which does not say %q", err, refusal.Says)
 			}
 		})
-	}
-}
-
-// counting counts the connections that a client asks for.
-type counting struct {
-	*breezekitex.Dialer
-	dials atomic.Int64
-}
-
-func (c *counting) DialTimeout(network, address string, t time.Duration) (net.Conn, error) {
-	c.dials.Add(1)
-	return c.Dialer.DialTimeout(network, address, t)
-}
-
-func TestAClientWithLongConnectionsUsesThemAgain(t *testing.T) {
-	service := &mirror{over: make(chan struct{})}
-	listening, stop := run(t, service, "shm:"+filepath.Join(t.TempDir(), "s"))
-	t.Cleanup(stop)
-	dialer := &counting{Dialer: breezekitex.NewDialer(listening)}
-	t.Cleanup(func() { _ = dialer.Close() })
-	c := clientOf(t, listening, certificates.Session{}, client.WithSuite(dialer),
-		client.WithDialer(dialer), long)
-	for range 100 {
-		if _, err := c.Bounce(context.Background(), []byte("again")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if dials := dialer.dials.Load(); dials != 1 {
-		t.Errorf("100 calls, one after the other, took %d connections", dials)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -16,7 +15,7 @@ import (
 	"github.com/cloudwego/kitex/transport"
 
 	"github.com/breezeway-ipc/breezeway/go/internal/versus"
-	breezekitex "github.com/breezeway-ipc/breezeway/go/kitex"
+	breezewaykitex "github.com/breezeway-ipc/breezeway/go/kitex"
 	"github.com/breezeway-ipc/breezeway/go/kitex/kitex_gen/echo/echo"
 )
 
@@ -28,46 +27,14 @@ func TestMeasureBesideUnix(t *testing.T) {
 	versus.Ask(t)
 	shm, unix := versus.Servers(t)
 	measure(t, "Kitex, ", clientForMeasurement(t, client.WithHostPorts(unix)),
-		clientForMeasurement(t, breezekitex.WithDialer(shm)...))
+		clientForMeasurement(t, breezewaykitex.Client(shm)))
 }
-
-// TestMeasureBound prints, as those over shm, calls over a pipe within one process, under the
-// handlers of this module, beside those over a unix socket within it: what a connection gives that
-// wakes no other process, asks the kernel for nothing and copies bytes once.
-func TestMeasureBound(t *testing.T) {
-	versus.Ask(t)
-	unix := &net.UnixAddr{Net: "unix", Name: filepath.Join(t.TempDir(), "unix")}
-	pipe := pipes{make(chan net.Conn)}
-	for _, options := range [][]server.Option{
-		{server.WithServiceAddr(unix)}, breezekitex.WithListener(pipe)} {
-		listening := make(chan struct{})
-		s := serverOfMeasurement(func() { close(listening) }, options...)
-		go func() { _ = s.Run() }()
-		<-listening
-		t.Cleanup(func() { _ = s.Stop() })
-	}
-	measure(t, "in one process, ", clientForMeasurement(t, client.WithHostPorts(unix.Name)),
-		clientForMeasurement(t, breezekitex.Over(pipe.dial)...))
-}
-
-// pipes is a listener of pipes in memory.
-type pipes struct{ dialled chan net.Conn }
-
-func (p pipes) dial() net.Conn {
-	here, there := net.Pipe()
-	p.dialled <- there
-	return here
-}
-
-func (p pipes) Accept() (net.Conn, error) { return <-p.dialled, nil }
-func (p pipes) Close() error              { return nil }
-func (p pipes) Addr() net.Addr            { return &net.UnixAddr{Net: "unix", Name: "pipe"} }
 
 func measure(t *testing.T, where string, socket, memory echo.Client) {
 	bounce := func(c echo.Client, size int) func() error {
 		sent := make([]byte, size)
 		return func() error {
-			reply, err := c.Bounce(context.Background(), sent)
+			reply, err := c.Echo(context.Background(), sent)
 			if err == nil && len(reply) != size {
 				err = fmt.Errorf("%d bytes came back", len(reply))
 			}
@@ -95,17 +62,11 @@ func clientForMeasurement(t *testing.T, more ...client.Option) echo.Client {
 }
 
 func serveForMeasurement(address string, listening func()) error {
-	var options []server.Option
+	listen := breezewaykitex.Server(address)
 	if path, isUnix := versus.UnixPath(address); isUnix {
-		options = append(options, server.WithServiceAddr(&net.UnixAddr{Net: "unix", Name: path}))
-	} else {
-		listener, err := breezekitex.Listen(address)
-		if err != nil {
-			return err
-		}
-		options = append(options, breezekitex.WithListener(listener)...)
+		listen = server.WithServiceAddr(&net.UnixAddr{Net: "unix", Name: path})
 	}
-	return serverOfMeasurement(listening, options...).Run()
+	return serverOfMeasurement(listening, listen).Run()
 }
 
 func serverOfMeasurement(listening func(), options ...server.Option) server.Server {

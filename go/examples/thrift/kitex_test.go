@@ -85,11 +85,11 @@ func readKitex(from *breezeway.Message, value thrift.FastCodec) error {
 
 // bounce gives back what it gets, by Kitex's code.
 func bounce(call *breezeway.Call) error {
-	args := echo.NewEchoBounceArgs()
+	args := echo.NewEchoEchoArgs()
 	if err := readKitex(call.Request(), args); err != nil {
 		return err
 	}
-	result := &echo.EchoBounceResult{Success: args.Bytes}
+	result := &echo.EchoEchoResult{Success: args.Body}
 	reply, err := call.Reserve(result.BLength())
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func bounce(call *breezeway.Call) error {
 
 // bounced calls it.
 func bounced(conn *breezeway.Conn, sent []byte) ([]byte, error) {
-	ctx, args := context.Background(), &echo.EchoBounceArgs{Bytes: sent}
+	ctx, args := context.Background(), &echo.EchoEchoArgs{Body: sent}
 	request, err := conn.Reserve(ctx, args.BLength())
 	if err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func bounced(conn *breezeway.Conn, sent []byte) ([]byte, error) {
 		return nil, err
 	}
 	defer reply.Release()
-	result := echo.NewEchoBounceResult()
+	result := echo.NewEchoEchoResult()
 	err = readKitex(&reply, result)
 	return result.Success, err
 }

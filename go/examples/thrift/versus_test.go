@@ -124,8 +124,8 @@ func (p *plain) readKitex(value kitex.FastCodec) error {
 }
 
 func (p *plain) bounced(sent []byte) ([]byte, error) {
-	result := echo.NewEchoBounceResult()
-	err := errors.Join(p.writeKitex(&echo.EchoBounceArgs{Bytes: sent}), p.readKitex(result))
+	result := echo.NewEchoEchoResult()
+	err := errors.Join(p.writeKitex(&echo.EchoEchoArgs{Body: sent}), p.readKitex(result))
 	return result.Success, err
 }
 
@@ -137,9 +137,9 @@ func (p *plain) serveApache() error {
 }
 
 func (p *plain) serveKitex() error {
-	args := echo.NewEchoBounceArgs()
+	args := echo.NewEchoEchoArgs()
 	err := p.readKitex(args)
-	return errors.Join(err, p.writeKitex(&echo.EchoBounceResult{Success: args.Bytes}))
+	return errors.Join(err, p.writeKitex(&echo.EchoEchoResult{Success: args.Body}))
 }
 
 // serveForMeasurement serves reserved messages, or both generators' on sockets.

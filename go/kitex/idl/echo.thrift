@@ -1,8 +1,9 @@
 namespace go echo
 
-// What the tests and the example of the module serve.
+// The service of tests and the example of this module, of which Breezeway's command serves and
+// calls the first method.
 service Echo {
-    binary Bounce(1: binary bytes)
+    binary echo(1: binary body)
     // Replies once its time is over, or 10 s are.
-    void Wait()
+    void wait()
 }

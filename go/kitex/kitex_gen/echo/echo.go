@@ -8,75 +8,75 @@ import (
 )
 
 type Echo interface {
-	Bounce(ctx context.Context, bytes []byte) (r []byte, err error)
+	Echo(ctx context.Context, body []byte) (r []byte, err error)
 
 	Wait(ctx context.Context) (err error)
 }
 
-type EchoBounceArgs struct {
-	Bytes []byte `thrift:"bytes,1" frugal:"1,default,binary" json:"bytes"`
+type EchoEchoArgs struct {
+	Body []byte `thrift:"body,1" frugal:"1,default,binary" json:"body"`
 }
 
-func NewEchoBounceArgs() *EchoBounceArgs {
-	return &EchoBounceArgs{}
+func NewEchoEchoArgs() *EchoEchoArgs {
+	return &EchoEchoArgs{}
 }
 
-func (p *EchoBounceArgs) InitDefault() {
+func (p *EchoEchoArgs) InitDefault() {
 }
 
-func (p *EchoBounceArgs) GetBytes() (v []byte) {
-	return p.Bytes
+func (p *EchoEchoArgs) GetBody() (v []byte) {
+	return p.Body
 }
-func (p *EchoBounceArgs) SetBytes(val []byte) {
-	p.Bytes = val
+func (p *EchoEchoArgs) SetBody(val []byte) {
+	p.Body = val
 }
 
-func (p *EchoBounceArgs) String() string {
+func (p *EchoEchoArgs) String() string {
 	if p == nil {
 		return "<nil>"
 	}
-	return fmt.Sprintf("EchoBounceArgs(%+v)", *p)
+	return fmt.Sprintf("EchoEchoArgs(%+v)", *p)
 }
 
-var fieldIDToName_EchoBounceArgs = map[int16]string{
-	1: "bytes",
+var fieldIDToName_EchoEchoArgs = map[int16]string{
+	1: "body",
 }
 
-type EchoBounceResult struct {
+type EchoEchoResult struct {
 	Success []byte `thrift:"success,0,optional" frugal:"0,optional,binary" json:"success,omitempty"`
 }
 
-func NewEchoBounceResult() *EchoBounceResult {
-	return &EchoBounceResult{}
+func NewEchoEchoResult() *EchoEchoResult {
+	return &EchoEchoResult{}
 }
 
-func (p *EchoBounceResult) InitDefault() {
+func (p *EchoEchoResult) InitDefault() {
 }
 
-var EchoBounceResult_Success_DEFAULT []byte
+var EchoEchoResult_Success_DEFAULT []byte
 
-func (p *EchoBounceResult) GetSuccess() (v []byte) {
+func (p *EchoEchoResult) GetSuccess() (v []byte) {
 	if !p.IsSetSuccess() {
-		return EchoBounceResult_Success_DEFAULT
+		return EchoEchoResult_Success_DEFAULT
 	}
 	return p.Success
 }
-func (p *EchoBounceResult) SetSuccess(x interface{}) {
+func (p *EchoEchoResult) SetSuccess(x interface{}) {
 	p.Success = x.([]byte)
 }
 
-func (p *EchoBounceResult) IsSetSuccess() bool {
+func (p *EchoEchoResult) IsSetSuccess() bool {
 	return p.Success != nil
 }
 
-func (p *EchoBounceResult) String() string {
+func (p *EchoEchoResult) String() string {
 	if p == nil {
 		return "<nil>"
 	}
-	return fmt.Sprintf("EchoBounceResult(%+v)", *p)
+	return fmt.Sprintf("EchoEchoResult(%+v)", *p)
 }
 
-var fieldIDToName_EchoBounceResult = map[int16]string{
+var fieldIDToName_EchoEchoResult = map[int16]string{
 	0: "success",
 }
 

@@ -20,7 +20,7 @@ var (
 	_ = thrift.STOP
 )
 
-func (p *EchoBounceArgs) FastRead(buf []byte) (int, error) {
+func (p *EchoEchoArgs) FastRead(buf []byte) (int, error) {
 
 	var err error
 	var offset int
@@ -64,12 +64,12 @@ func (p *EchoBounceArgs) FastRead(buf []byte) (int, error) {
 ReadFieldBeginError:
 	return offset, thrift.PrependError(fmt.Sprintf("%T read field %d begin error: ", p, fieldId), err)
 ReadFieldError:
-	return offset, thrift.PrependError(fmt.Sprintf("%T read field %d '%s' error: ", p, fieldId, fieldIDToName_EchoBounceArgs[fieldId]), err)
+	return offset, thrift.PrependError(fmt.Sprintf("%T read field %d '%s' error: ", p, fieldId, fieldIDToName_EchoEchoArgs[fieldId]), err)
 SkipFieldError:
 	return offset, thrift.PrependError(fmt.Sprintf("%T field %d skip type %d error: ", p, fieldId, fieldTypeId), err)
 }
 
-func (p *EchoBounceArgs) FastReadField1(buf []byte) (int, error) {
+func (p *EchoEchoArgs) FastReadField1(buf []byte) (int, error) {
 	offset := 0
 
 	var _field []byte
@@ -80,15 +80,15 @@ func (p *EchoBounceArgs) FastReadField1(buf []byte) (int, error) {
 
 		_field = []byte(v)
 	}
-	p.Bytes = _field
+	p.Body = _field
 	return offset, nil
 }
 
-func (p *EchoBounceArgs) FastWrite(buf []byte) int {
+func (p *EchoEchoArgs) FastWrite(buf []byte) int {
 	return p.FastWriteNocopy(buf, nil)
 }
 
-func (p *EchoBounceArgs) FastWriteNocopy(buf []byte, w thrift.NocopyWriter) int {
+func (p *EchoEchoArgs) FastWriteNocopy(buf []byte, w thrift.NocopyWriter) int {
 	offset := 0
 	if p != nil {
 		offset += p.fastWriteField1(buf[offset:], w)
@@ -97,7 +97,7 @@ func (p *EchoBounceArgs) FastWriteNocopy(buf []byte, w thrift.NocopyWriter) int 
 	return offset
 }
 
-func (p *EchoBounceArgs) BLength() int {
+func (p *EchoEchoArgs) BLength() int {
 	l := 0
 	if p != nil {
 		l += p.field1Length()
@@ -106,21 +106,21 @@ func (p *EchoBounceArgs) BLength() int {
 	return l
 }
 
-func (p *EchoBounceArgs) fastWriteField1(buf []byte, w thrift.NocopyWriter) int {
+func (p *EchoEchoArgs) fastWriteField1(buf []byte, w thrift.NocopyWriter) int {
 	offset := 0
 	offset += thrift.Binary.WriteFieldBegin(buf[offset:], thrift.STRING, 1)
-	offset += thrift.Binary.WriteBinaryNocopy(buf[offset:], w, []byte(p.Bytes))
+	offset += thrift.Binary.WriteBinaryNocopy(buf[offset:], w, []byte(p.Body))
 	return offset
 }
 
-func (p *EchoBounceArgs) field1Length() int {
+func (p *EchoEchoArgs) field1Length() int {
 	l := 0
 	l += thrift.Binary.FieldBeginLength()
-	l += thrift.Binary.BinaryLengthNocopy([]byte(p.Bytes))
+	l += thrift.Binary.BinaryLengthNocopy([]byte(p.Body))
 	return l
 }
 
-func (p *EchoBounceResult) FastRead(buf []byte) (int, error) {
+func (p *EchoEchoResult) FastRead(buf []byte) (int, error) {
 
 	var err error
 	var offset int
@@ -164,12 +164,12 @@ func (p *EchoBounceResult) FastRead(buf []byte) (int, error) {
 ReadFieldBeginError:
 	return offset, thrift.PrependError(fmt.Sprintf("%T read field %d begin error: ", p, fieldId), err)
 ReadFieldError:
-	return offset, thrift.PrependError(fmt.Sprintf("%T read field %d '%s' error: ", p, fieldId, fieldIDToName_EchoBounceResult[fieldId]), err)
+	return offset, thrift.PrependError(fmt.Sprintf("%T read field %d '%s' error: ", p, fieldId, fieldIDToName_EchoEchoResult[fieldId]), err)
 SkipFieldError:
 	return offset, thrift.PrependError(fmt.Sprintf("%T field %d skip type %d error: ", p, fieldId, fieldTypeId), err)
 }
 
-func (p *EchoBounceResult) FastReadField0(buf []byte) (int, error) {
+func (p *EchoEchoResult) FastReadField0(buf []byte) (int, error) {
 	offset := 0
 
 	var _field []byte
@@ -184,11 +184,11 @@ func (p *EchoBounceResult) FastReadField0(buf []byte) (int, error) {
 	return offset, nil
 }
 
-func (p *EchoBounceResult) FastWrite(buf []byte) int {
+func (p *EchoEchoResult) FastWrite(buf []byte) int {
 	return p.FastWriteNocopy(buf, nil)
 }
 
-func (p *EchoBounceResult) FastWriteNocopy(buf []byte, w thrift.NocopyWriter) int {
+func (p *EchoEchoResult) FastWriteNocopy(buf []byte, w thrift.NocopyWriter) int {
 	offset := 0
 	if p != nil {
 		offset += p.fastWriteField0(buf[offset:], w)
@@ -197,7 +197,7 @@ func (p *EchoBounceResult) FastWriteNocopy(buf []byte, w thrift.NocopyWriter) in
 	return offset
 }
 
-func (p *EchoBounceResult) BLength() int {
+func (p *EchoEchoResult) BLength() int {
 	l := 0
 	if p != nil {
 		l += p.field0Length()
@@ -206,7 +206,7 @@ func (p *EchoBounceResult) BLength() int {
 	return l
 }
 
-func (p *EchoBounceResult) fastWriteField0(buf []byte, w thrift.NocopyWriter) int {
+func (p *EchoEchoResult) fastWriteField0(buf []byte, w thrift.NocopyWriter) int {
 	offset := 0
 	if p.IsSetSuccess() {
 		offset += thrift.Binary.WriteFieldBegin(buf[offset:], thrift.STRING, 0)
@@ -215,7 +215,7 @@ func (p *EchoBounceResult) fastWriteField0(buf []byte, w thrift.NocopyWriter) in
 	return offset
 }
 
-func (p *EchoBounceResult) field0Length() int {
+func (p *EchoEchoResult) field0Length() int {
 	l := 0
 	if p.IsSetSuccess() {
 		l += thrift.Binary.FieldBeginLength()
@@ -324,11 +324,11 @@ func (p *EchoWaitResult) BLength() int {
 	return l
 }
 
-func (p *EchoBounceArgs) GetFirstArgument() interface{} {
-	return p.Bytes
+func (p *EchoEchoArgs) GetFirstArgument() interface{} {
+	return p.Body
 }
 
-func (p *EchoBounceResult) GetResult() interface{} {
+func (p *EchoEchoResult) GetResult() interface{} {
 	return p.Success
 }
 

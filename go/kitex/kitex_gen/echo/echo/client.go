@@ -10,7 +10,7 @@ import (
 
 // Client is designed to provide IDL-compatible methods with call-option parameter for kitex framework.
 type Client interface {
-	Bounce(ctx context.Context, bytes []byte, callOptions ...callopt.Option) (r []byte, err error)
+	Echo(ctx context.Context, body []byte, callOptions ...callopt.Option) (r []byte, err error)
 	Wait(ctx context.Context, callOptions ...callopt.Option) (err error)
 }
 
@@ -43,9 +43,9 @@ type kEchoClient struct {
 	*kClient
 }
 
-func (p *kEchoClient) Bounce(ctx context.Context, bytes []byte, callOptions ...callopt.Option) (r []byte, err error) {
+func (p *kEchoClient) Echo(ctx context.Context, body []byte, callOptions ...callopt.Option) (r []byte, err error) {
 	ctx = client.NewCtxWithCallOptions(ctx, callOptions)
-	return p.kClient.Bounce(ctx, bytes)
+	return p.kClient.Echo(ctx, body)
 }
 
 func (p *kEchoClient) Wait(ctx context.Context, callOptions ...callopt.Option) (err error) {

@@ -13,14 +13,14 @@ import (
 var errInvalidMessageType = errors.New("invalid message type for service method handler")
 
 var serviceMethods = map[string]kitex.MethodInfo{
-	"Bounce": kitex.NewMethodInfo(
-		bounceHandler,
-		newEchoBounceArgs,
-		newEchoBounceResult,
+	"echo": kitex.NewMethodInfo(
+		echoHandler,
+		newEchoEchoArgs,
+		newEchoEchoResult,
 		false,
 		kitex.WithStreamingMode(kitex.StreamingNone),
 	),
-	"Wait": kitex.NewMethodInfo(
+	"wait": kitex.NewMethodInfo(
 		waitHandler,
 		newEchoWaitArgs,
 		newEchoWaitResult,
@@ -93,22 +93,22 @@ func newServiceInfo(hasStreaming bool, keepStreamingMethods bool, keepNonStreami
 	return svcInfo
 }
 
-func bounceHandler(ctx context.Context, handler interface{}, arg, result interface{}) error {
-	realArg := arg.(*echo.EchoBounceArgs)
-	realResult := result.(*echo.EchoBounceResult)
-	success, err := handler.(echo.Echo).Bounce(ctx, realArg.Bytes)
+func echoHandler(ctx context.Context, handler interface{}, arg, result interface{}) error {
+	realArg := arg.(*echo.EchoEchoArgs)
+	realResult := result.(*echo.EchoEchoResult)
+	success, err := handler.(echo.Echo).Echo(ctx, realArg.Body)
 	if err != nil {
 		return err
 	}
 	realResult.Success = success
 	return nil
 }
-func newEchoBounceArgs() interface{} {
-	return echo.NewEchoBounceArgs()
+func newEchoEchoArgs() interface{} {
+	return echo.NewEchoEchoArgs()
 }
 
-func newEchoBounceResult() interface{} {
-	return echo.NewEchoBounceResult()
+func newEchoEchoResult() interface{} {
+	return echo.NewEchoEchoResult()
 }
 
 func waitHandler(ctx context.Context, handler interface{}, arg, result interface{}) error {
@@ -139,11 +139,11 @@ func newServiceClient(c client.Client) *kClient {
 	}
 }
 
-func (p *kClient) Bounce(ctx context.Context, bytes []byte) (r []byte, err error) {
-	var _args echo.EchoBounceArgs
-	_args.Bytes = bytes
-	var _result echo.EchoBounceResult
-	if err = p.c.Call(ctx, "Bounce", &_args, &_result); err != nil {
+func (p *kClient) Echo(ctx context.Context, body []byte) (r []byte, err error) {
+	var _args echo.EchoEchoArgs
+	_args.Body = body
+	var _result echo.EchoEchoResult
+	if err = p.c.Call(ctx, "echo", &_args, &_result); err != nil {
 		return
 	}
 	return _result.GetSuccess(), nil
@@ -152,7 +152,7 @@ func (p *kClient) Bounce(ctx context.Context, bytes []byte) (r []byte, err error
 func (p *kClient) Wait(ctx context.Context) (err error) {
 	var _args echo.EchoWaitArgs
 	var _result echo.EchoWaitResult
-	if err = p.c.Call(ctx, "Wait", &_args, &_result); err != nil {
+	if err = p.c.Call(ctx, "wait", &_args, &_result); err != nil {
 		return
 	}
 	return nil

@@ -31,7 +31,7 @@ func TestARequestThatHasComeIsServedAlthoughItsConnectionWasAtRest(t *testing.T)
 				t.Fatal(err)
 			}
 		}
-		served := newServedConn(servers[0], &drainingListener{})
+		served := newPlainConn(servers[0])
 		served.since = served.since.Add(-time.Hour)
 		served.endAtRest()
 		if !served.ending {
@@ -58,7 +58,7 @@ func TestARequestThatHasComeIsServedAlthoughItsConnectionWasAtRest(t *testing.T)
 func TestAServerThatStopsDoesNotWaitBehindARequestWithoutAReply(t *testing.T) {
 	client, server := net.Pipe()
 	defer client.Close()
-	served := newServedConn(server, &drainingListener{})
+	served := newPlainConn(server)
 	defer served.Close()
 	go func() { _, _ = client.Write([]byte("oneway")) }()
 	if _, err := io.ReadFull(served, make([]byte, len("oneway"))); err != nil {

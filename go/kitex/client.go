@@ -1,0 +1,213 @@
+package kitex
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/cloudwego/kitex/client"
+	"github.com/cloudwego/kitex/pkg/discovery"
+	"github.com/cloudwego/kitex/pkg/kerrors"
+	"github.com/cloudwego/kitex/pkg/remote"
+	"github.com/cloudwego/kitex/pkg/remote/transmeta"
+	"github.com/cloudwego/kitex/pkg/rpcinfo"
+	"github.com/cloudwego/kitex/pkg/rpctimeout"
+	"github.com/cloudwego/kitex/pkg/serviceinfo"
+	"github.com/cloudwego/kitex/pkg/stats"
+
+	breezeway "github.com/breezeway-ipc/breezeway/go"
+)
+
+// clientSuite makes the options of Client for each Kitex client that uses it.
+type clientSuite struct {
+	addresses string
+	opts      []breezeway.Option
+}
+
+// Options returns Kitex's options, as client.Suite asks for them.
+func (s clientSuite) Options() []client.Option {
+	sessions := breezeway.NewClient(s.addresses,
+		append([]breezeway.Option{breezeway.Service(rpcService)}, s.opts...)...)
+	instance := discovery.NewInstance(network, s.addresses, discovery.DefaultWeight, nil)
+	return []client.Option{
+		client.WithResolver(&discovery.SynthesizedResolver{
+			ResolveFunc: func(context.Context, string) (discovery.Result, error) {
+				return discovery.Result{Cacheable: true, CacheKey: s.addresses,
+					Instances: []discovery.Instance{instance}}, nil
+			},
+			NameFunc: func() string { return s.addresses },
+			TargetFunc: func(context.Context, rpcinfo.EndpointInfo) string {
+				return s.addresses
+			},
+		}),
+		client.WithConnPool(pool{sessions}),
+		client.WithTransHandlerFactory(clientFactory{}),
+	}
+}
+
+// pool gives each call of a client something to be made on: all of them share a session.
+type pool struct{ sessions *breezeway.Client }
+
+// Get returns a call that is to be made. It dials nothing.
+func (p pool) Get(_ context.Context, network, address string, _ remote.ConnOption) (net.Conn,
+	error) {
+	return &clientCall{sessions: p.sessions, noConn: noConn{network, address}}, nil
+}
+
+// Put lets go of a call that is over.
+func (pool) Put(call net.Conn) error { return call.Close() }
+
+// Discard lets go of a call that failed, or has no reply.
+func (pool) Discard(call net.Conn) error { return call.Close() }
+
+// Close ends the session, with the calls that are under way.
+func (p pool) Close() error { return p.sessions.Close() }
+
+// clientCall is one call: what Write has encoded, until Read makes the call.
+type clientCall struct {
+	noConn
+	sessions *breezeway.Client
+	tag      uint32
+	metadata []byte
+	body     []byte
+}
+
+// Close frees what was encoded.
+func (c *clientCall) Close() error {
+	if c.body != nil {
+		freeBody(c.body)
+		c.body = nil
+	}
+	return nil
+}
+
+type clientFactory struct{}
+
+// NewTransHandler returns a handler of native calls.
+func (clientFactory) NewTransHandler(opts *remote.ClientOption) (remote.ClientTransHandler, error) {
+	if codec := opts.SvcInfo.PayloadCodec; codec != serviceinfo.Thrift {
+		return nil, fmt.Errorf("kitex: %s is a service of %v, and Breezeway carries Thrift",
+			opts.SvcInfo.ServiceName, codec)
+	}
+	return &clientHandler{opts}, nil
+}
+
+// clientHandler makes Kitex's calls as native ones.
+type clientHandler struct{ opts *remote.ClientOption }
+
+// Write encodes a call, and sends it if it is oneway.
+func (h *clientHandler) Write(ctx context.Context, conn net.Conn, message remote.Message) (
+	_ context.Context, err error) {
+	call, info := conn.(*clientCall), message.RPCInfo()
+	rpcinfo.Record(ctx, info, stats.WriteStart, nil)
+	defer func() { rpcinfo.Record(ctx, info, stats.WriteFinish, err) }()
+	invoked := info.Invocation()
+	call.tag = methodTag(invoked.ServiceName(), invoked.MethodName())
+	if call.body, err = encodeBody(ctx, h.opts.PayloadCodec, message.Data()); err != nil {
+		return ctx, err
+	}
+	if message.MessageType() == remote.Oneway {
+		return ctx, failure(ctx, call.sessions.Post(ctx, call.tag, call.body))
+	}
+	texts := message.TransInfo().TransStrInfo()
+	delete(texts, transmeta.HeaderIDLServiceName) // The tag names the service.
+	call.metadata, err = encodePairs(texts)
+	return ctx, err
+}
+
+// Read makes the call, and decodes its reply.
+func (h *clientHandler) Read(ctx context.Context, conn net.Conn, message remote.Message) (
+	_ context.Context, err error) {
+	call, info := conn.(*clientCall), message.RPCInfo()
+	rpcinfo.Record(ctx, info, stats.ReadStart, nil)
+	defer func() { rpcinfo.Record(ctx, info, stats.ReadFinish, err) }()
+	reply, err := call.make(ctx)
+	if isBusiness(err, info) {
+		return ctx, nil
+	}
+	if err != nil {
+		return ctx, failure(ctx, err)
+	}
+	if block, has := reply.Metadata(); has {
+		pairs, err := decodePairs(block)
+		if err != nil {
+			reply.Release()
+			return ctx, remote.NewTransErrorWithMsg(remote.ProtocolError, err.Error())
+		}
+		message.TransInfo().PutTransStrInfo(withoutBackward(pairs))
+	}
+	method := info.Invocation().MethodName()
+	err = decodeBody(ctx, h.opts.PayloadCodec, method, &reply, message.Data())
+	if err != nil {
+		err = remote.NewTransErrorWithMsg(remote.ProtocolError,
+			"the reply cannot be read: "+err.Error())
+	}
+	return ctx, err
+}
+
+func (c *clientCall) make(ctx context.Context) (breezeway.Reply, error) {
+	if c.metadata == nil {
+		return c.sessions.Call(ctx, c.tag, c.body)
+	}
+	return c.sessions.CallWithMetadata(ctx, c.tag, c.metadata, c.body)
+}
+
+// isBusiness notes a business error, which is no failure of its call to Kitex.
+func isBusiness(err error, info rpcinfo.RPCInfo) bool {
+	var failed *breezeway.CallError
+	if !errors.As(err, &failed) || failed.Code != breezeway.ApplicationCode(businessCode) {
+		return false
+	}
+	setter, is := info.Invocation().(rpcinfo.InvocationSetter)
+	if is {
+		setter.SetBizStatusErr(businessError(failed.Reason))
+	}
+	return is
+}
+
+// failure returns the error of a failed call in Kitex's terms. The error of the session is its
+// cause.
+func failure(ctx context.Context, err error) error {
+	var failed *breezeway.CallError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil &&
+		rpctimeout.LoadGlobalNeedFineGrainedErrCode():
+		return kerrors.ErrCanceledByBusiness.WithCause(err)
+	case errors.Is(err, context.DeadlineExceeded), ctx.Err() != nil:
+		return kerrors.ErrRPCTimeout.WithCause(err)
+	case !errors.As(err, &failed):
+		if !breezeway.MayHaveRun(err) {
+			return kerrors.ErrGetConnection.WithCause(err)
+		}
+		return err
+	}
+	switch failed.Code {
+	case breezeway.CodeDeadlinePassed:
+		return kerrors.ErrRPCTimeout.WithCause(err)
+	case breezeway.CodeOverloaded:
+		return kerrors.ErrOverlimit.WithCause(err)
+	case breezeway.CodeRefused:
+		return kerrors.ErrGetConnection.WithCause(err)
+	}
+	if kind, is := kindOf(failed.Code); is {
+		return remote.NewTransErrorWithMsg(kind, failed.Reason)
+	}
+	return err
+}
+
+// OnMessage, OnInactive, OnError and SetPipeline have nothing to do for native calls.
+func (*clientHandler) OnMessage(ctx context.Context, _, _ remote.Message) (context.Context, error) {
+	return ctx, nil
+}
+func (*clientHandler) OnInactive(context.Context, net.Conn)     {}
+func (*clientHandler) OnError(context.Context, error, net.Conn) {}
+func (*clientHandler) SetPipeline(*remote.TransPipeline)        {}
+
+var (
+	_ client.Suite              = clientSuite{}
+	_ remote.ConnPool           = pool{}
+	_ remote.ClientTransHandler = (*clientHandler)(nil)
+)
