@@ -4,6 +4,7 @@
 //! ```text
 //! interop serve ADDRESS                  serves until standard input ends
 //! interop succeed ADDRESS ADMIN          likewise, and takes over from who serves there already
+//! interop serve-users ADDRESS            serves the service of `users` until standard input ends
 //! interop call ADDRESS CASE              a client's case; status 0 if all went as it should
 //! interop attack PATH SEED SESSIONS      hostile clients, one after the other
 //! interop ambush PATH SEED SESSIONS      hostile servers, one after the other
@@ -16,6 +17,7 @@
 mod cases;
 mod hostile;
 mod service;
+mod users;
 
 use std::path::Path;
 
@@ -30,6 +32,7 @@ fn main() {
         ["succeed", address, admin] => {
             service::run(address.parse().expect("an address"), Some(admin.into()));
         }
+        ["serve-users", address] => users::serve(&address.parse().expect("an address")),
         ["call", address, case] => cases::run(address.parse().expect("an address"), case),
         ["attack", path, seed, sessions] => {
             hostile::attack(Path::new(path), number(seed), number(sessions));
@@ -37,7 +40,7 @@ fn main() {
         ["ambush", path, seed, sessions] => {
             hostile::ambush(Path::new(path), number(seed), number(sessions));
         }
-        _ => panic!("interop serve|call|attack|ambush: see src/main.rs"),
+        _ => panic!("interop serve|serve-users|call|attack|ambush: see src/main.rs"),
     }
 }
 
