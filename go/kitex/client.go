@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 
 	"github.com/cloudwego/kitex/client"
 	"github.com/cloudwego/kitex/pkg/discovery"
@@ -15,6 +16,8 @@ import (
 	"github.com/cloudwego/kitex/pkg/rpctimeout"
 	"github.com/cloudwego/kitex/pkg/serviceinfo"
 	"github.com/cloudwego/kitex/pkg/stats"
+	"github.com/cloudwego/kitex/pkg/utils"
+	"github.com/cloudwego/kitex/transport"
 
 	breezeway "github.com/breezeway-ipc/breezeway/go"
 )
@@ -27,8 +30,8 @@ type clientSuite struct {
 
 // Options returns Kitex's options, as client.Suite asks for them.
 func (s clientSuite) Options() []client.Option {
-	sessions := breezeway.NewClient(s.addresses,
-		append([]breezeway.Option{breezeway.Service(rpcService)}, s.opts...)...)
+	sessions := &sessions{Client: breezeway.NewClient(s.addresses,
+		append([]breezeway.Option{breezeway.Service(rpcService)}, s.opts...)...)}
 	instance := discovery.NewInstance(network, s.addresses, discovery.DefaultWeight, nil)
 	return []client.Option{
 		client.WithResolver(&discovery.SynthesizedResolver{
@@ -42,12 +45,50 @@ func (s clientSuite) Options() []client.Option {
 			},
 		}),
 		client.WithConnPool(pool{sessions}),
-		client.WithTransHandlerFactory(clientFactory{}),
+		client.WithTransHandlerFactory(clientFactory{sessions}),
+		{F: func(o *client.Options, _ *utils.Slice) {
+			// Kitex then asks for its streams by a factory, which clientFactory replaces.
+			rpcinfo.AsMutableRPCConfig(o.Configs).SetTransportProtocol(
+				transport.TTHeaderStreaming)
+		}},
 	}
 }
 
+// sessions are the session of a client, which is closed once the client is closed and its streams
+// have ended: Kitex closes a client that the program forgets, also below streams.
+type sessions struct {
+	*breezeway.Client
+	mu      sync.Mutex
+	streams int
+	closed  bool
+}
+
+func (s *sessions) beginStream() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.streams++
+}
+
+func (s *sessions) endStream() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.streams--; s.closed && s.streams == 0 {
+		_ = s.Client.Close()
+	}
+}
+
+// Close closes the session, or has the last stream close it.
+func (s *sessions) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed = true; s.streams > 0 {
+		return nil
+	}
+	return s.Client.Close()
+}
+
 // pool gives each call of a client something to be made on: all of them share a session.
-type pool struct{ sessions *breezeway.Client }
+type pool struct{ sessions *sessions }
 
 // Get returns a call that is to be made. It dials nothing.
 func (p pool) Get(_ context.Context, network, address string, _ remote.ConnOption) (net.Conn,
@@ -61,13 +102,13 @@ func (pool) Put(call net.Conn) error { return call.Close() }
 // Discard lets go of a call that failed, or has no reply.
 func (pool) Discard(call net.Conn) error { return call.Close() }
 
-// Close ends the session, with the calls that are under way.
+// Close ends the session, with the calls that are under way, once its streams have ended.
 func (p pool) Close() error { return p.sessions.Close() }
 
 // clientCall is one call: what Write has encoded, until Read makes the call.
 type clientCall struct {
 	noConn
-	sessions *breezeway.Client
+	sessions *sessions
 	tag      uint32
 	metadata []byte
 	body     []byte
@@ -82,14 +123,15 @@ func (c *clientCall) Close() error {
 	return nil
 }
 
-type clientFactory struct{}
+type clientFactory struct{ sessions *sessions }
 
-// NewTransHandler returns a handler of native calls.
-func (clientFactory) NewTransHandler(opts *remote.ClientOption) (remote.ClientTransHandler, error) {
+// NewTransHandler returns a handler of native calls, and has streams be native ones.
+func (f clientFactory) NewTransHandler(opts *remote.ClientOption) (remote.ClientTransHandler, error) {
 	if codec := opts.SvcInfo.PayloadCodec; codec != serviceinfo.Thrift {
 		return nil, fmt.Errorf("kitex: %s is a service of %v, and Breezeway carries Thrift",
 			opts.SvcInfo.ServiceName, codec)
 	}
+	opts.TTHeaderStreamingCliHandlerFactory = clientStreams{f.sessions, opts.PayloadCodec}
 	return &clientHandler{opts}, nil
 }
 

@@ -41,6 +41,7 @@ type serverFactory struct {
 	addresses string
 	opts      []breezeway.Option
 	services  diagnosis.ProbeFunc
+	streamer  *streamer
 }
 
 // servicesProbe learns, as a service of diagnosis, which services a server has.
@@ -58,7 +59,7 @@ func (p servicesProbe) RegisterProbeFunc(name diagnosis.ProbeName, probe diagnos
 }
 
 // NewTransHandler returns handlers of native calls and of plain clients.
-func (*serverFactory) NewTransHandler(opts *remote.ServerOption) (remote.ServerTransHandler,
+func (f *serverFactory) NewTransHandler(opts *remote.ServerOption) (remote.ServerTransHandler,
 	error) {
 	plain, err := trans.NewDefaultSvrTransHandler(opts, gonet.NewGonetExtension())
 	if err != nil {
@@ -67,22 +68,27 @@ func (*serverFactory) NewTransHandler(opts *remote.ServerOption) (remote.ServerT
 	natively := *opts
 	natively.Codec = nativeCodec{opts.PayloadCodec}
 	native, err := trans.NewDefaultSvrTransHandler(&natively, nativeExtension{})
-	return handlers{native, plain}, err
+	f.streamer = new(streamer)
+	return handlers{native, plain, f.streamer}, err
 }
+
+// streamer calls the handlers of streams.
+type streamer struct{ invoke endpoint.Endpoint }
 
 // NewTransServer returns a server of the addresses.
 func (f *serverFactory) NewTransServer(opts *remote.ServerOption,
 	handler remote.ServerTransHandler) remote.TransServer {
-	return &transServer{factory: f, opts: opts, handler: handler}
+	return &transServer{factory: f, opts: opts, handler: handler, streamer: f.streamer}
 }
 
 // transServer serves the sessions and plain clients of a listener.
 type transServer struct {
-	factory *serverFactory
-	opts    *remote.ServerOption
-	handler remote.ServerTransHandler
-	methods map[uint32]method
-	plain   plainConns
+	factory  *serverFactory
+	opts     *remote.ServerOption
+	handler  remote.ServerTransHandler
+	streamer *streamer
+	methods  map[uint32]method
+	plain    plainConns
 }
 
 // CreateListener listens at the addresses of the option.
@@ -101,14 +107,12 @@ func (s *transServer) CreateListener(net.Addr) (net.Listener, error) {
 	s.methods = methods
 	own := []breezeway.Option{breezeway.Service(rpcService), breezeway.Offload(mostHandlers),
 		breezeway.ForeignProtocol(thriftProtocol)}
-	sessions := &breezeway.Server{Handler: s.handle, Streams: refuseStream}
+	sessions := &breezeway.Server{Handler: s.handle, Streams: s.serveStream}
 	return sessions.ListenNet(s.factory.addresses, append(own, s.factory.opts...)...)
 }
 
 // thriftProtocol is the name of ALPN by which plain clients ask for Thrift over tls:.
 const thriftProtocol = "thrift"
-
-func refuseStream(stream *breezeway.Stream) { stream.Reset(breezeway.CodeNoSuchMethod) }
 
 // ConnCount returns how many plain clients are connected.
 func (s *transServer) ConnCount() utils.AtomicInt { return s.plain.count() }
@@ -162,7 +166,10 @@ func (s *transServer) Shutdown() error {
 }
 
 // handlers are Kitex's handlers of native calls and of plain clients.
-type handlers struct{ native, plain remote.ServerTransHandler }
+type handlers struct {
+	native, plain remote.ServerTransHandler
+	streamer      *streamer
+}
 
 func (h handlers) of(conn net.Conn) remote.ServerTransHandler {
 	if _, is := conn.(*nativeCall); is {
@@ -207,8 +214,9 @@ func (h handlers) SetPipeline(pipeline *remote.TransPipeline) {
 	h.plain.SetPipeline(pipeline)
 }
 
-// SetInvokeHandleFunc gives both what calls the service.
+// SetInvokeHandleFunc gives all of them what calls the service.
 func (h handlers) SetInvokeHandleFunc(invoke endpoint.Endpoint) {
+	h.streamer.invoke = invoke
 	for _, handler := range []remote.ServerTransHandler{h.native, h.plain} {
 		if setter, is := handler.(remote.InvokeHandleFuncSetter); is {
 			setter.SetInvokeHandleFunc(invoke)

@@ -1,0 +1,215 @@
+package kitex
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+
+	"github.com/bytedance/gopkg/cloud/metainfo"
+	"github.com/cloudwego/kitex/pkg/remote"
+	"github.com/cloudwego/kitex/pkg/rpcinfo"
+	"github.com/cloudwego/kitex/pkg/serviceinfo"
+	"github.com/cloudwego/kitex/pkg/streaming"
+
+	breezeway "github.com/breezeway-ipc/breezeway/go"
+)
+
+// clientStreams opens Kitex's streams as streams of a session.
+type clientStreams struct {
+	sessions *sessions
+	codec    remote.PayloadCodec
+}
+
+// NewStream opens a stream, as remote.ClientStreamFactory asks for it.
+func (s clientStreams) NewStream(ctx context.Context, info rpcinfo.RPCInfo) (
+	streaming.ClientStream, error) {
+	pairs := map[string]string{}
+	metainfo.SaveMetaInfoToMap(ctx, pairs)
+	block, err := encodePairs(pairs)
+	if err != nil {
+		return nil, err
+	}
+	invoked := info.Invocation()
+	tag := methodTag(invoked.ServiceName(), invoked.MethodName())
+	s.sessions.beginStream()
+	var stream *breezeway.Stream
+	if block == nil {
+		stream, err = s.sessions.Open(ctx, tag)
+	} else {
+		stream, err = s.sessions.OpenWithMetadata(ctx, tag, block)
+	}
+	if err != nil {
+		s.sessions.endStream()
+		return nil, failure(ctx, err)
+	}
+	opened := &clientStream{ctx: ctx, method: invoked, codec: s.codec, stream: stream,
+		sessions: s.sessions}
+	opened.stop = context.AfterFunc(ctx, opened.giveUp)
+	return opened, nil
+}
+
+// clientStream is a client's side of a stream.
+type clientStream struct {
+	ctx    context.Context
+	method rpcinfo.Invocation
+	codec  remote.PayloadCodec
+	stream *breezeway.Stream
+	stop   func() bool // of the context's end
+	over   sync.Once
+
+	sessions *sessions
+
+	// next was received ahead, for Header.
+	next    *breezeway.Message
+	nextErr error
+	// ended is what the stream has ended with.
+	ended error
+
+	callbacks []func(error)
+	once      sync.Once
+}
+
+// giveUp resets the stream at the end of its context.
+func (s *clientStream) giveUp() {
+	code := breezeway.CodeCancelled
+	if errors.Is(s.ctx.Err(), context.DeadlineExceeded) {
+		code = breezeway.CodeDeadlinePassed
+	}
+	s.stream.Reset(code)
+	s.letGo()
+}
+
+// letGo lets go of the session.
+func (s *clientStream) letGo() { s.over.Do(s.sessions.endStream) }
+
+// SendMsg sends a message, and waits while the server does not read.
+func (s *clientStream) SendMsg(ctx context.Context, message any) error {
+	body, err := encodeBody(ctx, s.codec, message)
+	if err != nil {
+		return err
+	}
+	defer freeBody(body)
+	return s.failed(s.stream.Send(ctx, body))
+}
+
+// CloseSend ends the client's direction.
+func (s *clientStream) CloseSend(context.Context) error { return s.failed(s.stream.CloseSend()) }
+
+// RecvMsg receives the server's next message; io.EOF behind the last one.
+func (s *clientStream) RecvMsg(ctx context.Context, message any) error {
+	if s.ended != nil {
+		return s.ended
+	}
+	next, err := s.receive(ctx)
+	if err == nil {
+		err = s.read(ctx, next, message)
+	}
+	if err != nil {
+		s.end(err)
+	} else if s.method.MethodInfo().StreamingMode() == serviceinfo.StreamingClient {
+		s.finish() // It is the result.
+	}
+	return err
+}
+
+func (s *clientStream) receive(ctx context.Context) (*breezeway.Message, error) {
+	if s.next != nil || s.nextErr != nil {
+		next, err := s.next, s.nextErr
+		s.next, s.nextErr = nil, nil
+		return next, err
+	}
+	next, err := s.stream.Recv(ctx)
+	if err != nil {
+		return nil, s.failed(err)
+	}
+	return &next, nil
+}
+
+func (s *clientStream) read(ctx context.Context, next *breezeway.Message, message any) error {
+	var first [1]byte
+	if n, _ := next.ReadAt(first[:], 0); n == 1 && isOutcome(first[:]) {
+		defer next.Release()
+		return decodeOutcome(next.Bytes(), s.method.MethodInfo().NewResult())
+	}
+	err := decodeBody(ctx, s.codec, s.method.MethodName(), next, message)
+	if err != nil {
+		return remote.NewTransErrorWithMsg(remote.ProtocolError,
+			"a message cannot be read: "+err.Error())
+	}
+	return nil
+}
+
+// failed returns an error of the stream in Kitex's terms.
+func (s *clientStream) failed(err error) error {
+	code, isReset := breezeway.IsReset(err)
+	switch {
+	case err == nil || errors.Is(err, io.EOF):
+		return err
+	case isReset:
+		return failure(s.ctx, &breezeway.CallError{Code: code, Reason: err.Error()})
+	}
+	return failure(s.ctx, err)
+}
+
+// finish takes the stream's end, behind the server's only message.
+func (s *clientStream) finish() {
+	_, err := s.stream.Recv(s.ctx)
+	if err == nil {
+		err = errOutcome
+	}
+	s.end(err)
+}
+
+func (s *clientStream) end(err error) {
+	s.ended = err
+	s.once.Do(func() {
+		s.stop()
+		_ = s.stream.Close()
+		s.letGo()
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		for _, callback := range s.callbacks {
+			callback(err)
+		}
+	})
+}
+
+// Header returns the names and values that came with the server's first message, for which it
+// waits.
+func (s *clientStream) Header() (streaming.Header, error) {
+	if s.next == nil && s.nextErr == nil && s.ended == nil {
+		s.next, s.nextErr = s.receive(s.ctx)
+	}
+	block, has := s.stream.Metadata()
+	if !has {
+		return nil, nil
+	}
+	pairs, err := decodePairs(block)
+	return withoutBackward(pairs), err
+}
+
+// Trailer returns those that came with the stream's end.
+func (s *clientStream) Trailer() (streaming.Trailer, error) {
+	block := s.stream.Trailer()
+	if block == nil {
+		return nil, nil
+	}
+	pairs, err := decodePairs(block)
+	return withoutBackward(pairs), err
+}
+
+// Context returns the context that the stream was opened with.
+func (s *clientStream) Context() context.Context { return s.ctx }
+
+// RegisterCloseCallback has Kitex be told of the stream's end.
+func (s *clientStream) RegisterCloseCallback(callback func(error)) {
+	s.callbacks = append(s.callbacks, callback)
+}
+
+var (
+	_ remote.ClientStreamFactory      = clientStreams{}
+	_ streaming.ClientStream          = (*clientStream)(nil)
+	_ streaming.CloseCallbackRegister = (*clientStream)(nil)
+)

@@ -1,0 +1,157 @@
+package kitex
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/bytedance/gopkg/cloud/metainfo"
+	"github.com/cloudwego/kitex/pkg/consts"
+	"github.com/cloudwego/kitex/pkg/remote"
+	"github.com/cloudwego/kitex/pkg/rpcinfo"
+	"github.com/cloudwego/kitex/pkg/serviceinfo"
+	"github.com/cloudwego/kitex/pkg/streaming"
+
+	breezeway "github.com/breezeway-ipc/breezeway/go"
+)
+
+// serveStream serves a native stream by Kitex's handlers.
+func (s *transServer) serveStream(stream *breezeway.Stream) {
+	called, has := s.methods[stream.Method()]
+	if !has {
+		stream.Reset(breezeway.CodeNoSuchMethod)
+		return
+	}
+	served := &serverStream{stream: stream, codec: s.opts.PayloadCodec, method: called.name,
+		values: map[string]string{}}
+	ctx, info, err := s.openedStream(stream, called)
+	if err == nil {
+		err = s.runStream(ctx, info, served)
+	}
+	served.finish(ctx, info, err)
+}
+
+// openedStream returns the context of a stream's handler.
+func (s *transServer) openedStream(stream *breezeway.Stream, called method) (context.Context,
+	rpcinfo.RPCInfo, error) {
+	info := s.opts.InitOrResetRPCInfoFunc(nil, &peerAddr{stream.Peer()})
+	ctx := remote.WithServiceSearcher(stream.Context(), s.opts.SvcSearcher)
+	ctx = rpcinfo.NewCtxWithRPCInfo(ctx, info)
+	if called.isCall {
+		return ctx, info, remote.NewTransErrorWithMsg(remote.InvalidMessageTypeException,
+			fmt.Sprintf("%s.%s is called, and was opened as a stream", called.service, called.name))
+	}
+	service := s.opts.SvcSearcher.SearchService(called.service, called.name, true,
+		serviceinfo.Thrift)
+	if service == nil {
+		return ctx, info, remote.NewTransErrorWithMsg(remote.UnknownService, called.service)
+	}
+	found := service.MethodInfo(ctx, called.name)
+	if invoked, is := info.Invocation().(rpcinfo.InvocationSetter); is {
+		invoked.SetServiceName(called.service)
+		invoked.SetMethodName(called.name)
+		invoked.SetMethodInfo(found)
+		invoked.SetStreamingMode(found.StreamingMode())
+	}
+	_ = rpcinfo.AsMutableEndpointInfo(info.To()).SetMethod(called.name)
+	//nolint:staticcheck // The key is Kitex's.
+	ctx = context.WithValue(ctx, consts.CtxKeyMethod, called.name)
+	ctx = metainfo.WithBackwardValuesToSend(ctx)
+	if block, has := stream.Metadata(); has {
+		pairs, err := decodePairs(block)
+		if err != nil {
+			return ctx, info, remote.NewTransError(remote.ProtocolError, err)
+		}
+		ctx = metainfo.SetMetaInfoFromMap(ctx, pairs)
+	}
+	return metainfo.TransferForward(ctx), info, nil
+}
+
+// runStream runs a stream's handler, below Kitex's middlewares.
+func (s *transServer) runStream(ctx context.Context, info rpcinfo.RPCInfo, served *serverStream) (
+	err error) {
+	ctx = s.opts.TracerCtl.DoStart(ctx, info)
+	defer func() { s.opts.TracerCtl.DoFinish(ctx, info, err) }()
+	err = s.streamer.invoke(ctx, &streaming.Args{ServerStream: served}, nil)
+	if business := info.Invocation().BizStatusErr(); err == nil && business != nil {
+		return business
+	}
+	return err
+}
+
+// serverStream is a handler's side of a stream.
+type serverStream struct {
+	stream *breezeway.Stream
+	codec  remote.PayloadCodec
+	method string
+	// values go with the stream's end.
+	values map[string]string
+}
+
+// SendMsg sends a message, and waits while the client does not read.
+func (s *serverStream) SendMsg(ctx context.Context, message any) error {
+	body, err := encodeBody(ctx, s.codec, message)
+	if err != nil {
+		return err
+	}
+	defer freeBody(body)
+	return s.stream.Send(ctx, body)
+}
+
+// RecvMsg receives the client's next message; io.EOF behind its last one.
+func (s *serverStream) RecvMsg(ctx context.Context, message any) error {
+	next, err := s.stream.Recv(ctx)
+	if err != nil {
+		return err
+	}
+	if err := decodeBody(ctx, s.codec, s.method, &next, message); err != nil {
+		return remote.NewTransErrorWithMsg(remote.ProtocolError,
+			"the arguments cannot be read: "+err.Error())
+	}
+	return nil
+}
+
+// SetHeader gives the client names and values, which come with the stream's end.
+func (s *serverStream) SetHeader(values streaming.Header) error {
+	maps.Copy(s.values, values)
+	return nil
+}
+
+// SendHeader is SetHeader.
+func (s *serverStream) SendHeader(values streaming.Header) error { return s.SetHeader(values) }
+
+// SetTrailer gives the client names and values.
+func (s *serverStream) SetTrailer(values streaming.Trailer) error {
+	maps.Copy(s.values, values)
+	return nil
+}
+
+// finish ends the stream with what its handler has returned.
+func (s *serverStream) finish(ctx context.Context, info rpcinfo.RPCInfo, err error) {
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		s.stream.Reset(breezeway.CodeDeadlinePassed)
+		return
+	}
+	if err != nil {
+		var result any
+		if called := info.Invocation().MethodInfo(); called != nil {
+			result = called.NewResult()
+		}
+		outcome, encoding := encodeOutcome(err, result)
+		if encoding != nil || s.stream.Send(ctx, outcome) != nil {
+			s.stream.Reset(breezeway.CodeFailed)
+			return
+		}
+	}
+	maps.Copy(s.values, metainfo.AllBackwardValuesToSend(ctx))
+	block, err := encodePairs(s.values)
+	if err == nil {
+		err = s.stream.CloseSendWith(block)
+	}
+	if err != nil {
+		s.stream.Reset(breezeway.CodeFailed)
+	}
+}
+
+var _ streaming.ServerStream = (*serverStream)(nil)
