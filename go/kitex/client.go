@@ -126,7 +126,8 @@ func (c *clientCall) Close() error {
 type clientFactory struct{ sessions *sessions }
 
 // NewTransHandler returns a handler of native calls, and has streams be native ones.
-func (f clientFactory) NewTransHandler(opts *remote.ClientOption) (remote.ClientTransHandler, error) {
+func (f clientFactory) NewTransHandler(opts *remote.ClientOption) (
+	remote.ClientTransHandler, error) {
 	if codec := opts.SvcInfo.PayloadCodec; codec != serviceinfo.Thrift {
 		return nil, fmt.Errorf("kitex: %s is a service of %v, and Breezeway carries Thrift",
 			opts.SvcInfo.ServiceName, codec)

@@ -41,7 +41,8 @@ func (h *hall) Listen(ctx context.Context, wanted *room.Line, stream room.Room_l
 	case "nowhere":
 		return &room.NoSuchRoom{Name: wanted.From}
 	case "refused":
-		return kerrors.NewBizStatusErrorWithExtra(410, "too late", map[string]string{"since": "May"})
+		extra := map[string]string{"since": "May"}
+		return kerrors.NewBizStatusErrorWithExtra(410, "too late", extra)
 	case "forged":
 		return remote.NewTransErrorWithMsg(77, "no such coupon")
 	case "panic":
