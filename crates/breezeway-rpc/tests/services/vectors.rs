@@ -95,7 +95,8 @@ fn play(name: &str, path: &str, lines: &str) {
         } else {
             let frame = read_frame(&mut socket);
             let shown: String = frame.iter().map(|byte| format!("{byte:02x}")).collect();
-            let is_it = line == format!("< {shown}") || failure(&frame).is_some_and(|it| it == line);
+            let is_it =
+                line == format!("< {shown}") || failure(&frame).is_some_and(|it| it == line);
             assert!(is_it, "{name}: {shown} comes, and not {line}");
         }
     }
