@@ -33,7 +33,7 @@ pub struct Ending<E> {
 pub(crate) enum Stage {
     Open,
     LastReplies {
-        /// Time at which replies have waited for too long; [`Time::NEVER`] while none waits.
+        /// Latest time for the client to take a reply; [`Time::NEVER`] while none waits.
         until: Time,
         /// Bytes that the socket had not taken in the last turn.
         unwritten: usize,
@@ -68,8 +68,8 @@ pub struct Refused {
 
 impl<E> Ending<E> {
     /// Returns the ending of an open session. `may_go_away` is true for a server whose client takes
-    /// the go-away entry. `linger` is the time for which replies wait for a client that has closed
-    /// and takes none, in the unit of the owner's clock.
+    /// the go-away entry. `linger` limits how long replies wait for a client that has closed and
+    /// takes none, in the unit of the owner's clock.
     pub fn new(may_go_away: bool, linger: u64) -> Self {
         Self {
             reason: None,
@@ -151,12 +151,6 @@ impl<E> Ending<E> {
         self.drain = Drain::Over;
     }
 
-    /// Returns true while the session drains, and once it has drained.
-    #[inline]
-    pub fn has_begun_drain(&self) -> bool {
-        !matches!(self.drain, Drain::No)
-    }
-
     /// Returns true if requests that were not begun never run.
     #[inline]
     pub fn has_drained(&self) -> bool {
@@ -217,7 +211,7 @@ impl<E> Ending<E> {
         true
     }
 
-    /// Returns the time at which a closing is over at the latest; `None` in any other stage.
+    /// Returns the latest time for the end of a closing session; `None` in any other stage.
     pub fn closes_until(&self) -> Option<Time> {
         if let Stage::Closing { until, .. } = self.stage { Some(until) } else { None }
     }
@@ -250,17 +244,12 @@ impl<E> Ending<E> {
         }
     }
 
-    /// Returns true behind this side's shutdown, when nothing more may be sent.
-    pub fn has_sent_shutdown(&self) -> bool {
-        matches!(self.stage, Stage::Closing { has_sent_shutdown: true, .. })
-    }
-
     /// Returns true while the failure of a call may wait for room.
     pub fn keeps_failures(&self) -> bool {
-        !matches!(self.stage, Stage::Over) && !self.has_sent_shutdown()
+        !matches!(self.stage, Stage::Over | Stage::Closing { has_sent_shutdown: true, .. })
     }
 
-    /// Returns the time at which a turn is needed although no entry comes.
+    /// Returns the time of the next turn that is needed although no entry comes.
     pub(crate) fn poll_timeout(&self) -> Time {
         let late = match self.stage {
             Stage::LastReplies { until, .. } | Stage::Closing { until, .. } => until,

@@ -10,8 +10,8 @@ impl<M: Payload, W, B, E> Connection<M, W, B, E> {
         !self.is_flooded() && !self.ending.has_peer_closed()
     }
 
-    /// Returns the time at which a turn is needed although no entry comes: an entry that waits, a
-    /// drain or a stage of the end is late.
+    /// Returns the time of the next turn that is needed although no entry comes: an entry that
+    /// waits, a drain or a stage of the end is late then.
     pub fn poll_timeout(&self) -> Time {
         self.backlog.poll_timeout().min(self.ending.poll_timeout())
     }
@@ -69,7 +69,8 @@ impl<M: Payload, W, B, E> Connection<M, W, B, E> {
     /// number, and the waiter for its cancellation. Streams before it are reset, and one-way
     /// messages dropped.
     pub fn take_refused(&mut self) -> Option<(u32, Option<W>)> {
-        if !self.ending.has_drained() || self.ending.has_sent_shutdown() {
+        let is_silent = matches!(self.ending.stage, Stage::Closing { has_sent_shutdown: true, .. });
+        if !self.ending.has_drained() || is_silent {
             return None;
         }
         while let Some(arrival) = self.take_arrival() {

@@ -18,7 +18,7 @@ use crate::served::NOT_BEGUN;
 use crate::server::Unserved;
 use crate::time::{now, to_deadline, to_time};
 
-/// Time for which a session that ends waits for a peer that makes no room for what was sent before.
+/// Longest wait of a session that ends for a peer that makes no room for earlier entries.
 pub(crate) const LINGER: Duration = Duration::from_secs(1);
 
 // ---- go-away and drain ----
@@ -68,7 +68,7 @@ impl State {
     /// Ends the drain if that is due, and refuses what a session that has drained did not begin.
     #[inline]
     pub(super) fn step_drain(&mut self) {
-        if self.connection.ending.has_begun_drain() {
+        if self.connection.ending.has_begun() {
             self.step_drain_begun();
         }
     }
@@ -110,7 +110,7 @@ impl State {
 
 // ---- last replies, behind the client's shutdown ----
 impl State {
-    /// Takes note of the peer's shutdown, behind which nothing is read. An error is the end.
+    /// Takes note of the peer's shutdown: nothing behind it is read. An error is the end.
     pub(super) fn peer_has_closed(&mut self) -> Result<(), CallError> {
         if self.connection.is_client() {
             return Err(CallError::Closed);
@@ -223,11 +223,6 @@ impl State {
         } else {
             self.link.wait_for_room(until).is_ok()
         }
-    }
-
-    /// Returns true while a session that is over here has something left to send.
-    pub(super) fn is_closing(&self) -> bool {
-        self.connection.ending.closes_until().is_some()
     }
 
     /// Takes a turn of a session that is over here.

@@ -367,9 +367,7 @@ impl State {
     /// that one is awake. Whoever drives is woken to wait for room as well, or anew.
     #[inline]
     pub(super) fn settle(&mut self) {
-        if self.connection.ending.has_begun_drain()
-            || !self.driver_is_awake
-            || !self.discarded.is_empty()
+        if self.connection.ending.has_begun() || !self.driver_is_awake || !self.discarded.is_empty()
         {
             self.settle_more();
         }

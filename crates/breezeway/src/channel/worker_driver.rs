@@ -181,10 +181,11 @@ impl WorkerDriver {
     /// Writes what the socket has not taken, until the deadline, and of a session that closes what
     /// else it owes; true if that was too early.
     pub(crate) fn flush(&mut self, deadline: Deadline) -> bool {
-        self.has_unwritten = self.shared().with(|state| match state.is_closing() {
-            true => state.linger_until(deadline),
-            false => matches!(state.link.flush(deadline), Err(WaitFailure::DeadlinePassed)),
-        });
+        self.has_unwritten =
+            self.shared().with(|state| match state.connection.ending.closes_until().is_some() {
+                true => state.linger_until(deadline),
+                false => matches!(state.link.flush(deadline), Err(WaitFailure::DeadlinePassed)),
+            });
         self.has_unwritten
     }
 
@@ -193,7 +194,7 @@ impl WorkerDriver {
     pub(crate) fn say_shutdown(&mut self, until: Deadline) {
         self.has_unwritten = self.shared().with(|state| {
             state.close_by(until);
-            state.is_closing()
+            state.connection.ending.closes_until().is_some()
         });
     }
 
