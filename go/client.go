@@ -5,27 +5,27 @@ import (
 	"errors"
 )
 
-// A Client makes calls on one session that any number of goroutines share, which is dialled when
-// somebody calls, and again once it is over or its server goes away: so a server can be restarted,
-// and callers notice nothing (docs/restarting.md). A call that never ran is made again, on the new
-// session; one that may have run is not, and MayHaveRun says which it was.
+// A Client makes calls on one session that any number of goroutines share. It dials the session at
+// the first call, and a new one after the session has ended or its server goes away, so that a
+// server can be restarted without a failed call (docs/restarting.md). A call that never ran is
+// repeated on the new session. A call that may have run is not repeated; see [MayHaveRun].
 //
-// Before each call that is alone it reads the session's socket, which takes a system call that a
-// Conn goes without.
+// If no call is in flight, a Client reads the session's socket before it begins one. This costs a
+// system call that a [Conn] does not make.
 type Client struct{ sessions sharing }
 
-// NewClient gives a client of the first of the addresses, separated by commas, that can be had when
-// it calls.
+// NewClient returns a client of the given addresses, separated by commas. Each dial uses the first
+// reachable address.
 func NewClient(addresses string, opts ...Option) *Client {
 	return &Client{sharing{addresses: addresses, opts: opts}}
 }
 
-// Call is Conn.Call.
+// Call makes a call like [Conn.Call].
 func (c *Client) Call(ctx context.Context, method uint32, request []byte) (Reply, error) {
 	return c.call(ctx, method, outgoing{bytes: request})
 }
 
-// CallWithMetadata is Conn.CallWithMetadata.
+// CallWithMetadata makes a call like [Conn.CallWithMetadata].
 func (c *Client) CallWithMetadata(ctx context.Context, method uint32, metadata, request []byte) (
 	Reply, error) {
 	return c.call(ctx, method, outgoing{metadata: metadata, hasMetadata: true, bytes: request})
@@ -42,7 +42,7 @@ func (c *Client) call(ctx context.Context, method uint32, out outgoing) (reply R
 	return reply, err
 }
 
-// Post is Conn.Post.
+// Post sends a one-way message like [Conn.Post].
 func (c *Client) Post(ctx context.Context, method uint32, message []byte) error {
 	return c.sessions.try(ctx, func(conn *Conn) (bool, error) {
 		err := conn.Post(ctx, method, message)
@@ -50,13 +50,13 @@ func (c *Client) Post(ctx context.Context, method uint32, message []byte) error 
 	})
 }
 
-// Open is Conn.Open. The stream ends on the session on which it was opened, also if that one's
+// Open opens a stream like [Conn.Open]. The stream stays on its session, even if that session's
 // server goes away.
 func (c *Client) Open(ctx context.Context, method uint32) (*Stream, error) {
 	return c.open(ctx, method, outgoing{})
 }
 
-// OpenWithMetadata is Conn.OpenWithMetadata.
+// OpenWithMetadata opens a stream like [Conn.OpenWithMetadata].
 func (c *Client) OpenWithMetadata(ctx context.Context, method uint32, metadata []byte) (*Stream,
 	error) {
 	return c.open(ctx, method, outgoing{metadata: metadata, hasMetadata: true})
@@ -73,7 +73,7 @@ func (c *Client) open(
 	return stream, err
 }
 
-// Conn gives the session on which a call would be made now.
+// Conn returns the session that a call would use now, and dials one if necessary.
 func (c *Client) Conn(ctx context.Context) (conn *Conn, err error) {
 	err = c.sessions.try(ctx, func(now *Conn) (bool, error) {
 		conn = now
@@ -82,14 +82,14 @@ func (c *Client) Conn(ctx context.Context) (conn *Conn, err error) {
 	return conn, err
 }
 
-// Close closes its session, and whatever is under way on it or on those that go away. Calls give
-// net.ErrClosed from then on.
+// Close closes the current session and those that are going away, with all that is in flight on
+// them. Later calls fail with net.ErrClosed.
 func (c *Client) Close() error {
 	c.sessions.close()
 	return nil
 }
 
-// MayHaveRun says of a failed call whether the server may have served it all the same.
+// MayHaveRun returns true if the server may have served the call that failed with err.
 func MayHaveRun(err error) bool {
 	var failure *CallError
 	if errors.As(err, &failure) {
@@ -98,13 +98,13 @@ func MayHaveRun(err error) bool {
 	return err != nil && !errors.Is(err, ErrGoingAway) && !errors.As(err, new(*neverSentError))
 }
 
-// neverSentError is that of what never left.
+// A neverSentError wraps the error of an operation that was never sent.
 type neverSentError struct{ error }
 
 func (e *neverSentError) Unwrap() error { return e.error }
 
-// try does something on the session, and again on a new one where it never left, if the session is
-// over or goes away.
+// try runs do on the session. If do never ran there, and the session has ended or its server goes
+// away, try repeats it on a new session.
 func (s *sharing) try(ctx context.Context, do func(conn *Conn) (neverRan bool, err error)) error {
 	for tries := 0; ; tries++ {
 		conn, isNew, err := s.get(ctx)
@@ -130,7 +130,7 @@ func (s *sharing) try(ctx context.Context, do func(conn *Conn) (neverRan bool, e
 	}
 }
 
-// mayBegin says why nothing new may be begun.
+// mayBegin returns the reason why no call or stream can begin, or nil.
 func (c *Conn) mayBegin() error {
 	c.session.mu.Lock()
 	defer c.session.mu.Unlock()
@@ -143,7 +143,8 @@ func (c *Conn) isGoingAway() bool {
 	return c.session.rules.IsGoingAway()
 }
 
-// catchUpIfIdle is catchUp of a session on which no call is under way, whose callers would read.
+// catchUpIfIdle calls catchUp if no call is in flight, since otherwise its caller reads the
+// session.
 func (s *session) catchUpIfIdle() {
 	s.mu.Lock()
 	idle := s.rules.Calls.InFlight() == 0

@@ -1,8 +1,8 @@
-// Package breezeway is calls and streams between processes on one machine by shared memory, safe
-// against a hostile peer; over unix sockets and TCP by the same API. It speaks the ABI of
-// docs/abi.md, as the Rust crates of this repository do, without cgo.
+// Package breezeway provides calls and streams between processes on one machine, over shared
+// memory, unix sockets, TCP or TLS with the same API. It is safe against a hostile peer. It
+// implements the ABI of docs/abi.md, like the Rust crates of this repository, without cgo.
 //
-// A server listens at addresses, and serves:
+// A server listens at addresses and serves:
 //
 //	server, err := breezeway.Listen("shm:/run/user.sock", func(call *breezeway.Call) error {
 //		return call.Reply([]byte("hello"))
@@ -10,8 +10,8 @@
 //	…
 //	err = server.Serve()
 //
-// A client dials the first of several addresses that can be had, and calls, from any number of
-// goroutines:
+// A client dials the first reachable address of a list. Any number of goroutines may call on the
+// session:
 //
 //	conn, err := breezeway.Dial(ctx, "shm:/run/user.sock,unix:/run/user-unix.sock")
 //	…
@@ -21,20 +21,20 @@
 //
 // # Memory
 //
-// Each side writes only memory of its own, which the other maps read-only. So what was received is
-// copied out before it is judged: a [Message] has ReadAt, AppendTo, WriteTo and Bytes. A slice of
-// the sender's memory is there only with the option [TrustPeer]. It is lent until Release.
+// Each side writes only its own memory, which the peer maps read-only. Received bytes are therefore
+// copied out before they are validated: a [Message] has ReadAt, AppendTo, WriteTo and Bytes. Slices
+// of the sender's memory require the option [TrustPeer]. A message is lent until Release.
 //
 // # Waiting
 //
-// A session has no goroutine of its own on the client's side: who waits for something drives it,
-// and one of them at a time. It polls as long as that has paid lately (see [Wait]), never where
+// A client's session has no goroutine of its own. A goroutine that waits on the session drives it,
+// one at a time. It polls for as long as polling has recently paid (see [Wait]), never if
 // GOMAXPROCS is 1, and then parks in the runtime's network poller on the session's socket. A server
-// has one goroutine for each session, which also runs the handler (see [Offload]).
+// runs one goroutine per session, which also runs the handler (see [Offload]).
 //
 // # Ends
 //
-// A session ends when either side closes it, dies, or breaks a rule of the ABI: [ErrPeerClosed],
-// [ErrPeerDied], *[ViolationError]. Nobody else is harmed. A call whose reply did not come may or
-// may not have been served.
+// A session ends when either side closes it, dies, or breaks a rule of the ABI: see
+// [ErrPeerClosed], [ErrPeerDied] and [ViolationError]. Other sessions are not affected. The server
+// may or may not have served a call without a reply.
 package breezeway
