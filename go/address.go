@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A Carrier is what a session's messages travel by.
+// A Carrier is the medium that a session travels by.
 type Carrier int
 
 const (
@@ -16,7 +16,7 @@ const (
 	Unix
 	// TCP is a TCP connection.
 	TCP
-	// TLS is a TCP connection within which TLS 1.3 is spoken.
+	// TLS is a TCP connection with TLS 1.3.
 	TLS
 )
 
@@ -24,7 +24,7 @@ var carrierNames = [...]string{"shm", "unix", "tcp", "tls"}
 
 func (c Carrier) String() string { return carrierNames[c] }
 
-// Address is where a server listens, as breezeway writes it: shm:/path, unix:/path,
+// An Address is a place where a server listens. Its text form is shm:/path, unix:/path,
 // tcp:host:port or tls:host:port.
 type Address struct {
 	Carrier Carrier
@@ -32,12 +32,12 @@ type Address struct {
 	Path string
 }
 
-// isRemote says whether it is a host's port.
+// isRemote returns true for a host and port.
 func (a Address) isRemote() bool { return a.Carrier.isRemote() }
 
 func (c Carrier) isRemote() bool { return c == TCP || c == TLS }
 
-// Network is the name of the package net for the connection.
+// network returns the connection's network name for package net.
 func (a Address) network() string {
 	if a.isRemote() {
 		return "tcp"
@@ -45,12 +45,12 @@ func (a Address) network() string {
 	return "unix"
 }
 
-// Network names the carrier; with String it makes an Address a net.Addr.
+// Network returns the name of the carrier. It makes an Address a net.Addr.
 func (a Address) Network() string { return a.Carrier.String() }
 
 func (a Address) String() string { return a.Carrier.String() + ":" + a.Path }
 
-// ParseAddress reads one address.
+// ParseAddress parses one address.
 func ParseAddress(text string) (Address, error) {
 	scheme, path, _ := strings.Cut(text, ":")
 	for carrier, name := range carrierNames {
@@ -72,7 +72,7 @@ func ParseAddress(text string) (Address, error) {
 	return Address{}, fmt.Errorf(unknown, text)
 }
 
-// ParseAddresses reads several addresses in the order of preference, separated by commas.
+// ParseAddresses parses a list of addresses in the order of preference, separated by commas.
 func ParseAddresses(text string) ([]Address, error) {
 	var addresses []Address
 	for _, part := range strings.Split(text, ",") {

@@ -10,10 +10,9 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/shm"
 )
 
-// A Call is what a client asks for: a request with a method, to which the handler replies once.
+// A Call is a client's request for a method. The handler replies to it once.
 //
-// It is the handler's until the handler returns, and not used afterwards. A reply releases the
-// request.
+// It is valid until the handler returns. A reply releases the request.
 type Call struct {
 	session *session
 	arrival
@@ -23,28 +22,28 @@ type Call struct {
 	cancel  context.CancelCauseFunc
 }
 
-// Method is the method's number.
+// Method returns the method number.
 func (c *Call) Method() uint32 { return c.head.Tag }
 
-// Request is what the client has sent.
+// Request returns the request.
 func (c *Call) Request() *Message { return &c.message }
 
-// IsOneWay says whether the client wants no reply. Replying is allowed, and sends nothing.
+// IsOneWay returns true if the client expects no reply. Replies to a one-way message are discarded.
 func (c *Call) IsOneWay() bool { return c.head.Flags.Has(proto.FlagNoReply) }
 
-// Peer is the client.
+// Peer returns the client's credentials.
 func (c *Call) Peer() Peer { return c.session.peer }
 
-// Service is what the client's messages mean, as its option Service says.
+// Service returns the number that the client set with the option [Service].
 func (c *Call) Service() uint16 { return c.session.peerHello.Service }
 
-// Deadline says how long the client waits, if it has said so.
+// Deadline returns the time until which the client waits. It returns false if the request has none.
 func (c *Call) Deadline() (time.Time, bool) { return c.deadline, !c.deadline.IsZero() }
 
-// Context is done when the client no longer waits: its deadline has passed, the session is over or,
-// with the option Offload, it has cancelled the call, or is gone. (Without it, the session's
-// goroutine runs the handler, and nobody reads meanwhile.) A shutdown by the client cancels no call
-// that came before.
+// Context returns a context that ends when the client no longer waits: its deadline has passed or
+// the session has ended. With the option [Offload] it also ends when the client cancels the call or
+// is gone. Without Offload the session's goroutine runs the handler and reads nothing until it
+// returns. A shutdown by the client does not cancel earlier calls.
 func (c *Call) Context() context.Context {
 	if c.ctx == nil {
 		c.makeContext()
@@ -62,23 +61,23 @@ func (c *Call) makeContext() {
 	c.ctx, c.cancel = ctx, func(cause error) { cancel(cause); stop() }
 }
 
-// Reply replies with a copy of bytes.
+// Reply sends a reply with a copy of bytes.
 func (c *Call) Reply(bytes []byte) error { return c.reply(&outgoing{bytes: bytes}) }
 
-// ReplyWithMetadata replies with a metadata block beside the bytes.
+// ReplyWithMetadata sends a reply with a metadata block beside the bytes.
 func (c *Call) ReplyWithMetadata(metadata, bytes []byte) error {
 	return c.reply(&outgoing{metadata: metadata, hasMetadata: true, bytes: bytes})
 }
 
-// Echo replies with the request's own bytes; in shared memory, without a copy in between.
+// Echo replies with the bytes of the request. In shared memory it makes no intermediate copy.
 func (c *Call) Echo() error { return c.reply(&outgoing{message: &c.message}) }
 
-// Reserve takes space for a reply of n bytes, to be filled in place.
+// Reserve reserves space for a reply of n bytes, to be filled in place.
 func (c *Call) Reserve(n int) (*Reservation, error) {
 	return c.session.reserve(n, c.replyLimit())
 }
 
-// ReplyReserved replies with reserved space.
+// ReplyReserved sends a reservation as the reply.
 func (c *Call) ReplyReserved(r *Reservation) error {
 	if r.session != c.session || !r.take() {
 		return ErrSent
@@ -93,7 +92,7 @@ func (c *Call) ReplyReserved(r *Reservation) error {
 	return err
 }
 
-// Fail fails the call. A long reason is cut.
+// Fail fails the call with a code and a reason. It truncates a reason that is too long.
 func (c *Call) Fail(code Code, reason string) error {
 	if len(reason) > proto.MaxErrorReason {
 		reason = reason[:proto.MaxErrorReason]
@@ -122,7 +121,7 @@ func (c *Call) notReplied(err error) error {
 		c.replied = false
 		return errors.Join(err, c.Fail(CodeNoMemory, "no memory for the reply: "+err.Error()))
 	case errors.Is(err, ErrReleased):
-		c.replied = false // The handler's mistake, which fails its call.
+		c.replied = false // The handler released the request: its call fails.
 	case errors.As(err, &tooLarge):
 		c.replied = false
 		return errors.Join(err, c.Fail(CodeFailed, err.Error()))
@@ -170,7 +169,7 @@ func (s *session) waitAndSend(head proto.Head, out *outgoing, lim limit, err err
 	return s.send(head, out, &lim)
 }
 
-// end makes sure that the call was replied to, and gives back the request.
+// end fails the call if the handler did not reply, and releases the request.
 func (c *Call) end(err error) {
 	if !c.replied && !c.IsOneWay() {
 		c.failWith(err)
@@ -188,7 +187,7 @@ func (c *Call) failWith(err error) {
 	var failure *CallError
 	switch {
 	case errors.As(err, &failure):
-		_ = c.Fail(failure.Code, failure.Reason) // That the session is over shows by itself.
+		_ = c.Fail(failure.Code, failure.Reason) // The next operation reports such an error.
 	case err != nil:
 		_ = c.Fail(CodeFailed, err.Error())
 	default:
@@ -196,8 +195,8 @@ func (c *Call) failWith(err error) {
 	}
 }
 
-// unsent ends a session whose client takes no replies. One that is gone took none, and whatever
-// else it has asked for is served; behind the farewell none is sent.
+// unsent ends the session of a client that takes no replies. If the client has announced its end,
+// the session serves the client's other requests; no reply is sent behind the farewell.
 func (c *Call) unsent() {
 	s := c.session
 	s.mu.Lock()
@@ -211,7 +210,7 @@ func (c *Call) unsent() {
 	}
 }
 
-// isOver counts it no more. The session's lock is held.
+// isOver removes the call from those being served. The session's lock is held.
 func (c *Call) isOver() {
 	s := c.session
 	s.rules.Served.CallEnded(c.head.Stream)
@@ -222,7 +221,7 @@ func (c *Call) isOver() {
 	s.endIfServed()
 	s.ended()
 	if s.socket != nil {
-		s.promote() // Nobody drives a session of which more calls were taken than is agreed.
+		s.promote() // A session with more calls than agreed is not driven.
 	}
 }
 

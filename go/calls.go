@@ -10,7 +10,7 @@ import (
 
 type callInFlight = proto.Call[*waiter]
 
-// wakeCallers wakes all that wait for a reply, or to call.
+// wakeCallers wakes all goroutines that wait for a reply or to begin a call.
 func (s *session) wakeCallers() {
 	for _, w := range s.rules.Calls.Callers() {
 		w.wake()
@@ -18,13 +18,13 @@ func (s *session) wakeCallers() {
 	wake(&s.callWaiters, true)
 }
 
-// callEnded has one begin that waits for a call to end.
+// callEnded wakes one goroutine that waits for another call to end.
 func (s *session) callEnded() {
 	wakeNext(&s.callWaiters)
 	s.ended()
 }
 
-// mayBegin says why no call or stream may be begun, if that is so.
+// mayBegin returns the reason why no call or stream can begin, or nil.
 func (s *session) mayBegin(out *outgoing) error {
 	if err := s.endError(); err != nil {
 		return err
@@ -47,7 +47,7 @@ func (s *session) waitForCallRoom(lim limit) error {
 		err := s.waitIn(&s.callWaiters, s.newWaiter(), lim, s.rules.Calls.HasRoom)
 		if err != nil {
 			if s.rules.Calls.HasRoom() {
-				wakeNext(&s.callWaiters) // It may have been woken in vain.
+				wakeNext(&s.callWaiters) // This waiter may have used up a wake-up.
 			}
 			return err
 		}
@@ -55,7 +55,7 @@ func (s *session) waitForCallRoom(lim limit) error {
 	return nil
 }
 
-// timeLeft is what a limit says to the other side (section 4.4).
+// timeLeft returns the remaining time as it is sent to the peer (section 4.4).
 func (l *limit) timeLeft() uint16 {
 	deadline := l.deadline
 	if l.ctx != nil {
@@ -86,7 +86,7 @@ func (s *session) call(
 	return timedOut(s.waitForReply(w, p, &lim, reply))
 }
 
-// ask sends a request, and gives who waits for its reply.
+// ask sends a request, and returns its call and waiter.
 func (s *session) ask(method uint32, out *outgoing, lim *limit) (*callInFlight, *waiter, error) {
 	if err := s.mayBegin(out); err != nil {
 		return nil, nil, err
@@ -119,7 +119,7 @@ func (s *session) ask(method uint32, out *outgoing, lim *limit) (*callInFlight, 
 	return p, w, nil
 }
 
-// timedOut names a time-out of a call as its context would.
+// timedOut maps the timeout of a call to the error of its context.
 func timedOut(err error) error {
 	if errors.Is(err, errDeadline) {
 		return context.DeadlineExceeded
@@ -127,7 +127,7 @@ func timedOut(err error) error {
 	return err
 }
 
-// giveUp says that nobody waits for a reply any more. Its number is taken until the reply has come.
+// giveUp abandons a call. Its number stays in use until the reply has arrived.
 func (s *session) giveUp(p *callInFlight) {
 	if s.err != nil {
 		s.rules.Calls.End(p)
@@ -135,13 +135,13 @@ func (s *session) giveUp(p *callInFlight) {
 		return
 	}
 	cancel := s.rules.Calls.GiveUp(p)
-	// If there is no room for it, the other side does not learn it: it binds nobody.
+	// Without room the cancellation is not sent. It is advisory.
 	_ = s.transmit(cancel, &outgoing{})
-	s.flush() // Also the request, which may have been published unfenced.
+	s.flush() // This includes the request, which may have been published unfenced.
 	s.ended()
 }
 
-// postAll sends one-way messages, and wakes the other side once.
+// postAll sends one-way messages and wakes the peer once.
 func (s *session) postAll(ctx context.Context, method uint32, messages [][]byte) error {
 	lim := limitOf(ctx)
 	s.mu.Lock()
@@ -153,7 +153,7 @@ func (s *session) postAll(ctx context.Context, method uint32, messages [][]byte)
 		}
 		if err != nil {
 			if s.err == nil {
-				s.flush() // What was posted before it.
+				s.flush() // Wakes the peer for the messages before the failed one.
 			}
 			return timedOut(err)
 		}
@@ -177,8 +177,8 @@ func (s *session) postOne(method uint32, message []byte, lim limit) error {
 	head := proto.Head{Kind: proto.KindMessage, Flags: proto.OneWayFlags,
 		Stream: s.rules.TakeNumber(), Tag: method}
 	if head.Stream%postsPerLook == 1 && !s.isDriven() {
-		// Nothing else would show that the other side is gone. Who drives reads it by itself, and
-		// would sleep on what is read here.
+		// Otherwise the peer's end would go unnoticed. A driver reads the socket itself, and would
+		// sleep through what is read here.
 		if s.look(); s.err == nil && s.link.isClosed() {
 			s.takeTurns(catchUpTurns, false)
 		}
@@ -201,7 +201,7 @@ func (s *session) postOne(method uint32, message []byte, lim limit) error {
 
 const postsPerLook = 128
 
-// answer takes in the reply that a caller waits for.
+// answer stores a reply for its caller and wakes it.
 func (s *session) answer(w *waiter, head *proto.Head, m *Message) {
 	s.callEnded()
 	w.answered = true
@@ -216,7 +216,7 @@ func (s *session) answer(w *waiter, head *proto.Head, m *Message) {
 	w.rouse(true)
 }
 
-// reason is why a call failed, as its reply says.
+// reason returns the text of an error reply.
 func reason(m *Message) string {
 	bytes := make([]byte, min(m.length, proto.MaxErrorReason))
 	if m.copyOut(bytes, 0) != nil {

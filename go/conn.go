@@ -12,16 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Conn is a client's session. Any number of goroutines share it: calls are multiplexed, and
-// whoever waits drives it, so that a lone caller reads its own reply. One that nobody refers to any
-// more, nor to a stream of it, is closed by the garbage collector, late.
+// A Conn is a client's session. Any number of goroutines share it. Calls are multiplexed, and a
+// waiting goroutine drives the session, so that a lone caller reads its own reply. The garbage
+// collector eventually closes a Conn that is unreachable, as are its streams.
 type Conn struct {
 	session *session
 	address Address
 }
 
-// Dial opens a session with a server at the first of the addresses, separated by commas, that can
-// be had: "shm:/run/x.sock,unix:/run/x-unix.sock,tcp:localhost:7000".
+// Dial opens a session with the server at the first reachable address of a list, separated by
+// commas: "shm:/run/x.sock,unix:/run/x-unix.sock,tcp:localhost:7000".
 func Dial(ctx context.Context, addresses string, opts ...Option) (*Conn, error) {
 	list, err := ParseAddresses(addresses)
 	if err != nil {
@@ -60,7 +60,7 @@ func dial(ctx context.Context, address Address, opts *options) (*Conn, error) {
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(longAgo) })
 	session, refused, err := clientSession(conn, address, opts, config)
-	if !stop() { // Its end has ended the handshake, or comes right behind it.
+	if !stop() { // The end of ctx has ended the handshake, or is about to.
 		if err == nil {
 			session.close()
 		}
@@ -73,18 +73,18 @@ func dial(ctx context.Context, address Address, opts *options) (*Conn, error) {
 	return &Conn{session, address}, nil
 }
 
-// backlogPause is the pause between two tries while a server's backlog is full, whose end is not
-// reported.
+// backlogPause is the pause between two attempts to connect to a server whose backlog is full: the
+// kernel does not report when there is room.
 const backlogPause = 2 * time.Millisecond
 
-// connectTo connects to an address until the timeout or the end of the context, also while the
+// connectTo connects to an address until the timeout or the end of ctx, and retries while the
 // server's backlog is full.
 func connectTo(ctx context.Context, address Address, timeout time.Duration) (net.Conn, error) {
 	until := time.Now().Add(timeout)
 	dialer := net.Dialer{Timeout: timeout, KeepAlive: -1}
 	for {
 		conn, err := dialer.DialContext(ctx, address.network(), address.Path)
-		if !errors.Is(err, unix.EAGAIN) { // Over TCP, a backlog that is full is no error.
+		if !errors.Is(err, unix.EAGAIN) { // Over TCP, a full backlog is not an error.
 			return conn, err
 		}
 		if !time.Now().Before(until) {
@@ -113,10 +113,9 @@ func clientSession(conn net.Conn, address Address, opts *options, config *tls.Co
 	return session, nil, err
 }
 
-// Call sends a request and waits for its reply. The reply is released by its user. The context's
-// deadline is told to the server; if the context is done before the reply is there, the server is
-// told too, and the call may or may not have been served. A failure that the server reports is a
-// *CallError.
+// Call sends a request and waits for its reply, which the caller must release. The request carries
+// the deadline of ctx. If ctx ends before the reply arrives, the server is sent a cancellation; it
+// may or may not have served the call. A failure reported by the server is a [*CallError].
 func (c *Conn) Call(
 	ctx context.Context, method uint32, request []byte,
 ) (reply Reply, err error) {
@@ -124,7 +123,7 @@ func (c *Conn) Call(
 	return reply, err
 }
 
-// CallWithMetadata is Call with a metadata block beside the request.
+// CallWithMetadata makes a call like [Conn.Call], with a metadata block beside the request.
 func (c *Conn) CallWithMetadata(
 	ctx context.Context, method uint32, metadata, request []byte,
 ) (reply Reply, err error) {
@@ -133,7 +132,7 @@ func (c *Conn) CallWithMetadata(
 	return reply, err
 }
 
-// CallReserved is Call with a request that was filled in place.
+// CallReserved makes a call like [Conn.Call], with a request that was filled in place.
 func (c *Conn) CallReserved(
 	ctx context.Context, method uint32, r *Reservation,
 ) (reply Reply, err error) {
@@ -150,19 +149,19 @@ func (c *Conn) CallReserved(
 	return reply, err
 }
 
-// Post sends a one-way message, to which there is no reply. An error is one of this side; the
-// server may not have served messages that were posted before the session's end.
+// Post sends a one-way message, which has no reply. It reports only errors of this side. The server
+// may not have served messages that were posted before the session's end.
 func (c *Conn) Post(ctx context.Context, method uint32, message []byte) error {
 	return c.session.postAll(ctx, method, [][]byte{message})
 }
 
-// PostAll posts messages, which share one wake-up of the server. On an error, a part of them may
+// PostAll posts several messages with one wake-up of the server. After an error, some of them may
 // have been sent.
 func (c *Conn) PostAll(ctx context.Context, method uint32, messages [][]byte) error {
 	return c.session.postAll(ctx, method, messages)
 }
 
-// Reserve takes space for a message of n bytes, waiting while the memory for it is lent.
+// Reserve reserves space for a message of n bytes. It waits while the memory for it is lent.
 func (c *Conn) Reserve(ctx context.Context, n int) (*Reservation, error) {
 	return c.session.reserve(n, limitOf(ctx))
 }
@@ -191,64 +190,65 @@ func (c *Conn) Open(ctx context.Context, method uint32) (*Stream, error) {
 	return c.session.openStream(ctx, method, &outgoing{})
 }
 
-// OpenWithMetadata opens a stream with a metadata block.
+// OpenWithMetadata opens a stream to the server with a metadata block.
 func (c *Conn) OpenWithMetadata(
 	ctx context.Context, method uint32, metadata []byte,
 ) (*Stream, error) {
 	return c.session.openStream(ctx, method, &outgoing{metadata: metadata, hasMetadata: true})
 }
 
-// AcceptStream waits for a stream that the server opens.
+// AcceptStream waits for a stream that the server opens, and returns it.
 func (c *Conn) AcceptStream(ctx context.Context) (*Stream, error) {
 	var a arrival
 	err := c.session.nextArrived(limitOf(ctx), &a)
 	return a.stream, timedOut(err)
 }
 
-// Close ends the session in order. Calls that wait for a reply get ErrClosed.
+// Close closes the session in order. Calls in flight fail with ErrClosed.
 func (c *Conn) Close() error {
 	c.session.close()
 	waitAMoment(c.session.gone)
 	return nil
 }
 
-// Done is closed when the session is over; Err says why. Who waits for nothing of a session learns
-// late that the other side is gone: nobody reads for it.
+// Done returns a channel that is closed when the session ends; Err returns the reason. If no
+// goroutine waits on the session, the end of the peer is noticed late, since nothing reads the
+// session.
 func (c *Conn) Done() <-chan struct{} { return c.session.done }
 
-// Err says why the session is over; nil if it is not.
+// Err returns the reason why the session has ended, or nil if it has not.
 func (c *Conn) Err() error {
 	c.session.mu.Lock()
 	defer c.session.mu.Unlock()
 	return c.session.err
 }
 
-// Carrier says what the messages travel by.
+// Carrier returns the carrier of the session.
 func (c *Conn) Carrier() Carrier { return c.address.Carrier }
 
-// Address is the one that was dialled with success.
+// Address returns the address at which the session was established.
 func (c *Conn) Address() Address { return c.address }
 
-// Peer is the server, as the kernel saw it when it began to listen.
+// Peer returns the server's credentials, as the kernel recorded them when it began to listen.
 func (c *Conn) Peer() Peer { return c.session.peer }
 
-// Service is what the server's messages mean, as its option Service says.
+// Service returns the number that the server set with the option [Service].
 func (c *Conn) Service() uint16 { return c.session.peerHello.Service }
 
-// MaxInFlight is the most calls in flight at one time; more of them wait.
+// MaxInFlight returns the maximum number of calls in flight. Further calls wait.
 func (c *Conn) MaxInFlight() int { return c.session.rules.MaxInFlight() }
 
-// MaxMessage is the largest message.
+// MaxMessage returns the maximum length of a message in bytes.
 func (c *Conn) MaxMessage() int { return c.session.link.maxMessage() }
 
-// Counters are what this side has counted.
+// Counters returns the counters of this side.
 func (c *Conn) Counters() Counters {
 	c.session.mu.Lock()
 	defer c.session.mu.Unlock()
 	return c.session.link.counters()
 }
 
-// nextArrived waits for what the other side asks for next.
+// nextArrived waits for the next request or stream from the peer, and stores it in a.
 func (s *session) nextArrived(lim limit, a *arrival) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,36 +12,36 @@ import (
 )
 
 var (
-	// ErrClosed is that of a session which this side has closed.
+	// ErrClosed is returned for a session that this side has closed.
 	ErrClosed = errors.New("breezeway: the session was closed here")
-	// ErrPeerClosed is that of a session which the other side has closed in order.
+	// ErrPeerClosed is returned for a session that the peer has closed in order.
 	ErrPeerClosed = errors.New("breezeway: the other side closed the session")
-	// ErrPeerDied is that of a session whose other side went without closing it, or found that this
-	// side broke a rule.
+	// ErrPeerDied is returned for a session whose peer has ended without closing it, or has ended
+	// it for a violation by this side.
 	ErrPeerDied = errors.New("breezeway: the other side is gone and did not close the session")
-	// ErrGoingAway is that of a call or stream to a server that takes no new ones; open another
-	// session.
+	// ErrGoingAway is returned for a new call or stream if the server takes no new ones. Open
+	// another session.
 	ErrGoingAway = errors.New("breezeway: the other side takes no new calls and streams; " +
 		"open another session")
-	// ErrReleased is that of a message which was released before.
+	// ErrReleased is returned for a message that was released before.
 	ErrReleased       = errors.New("breezeway: the message was released")
 	errDeadline       = os.ErrDeadlineExceeded
 	errNegativeOffset = errors.New("breezeway: a read at a negative offset")
-	// ErrSent is that of a reservation, or of a call's reply, which was sent before.
+	// ErrSent is returned for a reservation, or for the reply of a call, that was sent before.
 	ErrSent = errors.New("breezeway: it was sent before, or given up")
-	// ErrNotTrusted is that of a slice of a session without the option TrustPeer.
+	// ErrNotTrusted is returned by Slice on a session without the option [TrustPeer].
 	ErrNotTrusted = errors.New("breezeway: slices of the other side's memory need the option " +
 		"TrustPeer; ReadAt and AppendTo copy")
-	// ErrTooMuchPinned is that of a slice for which more memory would stay mapped for ever than the
-	// option TrustPeer allows.
+	// ErrTooMuchPinned is returned by Slice if more memory would stay mapped forever than the
+	// option [TrustPeer] allows.
 	ErrTooMuchPinned = errors.New("breezeway: slices have taken as much memory as the option " +
 		"TrustPeer allows; copy, or raise it")
-	// ErrServerClosed is what Serve returns after Close or Shutdown.
+	// ErrServerClosed is returned by Serve after Close or Shutdown.
 	ErrServerClosed = errors.New("breezeway: the server was closed")
 )
 
-// A ViolationError says which rule of the ABI the other side broke, which ended this session and
-// harmed no other.
+// A ViolationError names the rule of the ABI that the peer broke. It ends this session and affects
+// no other.
 type ViolationError struct{ Rule string }
 
 func (e *ViolationError) Error() string {
@@ -52,17 +52,18 @@ func violated(format string, args ...any) error {
 	return &ViolationError{fmt.Sprintf(format, args...)}
 }
 
-// A RefusedError is that of a server which does not want this session. Its Status is one of
-// docs/abi.md, section 2.
+// A RefusedError is returned if the server refuses the session. Its Status is one of docs/abi.md,
+// section 2.
 type RefusedError = proto.Refusal
 
-// A TooLargeError is that of a message which is larger than the session's cap.
+// A TooLargeError is returned for a message that is larger than the session's cap.
 type TooLargeError = shm.TooLargeError
 
-// A ShortageError is that of a call or session for which this process lacks memory or descriptors.
+// A ShortageError is returned for a call or session for which this process lacks memory or
+// descriptors.
 type ShortageError = segment.ShortageError
 
-// A TooMuchMetadataError is that of a metadata block which the other side does not take.
+// A TooMuchMetadataError is returned for a metadata block that is longer than the peer accepts.
 type TooMuchMetadataError struct{ Len, Max int }
 
 func (e *TooMuchMetadataError) Error() string {
@@ -70,7 +71,7 @@ func (e *TooMuchMetadataError) Error() string {
 		"(its option MaxMetadata)", e.Len, e.Max)
 }
 
-// A Code says why a call failed, or a stream was reset.
+// A Code is the reason why a call failed or a stream was reset.
 type Code uint32
 
 // The codes of docs/abi.md, section 4.1.
@@ -85,10 +86,10 @@ const (
 	CodeOverloaded     = Code(proto.CodeOverloaded)
 )
 
-// ApplicationCode is one of the application's own codes.
+// ApplicationCode returns the code for a number that the application defines.
 func ApplicationCode(number uint16) Code { return Code(proto.FirstApplicationCode) + Code(number) }
 
-// Application gives the number of an application's code; false if it is none.
+// Application returns the number of an application's code, or false if c is not one.
 func (c Code) Application() (uint16, bool) {
 	const first = Code(proto.FirstApplicationCode)
 	return uint16(c - first), c >= first && c-first <= math.MaxUint16
@@ -110,8 +111,8 @@ func (c Code) String() string {
 	return fmt.Sprintf("code %d", uint32(c))
 }
 
-// A CallError is a call's failure as the server said it. A handler that returns one decides the
-// code.
+// A CallError is the failure of a call as the server reported it. A handler sets the code by
+// returning a CallError.
 type CallError struct {
 	Code   Code
 	Reason string
@@ -124,7 +125,7 @@ func (e *CallError) Error() string {
 	return fmt.Sprintf("breezeway: the call failed: %s: %s", e.Code, e.Reason)
 }
 
-// A ResetError is that of a stream which one of both sides has reset.
+// A ResetError is returned for a stream that either side has reset.
 type ResetError struct{ Code Code }
 
 func (e *ResetError) Error() string { return "breezeway: the stream was reset: " + e.Code.String() }

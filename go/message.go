@@ -10,18 +10,19 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/shm"
 )
 
-// A Message is what was received: a private copy of up to 104 bytes, else, in shared memory, a
-// lease of the sender's memory, which the sender does not write again before the message is
-// released, if it keeps to the rules. Therefore its bytes are copied out, and judged afterwards,
-// but for those of a peer that is trusted: see Slice.
+// A Message is a received message. It holds a private copy of up to 104 bytes. In shared memory, a
+// longer message is a lease of the sender's memory, which the sender does not write again before
+// the message is released, provided that it keeps the rules. Therefore bytes are copied out before
+// they are validated, except for those of a trusted peer: see [Message.Slice].
 //
-// Release gives the memory back; a message that was forgotten is released by the garbage collector,
-// late, unless Slice was asked of it. Any number may be kept, in any order, past the session's end;
-// meanwhile the sender can send no more than the session's cap allows. Copies of a Message are the
+// Release returns the memory to the sender. The garbage collector eventually releases a message
+// that is unreachable, unless Slice was called. Messages may be kept in any number, past the
+// session's end, and released in any order; those that are kept count against the cap on what the
+// sender can send. Copies of a Message are the same message.
 // same message.
 type Message struct {
 	length      int
-	start       int // of what is lent or private
+	start       int // within the lent or private bytes
 	metadata    []byte
 	hasMetadata bool
 	private     []byte
@@ -33,21 +34,21 @@ type Message struct {
 // A Reply is the message that answers a call.
 type Reply = Message
 
-// lent is a lease that copies of a message share. It is used again, under another generation.
+// A lent is a lease that copies of a message share. It is reused with another generation.
 type lent struct {
 	mu         sync.RWMutex
 	lease      shm.Lease
 	generation uint64
 	live       bool
-	// sliced is set while a slice of it may be in use, of which the collector knows nothing.
+	// sliced is true while a slice may be in use, which the garbage collector does not track.
 	sliced bool
-	// trusted is the session's option TrustPeer.
+	// trusted is the value of the session's option TrustPeer.
 	trusted uint64
 }
 
 var lentPool = sync.Pool{New: func() any {
 	l := new(lent)
-	// Nobody can reach the message any more, so nobody reads what is lent, but by a slice.
+	// The message is unreachable, so that only a slice can still refer to the lent memory.
 	runtime.SetFinalizer(l, func(l *lent) {
 		if !l.sliced {
 			l.end(l.generation)
@@ -64,7 +65,7 @@ func (m *Message) lease(lease shm.Lease, trusted uint64) {
 	l.mu.Unlock()
 }
 
-// end ends the lease; false if it was ended before.
+// end ends the lease. It returns false if the lease has ended before.
 func (l *lent) end(generation uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,17 +88,17 @@ func (l *lent) copyOut(generation uint64, to []byte, at int) error {
 	return nil
 }
 
-// Len is its length in bytes.
+// Len returns the length in bytes.
 func (m *Message) Len() int { return m.length }
 
-// IsLent says whether it holds memory of the sender.
+// IsLent returns true if the message holds memory of the sender.
 func (m *Message) IsLent() bool { return m.lent != nil }
 
-// Metadata is a private copy of the metadata block that came with it; false if none did.
+// Metadata returns a private copy of the message's metadata block, or false if it has none.
 func (m *Message) Metadata() ([]byte, bool) { return m.metadata, m.hasMetadata }
 
-// Release gives back what it holds. Afterwards a lent message cannot be read; releasing it again
-// does nothing.
+// Release returns the lent memory to the sender. A lent message cannot be read afterwards. Further
+// calls have no effect.
 func (m *Message) Release() {
 	if m.lent != nil && m.lent.end(m.generation) {
 		lentPool.Put(m.lent)
@@ -116,7 +117,7 @@ func (m *Message) copyOut(to []byte, at int) error {
 	return nil
 }
 
-// ReadAt copies bytes out, as io.ReaderAt says.
+// ReadAt implements [io.ReaderAt]. It copies bytes out.
 func (m *Message) ReadAt(to []byte, at int64) (int, error) {
 	if at < 0 {
 		return 0, errNegativeOffset
@@ -134,7 +135,7 @@ func (m *Message) ReadAt(to []byte, at int64) (int, error) {
 	return n, nil
 }
 
-// AppendTo appends a copy of its bytes.
+// AppendTo appends a copy of the message's bytes to a slice and returns it.
 func (m *Message) AppendTo(to []byte) ([]byte, error) {
 	start := len(to)
 	if cap(to)-start < m.length {
@@ -149,7 +150,7 @@ func (m *Message) AppendTo(to []byte) ([]byte, error) {
 	return to, nil
 }
 
-// Bytes is a copy of its bytes; nil once it was released.
+// Bytes returns a copy of the message's bytes, or nil if the message was released.
 func (m *Message) Bytes() []byte {
 	bytes, err := m.AppendTo(make([]byte, 0, m.length))
 	if err != nil {
@@ -158,14 +159,14 @@ func (m *Message) Bytes() []byte {
 	return bytes
 }
 
-// Slice is its bytes; of a lent message without a copy, if the session has the option TrustPeer:
-// until Release, the sender's own memory, which is not to be written. Afterwards the sender may
-// write it again; it stays mapped. From Slice on only Release gives the memory back, and not the
-// garbage collector, which does not see who uses the slice. A message that is not lent, as all on
-// unix and tcp, is copied. Metadata is not part of it.
+// Slice returns the message's bytes without its metadata. With the option [TrustPeer] the slice of
+// a lent message is the sender's own memory; without it, Slice fails for lent messages. Do not
+// write to the slice. After Release the sender may write to it again; it stays mapped. After a call
+// of Slice only Release returns the memory to the sender, since the garbage collector does not
+// track the slice. A message that is not lent, which includes all messages over sockets, is copied.
 func (m *Message) Slice() ([]byte, error) {
 	if m.lent == nil {
-		return m.Bytes(), nil // What is private needs no trust.
+		return m.Bytes(), nil // Private bytes need no trust.
 	}
 	l := m.lent
 	l.mu.Lock()
@@ -186,7 +187,7 @@ func (m *Message) Slice() ([]byte, error) {
 
 var chunks = sync.Pool{New: func() any { return new([16 << 10]byte) }}
 
-// WriteTo writes its bytes to w, in pieces of up to 16 KiB, as io.WriterTo says.
+// WriteTo implements [io.WriterTo]. It writes the message's bytes in pieces of up to 16 KiB.
 func (m *Message) WriteTo(w io.Writer) (int64, error) {
 	chunk := chunks.Get().(*[16 << 10]byte)
 	defer chunks.Put(chunk)
@@ -203,17 +204,18 @@ func (m *Message) WriteTo(w io.Writer) (int64, error) {
 	return int64(m.length), nil
 }
 
-// prefix is the first 8 bytes of what came, or as many as it has.
+// prefix returns the first 8 bytes of the message, padded with zeros if it is shorter.
 func (m *Message) prefix() uint64 {
 	var bytes [8]byte
-	_ = m.copyOut(bytes[:min(m.length, len(bytes))], 0) // It was not released.
+	_ = m.copyOut(bytes[:min(m.length, len(bytes))], 0) // The message was not released.
 	return binary.LittleEndian.Uint64(bytes[:])
 }
 
-// splitMetadata takes a block of so many bytes from the front of what came (section 4.3).
+// splitMetadata moves a metadata block of length bytes out of the front of the message (section
+// 4.3).
 func (m *Message) splitMetadata(length int) {
 	m.metadata, m.hasMetadata = make([]byte, length), true
-	_ = m.copyOut(m.metadata, proto.MetadataPrefix) // It was not released.
+	_ = m.copyOut(m.metadata, proto.MetadataPrefix) // The message was not released.
 	m.start += proto.MetadataPrefix + length
 	m.length -= proto.MetadataPrefix + length
 }

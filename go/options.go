@@ -8,17 +8,17 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
-// A WaitPolicy says what a goroutine that owns a session does until something comes.
+// A WaitPolicy is the way in which a goroutine that drives a session waits for input.
 type WaitPolicy int
 
 const (
-	// Adaptive polls for a short, self-tuning time, then parks. It never polls where GOMAXPROCS is
-	// 1.
+	// Adaptive polls for a short, self-tuning time and then parks. It does not poll if GOMAXPROCS
+	// is 1.
 	Adaptive WaitPolicy = iota
-	// Busy polls without end, and yields to other goroutines now and then: lowest latency, one CPU
-	// in full for as long as it waits.
+	// Busy polls without end, and occasionally yields to other goroutines. It has the lowest
+	// latency and occupies one CPU while it waits.
 	Busy
-	// Park parks at once, in the runtime's network poller.
+	// Park parks immediately, in the runtime's network poller.
 	Park
 )
 
@@ -73,199 +73,203 @@ func defaults() options {
 	}
 }
 
-// An Option sets something of a session or a server. Options of servers are ignored by clients.
-// Both sides have their own; of limits, the smaller value counts. Values are checked when they are
-// used.
+// An Option configures a session or a server. Clients ignore the options of servers. Each side has
+// its own options; of limits, the smaller value applies. Values are validated when they are used.
 type Option func(*options)
 
-// Wait says how this side waits. Default Adaptive.
+// Wait sets the wait policy of this side. The default is Adaptive.
 func Wait(policy WaitPolicy) Option { return func(o *options) { o.wait = policy } }
 
-// SpinBound is the longest that Adaptive polls, 0 to 1 s. Default 100 µs.
+// SpinBound sets the longest time that Adaptive polls, 0 to 1 s. The default is 100 µs.
 func SpinBound(longest time.Duration) Option { return func(o *options) { o.spinBound = longest } }
 
-// Cap is the most payload memory per direction, and so the largest message: 1 byte to 1 TiB,
-// rounded up to whole pages; on a socket less than 4 GiB count. Memory is taken as messages need
-// it. Default 64 MiB.
+// Cap sets the limit on payload memory per direction, and thereby on one message: 1 byte to 1 TiB,
+// rounded up to whole pages. On a socket, values of 4 GiB and more are reduced to just below.
+// Memory is allocated as messages need it. The default is 64 MiB.
 func Cap(bytes uint64) Option { return func(o *options) { o.cap = bytes } }
 
-// FirstSegment is the size of the first payload segment, unless a message asks for more: 1 byte to
-// 1 TiB. Default 64 KiB.
+// FirstSegment sets the size of the first payload segment, unless a message needs a larger one: 1
+// byte to 1 TiB. The default is 64 KiB.
 func FirstSegment(bytes uint64) Option { return func(o *options) { o.firstSegment = bytes } }
 
-// Prefault is payload memory that this side has ready when a session is set up, instead of when the
-// first message over 104 bytes needs it: up to 1 TiB, at least FirstSegment; the cap counts if it
-// is less. It is made after the hellos, in no time-out. Each client that connects costs a server
-// that much memory, asked or not; MaxMemory counts it. A session without traffic keeps it. Where
-// memory is short the session comes about all the same. On a socket it does nothing. Default 0:
-// none.
+// Prefault sets the payload memory that this side allocates when a session is set up, instead of
+// with the first message over 104 bytes: up to 1 TiB, at least FirstSegment and at most the cap. It
+// is allocated after the hellos, outside of any timeout. A server allocates it for each client that
+// connects, used or not; [MaxMemory] counts it. An idle session keeps it. If memory is short, the
+// session is established without it. On a socket the option has no effect. The default is 0.
 func Prefault(bytes uint64) Option { return func(o *options) { o.prefault = bytes } }
 
-// ShrinkAfter is how long traffic must do without a payload segment before its memory is given
-// back, 0 to 1 h. There are no timers: a session that rests keeps what it has. Default 1 s.
+// ShrinkAfter sets how long a payload segment must be unused before its memory is freed, 0 to 1 h.
+// There are no timers: an idle session keeps its memory. The default is 1 s.
 func ShrinkAfter(after time.Duration) Option { return func(o *options) { o.shrinkAfter = after } }
 
-// UnderWay is how many bytes of one-way messages may be under way in shared memory before the next
-// one waits for the server: 1 byte to 1 TiB; as much as the cap sets no bound. What is written far
-// ahead is in no cache when it is read. One message may always be under way, those below 16 KiB
-// never wait, and nothing waits longer than some milliseconds for a server that keeps what it was
-// sent. Default 0: a quarter of a CPU's last cache.
+// UnderWay sets how many bytes of one-way messages may be in flight in shared memory before the
+// next one waits for the server: 1 byte to 1 TiB. A value as large as the cap sets no bound. Bytes
+// that are written far ahead have left all caches when they are read. One message may always be in
+// flight, messages below 16 KiB never wait, and no message waits longer than some milliseconds for
+// a server that keeps messages. The default, 0, is a quarter of a CPU's last-level cache.
 func UnderWay(bytes uint64) Option { return func(o *options) { o.underWay = bytes } }
 
-// RingCapacity is the number of entries in this side's ring: a power of two, 8 to 65536. Half of
-// the smaller one of both sides is the most calls in flight. A server takes the client's value up
-// to 1024. Default 256.
+// RingCapacity sets the number of entries in this side's ring: a power of two, 8 to 65536. Half of
+// the smaller ring of both sides is the maximum number of calls in flight. A server accepts up to
+// 1024 from a client. The default is 256.
 func RingCapacity(entries uint32) Option { return func(o *options) { o.ringCapacity = entries } }
 
-// HandshakeTimeout is how long connecting, also to a server whose backlog is full, and the other
-// side's hello, may each take, up to 1 h. Default 1 s.
+// HandshakeTimeout sets the limit on connecting, which includes retries while the server's backlog
+// is full, and the limit on receiving the peer's hello. Each may be up to 1 h. The default is 1 s.
 func HandshakeTimeout(timeout time.Duration) Option {
 	return func(o *options) { o.handshakeTimeout = timeout }
 }
 
-// CallTimeout is how long each call may take, beside what its context says. Default 0: any time.
+// CallTimeout sets a limit on each call, in addition to its context. The default, 0, is no limit.
 func CallTimeout(timeout time.Duration) Option {
 	return func(o *options) { o.callTimeout = timeout }
 }
 
-// StreamWindow is what the other side may send on each stream before this side has taken some of
-// it: at least 1 message and 1 byte. A message may start while both are left, so one that is larger
-// passes alone. Default 64 messages and 1 MiB.
+// StreamWindow sets how much the peer may send on each stream before this side has received some of
+// it: at least 1 message and 1 byte. A message may start while both limits are not reached, so that
+// a larger message passes alone. The default is 64 messages and 1 MiB.
 func StreamWindow(messages uint32, bytes uint64) Option {
 	return func(o *options) { o.streamMessages, o.streamBytes = messages, bytes }
 }
 
-// MaxStreams is how many streams the other side may have open at one time, 0 to 65535. Default
-// 1024; a server without a stream handler takes none.
+// MaxStreams sets how many streams the peer may have open at the same time, 0 to 65535. The default
+// is 1024. A server without a stream handler accepts none.
 func MaxStreams(streams int) Option { return func(o *options) { o.maxStreams = streams } }
 
-// MaxMetadata is the longest metadata block that this side takes, 0 to 65535 bytes. Default 16 KiB.
+// MaxMetadata sets the longest metadata block that this side accepts, 0 to 65535 bytes. The default
+// is 16 KiB.
 func MaxMetadata(bytes int) Option { return func(o *options) { o.maxMetadata = bytes } }
 
-// TrustPeer lets Message.Slice hand out slices of the other side's memory: it is trusted not to
-// write what it has lent, which nothing prevents. A segment of which a slice was handed out is
-// never unmapped while this process lives; they may take so many bytes in sum, of all sessions, 1
-// byte to 1 TiB. Default 0: no slices.
+// TrustPeer lets [Message.Slice] return slices of the peer's memory. The peer is trusted not to
+// write to memory that it has lent, which nothing prevents. A segment with such a slice stays
+// mapped while this process lives. The argument limits the bytes of these segments over all
+// sessions, 1 byte to 1 TiB. The default, 0, allows no slices.
 func TrustPeer(most uint64) Option { return func(o *options) { o.trusted = most } }
 
-// Certificate is this side's over tls:, which a server needs and a client shows to one that asks: a
-// PEM file with it first, and then those between it and a root, and one with its private key. Files
-// are read by Listen, and by each Dial.
+// Certificate sets this side's certificate for tls:. A server needs one; a client presents it to a
+// server that asks. The first PEM file holds the certificate, followed by those between it and a
+// root; the second holds its private key. Listen and each Dial read the files.
 func Certificate(chain, key string) Option {
 	return func(o *options) { o.chain, o.key = chain, key }
 }
 
-// Roots is a PEM file with certificates of authorities, one of which must have issued the other
-// side's over tls:. A client needs it; a server with it serves only clients with a certificate
-// (mutual TLS).
+// Roots sets a PEM file with certificates of authorities, one of which must have issued the peer's
+// certificate over tls:. A client needs it. A server with this option serves only clients with a
+// certificate (mutual TLS).
 func Roots(file string) Option { return func(o *options) { o.roots = file } }
 
-// TLSConfig is for certificates over tls: that are no files: a client needs RootCAs, a server
-// Certificates or GetCertificate. Version, protocol and resumption are Breezeway's, and the name
-// that the server's certificate must be for is the address's host, unless ServerName is set.
-// Certificate and Roots set what is theirs in it. GetConfigForClient and InsecureSkipVerify are
-// refused: with either, nobody would judge the other side's certificate by this config.
+// TLSConfig sets the configuration for tls: if certificates are not in files. A client needs
+// RootCAs, a server Certificates or GetCertificate. Breezeway sets the version, the protocol and
+// resumption. The server's certificate must be for the address's host, unless ServerName is set.
+// The options [Certificate] and [Roots] replace their fields. GetConfigForClient and
+// InsecureSkipVerify are rejected: either one would bypass the verification of the peer's
+// certificate by this configuration.
 func TLSConfig(config *tls.Config) Option { return func(o *options) { o.tls = config } }
 
-// MaxSessions is the most sessions of a server at one time, 1 to 1000000; one more is refused with
-// the reason. Clients whose hello is not complete do not count: of those there are 1024 at most, or
-// a quarter of the descriptors that the process may have, and one more ends the oldest of the user,
-// or over tcp and tls of the host, that has the most. Default 4096.
+// MaxSessions sets the maximum number of sessions of a server, 1 to 1000000. Further clients are
+// refused with the reason. Clients with an incomplete hello do not count. Their number is limited
+// to 1024, or to a quarter of the process's descriptors if that is less; one more ends the oldest
+// connection of the user with the most, or over tcp and tls of the host with the most. The default
+// is 4096.
 func MaxSessions(count int) Option { return func(o *options) { o.maxSessions = count } }
 
-// MaxSessionsOfUser is the most sessions of one user at one time, 1 to 1000000, so that one user's
-// programs leave room for others'; one more is refused with the reason. All users that are not
-// known here count as one; over tcp and tls, where nobody is known, there is no such limit. By
-// default only MaxSessions counts.
+// MaxSessionsOfUser sets the maximum number of sessions of one user, 1 to 1000000, so that one
+// user's programs leave room for others. Further clients are refused with the reason. All users
+// that are not known here count as one. The limit does not apply over tcp and tls, where users are
+// not known. By default there is no limit but MaxSessions.
 func MaxSessionsOfUser(count int) Option { return func(o *options) { o.sessionsOfUser = count } }
 
-// MaxMemory is the most bytes of shared memory that clients may hold of what this server makes:
-// control segments and what replies lie in, also those of sessions that have ended, until
-// no process has them any more. Beyond it a client is refused with the reason, and a reply that
-// would need more fails. What clients make, requests lie in, and is theirs. Default 0: there is
-// no limit, and nothing is counted. Counting takes an instance of inotify for the server and a
-// watch for each segment (fs.inotify.max_user_instances and max_user_watches): what cannot be
-// counted is not made.
+// MaxMemory sets a limit in bytes on the shared memory created by this server that clients hold:
+// control segments and the memory of replies. It includes memory of sessions that have ended, until
+// no process holds it. Above the limit a client is refused with the reason, and a reply that needs
+// more memory fails. The memory of requests is created by clients and does not count. The default,
+// 0, is no limit, and no accounting. The accounting needs an inotify instance for the server and a
+// watch for each segment (fs.inotify.max_user_instances and max_user_watches). A segment that
+// cannot be counted is not created.
 func MaxMemory(bytes uint64) Option { return func(o *options) { o.maxMemory = bytes } }
 
-// MaxMemoryOfUser is MaxMemory for the clients of each user, so that one user's programs leave room
-// for others'. All users that are not known here count as one. Default 0: there is no limit.
+// MaxMemoryOfUser sets a limit like [MaxMemory] for the clients of each user, so that one user's
+// programs leave room for others. All users that are not known here count as one. The default, 0,
+// is no limit.
 func MaxMemoryOfUser(bytes uint64) Option { return func(o *options) { o.memoryOfUser = bytes } }
 
 func (o *options) limitsMemory() bool { return o.maxMemory > 0 || o.memoryOfUser > 0 }
 
-// WaitForServer is how long a call of a Client, and Dial of a NetDialer, wait for a server that is
-// not there, up to what their contexts allow: they try again after pauses that grow from 1 ms to
-// 200 ms, each cut by a random part of up to half, so that clients of a server that comes back do
-// not come all at once. Default 0: they fail at once.
+// WaitForServer sets how long a call of a [Client] and Dial of a [NetDialer] wait for a server that
+// is absent, within their contexts. They retry after pauses that grow from 1 ms to 200 ms, each
+// reduced by a random part of up to half, so that clients do not return to a restarted server all
+// at once. The default, 0, fails immediately.
 func WaitForServer(time time.Duration) Option {
 	return func(o *options) { o.waitForServer = time }
 }
 
-// ReturnToFirst is, of several addresses, how often a Client or a NetDialer whose session is at
-// another one tries the first again, while it is used. Default 0: it stays where it is until the
-// session ends.
+// ReturnToFirst sets the interval at which a [Client] or [NetDialer] in use tries the first of
+// several addresses again, while its session is at another one. By default, 0, it stays where it is
+// until the session ends.
 func ReturnToFirst(every time.Duration) Option {
 	return func(o *options) { o.returnToFirst = every }
 }
 
-// ForeignProtocol has a NetListener also accept clients of another protocol, which do not speak
-// Breezeway: those whose first eight bytes are not those of a hello, and over tls those that name
-// the protocol by ALPN. Their connections are given to Accept as they are. Until these bytes have
-// come, the limits of a handshake hold; Authorize and MaxSessions hold as for sessions. By default
-// such clients are refused.
+// ForeignProtocol makes a [NetListener] also accept clients of another protocol: those whose first
+// eight bytes are not those of a hello, and over tls those that name the protocol by ALPN. Accept
+// returns their connections unchanged. The limits of a handshake apply until these bytes have
+// arrived; [Authorize] and [MaxSessions] apply as for sessions. By default such clients are
+// refused.
 func ForeignProtocol(alpn string) Option { return func(o *options) { o.foreign = alpn } }
 
-// Service is what this side's messages mean, as the hello says it: 0, the default, whatever both
-// sides agree on, 1 Breezeway RPC, 2 gRPC. Nothing here acts on it: see Conn.Service and
-// Call.Service.
+// Service sets the number of the protocol of this side's messages, which the hello carries: 0, the
+// default, for any that both sides agree on, 1 for Breezeway RPC, 2 for gRPC. The package itself
+// does not use it: see [Conn.Service] and [Call.Service].
 func Service(number uint16) Option { return func(o *options) { o.service = number } }
 
-// SocketMode is the permission bits of a server's socket file: who may write it may connect.
-// Default 0600.
+// SocketMode sets the permission bits of a server's socket file. A user needs write permission to
+// connect. The default is 0600.
 func SocketMode(mode uint32) Option { return func(o *options) { o.socketMode = mode } }
 
-// Offload is how many handlers of a server run at one time in goroutines of their own, 0 to 65536.
-// Default 0: the goroutine of each session runs them, one after the other, which is the fastest,
-// but a handler that blocks holds up the other calls of its session.
+// Offload sets how many handlers of a server run concurrently in goroutines of their own, 0 to
+// 65536. By default, 0, the goroutine of each session runs its handlers one after the other. That
+// is the fastest, but a handler that blocks delays the other calls of its session.
 func Offload(handlers int) Option { return func(o *options) { o.offload = handlers } }
 
-// ReplyTimeout is how long a server's reply waits for room that its client has to make before the
-// call fails, and how long Close waits for the calls that are being served, 0 to 1 h. Default 1 s.
-// Behind its client's shutdown, a reply waits for a slot or a socket while the client takes others.
+// ReplyTimeout sets how long a server's reply waits for room that its client must make before the
+// call fails, and how long Close waits for the calls that are being served, 0 to 1 h. The default
+// is 1 s. After a client's shutdown, a reply waits for a ring entry or for the socket for as long
+// as the client takes other replies.
 func ReplyTimeout(timeout time.Duration) Option {
 	return func(o *options) { o.replyTimeout = timeout }
 }
 
-// TakeOver lets servers be restarted without a failed call (docs/restarting.md): one with it takes
-// the listening sockets over from a server of the same user that has it as well, in Go or in Rust,
-// or from systemd (LISTEN_FDS), whose sockets any number of servers of this process may have, and
-// listens anew where there is neither. Once it serves, the predecessor accepts nobody any more,
-// tells its clients to go away, and serves them until they have moved, or DrainTimeout is over;
-// then its Serve returns. Default false.
+// TakeOver makes a server take over from a running one, so that it can be restarted without a
+// failed call (docs/restarting.md). The server takes over the listening sockets of a server of the
+// same user with this option, in Go or in Rust, or those from systemd (LISTEN_FDS), which any
+// number of servers of this process may share. Without either, it creates its own. Once it serves,
+// the predecessor accepts no more clients, asks its clients to go away, and serves them until they
+// have moved or [DrainTimeout] has passed; then the predecessor's Serve returns. The default is
+// false.
 func TakeOver(takeOver bool) Option { return func(o *options) { o.takeOver = takeOver } }
 
-// AdminSocket is where servers that take over meet: a unix socket with the permission bits 0600. By
-// default it is beside the first socket file of the addresses, whose name it has with .admin behind
-// it. Addresses of tcp: and tls: alone have no such file, and need this.
+// AdminSocket sets the path of the unix socket at which servers with [TakeOver] meet; its
+// permission bits are 0600. The default is the path of the first socket file of the addresses with
+// .admin appended. The option is required if all addresses are of tcp: and tls:.
 func AdminSocket(path string) Option { return func(o *options) { o.adminSocket = path } }
 
-// DrainTimeout is how long a server that was succeeded serves clients that have not moved, 0 to 1
+// DrainTimeout sets how long a server with a successor serves clients that have not moved, 0 to 1
 // h. Then calls that were not begun fail as refused, which means that they never ran, and the
-// sessions end. Default 1 s. (Shutdown has its context.)
+// sessions end. The default is 1 s. Shutdown uses its context instead.
 func DrainTimeout(timeout time.Duration) Option {
 	return func(o *options) { o.drainTimeout = timeout }
 }
 
-// Authorize decides from its credentials whether a client that could connect is served; an error is
-// the reason that the client gets. By default all are served.
+// Authorize sets a function that decides from a client's credentials whether to serve it. The
+// client receives the error as the reason. By default all clients are served.
 func Authorize(policy func(Peer) error) Option { return func(o *options) { o.authorize = policy } }
 
-// OnSessionStart is called before a session's first request is served, by its goroutine.
+// OnSessionStart sets a hook that a session's goroutine calls before it serves the first request.
 func OnSessionStart(hook func(Peer)) Option { return func(o *options) { o.onStart = hook } }
 
-// OnSessionEnd is called after a session's last request was served: without an error if either side
-// ended it in order.
+// OnSessionEnd sets a hook that is called after a session's last request was served. Its error is
+// nil if either side ended the session in order.
 func OnSessionEnd(hook func(Peer, error)) Option { return func(o *options) { o.onEnd = hook } }
 
 func newOptions(list []Option) (*options, error) {

@@ -12,18 +12,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Peer is the process on the other side, as the kernel saw it when it connected or listened
-// (SO_PEERCRED). It is for policy; a process id is no identity.
+// A Peer holds the credentials of the process at the other end of a session, as the kernel recorded
+// them when it connected or listened (SO_PEERCRED). Use it for policy; a process id does not
+// identify a process.
 type Peer struct {
-	// Known says whether the kernel has said who it is, which it does not over TCP, and not of a
-	// user outside of this user namespace.
+	// Known is true if the kernel has supplied the ids. It does not over TCP, nor for a user
+	// outside of this user namespace.
 	Known         bool
 	UID, GID, PID uint32
-	// Identity is the certificate that was verified, over tls:, else nil.
+	// Identity is the verified certificate over tls:, else nil.
 	Identity *x509.Certificate
 }
 
-// IsSameUser says whether it is known to be of this process's effective user.
+// IsSameUser returns true if the peer is known to run as this process's effective user.
 func (p Peer) IsSameUser() bool { return p.Known && int(p.UID) == os.Geteuid() }
 
 func peerOf(raw syscall.RawConn) (Peer, error) {
@@ -40,7 +41,8 @@ func peerOf(raw syscall.RawConn) (Peer, error) {
 		PID: uint32(credentials.Pid)}, nil
 }
 
-// overflowUID is what the kernel says for users that it cannot name here.
+// overflowUID returns the user id that the kernel substitutes for users outside of this user
+// namespace.
 var overflowUID = sync.OnceValue(readOverflowUID)
 
 func readOverflowUID() uint32 {

@@ -8,13 +8,13 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/shm"
 )
 
-// A Reservation is space for one message, which is filled in place: in shared memory, if it is
-// longer than 104 bytes. The other side can read it before it is sent. It holds whatever this
-// session wrote there before, or zeros.
+// A Reservation is space for one message, which is filled in place. In shared memory, the peer can
+// read a reservation of more than 104 bytes before it is sent. Its initial content is zeros, or
+// bytes that this session has written there before.
 //
-// It is an io.Writer, so that encoders write into it; who does not know the length beforehand
-// reserves enough, and truncates. Send it, or Abandon it, also if sending has failed; one that was
-// forgotten is abandoned by the garbage collector, late.
+// A Reservation is an io.Writer, so that encoders can write into it. If the length is not known in
+// advance, reserve enough and truncate. Send or abandon each reservation; if a send fails, send it
+// again or abandon it. The garbage collector eventually abandons a reservation that is unreachable.
 type Reservation struct {
 	session *session
 	length  int
@@ -27,14 +27,14 @@ type Reservation struct {
 	gone    bool
 }
 
-// Len is its length in bytes.
+// Len returns the length in bytes.
 func (r *Reservation) Len() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.length
 }
 
-// WriteAt writes bytes to a place, as io.WriterAt says.
+// WriteAt implements [io.WriterAt].
 func (r *Reservation) WriteAt(bytes []byte, at int64) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,8 +69,8 @@ func (r *Reservation) Write(bytes []byte) (int, error) {
 	return n, err
 }
 
-// Truncate keeps the first n bytes, if there are more: for a message that turns out shorter than
-// what was reserved, as r.Truncate(r.Written()) behind what Write has written.
+// Truncate keeps only the first n bytes. It has no effect if the reservation is not longer.
+// r.Truncate(r.Written()) cuts the reservation to the bytes of Write.
 func (r *Reservation) Truncate(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,14 +85,14 @@ func (r *Reservation) Truncate(n int) {
 	}
 }
 
-// Written is how many bytes Write has written.
+// Written returns the number of bytes that Write has written.
 func (r *Reservation) Written() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.written
 }
 
-// Abandon gives the space back, if it was not sent.
+// Abandon frees the space, unless the reservation was sent.
 func (r *Reservation) Abandon() {
 	if !r.take() {
 		return
@@ -106,14 +106,15 @@ func (r *Reservation) Abandon() {
 	r.drop()
 }
 
-// abandonIfForgotten gives the space back once nobody can reach the reservation any more.
+// abandonIfForgotten has the garbage collector abandon an unreachable reservation.
 func (r *Reservation) abandonIfForgotten() {
 	if r.isLoan {
 		runtime.SetFinalizer(r, (*Reservation).Abandon)
 	}
 }
 
-// take makes sure that it is sent or abandoned once, and that nobody writes meanwhile.
+// take claims the reservation for one send or Abandon, and blocks further writes. It returns false
+// if the reservation is claimed already.
 func (r *Reservation) take() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -122,7 +123,7 @@ func (r *Reservation) take() bool {
 	return !was
 }
 
-// untake takes that back: it was not sent.
+// untake reverts take after a send that failed.
 func (r *Reservation) untake() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -136,7 +137,7 @@ func (r *Reservation) drop() {
 	}
 }
 
-// sentOr ends the reservation if it was sent, and gives it back to its user if not.
+// sentOr ends the reservation if err is nil, and reverts take otherwise.
 func (r *Reservation) sentOr(err error) {
 	if err != nil {
 		r.untake()

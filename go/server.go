@@ -17,70 +17,70 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/segment"
 )
 
-// A Handler serves calls and one-way messages. Calls of different sessions are served at the same
-// time, those of one session one after the other, unless the option Offload is set. The error of a
-// call that was not replied to fails it: with its code and reason if it is a *CallError.
+// A Handler serves calls and one-way messages. Calls of different sessions run concurrently. Calls
+// of one session run one after the other, unless the option [Offload] is set. If a handler returns
+// an error without a reply, the call fails; a [*CallError] sets the code and the reason.
 type Handler func(call *Call) error
 
-// A StreamHandler serves a stream, in a goroutine of its own. When it returns, the stream is
-// closed: see Stream.Close.
+// A StreamHandler serves a stream in a goroutine of its own. The stream is closed when the handler
+// returns; see [Stream.Close].
 type StreamHandler func(stream *Stream)
 
-// A Server serves sessions. Its fields are set before Listen.
+// A Server accepts and serves sessions. Set its fields before Listen.
 type Server struct {
-	// Handler serves calls and one-way messages; without it calls fail as CodeNoSuchMethod.
+	// Handler serves calls and one-way messages. If it is nil, calls fail with CodeNoSuchMethod.
 	Handler Handler
-	// Streams serves streams; without it clients cannot open any.
+	// Streams serves streams. If it is nil, clients cannot open streams.
 	Streams StreamHandler
-	// Log is told of sessions that end with an error, and of handlers that panic. Default:
+	// Log receives sessions that end with an error and panics of handlers. The default is
 	// slog.Default.
 	Log *slog.Logger
 
 	opts     *options
-	tls      *tls.Config // nil if no address is tls:
+	tls      *tls.Config // nil without an address of tls:
 	bound    []*bound
 	offload  chan struct{}
 	refusing chan struct{}
-	// refused are connections that were refused and can be slow to close, closing how many others
-	// can be.
+	// refused limits the refused connections that can be slow to close; closing counts the other
+	// connections that can be.
 	refused  chan struct{}
 	closing  int
 	mu       sync.Mutex
 	sessions map[*session]struct{}
-	// pending are connections that are no sessions yet, halfOpen those of them whose hello is not
-	// complete; admitted counts the others, and sessions.
+	// pending holds connections that are not yet sessions, and halfOpen those of them whose hello
+	// is incomplete. admitted counts the rest of pending, and sessions.
 	pending  map[net.Conn]struct{}
 	halfOpen *halfOpens
 	admitted int
 	users    map[segment.User]int
 	memory   *segment.Ledger // nil without a limit
-	// draining says that no new session is taken, stopped that nobody listens any more, closed that
-	// all sessions are closed.
+	// draining is true once no new session is taken, stopped once the sockets no longer listen,
+	// closed once all sessions are being closed.
 	draining, stopped, closed bool
-	// handedOver says that a successor serves; clients that have reached this server are still
+	// handedOver is true once a successor serves. Clients that have reached this server are still
 	// served.
 	handedOver bool
 	succession *succession // nil without TakeOver
 	accepting  sync.WaitGroup
-	// failed is told why nobody listens any more, if that is not the server's end.
+	// failed, if set, receives the error that ended listening, unless the server was closed.
 	failed func(error)
-	// foreign serves a client of another protocol until its connection is closed; nil if such
-	// clients are refused. foreigners are those that it serves.
+	// foreign serves a client of another protocol until its connection is closed; such clients are
+	// refused if it is nil. foreigners are the connections that it serves.
 	foreign    func(conn *foreignConn)
 	foreigners map[*foreignConn]struct{}
-	// leaving says that sessions are closed once nothing is under way on them.
+	// leaving is true if each session is closed once nothing is in flight on it.
 	leaving bool
 	served  sync.WaitGroup
 	idle    chan struct{}
 }
 
-// Listen makes a server that listens at addresses, separated by commas, and serves once Serve runs.
+// Listen returns a server that listens at addresses, separated by commas. Serve serves its clients.
 func Listen(addresses string, handler Handler, opts ...Option) (*Server, error) {
 	s := &Server{Handler: handler}
 	return s, s.Listen(addresses, opts...)
 }
 
-// Listen binds the addresses, which are connectable from then on.
+// Listen binds the addresses. Clients can connect when it returns.
 func (s *Server) Listen(addresses string, opts ...Option) error {
 	list, err := ParseAddresses(addresses)
 	if err != nil {
@@ -126,7 +126,7 @@ func (s *Server) Listen(addresses string, opts ...Option) error {
 		b, err := bind(address, s.opts.socketMode)
 		if err != nil {
 			s.unbind()
-			s.bound = nil // Whoever has the path by then has nothing to do with it.
+			s.bound = nil // By now another server may own the paths.
 			return fmt.Errorf("breezeway: listen at %v: %w", address, err)
 		}
 		s.bound = append(s.bound, b)
@@ -140,7 +140,7 @@ func hasTLS(list []Address) bool {
 	return slices.ContainsFunc(list, func(a Address) bool { return a.Carrier == TLS })
 }
 
-// unbind ends listening, and gives what is closed once the sockets are.
+// unbind stops listening, and returns a channel that is closed once the sockets are.
 func (s *Server) unbind() <-chan struct{} {
 	var closing sync.WaitGroup
 	for _, b := range s.bound {
@@ -154,7 +154,8 @@ func (s *Server) unbind() <-chan struct{} {
 	return closed
 }
 
-// Addresses are where it listens; a port 0 is the one that was found.
+// Addresses returns the addresses at which the server listens. A port 0 is replaced by the chosen
+// one.
 func (s *Server) Addresses() []Address {
 	var list []Address
 	for _, b := range s.bound {
@@ -163,10 +164,11 @@ func (s *Server) Addresses() []Address {
 	return list
 }
 
-// Serve serves until Close, Shutdown, or, with TakeOver, until a successor serves and all clients
-// have moved there; it returns ErrServerClosed then. A server that cannot listen any more says so
-// to Log, has its clients leave, and returns the error once they have. No handler of a call runs
-// then; those of streams may run on, as their sessions are over.
+// Serve serves until Close, Shutdown or, with the option [TakeOver], until a successor serves and
+// all clients have moved there. It then returns ErrServerClosed. If the server can no longer
+// listen, Serve logs the error, asks its clients to leave, and returns the error once they have. No
+// handler of a call runs when Serve returns. Handlers of streams may still run; their sessions have
+// ended.
 func (s *Server) Serve() error {
 	if s.succession != nil {
 		if err := s.begin(); err != nil {
@@ -196,7 +198,7 @@ func (s *Server) Serve() error {
 	return first
 }
 
-// leaveAfter tells clients to leave a server that cannot listen any more.
+// leaveAfter asks the clients to leave after an error has ended listening.
 func (s *Server) leaveAfter(err error) {
 	if errors.Is(err, ErrServerClosed) {
 		return
@@ -238,13 +240,13 @@ func (s *Server) isClosed() bool {
 	return s.closed || s.draining
 }
 
-// enter notes a connection, or says why it is refused.
+// enter adds a connection to pending, or returns the reason why it is refused.
 func (s *Server) enter(conn net.Conn) error {
 	from := sourceOf(conn)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.halfOpen.isFull() {
-		// Others have sent their hello, and it was not read yet.
+		// Other clients have sent a hello that was not read yet.
 		s.mu.Unlock()
 		runtime.Gosched()
 		s.mu.Lock()
@@ -263,7 +265,7 @@ func (s *Server) enter(conn net.Conn) error {
 	return nil
 }
 
-// hasRoom says why there is no room for one more session. The lock is held.
+// hasRoom returns an error if there is no room for another session. The lock is held.
 func (s *Server) hasRoom() error {
 	if s.admitted+s.closing >= s.opts.maxSessions {
 		return fmt.Errorf("the server has its %d sessions (option MaxSessions)", s.opts.maxSessions)
@@ -299,7 +301,7 @@ func (s *Server) serveConn(conn net.Conn, carrier Carrier) {
 		s.dismiss(session.peer, carrier)
 		return
 	}
-	if draining { // Shutdown may have told all others already.
+	if draining { // Shutdown may already have visited all other sessions.
 		session.goAway()
 	}
 	if leaving {
@@ -308,8 +310,9 @@ func (s *Server) serveConn(conn net.Conn, carrier Carrier) {
 	s.serveSession(session)
 }
 
-// closeRefused closes a connection that has become no session, with the descriptors that came on it
-// and were not taken. What can be slow to close counts against MaxSessions meanwhile.
+// closeRefused closes a connection that has not become a session, and the received descriptors that
+// were not taken. A connection that can be slow to close counts against MaxSessions until it is
+// closed.
 func (s *Server) closeRefused(conn net.Conn, refused []int) {
 	if len(refused) == 0 && !isSlowToClose(conn) {
 		_ = conn.Close()
@@ -326,8 +329,8 @@ func (s *Server) closeRefused(conn net.Conn, refused []int) {
 	s.closing--
 }
 
-// waitFor waits until a connection is closed, so that those which take long count against
-// MaxSessions, but not for long past the server's end.
+// waitFor waits until a connection is closed, but not for long past the server's end, so that slow
+// ones count against MaxSessions.
 func (s *Server) waitFor(closed <-chan struct{}) {
 	select {
 	case <-closed:
@@ -336,8 +339,8 @@ func (s *Server) waitFor(closed <-chan struct{}) {
 	}
 }
 
-// greet makes a session of a connection. It makes none, without an error, of a client of another
-// protocol that is admitted.
+// greet performs the handshake and returns the session. For an admitted client of another protocol
+// it returns neither a session nor an error.
 func (s *Server) greet(conn net.Conn, carrier Carrier) (*session, greeting, error) {
 	g, err := meet(conn, carrier, s.opts, s.tls, false)
 	if err != nil {
@@ -374,7 +377,7 @@ func (s *Server) greet(conn net.Conn, carrier Carrier) (*session, greeting, erro
 	return session, *g, nil
 }
 
-// begun answers a client that is admitted.
+// begun answers the hello of an admitted client and returns its session.
 func (s *Server) begun(g *greeting, agreed *agreement) (session *session, err error) {
 	exit := uint64(0)
 	if g.carrier == Shm || g.carrier == Unix {
@@ -404,10 +407,11 @@ func (s *Server) begun(g *greeting, agreed *agreement) (session *session, err er
 	return session, nil
 }
 
-// descriptorsOfSession are a session's socket, and what tells that its client's process is gone.
+// descriptorsOfSession counts a session's socket and the descriptor that reports the end of its
+// client's process.
 const descriptorsOfSession = 2
 
-// userOf is who MaxSessionsOfUser and MaxMemoryOfUser count for.
+// userOf returns the user for whom MaxSessionsOfUser and MaxMemoryOfUser count p.
 func userOf(p Peer) segment.User {
 	if !p.Known {
 		return segment.User{}
@@ -415,7 +419,7 @@ func userOf(p Peer) segment.User {
 	return segment.User{Known: true, UID: p.UID}
 }
 
-// objection says why there is no room for a client's session, if there is none. The lock is held.
+// objection returns an error if there is no room for a client's session. The lock is held.
 func (s *Server) objection(g *greeting) error {
 	if err := s.hasRoom(); err != nil {
 		return err
@@ -428,7 +432,8 @@ func (s *Server) objection(g *greeting) error {
 	return nil
 }
 
-// admit counts the session of a client whose hello has come, or says why there is no room for it.
+// admit counts the session of a client whose hello has arrived, or returns an error if there is no
+// room for it.
 func (s *Server) admit(g *greeting) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -445,7 +450,7 @@ func (s *Server) admit(g *greeting) error {
 	return nil
 }
 
-// dismiss takes back what admit has counted.
+// dismiss reverts admit.
 func (s *Server) dismiss(p Peer, carrier Carrier) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -481,7 +486,7 @@ func (s *Server) serveSession(session *session) {
 	}
 }
 
-// loop serves what arrives until the session is over.
+// loop serves the arrivals of a session until it ends.
 func (s *Server) loop(session *session) error {
 	call := new(Call)
 	for {
@@ -503,7 +508,7 @@ func (s *Server) loop(session *session) error {
 	}
 }
 
-// newCall makes a call of what has arrived for it.
+// newCall prepares call, which holds an arrival, for its handler.
 func (s *session) newCall(call *Call) *Call {
 	call.session = s
 	call.replied, call.sent, call.ctx, call.cancel = false, false, nil, nil
@@ -514,7 +519,7 @@ func (s *Server) run(call *Call) {
 	call.end(s.handle(call))
 }
 
-// handle runs the handler. One that panics fails its call, and nothing else.
+// handle runs the handler. A panic fails its call only.
 func (s *Server) handle(call *Call) (err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -541,8 +546,8 @@ func (s *Server) runOffloaded(call *Call) {
 	}()
 }
 
-// waitForHandler waits until one more handler may run. Those that run may wait for the end of their
-// contexts, which this session's goroutine reads meanwhile.
+// waitForHandler waits until another handler may run. Running handlers may wait for the end of
+// their contexts, so this session's goroutine reads the session while it waits.
 func (s *Server) waitForHandler(session *session) {
 	select {
 	case s.offload <- struct{}{}:
@@ -562,7 +567,7 @@ func (s *Server) waitForHandler(session *session) {
 		session.interrupt()
 		close(granted)
 	}()
-	// The session's end ends this wait, but not that for a handler.
+	// The session's end ends this wait, but not the wait for a handler.
 	_ = session.wait(w, limit{}, func() bool { return has })
 	if !has {
 		session.mu.Unlock()
@@ -572,7 +577,7 @@ func (s *Server) waitForHandler(session *session) {
 	session.freeWaiter(w)
 }
 
-// begin notes a call, so that it can be cancelled.
+// begin registers a call, so that it can be cancelled.
 func (s *session) begin(call *Call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -612,8 +617,8 @@ func (s *Server) serveStream(stream *Stream) {
 
 // ---- the end ----
 
-// sendAway takes no new session, and tells all clients to begin nothing new here. Who finds that
-// nobody listens any more has been told so.
+// sendAway stops taking new sessions and asks all clients to begin nothing new here. If the end of
+// listening was reported to a caller, the clients have been asked before.
 func (s *Server) sendAway() {
 	s.mu.Lock()
 	s.draining = true
@@ -629,7 +634,8 @@ func (s *Server) stopListening() {
 	}
 }
 
-// unlisten gives what is closed once the sockets are; nil if somebody else has had it done.
+// unlisten returns a channel that is closed once the sockets are, or nil if an earlier call has
+// stopped listening.
 func (s *Server) unlisten() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -660,17 +666,17 @@ func (s *Server) all() (list []*session) {
 	return list
 }
 
-// Close ends listening and all sessions, in order. Calls that are being served are replied to, if
-// their handlers end within ReplyTimeout; Shutdown waits longer.
+// Close stops listening and closes all sessions in order. Calls that are being served are replied
+// to if their handlers return within ReplyTimeout. Shutdown waits longer.
 func (s *Server) Close() error {
-	if s.idle == nil { // It never listened.
+	if s.idle == nil { // The server never listened.
 		return nil
 	}
 	s.closeSessions(s.opts.replyTimeout)
 	return nil
 }
 
-// closeSessions closes all sessions, each once its calls were replied to, or a time has passed.
+// closeSessions closes each session once its calls were replied to, or after patience.
 func (s *Server) closeSessions(patience time.Duration) {
 	s.mu.Lock()
 	s.closed = true
@@ -683,7 +689,7 @@ func (s *Server) closeSessions(patience time.Duration) {
 	}
 	for _, session := range s.all() {
 		closing.Add(1)
-		go func() { // A client that reads nothing holds up no other's farewell.
+		go func() { // A client that reads nothing does not delay the farewell of others.
 			defer closing.Done()
 			session.refuseRest()
 			session.finishCalls(until)
@@ -693,7 +699,7 @@ func (s *Server) closeSessions(patience time.Duration) {
 	closing.Wait()
 }
 
-// finishCalls takes up nothing more, and waits until what was taken up before is replied to.
+// finishCalls stops taking up requests, and waits until those taken up before are replied to.
 func (s *session) finishCalls(until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -706,7 +712,7 @@ func (s *session) finishCalls(until time.Time) {
 	s.freeWaiter(w)
 }
 
-// refuseRest fails calls that were not begun, which never run.
+// refuseRest fails the calls that were not begun. They never run.
 func (s *session) refuseRest() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -724,8 +730,8 @@ func (s *session) refuseRest() {
 	}
 }
 
-// leave ends listening, tells all clients to begin nothing new here, and closes each session once
-// nothing is under way on it.
+// leave stops listening, asks all clients to begin nothing new here, and closes each session once
+// nothing is in flight on it.
 func (s *Server) leave() {
 	s.mu.Lock()
 	first := !s.leaving && !s.closed
@@ -741,9 +747,9 @@ func (s *Server) leave() {
 	}
 }
 
-// Shutdown ends listening, tells all clients to begin nothing new here, and waits until they have
-// closed their sessions; then, or when the context is done, it closes those that are left. Handlers
-// of streams may run on.
+// Shutdown stops listening, asks all clients to begin nothing new here, and waits until they have
+// closed their sessions. When ctx ends it closes those that are left. Handlers of streams may still
+// run when it returns.
 func (s *Server) Shutdown(ctx context.Context) error {
 	if s.idle == nil {
 		return nil
@@ -753,7 +759,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return s.closeOnceServed(ctx)
 }
 
-// leaveToSuccessor serves the clients of a server that was succeeded until they have moved.
+// leaveToSuccessor serves the clients of a server that has a successor until they have moved.
 func (s *Server) leaveToSuccessor() {
 	s.stopListening()
 	s.sendAway()
@@ -764,8 +770,7 @@ func (s *Server) leaveToSuccessor() {
 	}
 }
 
-// closeOnceServed waits until all sessions have ended, and closes those that are left when the
-// context is done.
+// closeOnceServed waits until all sessions have ended. When ctx ends it closes those that are left.
 func (s *Server) closeOnceServed(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
@@ -783,7 +788,7 @@ func (s *Server) closeOnceServed(ctx context.Context) error {
 	return err
 }
 
-// goAway tells a client that takes it to begin nothing new, once.
+// goAway asks a client that supports it to begin nothing new, once.
 func (s *session) goAway() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,23 +16,23 @@ import (
 )
 
 const (
-	// entriesPerTurn bounds what a turn takes, so that others get the lock.
+	// entriesPerTurn bounds the entries of one turn, so that other goroutines get the lock.
 	entriesPerTurn = 256
-	// linger is how long Close waits for a socket to take what was sent.
+	// linger is how long Close waits for a socket to accept what was sent.
 	linger = time.Second
 )
 
-// session is what a connection is made of, behind one lock. Nobody has a goroutine for it: whoever
-// waits for something drives it, one at a time; see waiting.go.
+// A session is the state of a connection, behind one lock. It has no goroutine of its own: one of
+// the goroutines that wait on it drives it; see waiting.go.
 type session struct {
 	*ledger
 	leash *leash
-	// exit is the number of the client's process among those that are watched; 0 if it is not.
+	// exit is the number of the client's process in everyExit, or 0 if it is not watched.
 	exit uint64
-	// linger is how long a session waits at its end for the other side to take what was sent.
+	// linger is how long a session waits at its end for the peer to accept what was sent.
 	linger time.Duration
-	// The link by its type, for what is called with every message: one of both is nil. Through an
-	// interface, each message would be moved to the heap.
+	// One of memory and socket is the link and the other is nil. Calls per message use them:
+	// through the interface, each message would escape to the heap.
 	memory *memoryLink
 	socket *socketLink
 	peer   Peer
@@ -43,26 +43,26 @@ type session struct {
 	ownHello  *proto.Hello
 
 	err error
-	// lateness fires when replies behind the other side's shutdown have waited for too long.
+	// lateness fires when replies after the peer's shutdown have waited too long.
 	lateness *time.Timer
-	leaving  bool // It is closed once nothing is under way on it; see closeOnceIdle.
+	leaving  bool // The session is closed once it is idle; see closeOnceIdle.
 
 	// Driving; see waiting.go.
 	leading     bool
 	followers   followers
-	heir        *waiter // was woken to drive, and has not looked yet
+	heir        *waiter // woken to drive, and not running yet
 	freeWaiters []*waiter
 	maxMessage  int
 	budget      time.Duration
 	processors  int  // GOMAXPROCS, as last asked
-	resumed     bool // others were given their replies since who drives has last yielded
-	// noPolling counts short waits since polling was given up.
+	resumed     bool // other goroutines got replies since the driver last yielded
+	// noPolling counts the short waits since polling was given up.
 	noPolling backOff
-	// crowdedUntil is until when this machine counts as one whose CPUs others want; of who drives.
+	// crowdedUntil is the time until which the CPUs count as contended. Only the driver uses it.
 	crowdedUntil time.Time
 	parking      int
-	inPoller     bool    // somebody sleeps in the poller
-	standing     *waiter // who does so while others may drive
+	inPoller     bool    // a goroutine sleeps in the poller
+	standing     *waiter // sleeps in the poller while another waiter may drive
 	// streamMessages counts the messages of streams since the last arrival.
 	streamMessages int
 	parkFn         func(fd uintptr) bool
@@ -76,12 +76,12 @@ type session struct {
 	short       bool
 	settling    bool // settleLater runs
 
-	// rules are those of the protocol.
+	// rules is the protocol core.
 	rules       proto.Session[*waiter, *Stream]
-	callWaiters []*waiter // that wait for a call to end
+	callWaiters []*waiter // wait for a call to end
 	yielding    yielding
-	openers     []*waiter // that wait for a stream to end
-	posters     []*waiter // that wait for the window of one-way messages
+	openers     []*waiter // wait for a stream to end
+	posters     []*waiter // wait for the window of one-way messages
 	throttle    proto.Throttle
 	serving     map[uint32]*Call
 
@@ -91,12 +91,13 @@ type session struct {
 	done          chan struct{}
 }
 
-// arrival is what came from the other side and nobody has taken up.
+// An arrival is a request or stream of the peer that was not taken up.
 type arrival struct {
 	head    proto.Head
 	message Message
 	stream  *Stream
-	// deadline is until when the caller waits, as its entry said when it came; zero if it did not.
+	// deadline is the time until which the caller waits, computed when the entry arrived; zero if
+	// it has none.
 	deadline time.Time
 }
 
@@ -136,13 +137,13 @@ func newSession(agreed *agreement, conn net.Conn, raw syscall.RawConn, peer Peer
 
 // ---- turns ----
 
-// turn takes what has come and sends what is owed; true if it did something. The lock is held, and
-// the caller drives.
+// turn takes arrived entries and sends pending ones. It returns true if it did something. The lock
+// is held, and the caller drives.
 func (s *session) turn() bool {
 	worked, err := s.tryTurn()
 	if err != nil {
 		if isShortage(err) {
-			s.short = true // The next entry waits until this process can take it.
+			s.short = true // The next entry waits until this process has the resources.
 			return false
 		}
 		s.end(err)
@@ -193,14 +194,14 @@ func (s *session) tryTurn() (bool, error) {
 			return worked, err
 		}
 		if !has && !s.rules.AwaitsPeer() {
-			s.wakeRoom() // They look for it themselves now.
+			s.wakeRoom() // They look for room themselves now.
 		}
 	}
 	return worked, nil
 }
 
-// hasRoom returns true if the other side has made room since armRoom, and wakes all waiters for it
-// then.
+// hasRoom returns true if the peer has made room since armRoom, and then wakes all waiters for
+// room.
 func (s *session) hasRoom() (bool, error) {
 	has, err := s.link.hasRoom()
 	if has {
@@ -212,7 +213,7 @@ func (s *session) hasRoom() (bool, error) {
 
 func (s *session) wakeRoom() { wake(&s.roomWaiters, true) }
 
-// sendOwed sends a go-away that is due, and window and reset entries that streams owe.
+// sendOwed sends pending entries: a go-away, and windows and resets of streams.
 func (s *session) sendOwed() (bool, error) {
 	sent := false
 	for {
@@ -241,15 +242,15 @@ func (s *session) sendOwed() (bool, error) {
 	return sent, nil
 }
 
-// makeRoom has a socket take what it takes. If that leaves no room, writeBacklog runs, which sends
-// what is owed.
+// makeRoom flushes the socket and returns true if there is room. Otherwise writeBacklog runs, which
+// sends pending entries later.
 func (s *session) makeRoom() bool {
 	s.flush()
 	has, _ := s.socket.hasRoom()
 	return has
 }
 
-// settle is what every operation on streams ends with: what it owes is sent, or later if there is
+// settle ends every operation on streams. It sends pending entries, or schedules that if there is
 // no room.
 func (s *session) settle() {
 	if s.err != nil || !s.rules.IsDue() {
@@ -260,15 +261,15 @@ func (s *session) settle() {
 		return
 	}
 	if s.rules.IsDue() && s.isDriven() {
-		s.interrupt() // Who is parked does not wait for room yet.
+		s.interrupt() // A parked driver does not wait for room yet.
 	}
 	if s.rules.IsDue() {
-		s.oweLater() // Who drives may wait for nothing any more, and nobody need drive.
+		s.oweLater() // The driver may leave without a successor.
 	}
 }
 
-// oweLater has somebody drive until what is owed has found room. A socket's backlog has a goroutine
-// of its own.
+// oweLater makes a goroutine drive until pending entries have found room. A socket's backlog has a
+// goroutine of its own.
 func (s *session) oweLater() {
 	if s.memory != nil && !s.settling {
 		s.settling = true
@@ -276,7 +277,7 @@ func (s *session) oweLater() {
 	}
 }
 
-// settleLater drives a session until what is owed has found room.
+// settleLater drives a session until pending entries have found room.
 func (s *session) settleLater() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -288,7 +289,7 @@ func (s *session) settleLater() {
 
 // ---- sending ----
 
-// transmit publishes a message: all of it or, with an error, nothing.
+// transmit publishes a message. After an error nothing was published.
 func (s *session) transmit(head proto.Head, out *outgoing) error {
 	var err error
 	total := out.prefixLen() + out.length()
@@ -316,7 +317,7 @@ func (s *session) flush() {
 	}
 }
 
-// keepWriting has what a socket did not take written by a goroutine.
+// keepWriting starts a goroutine that writes what the socket did not accept.
 func (s *session) keepWriting() {
 	if socket := s.socket; socket != nil && !socket.writing && socket.sent < len(socket.out) {
 		socket.writing = true
@@ -331,7 +332,7 @@ func (s *session) take() (taken, progress bool, err error) {
 	return s.socket.take(&s.in)
 }
 
-// send publishes a message, waiting for room, and wakes the other side. The lock is held.
+// send publishes a message and wakes the peer. It waits for room. The lock is held.
 func (s *session) send(head proto.Head, out *outgoing, lim *limit) error {
 	for {
 		if s.err != nil {
@@ -348,7 +349,7 @@ func (s *session) send(head proto.Head, out *outgoing, lim *limit) error {
 	}
 }
 
-// waitForRoom waits for what an error says is missing; it gives any other error back.
+// waitForRoom waits for the resource that err reports as missing. It returns any other error.
 func (s *session) waitForRoom(err error, lim limit) error {
 	memory := errors.Is(err, shm.ErrNoMemory)
 	if !memory && !errors.Is(err, shm.ErrFull) {
@@ -360,7 +361,7 @@ func (s *session) waitForRoom(err error, lim limit) error {
 		}
 		s.limitLastReplies()
 		if !memory {
-			lim.deadline = time.Time{} // Room on a ring or a socket is limited by that alone.
+			lim.deadline = time.Time{} // Only the lateness timer limits room on a ring or a socket.
 		}
 	}
 	w := s.newWaiter()
@@ -372,7 +373,7 @@ func (s *session) waitForRoom(err error, lim limit) error {
 	s.roomWaiters = append(s.roomWaiters, w)
 	outcome := s.wait(w, lim, func() bool {
 		if s.err != nil {
-			return false // Its memory may be gone; wait says why.
+			return false // The memory may be unmapped. wait returns the error.
 		}
 		var has bool
 		if failed == nil {
@@ -393,8 +394,8 @@ func (s *session) waitForRoom(err error, lim limit) error {
 	return outcome
 }
 
-// armRoom announces that somebody waits for room. The announcement is one for all who wait, and
-// what came before it does not end a wait: so those who wait for that are woken first.
+// armRoom announces that a goroutine waits for room. All waiters share one announcement, and it
+// ignores room made before it. Therefore those that wait for earlier room are woken first.
 func (s *session) armRoom() error {
 	if s.hush(); s.err != nil {
 		return s.err
@@ -405,7 +406,7 @@ func (s *session) armRoom() error {
 			return err
 		}
 		if has {
-			s.interrupt() // One of them may be parked.
+			s.interrupt() // One of the waiters may be parked.
 		}
 	}
 	s.link.armRoom(s.memoryWaits > 0)
@@ -413,7 +414,7 @@ func (s *session) armRoom() error {
 	return nil
 }
 
-// concerns ends the session if an error is one of it.
+// concerns ends the session if err is an error of the session.
 func (s *session) concerns(err error) error {
 	var broken *ViolationError
 	if errors.As(err, &broken) || errors.Is(err, io.EOF) {
@@ -422,12 +423,12 @@ func (s *session) concerns(err error) error {
 	return err
 }
 
-// limit is how long somebody waits.
+// A limit bounds a wait.
 type limit struct {
 	ctx      context.Context // nil if it is never done
 	deadline time.Time       // zero if there is none
 	expiry   *expiry         // nil if there is none
-	isReply  bool            // who waits sends a reply, or reserves space for one
+	isReply  bool            // the waiter sends a reply, or reserves space for one
 }
 
 func limitOf(ctx context.Context) limit {

@@ -15,13 +15,13 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
-// resends is how often something is begun again that never ran, as in Rust: the server that took a
-// new session may have left its address to a successor before it told the client so.
+// resends is how often an operation that never ran is begun again, as in Rust. The server of a new
+// session may already have left its address to a successor without the client knowing.
 const resends = 16
 
-// sharing keeps one session that many use. It is dialled when somebody needs it, and again once it
-// is over or its server goes away. One that goes away is closed when nothing is under way on it any
-// more.
+// sharing holds one session for many users. It dials the session on demand, and a new one after the
+// session has ended or its server goes away. A session whose server goes away is closed once it is
+// idle.
 type sharing struct {
 	addresses string
 	opts      []Option
@@ -29,25 +29,26 @@ type sharing struct {
 	mu      sync.Mutex
 	current *Conn
 	leaving map[*Conn]struct{}
-	dialing *dialling // the Dial that is under way
-	stop    func()    // ends it
+	dialing *dialling // the Dial in progress
+	stop    func()    // cancels it
 	closed  bool
-	// triedFirst is when the first address was tried last, by a session at another one; zero if it
-	// is not tried again. trying says that somebody does.
+	// triedFirst is the time of the last attempt at the first address by a session at another one;
+	// zero if there is no such attempt to repeat. trying is true during an attempt.
 	triedFirst time.Time
 	trying     bool
 	every      time.Duration
 }
 
-// A dialling is a Dial for whom others wait as well.
+// A dialling is a Dial whose result several goroutines wait for.
 type dialling struct {
 	ended chan struct{}
-	// err is why there is no session, once it has ended; nil if that concerns its caller alone.
+	// err is the reason why there is no session, once ended is closed. It is nil if the reason
+	// concerns only the caller that dialled.
 	err error
 }
 
-// get gives the session, and whether it is one that this call has dialled. The lock is not held
-// meanwhile: who waits here has a context of its own.
+// get returns the session, and true if this call has dialled it. Each caller waits within its own
+// context, without the lock.
 func (s *sharing) get(ctx context.Context) (conn *Conn, isNew bool, err error) {
 	for began := (time.Time{}); ; {
 		s.mu.Lock()
@@ -84,7 +85,8 @@ func (s *sharing) get(ctx context.Context) (conn *Conn, isNew bool, err error) {
 	}
 }
 
-// hasWaited says whether who began then has waited for a server as long as it may.
+// hasWaited returns true if a caller that began then has waited for a server as long as the options
+// allow.
 func (s *sharing) hasWaited(began time.Time) bool {
 	set, _ := newOptions(s.opts)
 	return time.Since(began) >= set.waitForServer
@@ -108,7 +110,7 @@ func (s *sharing) dial(ctx context.Context, began time.Time) (*Conn, error) {
 	return conn, err
 }
 
-// dialled has a session used, if there is one; false if nobody wants it any more.
+// dialled records the result of a Dial. It returns false if the sharing was closed.
 func (s *sharing) dialled(ctx context.Context, conn *Conn, err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +125,7 @@ func (s *sharing) dialled(ctx context.Context, conn *Conn, err error) bool {
 	return !s.closed
 }
 
-// setCurrent has a session used, nil until the next is dialled. The lock is held.
+// setCurrent sets the session in use. After nil, the next caller dials. The lock is held.
 func (s *sharing) setCurrent(conn *Conn) {
 	s.current, s.triedFirst = conn, time.Time{}
 	if conn == nil || conn.session.opts.returnToFirst == 0 {
@@ -134,7 +136,7 @@ func (s *sharing) setCurrent(conn *Conn) {
 	}
 }
 
-// tryFirst has the first address used from now on, if a server is there again.
+// tryFirst moves to the first address if a server has returned there.
 func (s *sharing) tryFirst() {
 	first, _, _ := strings.Cut(s.addresses, ",")
 	conn, err := Dial(context.Background(), first, s.opts...)
@@ -143,8 +145,7 @@ func (s *sharing) tryFirst() {
 	}
 }
 
-// tried has a session at the first address used, if there is one; false if another one has taken
-// its place.
+// tried records the result of tryFirst. It returns false if the attempt is out of date.
 func (s *sharing) tried(conn *Conn, err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,7 +167,7 @@ const (
 	longestPause  = 200 * time.Millisecond
 )
 
-// dialWaiting is Dial, which tries again as the option WaitForServer says to who began then.
+// dialWaiting is Dial with retries until the limit of the option WaitForServer, counted from began.
 func dialWaiting(ctx context.Context, addresses string, opts []Option, began time.Time) (*Conn,
 	error) {
 	conn, err := Dial(ctx, addresses, opts...)
@@ -190,7 +191,8 @@ func dialWaiting(ctx context.Context, addresses string, opts []Option, began tim
 	return conn, err
 }
 
-// mayPass says whether a server may be there the next time: it is about to start, or to restart.
+// mayPass returns true if a later attempt may succeed, since a server may be about to start or
+// restart.
 func mayPass(err error) bool {
 	for _, passing := range []error{unix.ENOENT, unix.ECONNREFUSED, unix.ECONNRESET, unix.EAGAIN,
 		errHandshakeClosed, os.ErrDeadlineExceeded} {
@@ -202,7 +204,7 @@ func mayPass(err error) bool {
 	return errors.As(err, &refused) && refused.Status == proto.RefusedBusy
 }
 
-// forget has the next one dial. A session that goes on is left to what is under way on it.
+// forget makes the next caller dial. A live session is left to what is in flight on it.
 func (s *sharing) forget(conn *Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,7 +213,7 @@ func (s *sharing) forget(conn *Conn) {
 	}
 }
 
-// leave leaves the present session to what is under way on it. The lock is held.
+// leave retires the current session, which is closed once it is idle. The lock is held.
 func (s *sharing) leave() {
 	conn := s.current
 	s.setCurrent(nil)
@@ -227,7 +229,7 @@ func (s *sharing) leave() {
 	}()
 }
 
-// close closes all sessions, whatever is under way on them.
+// close closes all sessions, with all that is in flight on them.
 func (s *sharing) close() {
 	s.mu.Lock()
 	s.closed = true
@@ -248,14 +250,14 @@ func (s *sharing) close() {
 	}
 }
 
-// mayGoOn says whether something that never ran on a session which is over, or goes away, is begun
-// again on another one: where a session that was just dialled has died, another one would as well.
+// mayGoOn returns true if an operation that never ran may be begun on another session. If a session
+// that was just dialled has died, another one would as well.
 func mayGoOn(ctx context.Context, conn *Conn, isNew bool, tries int) bool {
 	return (!isNew || conn.isGoingAway()) && tries < resends && ctx.Err() == nil
 }
 
-// closeOnceIdle drives a session on which nothing new begins until nothing is under way on it that
-// anybody waits for, and closes it (docs/abi.md, section 1.2).
+// closeOnceIdle drives a session on which nothing new begins until it is idle, and closes it
+// (docs/abi.md, section 1.2).
 func (s *session) closeOnceIdle() {
 	s.mu.Lock()
 	s.leaving = true
@@ -265,7 +267,7 @@ func (s *session) closeOnceIdle() {
 		if s.err != nil || s.openStreams == 0 {
 			break
 		}
-		// Who accepts one stream after the other may be about to come back.
+		// A caller that accepts one stream after the other may be about to return.
 		until := limit{deadline: time.Now().Add(linger)}
 		if s.wait(w, until, func() bool { return !s.isLeftAlone() }) != nil {
 			break
@@ -276,8 +278,8 @@ func (s *session) closeOnceIdle() {
 	s.close()
 }
 
-// mayLeave returns true once calls and streams are over and the other side has taken what was sent.
-// A session whose client has shut it down ends behind its last reply instead.
+// mayLeave returns true once calls and streams are over and the peer has accepted what was sent. A
+// session that its client has shut down ends after its last reply instead.
 func (s *session) mayLeave() bool {
 	switch {
 	case s.ending() != nil || !s.rules.IsIdle():
@@ -291,7 +293,7 @@ func (s *session) mayLeave() bool {
 	return true
 }
 
-// isLeftAlone says whether a client has nothing but streams of the server's that nobody accepts.
+// isLeftAlone returns true if a client has only streams of the server that no caller accepts.
 func (s *session) isLeftAlone() bool {
 	if !s.isClient || len(s.acceptWaiters) > 0 {
 		return false
@@ -305,8 +307,8 @@ func (s *session) isLeftAlone() bool {
 	return s.openStreams == open
 }
 
-// ended has closeOnceIdle and finishCalls look again: a call or a stream has ended, or something
-// was taken up.
+// ended makes closeOnceIdle and finishCalls check their conditions: a call or a stream has ended,
+// or an arrival was taken up.
 func (s *session) ended() {
 	if s.leaving || s.rules.Served.HasStopped() {
 		s.followers.wakeAll()

@@ -8,17 +8,17 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
-// A Statistic is a sum over this process's sessions of one role, or the number of clients that got
-// no session for one reason. Names are those of the Rust crates (docs/watching.md); those that end
-// with _total only grow.
+// A Statistic is a sum over this process's sessions of one role, or the number of clients that were
+// refused for one reason. Names are those of the Rust crates (docs/watching.md). Statistics whose
+// names end with _total only grow.
 type Statistic struct {
 	Name   string
 	Role   string // "client" or "server"
-	Reason string // of clients that got no session, in place of a role
+	Reason string // for refused clients, instead of a role
 	Value  uint64
 }
 
-// A class is what entries are counted as.
+// A class is a category in which entries are counted.
 type class int
 
 const (
@@ -35,7 +35,7 @@ const (
 var classNames = [classCount]string{"calls", "posts", "streams", "messages", "ends", "errors",
 	"controls"}
 
-// classOfMessage is what messages with these flags are counted as.
+// classOfMessage maps the flags of a message to its class.
 var classOfMessage = func() (classes [256]class) {
 	for flags := range classes {
 		classes[flags] = messageClass(proto.Flags(flags))
@@ -59,7 +59,7 @@ func messageClass(flags proto.Flags) class {
 	return aMessage
 }
 
-// traffic counts entries of one direction, and the bytes of their bodies.
+// traffic counts the entries of one direction and the bytes of their bodies.
 type traffic struct {
 	entries [classCount]uint64
 	bytes   uint64
@@ -84,7 +84,7 @@ func (t *traffic) add(other *traffic) {
 	t.bytes += other.bytes
 }
 
-// sums are what is summed up of sessions.
+// sums holds totals over sessions.
 type sums struct {
 	live, opened                        uint64
 	sent, received                      traffic
@@ -94,11 +94,11 @@ type sums struct {
 	spun, polled, lentBytes             uint64
 }
 
-// pushedOut counts the clients whose hello was not complete when there were too many such.
+// pushedOut counts the clients that were disconnected with an incomplete hello, because there were
+// too many of them.
 var pushedOut atomic.Uint64
 
-// everySession is what Statistics reads: ledgers of the sessions that live, and sums of those that
-// do not, by role.
+// everySession holds the ledgers of live sessions, and the sums of ended ones by role.
 var everySession struct {
 	mu    sync.Mutex
 	live  map[*ledger]struct{}
@@ -112,11 +112,11 @@ func role(isClient bool) int {
 	return 1
 }
 
-// addCounts adds what only grows.
+// addCounts adds the counters, which only grow.
 func (l *ledger) addCounts(to *sums) {
 	sent := l.sent
 	counters := l.link.counters()
-	if l.link.carrier() == Shm { // Entries about segments are not sent by the session.
+	if l.link.carrier() == Shm { // The session does not send entries about segments.
 		others := uint64(0)
 		for _, count := range sent.entries[:aControl] {
 			others += count
@@ -133,7 +133,7 @@ func (l *ledger) addCounts(to *sums) {
 	to.noMemory += counters.NoMemory
 }
 
-// addState adds what a live session has now.
+// addState adds the present state of a live session.
 func (l *ledger) addState(to *sums) {
 	to.live++
 	to.streams += uint64(l.openStreams)
@@ -152,8 +152,8 @@ func (l *ledger) addState(to *sums) {
 	}
 }
 
-// Statistics gives the sums of all sessions of this process. It takes each session's lock for a
-// moment. The package metrics publishes them.
+// Statistics returns the sums over all sessions of this process. It briefly takes each session's
+// lock. The package metrics publishes them.
 func Statistics() []Statistic {
 	every := &everySession
 	every.mu.Lock()

@@ -10,11 +10,12 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
-// A Stream carries any number of messages each way, in order. Each direction ends once. Its methods
-// may be called by several goroutines; messages of several senders come whole, in any order.
+// A Stream carries any number of messages in each direction, in order. Each direction ends once.
+// Several goroutines may call its methods; each message arrives whole, in any order among
+// concurrent senders.
 //
-// The other side sends no more than this side's StreamWindow before messages are taken by Recv, so
-// a slow reader holds up this stream and no other.
+// Messages that Recv has not returned count against this side's [StreamWindow], so that a slow
+// reader delays its own stream only.
 type Stream struct {
 	session  *session
 	state    *streamState
@@ -27,23 +28,23 @@ type Stream struct {
 	hasOpenMetadata  bool
 	lastMetadata     []byte
 
-	ctx    context.Context // nil until it is asked for
+	ctx    context.Context // nil until Context is called
 	cancel context.CancelFunc
-	isOver bool // or its session is
+	isOver bool // true once the stream or its session is over
 }
 
-// Method is the method with which it was opened.
+// Method returns the method with which the stream was opened.
 func (t *Stream) Method() uint32 { return t.method }
 
-// Deadline says how long the other side waits for the stream, if it has said so.
+// Deadline returns the time until which the peer waits for the stream, or false if it set none.
 func (t *Stream) Deadline() (time.Time, bool) { return t.deadline, !t.deadline.IsZero() }
 
-// Peer is the other side.
+// Peer returns the peer's credentials.
 func (t *Stream) Peer() Peer { return t.session.peer }
 
-// Context is done when the time is over for which the other side waits, or the stream or its
-// session is over before; it is never done if the other side has not said how long it waits. What
-// has ended the stream Recv and Send report.
+// Context returns a context that ends at the stream's deadline, or earlier with the stream or its
+// session. If the peer has set no deadline, the context never ends. Recv and Send report the reason
+// why the stream has ended.
 func (t *Stream) Context() context.Context {
 	if t.deadline.IsZero() {
 		return context.Background()
@@ -59,7 +60,7 @@ func (t *Stream) Context() context.Context {
 	return t.ctx
 }
 
-// over lets go of its context.
+// over cancels the stream's context.
 func (t *Stream) over() {
 	t.isOver = true
 	if t.cancel != nil {
@@ -72,7 +73,7 @@ func (t *Stream) wakeAll() {
 	wake(&t.writers, false)
 }
 
-// drop drops what was not taken.
+// drop releases the messages that were not received.
 func (t *Stream) drop() {
 	for t.queue.len() > 0 {
 		m := t.queue.take()
@@ -80,7 +81,8 @@ func (t *Stream) drop() {
 	}
 }
 
-// openStream opens a stream to the other side, waiting while as many are open as it takes.
+// openStream opens a stream to the peer. It waits while the peer's limit on open streams is
+// reached.
 func (s *session) openStream(ctx context.Context, method uint32, out *outgoing) (*Stream, error) {
 	lim := limitOf(ctx)
 	out.empty = true
@@ -102,7 +104,7 @@ func (s *session) openStream(ctx context.Context, method uint32, out *outgoing) 
 		})
 		if err = cmp.Or(err, s.ending()); err != nil {
 			if s.rules.Streams.HasRoom() {
-				wakeNext(&s.openers) // It may have been woken in vain.
+				wakeNext(&s.openers) // This waiter may have used up a wake-up.
 			}
 			return nil, timedOut(err)
 		}
@@ -120,19 +122,19 @@ func (s *session) openStream(ctx context.Context, method uint32, out *outgoing) 
 	return stream, nil
 }
 
-// Send sends a message, waiting while the other side's window is used up. The context's deadline
-// and cancellation end the wait, and not the stream.
+// Send sends a message. It waits while the peer's window is used up. The end of ctx ends the wait,
+// not the stream.
 func (t *Stream) Send(ctx context.Context, message []byte) error {
 	return t.send(ctx, &outgoing{bytes: message}, false)
 }
 
-// SendMessage sends what was received on this session or another one; in shared memory, without a
-// copy in between.
+// SendMessage sends a message that was received on this session or another one. In shared memory it
+// makes no intermediate copy.
 func (t *Stream) SendMessage(ctx context.Context, message *Message) error {
 	return t.send(ctx, &outgoing{message: message}, false)
 }
 
-// SendReserved sends reserved space.
+// SendReserved sends a reservation.
 func (t *Stream) SendReserved(ctx context.Context, r *Reservation) error {
 	if r.session != t.session || !r.take() {
 		return ErrSent
@@ -142,13 +144,14 @@ func (t *Stream) SendReserved(ctx context.Context, r *Reservation) error {
 	return err
 }
 
-// CloseSend ends this side's direction: the other side's Recv gives io.EOF behind what was sent.
+// CloseSend ends this side's direction. After the messages sent before, the peer's Recv returns
+// io.EOF.
 func (t *Stream) CloseSend() error {
 	return t.send(context.Background(), &outgoing{empty: true}, true)
 }
 
-// CloseSendWith is CloseSend with a metadata block behind the last message, as for trailers. One of
-// 0 bytes is none.
+// CloseSendWith ends this side's direction with a metadata block, such as trailers, behind the last
+// message. An empty block is not sent.
 func (t *Stream) CloseSendWith(metadata []byte) error {
 	return t.send(context.Background(), &outgoing{empty: true, metadata: metadata,
 		hasMetadata: len(metadata) > 0}, true)
@@ -192,7 +195,7 @@ func (t *Stream) sendWithin(lim limit, out *outgoing, last bool) error {
 	return nil
 }
 
-// waitToSend waits until the window allows a message.
+// waitToSend waits until the window admits a message.
 func (t *Stream) waitToSend(lim limit, out *outgoing) error {
 	s := t.session
 	for {
@@ -216,7 +219,7 @@ func (t *Stream) waitToSend(lim limit, out *outgoing) error {
 	}
 }
 
-// finish is CloseSend, but that it waits for nothing: the last message is owed until there is room.
+// finish is CloseSend without waiting: the last entry is pending until there is room.
 func (t *Stream) finish() error {
 	s := t.session
 	s.mu.Lock()
@@ -230,8 +233,8 @@ func (t *Stream) finish() error {
 	return nil
 }
 
-// Recv takes the next message; io.EOF if the other side has sent its last one. What was received
-// before the session's end, or its client's shutdown, is still given.
+// Recv returns the next message, or io.EOF after the peer's last one. Messages received before the
+// session's end, or before its client's shutdown, are still returned.
 func (t *Stream) Recv(ctx context.Context) (Message, error) {
 	m, err := t.receiveWithin(limitOf(ctx))
 	return m, timedOut(err)
@@ -268,42 +271,42 @@ func (t *Stream) hasNews() bool {
 
 func (t *Stream) resetError() error { return &ResetError{Code(t.state.Code())} }
 
-// Metadata is the block that came with the first entry of the other side.
+// Metadata returns the metadata block of the peer's first entry, or false if it had none.
 func (t *Stream) Metadata() ([]byte, bool) {
 	t.session.mu.Lock()
 	defer t.session.mu.Unlock()
 	return t.openMetadata, t.hasOpenMetadata
 }
 
-// Trailer is the block that came with the last entry of the other side.
+// Trailer returns the metadata block of the peer's last entry.
 func (t *Stream) Trailer() []byte {
 	t.session.mu.Lock()
 	defer t.session.mu.Unlock()
 	return t.lastMetadata
 }
 
-// Reset ends both directions; what is under way is dropped.
+// Reset ends both directions. Messages in flight are dropped.
 func (t *Stream) Reset(code Code) {
 	t.dropAnd(func(streams *streams) bool {
 		return streams.Reset(t.state, proto.ErrorCode(code))
 	})
 }
 
-// discard drops what came and was not taken. What still comes resets the stream.
+// discard drops the messages that were not received. Later ones reset the stream.
 func (t *Stream) discard() {
 	t.dropAnd(func(streams *streams) bool { return streams.Discard(t.state) })
 }
 
-// Close lets go of the stream. After CloseSend, the other side still takes what was sent; what it
-// sends from now on resets the stream. A stream of the other side whose reader was given io.EOF is
-// ended as by CloseSend, and any other one is reset.
+// Close releases the stream. After CloseSend, the peer still receives what was sent; a message that
+// it sends from now on resets the stream. If the peer opened the stream and Recv has returned
+// io.EOF, Close ends this side's direction like CloseSend. It resets any other stream.
 func (t *Stream) Close() error {
 	t.dropAnd(func(streams *streams) bool { return streams.Close(t.state) })
 	return nil
 }
 
-// dropAnd drops what came and was not taken, and ends the stream, which says whether an entry is
-// due with that.
+// dropAnd drops the messages that were not received, and calls end, which returns true if an entry
+// must be sent.
 func (t *Stream) dropAnd(end func(streams *streams) bool) {
 	s := t.session
 	s.mu.Lock()
@@ -316,7 +319,7 @@ func (t *Stream) dropAnd(end func(streams *streams) bool) {
 	}
 }
 
-// IsReset says whether an error is that of a stream which was reset, and the code.
+// IsReset returns the code and true if err is the error of a stream that was reset.
 func IsReset(err error) (Code, bool) {
 	var reset *ResetError
 	if errors.As(err, &reset) {

@@ -8,7 +8,8 @@ type (
 	streamEvent = proto.StreamEvent[*Stream]
 )
 
-// queue is what came on a stream and was not taken. One that was emptied keeps the room for a few.
+// A queue holds the messages of a stream that were not received. After it is emptied it keeps a
+// small array.
 type queue struct {
 	messages []Message
 	first    int
@@ -27,7 +28,7 @@ func (q *queue) add(m *Message) {
 	q.messages = append(q.messages, *m)
 }
 
-// take takes the oldest one; there is one.
+// take removes and returns the oldest message. The queue must not be empty.
 func (q *queue) take() Message {
 	m := q.messages[q.first]
 	q.messages[q.first] = Message{}
@@ -41,13 +42,13 @@ func (q *queue) take() Message {
 	return m
 }
 
-// newStream begins to hold a stream, which is not over.
+// newStream returns a new stream and counts it as open.
 func (s *session) newStream(method uint32) *Stream {
 	s.openStreams++
 	return &Stream{session: s, method: method}
 }
 
-// streamOver lets go of a stream that is over: its number may be used again.
+// streamOver releases a stream that is over. Its number may be reused.
 func (s *session) streamOver(stream *Stream) {
 	stream.over()
 	s.openStreams--
@@ -57,7 +58,7 @@ func (s *session) streamOver(stream *Stream) {
 	}
 }
 
-// endStreams wakes all that wait for a stream, as the session is over.
+// endStreams wakes all waiters for streams, because the session has ended.
 func (s *session) endStreams() {
 	s.rules.Streams.Each(func(stream *Stream) {
 		stream.wakeAll()
@@ -66,7 +67,7 @@ func (s *session) endStreams() {
 	wake(&s.openers, true)
 }
 
-// streamChanged takes in an entry that concerns a stream.
+// streamChanged applies an entry that concerns a stream.
 func (s *session) streamChanged(event *streamEvent, head *proto.Head, m *Message) {
 	stream := event.Stream.Owner
 	switch event.Change {
@@ -92,7 +93,7 @@ func (s *session) streamChanged(event *streamEvent, head *proto.Head, m *Message
 	}
 }
 
-// receive keeps what came, and wakes its readers.
+// receive queues a message and wakes the stream's readers.
 func (t *Stream) receive(event *streamEvent, flags proto.Flags, m *Message) {
 	if m.hasMetadata && event.First {
 		t.openMetadata, t.hasOpenMetadata = m.metadata, true
@@ -119,7 +120,7 @@ func (t *Stream) receive(event *streamEvent, flags proto.Flags, m *Message) {
 // waitForOneWayWindow waits until a one-way message may start.
 func (s *session) waitForOneWayWindow(lim limit) error {
 	for !s.rules.Streams.MayPost() {
-		s.flush() // What was posted before is what the other side is to take up.
+		s.flush() // The peer opens the window only for messages that it has seen.
 		if err := s.waitIn(&s.posters, s.newWaiter(), lim, s.rules.Streams.MayPost); err != nil {
 			return err
 		}
