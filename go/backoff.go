@@ -1,13 +1,13 @@
 package breezeway
 
-// mostBackOff is for how many tries something is left alone at most.
+// mostBackOff is the maximum number of attempts to skip.
 const mostBackOff = 63
 
-// backOff leaves alone what did not pay: for more tries each time, and for fewer where it pays
-// again.
+// A backOff skips attempts at something that did not pay: more of them after each failure, fewer
+// after a success.
 type backOff struct{ length, left int }
 
-// failed begins to leave it alone.
+// failed begins to skip attempts.
 func (b *backOff) failed() {
 	b.length = min(2*b.length+1, mostBackOff)
 	b.left = b.length
@@ -15,10 +15,10 @@ func (b *backOff) failed() {
 
 func (b *backOff) paid() { b.length /= 2 }
 
-// isOn says whether it is left alone now.
+// isOn returns true while attempts are skipped.
 func (b *backOff) isOn() bool { return b.left > 0 }
 
-// skip counts a try that is left out. False if it is to be tried.
+// skip counts an attempt, and returns true if it is to be skipped.
 func (b *backOff) skip() bool {
 	if b.left == 0 {
 		return false

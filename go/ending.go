@@ -8,7 +8,7 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
-// finish ends the session, and wakes everybody. The lock is held.
+// finish ends the session and wakes all waiters. The lock is held.
 func (s *session) finish(err error) {
 	if s.err != nil {
 		return
@@ -30,8 +30,8 @@ func (s *session) finish(err error) {
 	}
 }
 
-// end ends the session for an error, a server's once it has served all that was asked for before
-// the other side's end.
+// end ends the session after an error. A server's session first serves all requests that came
+// before the peer's end.
 func (s *session) end(err error) {
 	switch {
 	case s.isClient:
@@ -47,8 +47,8 @@ func (s *session) end(err error) {
 	}
 }
 
-// beginEnd ends all but the calls that came before a client's end: nothing more is read, and
-// streams are over.
+// beginEnd ends everything but the calls that came before a client's end: it stops reading and ends
+// the streams.
 func (s *session) beginEnd() {
 	s.link.stop()
 	s.endStreams()
@@ -56,7 +56,7 @@ func (s *session) beginEnd() {
 	s.followers.wakeAll()
 }
 
-// clientIsGone has handlers learn that nobody waits for their replies.
+// clientIsGone cancels the handlers' contexts, since no caller waits for their replies.
 func (s *session) clientIsGone() {
 	s.rules.Ending.Gone()
 	s.cancelServing(s.ending())
@@ -64,7 +64,7 @@ func (s *session) clientIsGone() {
 	s.endIfServed()
 }
 
-// awaitGone looks for the end of the connection behind a client's shutdown; true if that has come.
+// awaitGone returns true once, when the connection ends after a client's shutdown.
 func (s *session) awaitGone() bool {
 	isNew := s.link.isClosed() && !s.rules.Ending.IsGone()
 	if isNew {
@@ -73,8 +73,8 @@ func (s *session) awaitGone() bool {
 	return isNew
 }
 
-// ending returns the error by which the other side has ended the session; nil before that. What it
-// asked for before may still be served.
+// ending returns the error with which the peer has ended the session, or nil. Requests from before
+// the end may still be served.
 func (s *session) ending() error {
 	switch {
 	case s.rules.Ending.HasClosed():
@@ -85,7 +85,7 @@ func (s *session) ending() error {
 	return nil
 }
 
-// endError returns the error for which nothing goes on but calls that are served; nil before that.
+// endError returns the error after which only calls that are being served continue, or nil.
 func (s *session) endError() error {
 	if s.err != nil {
 		return s.err
@@ -99,8 +99,8 @@ func (s *session) cancelServing(err error) {
 	}
 }
 
-// endIfServed ends a session whose other side has ended it, and for which nothing is left to be
-// served. Replies that the socket of a client has not taken are written first.
+// endIfServed ends a session that its peer has ended and that has nothing left to serve. Replies in
+// the backlog of a client's socket are written first.
 func (s *session) endIfServed() {
 	switch {
 	case !s.rules.IsServed():
@@ -111,8 +111,8 @@ func (s *session) endIfServed() {
 	}
 }
 
-// limitLastReplies lets replies wait at a session's end for as long as the other side takes some
-// within linger.
+// limitLastReplies lets replies wait at the session's end for as long as the peer accepts some
+// within each linger.
 func (s *session) limitLastReplies() {
 	if s.lateness != nil {
 		return
@@ -120,7 +120,7 @@ func (s *session) limitLastReplies() {
 	s.lateness = time.AfterFunc(s.linger, s.lingered)
 }
 
-// lingered ends a session whose client has taken nothing since limitLastReplies, though replies
+// lingered ends a session whose client has accepted nothing since limitLastReplies although replies
 // wait.
 func (s *session) lingered() {
 	s.mu.Lock()
@@ -139,8 +139,8 @@ func (s *session) lingered() {
 	}
 }
 
-// free lets go of all that the session has. Nobody drives it, or will. Who stands by in the poller
-// does it when it has left that.
+// free releases the resources of the session. No goroutine drives it, or will. A waiter that stands
+// by in the poller frees them when it leaves.
 func (s *session) free() {
 	if s.freed || s.standing != nil {
 		return
@@ -155,17 +155,17 @@ func (s *session) free() {
 	s.letGo()
 }
 
-// inOrder says whether a session that ended so was closed by one of both sides.
+// inOrder returns true if err is the end of a session that either side has closed.
 func inOrder(err error) bool { return errors.Is(err, ErrClosed) || errors.Is(err, ErrPeerClosed) }
 
-// close ends the session in order, as far as the other side can still be reached.
+// close ends the session in order, as far as the peer can still be reached.
 func (s *session) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
 		return
 	}
-	// A full ring or a dead peer: the end of file says the same, less politely.
+	// If the ring is full or the peer dead, the peer sees the end of file instead.
 	_ = s.transmit(proto.Head{Kind: proto.KindShutdown}, &outgoing{})
 	s.rules.Ending.SaidShutdown()
 	if s.socket != nil {
@@ -185,10 +185,10 @@ func (s *session) hasBacklog() bool {
 	return s.socket != nil && s.err == nil && s.unwritten() > 0
 }
 
-// unwritten is how many bytes the socket has not taken.
+// unwritten returns the number of bytes that the socket has not accepted.
 func (s *session) unwritten() int { return len(s.socket.out) - s.socket.sent }
 
-// writeBacklog writes what a socket did not take at once.
+// writeBacklog writes the bytes that the socket did not accept at once.
 func (s *session) writeBacklog() {
 	_ = s.raw.Write(func(fd uintptr) bool {
 		s.mu.Lock()
@@ -203,7 +203,7 @@ func (s *session) writeBacklog() {
 				s.wakeRoom()
 				s.interrupt() // One of them may be parked to read.
 			}
-			s.write(fd) // Over TCP, only who finds no room is told of some.
+			s.write(fd) // Over TCP, only a write that finds no room is followed by an event.
 		}
 		return s.socket.sent == len(s.socket.out)
 	})
@@ -216,7 +216,7 @@ func (s *session) writeBacklog() {
 	}
 }
 
-// write has a socket take what it takes of the backlog.
+// write writes as much of the backlog as the socket accepts.
 func (s *session) write(fd uintptr) {
 	left := s.unwritten()
 	if s.socket.write(fd); s.unwritten() < left {
@@ -224,7 +224,7 @@ func (s *session) write(fd uintptr) {
 	}
 }
 
-// writeUnasked is write without an event of the poller, which reports room only once three quarters
+// writeUnasked writes without an event of the poller, which reports room only once three quarters
 // of the socket's buffer are free.
 func (s *session) writeUnasked() {
 	if s.hasBacklog() {
@@ -232,7 +232,7 @@ func (s *session) writeUnasked() {
 	}
 }
 
-// written wakes waiters for a backlog that was written, and ends the session if that is due.
+// written wakes waiters after the backlog was written, and ends the session if that is due.
 func (s *session) written() {
 	s.followers.wakeAll()
 	s.interrupt()

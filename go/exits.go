@@ -10,27 +10,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exits tells sessions of servers that the process which has connected is gone (SO_PEERPIDFD, Linux
-// 6.5), also where a child of it holds the socket. One goroutine waits for all of them.
+// exits notifies sessions of servers when the client's process has exited (SO_PEERPIDFD, Linux
+// 6.5), even if a child of that process holds the socket. One goroutine waits for all processes.
 type exits struct {
 	mu      sync.Mutex
 	epoll   int
-	poller  *os.File // the same, by which the goroutine sleeps; nil until it is needed
+	poller  *os.File // the same descriptor, in which the goroutine sleeps; nil until needed
 	watched map[uint64]*exit
 	last    uint64
 }
 
-// exit is that of one process.
+// An exit is a watched process.
 type exit struct {
-	process int      // its descriptor
+	process int      // the process's descriptor
 	session *session // nil until there is one
 	isOver  bool
 }
 
 var everyExit exits
 
-// watch begins to watch the process that has connected, and gives its number; 0 without the
-// kernel's help, where its end of file alone says that it is gone.
+// watch begins to watch the process that has connected, and returns its number. Without support by
+// the kernel it returns 0, and only the end of file reports the exit.
 func (e *exits) watch(raw syscall.RawConn) (uint64, error) {
 	process, failed := -1, error(nil)
 	err := raw.Control(func(fd uintptr) {
@@ -41,7 +41,7 @@ func (e *exits) watch(raw syscall.RawConn) (uint64, error) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	// Not by the descriptor, whose number is used again.
+	// The key is not the descriptor, since its number is reused.
 	number := e.last + 1
 	event := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(number), Pad: int32(number >> 32)}
 	err = e.begin()
@@ -56,7 +56,7 @@ func (e *exits) watch(raw syscall.RawConn) (uint64, error) {
 	return number, nil
 }
 
-// unwatched says whether a process cannot be watched for a shortage, which passes.
+// unwatched returns an error if a process cannot be watched because of a shortage, which may pass.
 func unwatched(err error) error {
 	for _, shortage := range []error{unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.ENOSPC} {
 		if errors.Is(err, shortage) {
@@ -67,7 +67,7 @@ func unwatched(err error) error {
 	return nil
 }
 
-// begin has the goroutine run.
+// begin starts the goroutine.
 func (e *exits) begin() error {
 	if e.poller != nil {
 		return nil
@@ -81,7 +81,7 @@ func (e *exits) begin() error {
 		return err
 	}
 	poller := os.NewFile(uintptr(epoll), "exits")
-	if poller.SetReadDeadline(time.Time{}) != nil { // The runtime's poller has not taken it.
+	if poller.SetReadDeadline(time.Time{}) != nil { // The runtime's poller did not accept it.
 		_ = poller.Close()
 		return unix.ENOMEM
 	}
@@ -90,7 +90,8 @@ func (e *exits) begin() error {
 	return nil
 }
 
-// tell ends with the process: nobody closes the poller, or sets it a deadline.
+// tell notifies sessions. It runs until the process exits: the poller is never closed, and has no
+// deadline.
 func (e *exits) tell() {
 	raw, err := e.poller.SyscallConn()
 	var events [16]unix.EpollEvent
@@ -112,7 +113,7 @@ func (e *exits) tell() {
 	}
 }
 
-// note notes that a process is gone, and gives its session, if it has one.
+// note records that a process has exited, and returns its session, if there is one.
 func (e *exits) note(number uint64) *session {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -127,14 +128,14 @@ func (e *exits) note(number uint64) *session {
 	return x.session
 }
 
-// drop lets go of a process. A forked child may have a copy of its descriptor, so that closing it
-// does not end the watch.
+// drop removes a process from the watch. Closing its descriptor does not suffice, since a forked
+// child may have a copy.
 func (e *exits) drop(x *exit) {
 	_ = unix.EpollCtl(e.epoll, unix.EPOLL_CTL_DEL, x.process, nil)
 	unix.Close(x.process)
 }
 
-// tellOf has a session told.
+// tellOf registers the session to be notified.
 func (e *exits) tellOf(number uint64, s *session) {
 	s.exit = number
 	e.mu.Lock()
@@ -151,7 +152,7 @@ func (e *exits) tellOf(number uint64, s *session) {
 	}
 }
 
-// forget watches a process no longer.
+// forget stops watching a process.
 func (e *exits) forget(number uint64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -165,7 +166,7 @@ func (e *exits) forget(number uint64) {
 	}
 }
 
-// exited has who drives see, behind what the other side has sent, that it is gone.
+// exited makes the driver notice the exit after it has read what the peer has sent.
 func (s *session) exited() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// An expiry is a deadline that may be moved while somebody waits for it: one side of a net.Conn.
+// An expiry is a deadline that can be moved during a wait, for one direction of a net.Conn.
 //
-// Protocols move it with every message, and it is seldom reached: so a timer that is due too early
-// is left alone, and looks again when it fires.
+// Protocols move it with every message, and it is seldom reached. Therefore a timer that is due too
+// early is left running, and checks the deadline when it fires.
 type expiry struct {
 	session *session
-	waiter  *waiter // who waits within it; under the session's lock
-	// err is why nobody may wait any more.
+	waiter  *waiter // waits within it; under the session's lock
+	// err is the reason why no wait is allowed any more.
 	err atomic.Pointer[error]
 
 	mu       sync.Mutex
 	deadline time.Time // zero if there is none
 	timer    *time.Timer
-	due      time.Time // of the timer; zero if it is not set
+	due      time.Time // when the timer fires; zero if it is not set
 }
 
 var errExpired, errConnClosed = error(os.ErrDeadlineExceeded), net.ErrClosed
 
-// ended says why nobody may wait any more; nil if they may.
+// ended returns the reason why no wait is allowed any more, or nil.
 func (e *expiry) ended() error {
 	if err := e.err.Load(); err != nil {
 		return *err
@@ -34,7 +34,7 @@ func (e *expiry) ended() error {
 	return nil
 }
 
-// set moves the deadline. Who waits already learns of it.
+// set moves the deadline, also of a wait that has begun.
 func (e *expiry) set(deadline time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -55,7 +55,7 @@ func (e *expiry) set(deadline time.Time) {
 	e.arm()
 }
 
-// arm has the timer fire at the deadline.
+// arm sets the timer to the deadline.
 func (e *expiry) arm() {
 	e.due = e.deadline
 	if left := time.Until(e.deadline); e.timer == nil {
@@ -78,7 +78,7 @@ func (e *expiry) fire() {
 	}
 }
 
-// end ends it for good.
+// end ends all waits for good.
 func (e *expiry) end() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -88,7 +88,7 @@ func (e *expiry) end() {
 	e.stop(&errConnClosed)
 }
 
-// stop ends the wait that is under way, and those that begin from now on.
+// stop ends the current wait and later ones.
 func (e *expiry) stop(err *error) {
 	e.err.Store(err)
 	e.session.mu.Lock()

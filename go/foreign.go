@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// foreignConn is the connection of a client that does not speak Breezeway.
+// A foreignConn is the connection of a client of another protocol.
 type foreignConn struct {
 	net.Conn
-	socket net.Conn // within which TLS is spoken, over tls:
-	first  []byte   // of what it has sent, which the server has read
+	socket net.Conn // of the TLS connection, over tls:
+	first  []byte   // bytes that the server has already read
 	local  Address
 	peer   Peer
 	once   sync.Once
 	closed chan struct{}
 }
 
-// Read gives what has come.
+// Read reads from the connection, beginning with the bytes that the server has already read.
 func (c *foreignConn) Read(to []byte) (int, error) {
 	if n := copy(to, c.first); n > 0 {
 		c.first = c.first[n:]
@@ -27,7 +27,8 @@ func (c *foreignConn) Read(to []byte) (int, error) {
 	return c.Conn.Read(to)
 }
 
-// Close ends the connection, which its server closes: that may take as long as the client likes.
+// Close ends the connection. Its server closes the descriptor, which may take as long as the client
+// likes.
 func (c *foreignConn) Close() error {
 	err := net.ErrClosed
 	c.once.Do(func() {
@@ -40,14 +41,14 @@ func (c *foreignConn) Close() error {
 	return err
 }
 
-// LocalAddr names the carrier.
+// LocalAddr returns an address with the carrier.
 func (c *foreignConn) LocalAddr() net.Addr { return c.local }
 
-// Peer is the process on the other side.
+// Peer returns the client's credentials.
 func (c *foreignConn) Peer() Peer { return c.peer }
 
-// isForeign says whether a client whose hello has failed is one of another protocol that is served:
-// its first bytes are kept.
+// isForeign returns true if a client whose hello has failed is to be served as one of another
+// protocol. It keeps the client's first bytes.
 func (s *Server) isForeign(g *greeting, failed error) bool {
 	var hello *foreignError
 	if s.foreign == nil || s.opts.foreign == "" || !errors.As(failed, &hello) ||
@@ -58,7 +59,7 @@ func (s *Server) isForeign(g *greeting, failed error) bool {
 	return true
 }
 
-// serveForeign has a client of another protocol served until its connection is closed.
+// serveForeign passes a client of another protocol to s.foreign until its connection is closed.
 func (s *Server) serveForeign(g greeting) {
 	conn := &foreignConn{Conn: g.speaks(), socket: g.conn, first: g.foreign, peer: g.peer,
 		local: Address{Carrier: g.carrier}, closed: make(chan struct{})}

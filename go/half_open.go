@@ -11,14 +11,14 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/segment"
 )
 
-// maxHalfOpen is more than are accepted in the milliseconds that an honest client takes for its
-// hello.
+// maxHalfOpen is more connections than are accepted in the milliseconds that an honest client takes
+// for its hello.
 const maxHalfOpen = 1024
 
 var errPushedOut = errors.New("breezeway: its hello was not complete when the server had too " +
 	"many such clients")
 
-// A source is to whom a connection is accounted: a user, or over TCP a host.
+// A source is the user, or over TCP the host, that a connection is accounted to.
 type source struct {
 	user segment.User
 	host netip.Addr
@@ -36,8 +36,8 @@ func sourceOf(conn net.Conn) source {
 	return source{user: userOf(peer)}
 }
 
-// hostOf is the host of an address: over IPv6 the network of 64 bits, of which a host may take any
-// address.
+// hostOf returns the host of an address. For IPv6 it is the 64-bit network, since a host may use
+// any address of it.
 func hostOf(address netip.Addr) netip.Addr {
 	address = address.Unmap()
 	if address.Is6() {
@@ -47,13 +47,13 @@ func hostOf(address netip.Addr) netip.Addr {
 	return address
 }
 
-// halfOpens are the connections of a server's clients whose hello is not complete. There is room
-// for a limited number: one more pushes out the oldest of the source that has the most, so that no
-// source keeps another one out.
+// halfOpens holds the connections of a server's clients with an incomplete hello. Their number is
+// limited. One more pushes out the oldest connection of the source with the most, so that no source
+// excludes another.
 type halfOpens struct {
 	most   int
 	places map[net.Conn]place
-	// sources are the connections of each source, the oldest first.
+	// sources holds the connections of each source, the oldest first.
 	sources map[source]*list.List
 }
 
@@ -62,7 +62,7 @@ type place struct {
 	element *list.Element
 }
 
-// newHalfOpens has room for no more than a quarter of the descriptors that this process may have.
+// newHalfOpens limits the connections to a quarter of the descriptors that this process may have.
 func newHalfOpens() *halfOpens {
 	most := maxHalfOpen
 	var files unix.Rlimit
@@ -74,7 +74,7 @@ func newHalfOpens() *halfOpens {
 
 func (h *halfOpens) isFull() bool { return len(h.places) >= h.most }
 
-// add notes a connection, and gives the one that it pushes out, if any.
+// add adds a connection, and returns the one that it pushes out, if any.
 func (h *halfOpens) add(conn net.Conn, from source) (victim net.Conn) {
 	if h.isFull() {
 		victim = h.oldestOfLargest()
@@ -89,7 +89,7 @@ func (h *halfOpens) add(conn net.Conn, from source) (victim net.Conn) {
 	return victim
 }
 
-// remove forgets a connection; false if it was pushed out, or removed before.
+// remove removes a connection. It returns false if the connection was pushed out or removed before.
 func (h *halfOpens) remove(conn net.Conn) bool {
 	at, is := h.places[conn]
 	if !is {
@@ -113,7 +113,7 @@ func (h *halfOpens) oldestOfLargest() net.Conn {
 	return largest.Front().Value.(net.Conn)
 }
 
-// shutDown ends a connection for the goroutine that reads its hello, which closes it.
+// shutDown ends a connection. The goroutine that reads its hello closes it.
 func shutDown(conn net.Conn) {
 	if raw, err := rawConn(conn); err == nil {
 		_ = raw.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_RDWR) })

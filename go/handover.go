@@ -16,21 +16,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// How a successor takes over the listening sockets of a running server, at the admin socket beside
-// the server's, as docs/restarting.md has it. All of it is said on one connection:
+// These are the messages by which a successor takes over the listening sockets of a running server,
+// at the admin socket beside the server's; see docs/restarting.md. They travel on one connection:
 //
-//   - the successor: ask
-//   - the predecessor, for each socket: its kind, the length of its place as two bytes, and the
-//     place as text, with the socket's descriptor on the first byte; lastSocket and two zeros
-//     at last
-//   - the successor, when it serves: isReady and eight bytes, whose bit n says that it has taken
-//     the n-th socket
-//   - the predecessor, when it has seen that: isDone
+//  - the successor: ask
+//  - the predecessor, for each socket: its kind, the length of its place as two bytes, and the
+//    place as text, with the socket's descriptor on the first byte; at the end, lastSocket and
+//    two zeros
+//  - the successor, when it serves: isReady and eight bytes, whose bit n is set if it has taken
+//    the n-th socket
+//  - the predecessor, in answer: isDone
 const (
 	ask         = "BRZWTAK1"
 	lastSocket  = 0
 	aSocket     = 1
-	keptSocket  = 2 // by a service manager, which removes its file
+	keptSocket  = 2 // of a service manager, which removes its file
 	adminSocket = 3
 	isReady     = 'R'
 	isDone      = 'D'
@@ -38,15 +38,14 @@ const (
 	adminMode    = 0o600
 	longestPlace = 4096
 	mostSockets  = 64
-	// askingTime is how long who connects may take to ask, startingTime how long from there until
-	// it serves, and patience how long a predecessor may take for each answer, which it gives at
-	// once.
+	// askingTime is how long a client may take to ask, startingTime how long it may take from then
+	// until it serves, and patience how long a predecessor may take for each answer.
 	askingTime   = time.Second
 	startingTime = 10 * time.Second
 	patience     = 5 * time.Second
 )
 
-// A TakeOverError says why a server could not take over from another one.
+// A TakeOverError is the reason why a server could not take over from another one.
 type TakeOverError struct {
 	Path   string // of the admin socket
 	Reason error
@@ -56,7 +55,7 @@ func (e *TakeOverError) Error() string {
 	return fmt.Sprintf("breezeway: taking over from the server at %s: %v", e.Path, e.Reason)
 }
 
-// Unwrap gives the reason.
+// Unwrap returns the reason.
 func (e *TakeOverError) Unwrap() error { return e.Reason }
 
 var (
@@ -66,17 +65,18 @@ var (
 		"socket would be; set the option AdminSocket")
 )
 
-// succession is a server's place among those that take over from each other.
+// A succession is a server's part in taking over and being taken over.
 type succession struct {
 	path  string
 	admin *bound
-	// predecessor is whom to tell that this one serves; nil if there is none.
+	// predecessor is the connection to the server to take over from, or nil.
 	predecessor *net.UnixConn
-	// taken are the predecessor's sockets that this one has, a bit for each.
+	// taken has a bit for each of the predecessor's sockets, which is set if this server has taken
+	// it.
 	taken uint64
 }
 
-// An offer is a listening socket of a predecessor's.
+// An offer is a listening socket offered by a predecessor.
 type offer struct {
 	address Address
 	kept    bool
@@ -102,8 +102,8 @@ func (o *options) adminPath(list []Address) (string, error) {
 	return path, nil
 }
 
-// takeOver listens at addresses: at sockets of a predecessor, or of a service manager, or else
-// anew.
+// takeOver listens at addresses. It uses sockets of a predecessor or of a service manager if there
+// are any, and creates the others.
 func (s *Server) takeOver(list []Address) (err error) {
 	path, err := s.opts.adminPath(list)
 	if err != nil {
@@ -117,7 +117,7 @@ func (s *Server) takeOver(list []Address) (err error) {
 	}
 	defer func() {
 		for _, offer := range offers {
-			_ = offer.socket.Close() // What was not taken; it is a copy.
+			_ = offer.socket.Close() // A copy that was not taken.
 		}
 		if err != nil {
 			s.unbind()
@@ -144,7 +144,8 @@ func (s *Server) takeOver(list []Address) (err error) {
 	return err
 }
 
-// ask asks the server at the path for its sockets, if there is one. It serves on until commit.
+// ask asks the server at the path for its sockets, if there is one. That server serves until
+// commit.
 func (s *succession) ask() (offers []*offer, err error) {
 	conn, err := connectTo(context.Background(), Address{Unix, s.path}, patience)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ECONNREFUSED) {
@@ -194,7 +195,7 @@ func (s *succession) ask() (offers []*offer, err error) {
 	}
 }
 
-// checkSameUser asks the kernel who is on the other side.
+// checkSameUser returns an error if the peer is of another user, according to the kernel.
 func checkSameUser(conn *net.UnixConn) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -239,7 +240,7 @@ func receiveSocket(conn *net.UnixConn) (kind byte, place string, socket net.List
 	return kind, string(name), socket, err
 }
 
-// readFull reads so many bytes, and the descriptors that come with them.
+// readFull fills a slice, and returns the descriptors that arrive with its bytes.
 func readFull(conn *net.UnixConn, to []byte) (fds []int, err error) {
 	for len(to) > 0 && err == nil {
 		var n int
@@ -256,7 +257,7 @@ func readFull(conn *net.UnixConn, to []byte) (fds []int, err error) {
 	return fds, err
 }
 
-// adopt makes a listener of a copy of a descriptor, if it is one that listens.
+// adopt returns a listener for a copy of a descriptor, if that is a listening socket.
 func adopt(fd int) (net.Listener, error) {
 	listens, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
 	if err != nil || listens != 1 {
@@ -271,8 +272,8 @@ func adopt(fd int) (net.Listener, error) {
 	return net.FileListener(file)
 }
 
-// take takes the socket for an address, if it is offered. (Where any port will do, so does the
-// predecessor's.)
+// take takes the offered socket for an address, if there is one. For an address with port 0, any
+// port of the predecessor matches.
 func (s *succession) take(offers []*offer, address Address) *bound {
 	for i, offer := range offers {
 		if s.taken&(1<<i) != 0 || !offer.serves(address) {
@@ -296,14 +297,14 @@ func (o *offer) serves(wanted Address) bool {
 	return host == offered && (number == 0 || number == portOf(offeredPort))
 }
 
-// taken is in an offer's place that was taken.
+// A taken replaces the socket of an offer that was taken.
 type taken struct{ net.Listener }
 
 func (taken) Close() error { return nil }
 
-// begin tells the predecessor that this server serves: it accepts nobody from now on. A server that
-// is closed before is nobody's successor; one that is closed meanwhile still learns whether the
-// socket files are its own by then, and removes them.
+// begin informs the predecessor that this server serves. The predecessor then accepts no more
+// clients. A server that is closed earlier does not become a successor. One that is closed during
+// begin still learns whether it owns the socket files, and removes them.
 func (s *Server) begin() error {
 	s.mu.Lock()
 	own := s.succession
@@ -340,12 +341,12 @@ func (s *Server) begin() error {
 	return nil
 }
 
-// withAdmin are all sockets, the admin socket last.
+// withAdmin returns all sockets, the admin socket last.
 func (s *Server) withAdmin() []*bound {
 	return append(s.bound[:len(s.bound):len(s.bound)], s.succession.admin)
 }
 
-// end lets go of the admin socket.
+// end closes the admin socket and the connection to a predecessor.
 func (s *succession) end() {
 	if s.admin != nil {
 		s.admin.close(new(sync.WaitGroup))
@@ -356,8 +357,8 @@ func (s *succession) end() {
 	}
 }
 
-// answerSuccessors answers at the admin socket, one after the other, until one has taken over or
-// the server ends.
+// answerSuccessors answers at the admin socket, one client after the other, until one has taken
+// over or the server ends.
 func (s *Server) answerSuccessors() {
 	for {
 		conn, err := s.succession.admin.socket.Accept()
@@ -435,8 +436,8 @@ func sendSocket(conn *net.UnixConn, kind byte, place string, socket net.Listener
 	return errors.Join(err, failed)
 }
 
-// succeeded tells a successor that it has taken over, and ends this server once its clients have
-// moved there. One that cannot be told does not serve.
+// succeeded confirms to a successor that it has taken over, and ends this server once its clients
+// have moved. A successor without the confirmation does not serve.
 func (s *Server) succeeded(conn *net.UnixConn, taken uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -449,7 +450,7 @@ func (s *Server) succeeded(conn *net.UnixConn, taken uint64) error {
 	s.draining, s.handedOver = true, true
 	for i, b := range s.withAdmin() {
 		if i == len(s.bound) || i < mostSockets && taken&(1<<i) != 0 {
-			b.file = nil // It is the successor's to remove.
+			b.file = nil // The successor removes it.
 		}
 	}
 	go s.leaveToSuccessor()

@@ -13,9 +13,9 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
-// A ledger is what Statistics knows of a session, and all that is needed to end one that the
-// program has forgotten. It never refers to its session, so that the list of all ledgers keeps none
-// alive.
+// A ledger holds the part of a session that Statistics reads, and that is needed to end a session
+// which has become unreachable. It never refers to its session, so that the list of all ledgers
+// keeps no session alive.
 type ledger struct {
 	mu   sync.Mutex // the session's lock
 	role int
@@ -25,22 +25,22 @@ type ledger struct {
 
 	over  atomic.Bool // the session's err is set
 	freed bool
-	gone  chan struct{} // closed once the connection is
-	// What the session has now: streams, and arrivals that nobody has taken up.
+	gone  chan struct{} // closed once the connection is closed
+	// openStreams and waiting count the open streams, and the arrivals that were not taken up.
 	openStreams, waiting int
 
 	sent, received traffic
-	// Waits that ended while polling, and how long was polled in all, of those that the first polls
-	// did not end.
+	// spun counts the waits that polling ended after the first polls had failed. polled is the time
+	// spent on polling after the first polls.
 	spun   uint64
 	polled time.Duration
 }
 
-// A leash is reachable from its session alone. A session is part of cycles, so that a finalizer of
-// its own would never run.
+// A leash is reachable only from its session. A finalizer on the session would never run, because
+// the session is part of reference cycles.
 type leash struct{ ledger *ledger }
 
-// enroll has a new session counted, and ended once nobody can reach it any more.
+// enroll adds a new session to the statistics, and has it ended once it is unreachable.
 func (s *session) enroll() {
 	every := &everySession
 	every.mu.Lock()
@@ -54,7 +54,7 @@ func (s *session) enroll() {
 	runtime.SetFinalizer(s.leash, func(l *leash) { l.ledger.forgotten() })
 }
 
-// retire keeps the sums of a session that is over. The session's lock is held.
+// retire keeps the sums of a session that has ended. The session's lock is held.
 func (l *ledger) retire() {
 	every := &everySession
 	every.mu.Lock()
@@ -66,16 +66,16 @@ func (l *ledger) retire() {
 	l.addCounts(&every.ended[l.role])
 }
 
-// hangUp ends the connection also where a forked child holds a copy, and wakes whoever is parked on
-// it.
+// hangUp shuts the connection down, so that it ends even if a forked child holds a copy, and wakes
+// the waiter that is parked on it.
 func (l *ledger) hangUp() {
 	_ = l.raw.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_RDWR) })
 }
 
-// forgotten ends a session that nobody can reach, in order. Messages that were kept outlive it, as
-// they outlive Close.
+// forgotten ends an unreachable session in order. Received messages outlive it, as they outlive
+// Close.
 func (l *ledger) forgotten() {
-	l.mu.Lock() // Waits for who let go of the session with its last operation.
+	l.mu.Lock() // Waits for the goroutine with the session's last operation.
 	defer l.mu.Unlock()
 	if l.freed {
 		return
@@ -90,12 +90,12 @@ func (l *ledger) forgotten() {
 	l.letGo()
 }
 
-// letGo closes the connection, without the lock. Nobody uses it any more.
+// letGo closes the connection, without the lock. It is not used any more.
 func (l *ledger) letGo() { closeApart(l.conn, l.link.refused(), l.gone) }
 
-// closeApart closes a connection, and descriptors that came on it and were not taken, and says when
-// it has. It does so in a goroutine: what the other side has sent may be slow to close, for as long
-// as that one likes.
+// closeApart closes a connection and the received descriptors that were not taken, and then done.
+// It does so in a goroutine, because the peer can make descriptors that take arbitrarily long to
+// close.
 func closeApart(conn net.Conn, refused []int, done chan<- struct{}) {
 	go func() {
 		defer close(done)
@@ -104,8 +104,8 @@ func closeApart(conn net.Conn, refused []int, done chan<- struct{}) {
 	}()
 }
 
-// waitAMoment waits until a connection is closed, so that its descriptor is free, unless what the
-// other side has sent is slow to close.
+// waitAMoment waits until a connection is closed, so that its descriptor is free, but not for long,
+// as descriptors of the peer may be slow to close.
 func waitAMoment(closed <-chan struct{}) {
 	timer := time.NewTimer(linger)
 	defer timer.Stop()
@@ -115,8 +115,8 @@ func waitAMoment(closed <-chan struct{}) {
 	}
 }
 
-// farewell says that this side closes, as far as there is room for it: without it the end of file
-// says so, less politely.
+// farewell announces that this side closes, if there is room. Otherwise the peer sees the end of
+// file.
 func (l *ledger) farewell() {
 	head := proto.Head{Kind: proto.KindShutdown}
 	switch link := l.link.(type) {

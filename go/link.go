@@ -4,42 +4,44 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
-// A link carries messages: shared memory, or a socket. Its session keeps a lock around all but
-// ready. What is called with every message is not part of it: take, send and flush of both types.
+// A link carries the messages of a session: by shared memory, or over a socket. The session's lock
+// is held during all calls. The interface excludes what is called with every message: take, send
+// and flush of both types.
 type link interface {
 	carrier() Carrier
-	// prepareSleep announces that who drives is about to sleep; false if there is something to do.
+	// prepareSleep announces that the driver is about to sleep. It returns false if there is input.
 	prepareSleep() (bool, error)
-	// awake reads what woke it.
+	// awake reads the socket after a sleep.
 	awake() error
-	// armRoom announces that somebody waits for room; hasRoom says whether there is some since.
+	// armRoom announces that a goroutine waits for room; hasRoom returns true if there is room
+	// since then.
 	armRoom(memory bool)
 	disarmRoom()
 	hasRoom() (bool, error)
-	// exited says that the other side's process is gone: no more comes than there is.
+	// exited records that the peer's process has exited: nothing follows what has arrived.
 	exited()
-	// stop has nothing more taken: what still comes is dropped.
+	// stop ends reading. Later input is dropped.
 	stop()
-	// isClosed says whether the other side's end was seen; what came before is still taken.
+	// isClosed returns true once the peer's end was seen. Earlier input is still taken.
 	isClosed() bool
 	reserve(n int) (*Reservation, error)
 	maxMessage() int
 	close()
-	// refused takes the descriptors that the other side has sent and that do not belong there.
+	// refused returns, once, the received descriptors that are not allowed.
 	refused() []int
 	counters() Counters
 }
 
-// incoming is what a link has taken: an entry, whose body is the message's inline bytes, and what
-// it changes.
+// incoming holds what a link has taken: an entry, whose body is the message's inline bytes, and the
+// resulting event.
 type incoming struct {
 	message Message
 	entry   proto.Entry
 	event   proto.Event[*waiter, *Stream]
 }
 
-// outgoing is what a message is made of: a metadata block, and bytes, of one slice or of several,
-// or a message that came, or reserved space.
+// outgoing describes a message to send: an optional metadata block and a body, which is one slice,
+// several slices, a received message, or a reservation.
 type outgoing struct {
 	metadata    []byte
 	hasMetadata bool
@@ -47,12 +49,12 @@ type outgoing struct {
 	pieces      [][]byte
 	message     *Message
 	reserved    *Reservation
-	// Whether there is no message.
+	// empty is true if there is no message.
 	empty bool
-	// releases is what is released, if it is lent, once the message was copied and before it is
-	// published, so that the other side finds its memory free.
+	// releases is a lent message to release after the copy and before the publication, so that the
+	// peer finds its memory free.
 	releases *Message
-	// sent is set once it was published.
+	// sent is true once the message was published.
 	sent bool
 }
 
@@ -70,12 +72,12 @@ func (o *outgoing) length() int {
 	return length
 }
 
-// isPlain says whether all of the body is bytes.
+// isPlain returns true if the body is bytes alone.
 func (o *outgoing) isPlain() bool {
 	return !o.hasMetadata && o.message == nil && o.pieces == nil
 }
 
-// prefixLen is the length of what precedes the message in the body.
+// prefixLen returns the length of the metadata block in the body.
 func (o *outgoing) prefixLen() int {
 	if !o.hasMetadata {
 		return 0
@@ -102,7 +104,7 @@ func (o *outgoing) writePrefix(to []byte) {
 	}
 }
 
-// writeTo writes all of the body into private memory of its length.
+// writeTo writes the whole body into private memory of its length.
 func (o *outgoing) writeTo(to []byte) error {
 	o.writePrefix(to)
 	to = to[o.prefixLen():]
@@ -116,7 +118,7 @@ func (o *outgoing) writeTo(to []byte) error {
 	return nil
 }
 
-// Counters are what a session has counted on this side (docs/abi.md, section 7).
+// Counters are the counters of this side of a session (docs/abi.md, section 7).
 type Counters struct {
 	EntriesPublished, PayloadBytesLent, DoorbellsRung, Sleeps   uint64
 	PayloadSegmentBytes, RingFull, NoMemory, SegmentsAddedSoFar uint64

@@ -8,11 +8,11 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/shm"
 )
 
-// memoryLink carries messages by shared memory.
+// A memoryLink carries messages by shared memory.
 type memoryLink struct {
 	end  *shm.Endpoint
 	room shm.Room
-	// trusted is the option TrustPeer.
+	// trusted is the value of the option TrustPeer.
 	trusted uint64
 }
 
@@ -25,7 +25,7 @@ func (l *memoryLink) stop()            { l.end.Stop() }
 func (l *memoryLink) exited()          { l.end.Exited() }
 func (l *memoryLink) refused() []int   { return l.end.Refused() }
 
-// judged makes errors of the other side violations; shortages are this side's.
+// judged turns errors of the peer into violations. Shortages are errors of this side.
 func judged(ok bool, err error) (bool, error) { return ok, violation(err) }
 
 func violation(err error) error {
@@ -45,7 +45,7 @@ func (l *memoryLink) take(in *incoming) (taken, progress bool, err error) {
 	entry.Kind = 0
 	taken, err = l.end.Take(entry)
 	if err != nil || !taken {
-		// An entry about segments was taken, if there was one.
+		// If there was an entry, it concerned segments.
 		return false, entry.Kind != 0, violation(err)
 	}
 	if entry.Kind == proto.KindMessage && entry.Flags.Has(proto.FlagLent) {
@@ -62,7 +62,7 @@ func (l *memoryLink) take(in *incoming) (taken, progress bool, err error) {
 	return true, true, nil
 }
 
-// send publishes a message whose body has so many bytes.
+// send publishes a message with a body of total bytes.
 func (l *memoryLink) send(head *proto.Head, out *outgoing, total int) error {
 	if out.reserved != nil {
 		return l.sendReserved(head, out)
@@ -89,7 +89,7 @@ func (l *memoryLink) lend(head *proto.Head, out *outgoing, total int) error {
 	if err != nil {
 		return err
 	}
-	// The slot is there before anything is copied, or released.
+	// Ensure a free ring entry before anything is copied or released.
 	err = l.end.NeedSlot()
 	if err == nil {
 		err = fill(&loan, out)
@@ -162,7 +162,7 @@ func (l *memoryLink) sendReserved(head *proto.Head, out *outgoing) error {
 	case r.loan.Len() > proto.InlineMax:
 		return l.end.Lend(head, r.loan)
 	}
-	// It was cut to what fits into an entry.
+	// The reservation was truncated to a length that fits into an entry.
 	var body [proto.InlineMax]byte
 	r.loan.CopyOut(body[:r.loan.Len()])
 	err := l.end.Publish(head, body[:r.loan.Len()])

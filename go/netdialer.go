@@ -5,18 +5,19 @@ import (
 	"net"
 )
 
-// A NetDialer opens connections to a NetListener, any number on one session, which is dialled with
-// the first of them, and again once it is over or its server goes away. A session whose server goes
-// away is closed when the last connection on it has ended.
+// A NetDialer opens connections to a [NetListener], any number on one session. It dials the session
+// with the first connection, and a new one after the session has ended or its server goes away. A
+// session whose server goes away is closed when the last connection on it has ended.
 type NetDialer struct{ sessions sharing }
 
-// NewNetDialer gives a dialer of the first of the addresses, separated by commas, that can be had.
+// NewNetDialer returns a dialer for the given addresses, separated by commas. Each session uses the
+// first reachable address.
 func NewNetDialer(addresses string, opts ...Option) *NetDialer {
 	return &NetDialer{sharing{addresses: addresses, opts: opts}}
 }
 
-// Dial opens a connection. An error that concerns this one alone, as that of a context which is
-// done while the other side has its MaxStreams, leaves those that are open as they are.
+// Dial opens a connection. An error that concerns only this connection, such as the end of ctx
+// while the peer's MaxStreams is reached, does not affect open connections.
 func (d *NetDialer) Dial(ctx context.Context) (conn net.Conn, err error) {
 	err = d.sessions.try(ctx, func(session *Conn) (bool, error) {
 		conn, err = session.DialNet(ctx)
@@ -28,8 +29,8 @@ func (d *NetDialer) Dial(ctx context.Context) (conn net.Conn, err error) {
 	return conn, nil
 }
 
-// Close closes its sessions, with the connections that are open on them. Dial gives net.ErrClosed
-// from then on.
+// Close closes the dialer's sessions with the connections on them. Later calls of Dial fail with
+// net.ErrClosed.
 func (d *NetDialer) Close() error {
 	d.sessions.close()
 	return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/shm"
 )
 
-// usualPace bounds where the size of the last cache is not known.
+// usualPace is the bound if the size of the last-level cache is unknown.
 const usualPace = 8 << 20
 
 func newThrottle(set uint64) proto.Throttle {
@@ -22,7 +22,7 @@ func newThrottle(set uint64) proto.Throttle {
 	return proto.NewThrottle(set)
 }
 
-// holdBack waits for a moment while so much is under way that no cache holds it.
+// holdBack waits for a moment while more bytes are in flight than a cache holds.
 func (s *session) holdBack(length int, lim limit) error {
 	end, t := s.memory.end, &s.throttle
 	underWay := end.UnderWay()
@@ -46,7 +46,7 @@ func (s *session) holdBack(length int, lim limit) error {
 	return nil
 }
 
-// lastCache is the size in bytes of a CPU's last cache.
+// lastCache returns the size in bytes of a CPU's last-level cache.
 var lastCache = sync.OnceValue(func() uint64 {
 	largest := uint64(0)
 	for index := 0; ; index++ {

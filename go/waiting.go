@@ -10,40 +10,38 @@ import (
 	"time"
 )
 
-// A waiter is a goroutine that waits for something of a session.
+// A waiter is a goroutine that waits on a session.
 //
-// One of them drives it, the leader: it takes what comes for everybody, polls while that has paid
-// lately, and then parks in the runtime's network poller on the session socket. So a lone caller
-// reads its own reply, without a hand-over. The others, the followers, sleep until what they wait
-// for has come, or the leader has left and one of them takes its place.
+// One waiter, the leader, drives the session. It takes entries for all waiters, polls while polling
+// has recently paid, and then parks in the runtime's network poller on the session's socket. Thus a
+// lone caller reads its own reply, without a hand-over. The other waiters, the followers, sleep
+// until their condition holds, or until the leader has left and one of them takes its place.
 type waiter struct {
-	// ch ends its sleep, and says whether the reply that it waits for is there: then the session
-	// knows nothing of the waiter any more, and who slept needs no lock.
+	// ch ends the sleep. It receives true if the reply has arrived. The session has then dropped
+	// the waiter, which needs no lock.
 	ch chan bool
-	// woken is set by who wakes it, and asleep while it listens to the channel; both under the
-	// lock.
+	// woken is set by wake, and asleep while the waiter listens to ch. The lock guards both.
 	woken, asleep bool
-	// parkedOn is set while it leads that session and sleeps in the poller.
+	// parkedOn is the session that the waiter leads while it sleeps in the poller.
 	parkedOn *session
-	// stands is set of who waits for whatever the other side asks for: it can sleep in the poller
-	// while others drive.
+	// stands is set for a waiter for arrivals. It can sleep in the poller while others drive.
 	stands bool
-	// handsOn is set of who reads a stream: it may have just given what it read to another
-	// goroutine, behind it in the queue of its P, without which nothing more comes.
+	// handsOn is set for a reader of a stream. It may have just passed a message to another
+	// goroutine that runs next on this P, and only that goroutine may cause further messages.
 	handsOn bool
-	// yields is how often it may still let other goroutines run before it sleeps or drives, and
-	// timed whether that is timed. While it does so it is yielding, and given says that its reply
-	// is there: then the session knows nothing of it any more, and it needs no lock.
+	// yields is how many more times the waiter may let other goroutines run before it sleeps or
+	// drives, and timed is true if that is timed. yielding is true while it does so. given is set
+	// once the reply has arrived. The session has then dropped the waiter, which needs no lock.
 	yields          int
 	yielding, timed bool
 	given           atomic.Bool
-	// rests is since when it leaves driving to who sleeps in the poller; zero if it does not.
+	// rests is the time since when the waiter has left driving to the one in the poller, or zero.
 	rests time.Time
-	// What has come for a call.
+	// answered, reply and err hold the outcome of a call.
 	answered bool
 	reply    Reply
 	err      error
-	// Its place among the followers while it is asleep.
+	// previous and next link the waiter into the followers while it is asleep.
 	previous, next *waiter
 }
 
@@ -61,7 +59,7 @@ func (s *session) newWaiter() *waiter {
 	return w
 }
 
-// freeWaiter gives it back; nobody refers to it any more.
+// freeWaiter recycles a waiter without other references.
 func (s *session) freeWaiter(w *waiter) {
 	w.clear()
 	s.freeWaiters = append(s.freeWaiters, w)
@@ -78,13 +76,13 @@ func (w *waiter) clear() {
 func (w *waiter) wake() {
 	w.woken = true
 	if w.parkedOn != nil {
-		// By somebody of this side: what the other side sends wakes it anyway.
+		// The cause is on this side. Entries of the peer wake the poller anyway.
 		w.parkedOn.interrupt()
 	}
 	w.rouse(false)
 }
 
-// rouse ends its sleep, if it sleeps.
+// rouse ends the sleep of a sleeping waiter.
 func (w *waiter) rouse(answered bool) {
 	switch {
 	case w.asleep:
@@ -95,14 +93,14 @@ func (w *waiter) rouse(answered bool) {
 	}
 }
 
-// leave takes it out of the followers.
+// leave removes the waiter from the followers.
 func (w *waiter) leave() {
 	w.asleep = false
 	w.previous.next, w.next.previous = w.next, w.previous
 	w.previous, w.next = nil, nil
 }
 
-// followers are a ring of waiters that are asleep, which begins and ends with a root that is none.
+// followers is a ring of sleeping waiters. The root is not a waiter itself.
 type followers struct{ root waiter }
 
 func (f *followers) add(w *waiter) {
@@ -115,7 +113,7 @@ func (f *followers) add(w *waiter) {
 	w.asleep = true
 }
 
-// first is who sleeps the longest; nil if nobody does.
+// first returns the waiter that has slept the longest, or nil.
 func (f *followers) first() *waiter {
 	if f.root.next == &f.root {
 		return nil
@@ -129,14 +127,14 @@ func (f *followers) wakeAll() {
 	}
 }
 
-// isWoken says, once, whether it was woken.
+// isWoken returns true once per wake-up.
 func (w *waiter) isWoken() bool {
 	was := w.woken
 	w.woken = false
 	return was
 }
 
-// wake wakes all of a list, and empties it if they register anew.
+// wake wakes all waiters of a list, and empties it if they register again.
 func wake(list *[]*waiter, empty bool) {
 	for _, w := range *list {
 		w.wake()
@@ -146,7 +144,7 @@ func wake(list *[]*waiter, empty bool) {
 	}
 }
 
-// wakeNext wakes the first of a list, for each thing that ends.
+// wakeNext wakes the first waiter of a list.
 func wakeNext(list *[]*waiter) {
 	if len(*list) > 0 {
 		(*list)[0].wake()
@@ -191,8 +189,8 @@ func (l *limit) reached() error {
 	return nil
 }
 
-// wait waits until ready says so, or the session is over, or the limit is reached. Ready is asked
-// with the lock held, which is held before and after.
+// wait waits until ready returns true, the session ends, or the limit is reached. The lock is held
+// before and after, and during calls of ready.
 func (s *session) wait(w *waiter, lim limit, ready func() bool) error {
 	var err error
 	if lim.expiry != nil {
@@ -215,7 +213,7 @@ func (s *session) wait(w *waiter, lim limit, ready func() bool) error {
 			}
 			s.rested(w)
 		case s.lead(w, &lim, ready):
-			s.promote() // It may say so only once.
+			s.promote() // ready may return true only once.
 			return nil
 		}
 	}
@@ -223,7 +221,7 @@ func (s *session) wait(w *waiter, lim limit, ready func() bool) error {
 	return err
 }
 
-// waitIn is wait as one of a list of waiters. The waiter is not the caller's afterwards.
+// waitIn waits as a member of a list of waiters, and then frees the waiter.
 func (s *session) waitIn(list *[]*waiter, w *waiter, lim limit, ready func() bool) error {
 	*list = append(*list, w)
 	err := s.wait(w, lim, ready)
@@ -232,8 +230,7 @@ func (s *session) waitIn(list *[]*waiter, w *waiter, lim limit, ready func() boo
 	return err
 }
 
-// waitForReply is wait for the reply of a call, but that neither the lock nor the waiter is the
-// caller's afterwards.
+// waitForReply waits for the reply of a call. It releases the lock, and frees the waiter.
 func (s *session) waitForReply(w *waiter, p *callInFlight, lim *limit, reply *Reply) error {
 	var err error
 	for !w.answered {
@@ -267,7 +264,7 @@ func (s *session) waitForReply(w *waiter, p *callInFlight, lim *limit, reply *Re
 	return err
 }
 
-// finish takes the reply of a waiter of which the session knows nothing any more.
+// finish takes the reply of a waiter that the session has dropped.
 func (w *waiter) finish(reply *Reply) error {
 	err := w.takeReply(reply)
 	w.clear()
@@ -283,8 +280,8 @@ func (w *waiter) takeReply(reply *Reply) error {
 	return nil
 }
 
-// promote sees to it that somebody drives, if anybody waits. Of those who sleep, one is woken for
-// it, and no other before that one has looked.
+// promote ensures that a waiter drives, if there is one. It wakes one sleeper for that, and no
+// other before that one has run.
 func (s *session) promote() {
 	if s.leading || s.heir != nil || s.err != nil || !s.rules.AwaitsPeer() {
 		return
@@ -299,21 +296,21 @@ func (s *session) promote() {
 	}
 }
 
-// onlyStreams is after how many messages of streams in a row, without an arrival, who waits for
-// arrivals leaves polling to who reads streams.
+// onlyStreams is how many messages of streams must arrive in a row, without an arrival, before the
+// waiter for arrivals leaves polling to readers of streams.
 const onlyStreams = 16
 
-// mayStandBy says whether who waits for arrivals is to sleep in the poller while another one
-// drives, who then needs nobody to take its place when it leaves.
+// mayStandBy returns true if a waiter for arrivals should sleep in the poller while another waiter
+// drives. That one then needs no successor when it leaves.
 func (s *session) mayStandBy() bool {
 	return s.leading && !s.inPoller && s.memory != nil && s.rules.AwaitsPeer() &&
 		!s.link.isClosed() && s.streamMessages >= onlyStreams
 }
 
-// isDriven says whether somebody drives, or sleeps in the poller to do so.
+// isDriven returns true if a waiter drives, or sleeps in the poller to do so.
 func (s *session) isDriven() bool { return s.leading || s.standing != nil }
 
-// standBy sleeps in the poller while another one drives.
+// standBy sleeps in the poller while another waiter drives.
 func (s *session) standBy(w *waiter, lim *limit) {
 	w.parkedOn, s.standing = s, w
 	s.park(lim)
@@ -323,8 +320,8 @@ func (s *session) standBy(w *waiter, lim *limit) {
 	}
 }
 
-// leaveToStanding has the other side ring for who sleeps in the poller. False if there is something
-// to do for who drives.
+// leaveToStanding leaves driving to the waiter that stands by in the poller. It asks the peer to
+// ring the doorbell, or interrupts that waiter if there is more to do. It always returns true.
 func (s *session) leaveToStanding() bool {
 	for range catchUpTurns {
 		if s.hush(); s.err != nil {
@@ -346,7 +343,7 @@ func (s *session) leaveToStanding() bool {
 	return true
 }
 
-// rested learns from a rest, if that was one, of who has polled before it.
+// rested adapts the polling time to the length of a rest.
 func (s *session) rested(w *waiter) {
 	if !w.rests.IsZero() && !w.stands {
 		now := time.Now()
@@ -355,22 +352,22 @@ func (s *session) rested(w *waiter) {
 	w.rests = time.Time{}
 }
 
-// lookAgain is the pause between two looks for room in shared memory without a driver.
+// lookAgain is the pause between two checks for room in shared memory without a driver.
 const lookAgain = time.Millisecond
 
-// untilLook returns the limit of a sleep. A reply polls for room without a driver: its session is
-// flooded, or the client has closed its socket.
+// untilLook returns the limit of a sleep. A reply without a driver polls for room, because its
+// session is flooded or the client has closed its socket.
 func (s *session) untilLook(lim *limit) *limit {
 	if !lim.isReply || s.memory == nil || s.rules.AwaitsPeer() {
 		return lim
 	}
 	soon := *lim
-	soon.deadline = time.Now().Add(lookAgain) // It may pass the limit's own by as little.
+	soon.deadline = time.Now().Add(lookAgain) // It may pass the limit's own deadline by that much.
 	return &soon
 }
 
-// follow sleeps until the waiter is woken, for whatever reason. True if its reply is there: then
-// the lock is not held.
+// follow sleeps until the waiter is woken or the limit is reached. It returns true, without the
+// lock, if the reply has arrived.
 func (s *session) follow(w *waiter, lim *limit) bool {
 	s.followers.add(w)
 	s.mu.Unlock()
@@ -385,12 +382,12 @@ func (s *session) follow(w *waiter, lim *limit) bool {
 	if w.asleep {
 		w.leave()
 	} else if !heard {
-		<-w.ch // It was woken meanwhile.
+		<-w.ch // The waiter was woken in between.
 	}
 	return false
 }
 
-// sleep listens to the channel, within the limit, and says what it heard, if anything.
+// sleep listens to ch within the limit. It returns the received value, and whether there was one.
 func (w *waiter) sleep(lim *limit) (answered, heard bool) {
 	if lim.ctx == nil && lim.deadline.IsZero() {
 		return <-w.ch, true
@@ -414,9 +411,9 @@ func (w *waiter) sleep(lim *limit) (answered, heard bool) {
 	return false, false
 }
 
-// lead drives the session until ready says so, or it is over, or the limit is reached. True if
-// ready said so, and the session goes on: of one that is over, nothing is left but what ready says
-// then.
+// lead drives the session until ready returns true, the session ends, or the limit is reached. It
+// returns true if ready did and the session has not ended. After the end only a new call of ready
+// counts.
 func (s *session) lead(w *waiter, lim *limit, ready func() bool) bool {
 	s.leading = true
 	if s.standing != nil {
@@ -446,11 +443,11 @@ func (s *session) lead(w *waiter, lim *limit, ready func() bool) bool {
 		}
 		s.flush()
 		if w.stands && s.streamMessages >= onlyStreams {
-			began = time.Time{} // Who reads streams polls, if it pays.
+			began = time.Time{} // A reader of a stream polls, if polling pays.
 		} else if s.spin(&began, w.handsOn) {
 			continue
 		}
-		// An interrupt that came while this goroutine polled does not end its sleep.
+		// An interrupt during polling does not end the sleep.
 		if is = ready(); is || lim.err() != nil {
 			break
 		}
@@ -458,7 +455,7 @@ func (s *session) lead(w *waiter, lim *limit, ready func() bool) bool {
 			s.leading = false
 			s.standBy(w, lim)
 			if s.leading {
-				return false // Somebody reads streams meanwhile.
+				return false // A reader of a stream drives.
 			}
 			s.leading = true
 			continue
@@ -490,21 +487,21 @@ func (s *session) lead(w *waiter, lim *limit, ready func() bool) bool {
 	return is && s.err == nil
 }
 
-// turnsPerLock is after how many turns who drives lets others have the lock: the other side may
-// send for ever what nobody waits for.
+// turnsPerLock is after how many turns the driver lets other goroutines take the lock. The peer may
+// send entries without end that no goroutine waits for.
 const turnsPerLock = 16
 
-// letIn lets those have the lock who wait for it.
+// letIn lets other goroutines take the lock.
 func (s *session) letIn() {
 	s.mu.Unlock()
 	runtime.Gosched()
 	s.mu.Lock()
 }
 
-// learn adjusts how long is polled before parking by what became of a wait: the evidence that
-// polling pays. Polling in vain tells against it, however soon it came then: who is waited for may
-// have been waiting for this CPU. So does, where others want the CPUs, a wait of nearly all that
-// may be polled.
+// learn adapts the polling time to the outcome of a wait. A poll without success counts against
+// polling, however soon an entry came afterwards, because the peer may have been waiting for this
+// CPU. While other threads contend for the CPUs, so does a wait of more than half the longest
+// polling time.
 func (s *session) learn(found bool, waited time.Duration, now time.Time) {
 	most := s.opts.spinBound
 	if now.Before(s.crowdedUntil) {
@@ -527,30 +524,31 @@ func (s *session) learn(found bool, waited time.Duration, now time.Time) {
 }
 
 const (
-	// busyRound is how long Busy polls before it looks at the socket, and at what it waits for.
+	// busyRound is how long Busy polls before it reads the socket and checks its condition.
 	busyRound = 50 * time.Microsecond
-	// pollsPerLook is how often a poller reads the clock.
+	// pollsPerLook is the number of polls between two reads of the clock.
 	pollsPerLook = 256
 	leastBudget  = time.Microsecond
-	// quiet is how long a poller polls before it yields for the first time.
+	// quiet is how long a poller polls before it first yields.
 	quiet = 5 * time.Microsecond
-	// A poller that has not run for so long has lost its CPU to others; for how long that counts.
+	// lostCPU is the gap in a poller's run that counts as the loss of its CPU to another thread,
+	// and crowding is how long such a loss counts.
 	lostCPU  = 500 * time.Microsecond
 	crowding = time.Second
 )
 
-// pollers counts the goroutines of this process that have polled in vain for a while.
+// pollers counts the goroutines of this process that poll after the first polls have failed.
 var pollers atomic.Int64
 
-// isAlone says whether nobody but who drives is known to want the lock: then it first polls with it
-// held, for half a microsecond, as letting go of it and taking it again cost as much as many polls.
+// isAlone returns true if only the driver is known to want the lock. The driver then first polls
+// with the lock held, because releasing and taking it costs as much as many polls.
 func (s *session) isAlone() bool {
 	return s.rules.Calls.InFlight() <= 1 && s.rules.Served.Running() == 0 && s.openStreams == 0
 }
 
-// spin polls for the next entry; false if it is time to park. The lock is held before and after,
-// and not meanwhile, but by who is alone, for a moment. The clock is read only once the first polls
-// were in vain.
+// spin polls for the next entry, and returns false when it is time to park. The lock is held before
+// and after. During polling it is released, except briefly by a driver that is alone. The clock is
+// read only after the first polls have failed.
 func (s *session) spin(began *time.Time, handsOn bool) bool {
 	budget := s.pollingTime()
 	if budget == 0 {
@@ -564,7 +562,7 @@ func (s *session) spin(began *time.Time, handsOn bool) bool {
 	}
 	s.mu.Unlock()
 	if resumed {
-		// They have something to send, and are behind this goroutine in the queue of its P.
+		// Those goroutines have messages to send, and are queued behind this one on its P.
 		runtime.Gosched()
 	}
 	found, lost, now, from := s.poll(room), false, time.Time{}, time.Time{}
@@ -600,16 +598,16 @@ func (s *session) spin(began *time.Time, handsOn bool) bool {
 	case found:
 		s.learn(true, now.Sub(*began), now)
 	default:
-		// Who waits for room has a turn look for it.
+		// A waiter for room has a turn check for room.
 		return room && now.Sub(*began) <= budget
 	}
 	return true
 }
 
-// pollOn polls until a time has passed, and says when it ended, and whether it has lost its CPU
-// meanwhile. Others run on the Ps that those who poll leave them; if these take the last one, each
-// of them yields again and again. (Yielding wakes a thread if a P is idle, which takes the CPU of
-// who is waited for.)
+// pollOn polls for the given time. It returns the time at its end, whether there is an entry, and
+// whether it has lost its CPU. Other goroutines run on the Ps without pollers. If pollers occupy
+// the last P, each of them yields repeatedly. (If a P is idle, yielding wakes a thread, which may
+// take the peer's CPU.)
 func (s *session) pollOn(now time.Time, budget time.Duration, yields bool) (at time.Time,
 	found, lost bool) {
 	began := now
@@ -640,7 +638,7 @@ func (s *session) pollOn(now time.Time, budget time.Duration, yields bool) (at t
 	return now, false, lost
 }
 
-// pollingTime is how long to poll before parking, or, under Busy, before looking at the socket.
+// pollingTime returns how long to poll before parking or, under Busy, before reading the socket.
 func (s *session) pollingTime() time.Duration {
 	switch {
 	case s.memory == nil || s.opts.wait == Park || s.rules.Ending.HasClosed():
@@ -653,7 +651,7 @@ func (s *session) pollingTime() time.Duration {
 	return s.budget
 }
 
-// poll asks for the next entry a few hundred times, or once.
+// poll checks for the next entry a few hundred times, or once.
 func (s *session) poll(once bool) bool {
 	for i := 0; i < pollsPerLook; i++ {
 		ready, err := s.memory.end.Ready()
@@ -674,9 +672,9 @@ func (s *session) look() {
 	}
 }
 
-// hush reads the doorbells that announcements have brought, before they are more than the socket
-// has room for: who announces need not be the one who sleeps in the poller and reads them. What was
-// to wake that one may be among them, so it looks for itself.
+// hush reads the doorbells that announcements have caused before they exceed the socket's buffer.
+// The announcing goroutine need not be the one that sleeps in the poller and reads them. A doorbell
+// for that one may be among them, so it is interrupted.
 func (s *session) hush() {
 	if s.memory == nil || !s.memory.end.IsRungOut() {
 		return
@@ -687,21 +685,20 @@ func (s *session) hush() {
 	}
 }
 
-// catchUpTurns bounds what is taken by who does not wait: the other side may go on for ever.
+// catchUpTurns bounds the turns of a goroutine that does not wait: the peer may send without end.
 const catchUpTurns = 64
 
-// catchUp takes what has come, if nobody drives who would: of a session for which nobody waits, the
-// other side's end is known only then. Of one that has sent more than catchUpTurns take, the rest
-// is left for the next time.
+// catchUp takes arrived entries if no goroutine drives. A session without waiters notices the
+// peer's end only here. Entries beyond catchUpTurns turns are left for the next call.
 func (s *session) catchUp() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.takeTurns(catchUpTurns, true)
 }
 
-// takeTurns takes what has come, if nobody drives, within so many turns. The other side's end is
-// seen by a turn that finds nothing else; a socket is read before each if looks says so, as what is
-// read of it at a time may end before that.
+// takeTurns takes arrived entries if no goroutine drives, in at most most turns. The turn that
+// finds no entry notices the peer's end. If looks is set, the socket is read before each turn,
+// since one read may end before the peer's end.
 func (s *session) takeTurns(most int, looks bool) {
 	if s.leading || s.err != nil {
 		return
@@ -725,7 +722,7 @@ func (s *session) takeTurns(most int, looks bool) {
 	s.promote()
 }
 
-// note ends the session for an error of it. After a shortage, who drives pauses.
+// note ends the session after an error. After a shortage, the driver pauses instead.
 func (s *session) note(err error) {
 	if s.short = isShortage(err); !s.short {
 		s.finish(err)
@@ -734,14 +731,14 @@ func (s *session) note(err error) {
 
 var longAgo = time.Unix(1, 0)
 
-// park sleeps in the network poller until the socket has something, or the limit is reached. The
-// lock is held before and after, not meanwhile.
+// park sleeps in the network poller until the socket is ready or the limit is reached. The lock is
+// held before and after, but not during the sleep.
 func (s *session) park(lim *limit) {
 	s.inPoller = true
 	s.parking, s.resumed, s.processors = 0, false, runtime.GOMAXPROCS(0)
 	if s.dirty.Swap(false) || !s.armed.Equal(lim.deadline) {
 		s.armed = lim.deadline
-		_ = s.conn.SetReadDeadline(lim.deadline) // Of a connection that is over, reading says so.
+		_ = s.conn.SetReadDeadline(lim.deadline) // A read reports a connection that is over.
 	}
 	var stop func() bool
 	if lim.ctx != nil {
@@ -755,7 +752,8 @@ func (s *session) park(lim *limit) {
 	s.mu.Lock()
 	s.inPoller = false
 	if err != nil {
-		// A deadline, of this limit or of an interrupt, or the end, which a read shows.
+		// This is a deadline, of the limit or of an interrupt, or the end of the connection; a read
+		// tells them apart.
 		s.dirty.Store(true)
 		if s.err == nil {
 			s.look()
@@ -763,17 +761,17 @@ func (s *session) park(lim *limit) {
 	}
 }
 
-// interrupt makes whoever is parked look at what it waits for.
+// interrupt makes the parked waiter check its condition.
 func (s *session) interrupt() {
 	if s.over.Load() {
-		return // It has been hung up, and who closes it waits for no lock.
+		return // The connection was shut down, and is closed without the lock.
 	}
 	s.dirty.Store(true)
 	_ = s.conn.SetReadDeadline(longAgo)
 }
 
-// shortagePause is how long a session waits for descriptors or memory of this process, which
-// nothing reports.
+// shortagePause is how long a session waits for descriptors or memory of this process, whose return
+// is not reported.
 const shortagePause = 10 * time.Millisecond
 
 func (s *session) pause() {
@@ -784,8 +782,8 @@ func (s *session) pause() {
 	s.look()
 }
 
-// parkOnce is asked by the poller before it sleeps, and after. One read of the socket for each
-// sleep is enough: what comes later is there for the next one.
+// parkOnce is called by the poller before and after it sleeps. One read of the socket per sleep is
+// enough: later input is read by the next one.
 func (s *session) parkOnce(uintptr) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -797,7 +795,7 @@ func (s *session) parkOnce(uintptr) bool {
 		return true
 	}
 	if s.standing != nil && s.leading {
-		s.look() // Another one drives, and notes the other side's end.
+		s.look() // Another waiter drives, and notices the peer's end.
 		return s.err != nil || s.link.isClosed()
 	}
 	asleep, err := s.link.prepareSleep()
@@ -809,7 +807,8 @@ func (s *session) parkOnce(uintptr) bool {
 	return !s.maySleep(asleep)
 }
 
-// maySleep says whether who has announced to sleep may, as far as others wait for room.
+// maySleep returns true if a driver that has announced its sleep may sleep, as far as waiters for
+// room are concerned.
 func (s *session) maySleep(announced bool) bool {
 	if !announced || len(s.roomWaiters) > 0 && s.mayHaveRoom() {
 		return false
@@ -821,7 +820,7 @@ func (s *session) maySleep(announced bool) bool {
 	return true
 }
 
-// mayHaveRoom says whether a turn finds room, or why there is none.
+// mayHaveRoom returns true if a turn would find room, or an error.
 func (s *session) mayHaveRoom() bool {
 	has, err := s.link.hasRoom()
 	return has || err != nil

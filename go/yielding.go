@@ -8,28 +8,28 @@ import (
 )
 
 const (
-	// yieldFrom is with how many calls in flight a caller lets other goroutines run before it
-	// sleeps, and mostYields how often.
+	// yieldFrom is the number of calls in flight from where on a caller lets other goroutines run
+	// before it sleeps, and mostYields is how often it does.
 	yieldFrom  = 16
 	mostYields = 4
-	// yieldRound is after how many such calls it is judged whether that pays; one of yieldSample is
-	// timed.
+	// yieldRound is the number of such calls between two decisions whether yielding pays. One of
+	// yieldSample calls is timed.
 	yieldRound  = 256
 	yieldSample = 16
 )
 
-// yielding judges whether callers of a session on which many wait are to let other goroutines run
-// before they sleep. Where the replies come meanwhile, nobody sleeps and nobody is woken. Where
-// they do not, or others run for so long that a sleeper, who goes ahead of them when it is woken,
-// would have had its reply earlier, it is time lost.
+// yielding decides whether the callers of a session with many calls in flight let other goroutines
+// run before they sleep. If replies arrive during the yields, no caller sleeps and none is woken.
+// Yielding is a loss if replies do not arrive then, or if other goroutines run for so long that a
+// sleeper would have had its reply earlier, since a woken goroutine runs ahead of them.
 type yielding struct {
-	// missed are those calls whose reply had not come after all yields.
+	// missed counts the calls whose reply had not arrived after all yields.
 	calls, missed int
 	// backOff counts rounds.
 	backOff backOff
 }
 
-// pays counts a call, and says whether its caller is to do so, and is timed.
+// pays counts a call. It returns whether the caller yields, and whether the yield is timed.
 func (y *yielding) pays() (does, timed bool) {
 	if y.calls++; y.calls > yieldRound {
 		switch {
@@ -44,16 +44,16 @@ func (y *yielding) pays() (does, timed bool) {
 	return !y.backOff.isOn(), y.calls%yieldSample == 1
 }
 
-// stop leaves it alone for a while. What many see at one time counts once.
+// stop suspends yielding for a while. Concurrent calls of stop count once.
 func (y *yielding) stop() {
 	if !y.backOff.isOn() {
 		y.backOff.failed()
 	}
 }
 
-// letYield has who calls let other goroutines run first, where that pays.
+// letYield lets a caller yield first, if that pays.
 func (s *session) letYield(w *waiter) {
-	// The session may have ended while it waited for its turn.
+	// The session may have ended while the caller waited for its turn.
 	if s.err != nil || s.memory == nil || s.rules.Calls.InFlight() < yieldFrom ||
 		s.opts.wait == Park || !s.rules.AwaitsPeer() {
 		return
@@ -64,8 +64,8 @@ func (s *session) letYield(w *waiter) {
 	}
 }
 
-// transmitUnfenced publishes a request for which somebody flushes: its caller, unless it is
-// answered before. False if it has to be sent otherwise.
+// transmitUnfenced publishes a request without waking the peer. The caller flushes, unless the
+// reply arrives first. It returns false if the request must be sent by other means.
 func (s *session) transmitUnfenced(head proto.Head, out *outgoing) bool {
 	if !out.isPlain() || out.reserved != nil || len(out.bytes) > proto.InlineMax ||
 		s.memory.end.PublishUnfenced(&head, out.bytes) != nil {
@@ -76,8 +76,8 @@ func (s *session) transmitUnfenced(head proto.Head, out *outgoing) bool {
 	return true
 }
 
-// yield lets other goroutines run and, if the reply has not come then, takes what has, unless
-// somebody else drives. True if the reply is there: then the lock is not held.
+// yield lets other goroutines run. If the reply has not arrived then, it takes arrived entries,
+// unless another goroutine drives. It returns true, without the lock, if the reply has arrived.
 func (s *session) yield(w *waiter) bool {
 	w.yielding = true
 	s.mu.Unlock()
@@ -97,7 +97,7 @@ func (s *session) yield(w *waiter) bool {
 	w.yielding = false
 	w.yields--
 	if s.yielding.backOff.isOn() {
-		w.yields = 0 // Given up meanwhile.
+		w.yields = 0 // Yielding was suspended in between.
 	}
 	if w.yields == 0 {
 		s.yielding.missed++
@@ -109,7 +109,7 @@ func (s *session) yield(w *waiter) bool {
 	return false
 }
 
-// yieldTimed lets other goroutines run, and has nobody do so for a while if they take long.
+// yieldTimed lets other goroutines run, and suspends yielding if they take long.
 func (s *session) yieldTimed() {
 	began := time.Now()
 	runtime.Gosched()
