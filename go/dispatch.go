@@ -9,7 +9,7 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
-// dispatch has the rules validate the entry in s.in, and gives it to whom it concerns.
+// dispatch has the rules validate the entry in s.in, and passes it to its recipient.
 func (s *session) dispatch() error {
 	head, m, event := &s.in.entry.Head, &s.in.message, &s.in.event
 	prefix, hasPrefix := uint64(0), head.HasPrefix()
@@ -46,7 +46,7 @@ func (s *session) dispatch() error {
 	return nil
 }
 
-// arrive keeps what has come: a message, or a stream.
+// arrive queues an arrival: a message, or a stream.
 func (s *session) arrive(head *proto.Head, m *Message, stream *Stream) {
 	if s.arrivalFirst == len(s.arrivals) {
 		s.arrivals, s.arrivalFirst = s.arrivals[:0], 0
@@ -74,8 +74,8 @@ func (s *session) arrive(head *proto.Head, m *Message, stream *Stream) {
 	wake(&s.acceptWaiters, false)
 }
 
-// dropAStreamThatIsOver drops one that waits to be accepted, of more streams than may be open at
-// one time: nobody is to keep them all for somebody who accepts none.
+// dropAStreamThatIsOver drops a stream that is over and was not accepted, if more streams wait than
+// may be open at the same time. This bounds the queue of an application that accepts none.
 func (s *session) dropAStreamThatIsOver() {
 	if !s.rules.DropsStream() {
 		return
@@ -95,11 +95,11 @@ func (s *session) dropAStreamThatIsOver() {
 	s.rules.TakeUpStream()
 }
 
-// nextArrival takes the next one; there is one.
+// nextArrival removes the next arrival. There must be one.
 func (s *session) nextArrival(a *arrival) {
 	kept := &s.arrivals[s.arrivalFirst]
 	*a = *kept
-	// What it refers to is not kept any longer.
+	// Clear the references of the queue.
 	kept.stream = nil
 	kept.message.private, kept.message.metadata, kept.message.lent = nil, nil, nil
 	s.arrivalFirst++
@@ -116,7 +116,7 @@ func (s *session) hasArrival() bool { return s.arrivalFirst < len(s.arrivals) }
 
 func (s *session) mayTakeUp() bool { return s.hasArrival() && !s.rules.Served.HasStopped() }
 
-// printable makes what the other side said fit for a log.
+// printable makes the peer's text fit for a log.
 func printable(bytes []byte) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) && r != '\n' {
@@ -126,7 +126,7 @@ func printable(bytes []byte) string {
 	}, string(bytes))
 }
 
-// deadlineOf is until when the sender of an entry waits that has just come, as it says.
+// deadlineOf returns the deadline in an entry that has just arrived, or zero if it has none.
 func deadlineOf(coded uint16) time.Time {
 	left, said := proto.DecodeTime(coded)
 	if !said {

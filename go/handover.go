@@ -19,13 +19,13 @@ import (
 // These are the messages by which a successor takes over the listening sockets of a running server,
 // at the admin socket beside the server's; see docs/restarting.md. They travel on one connection:
 //
-//  - the successor: ask
-//  - the predecessor, for each socket: its kind, the length of its place as two bytes, and the
-//    place as text, with the socket's descriptor on the first byte; at the end, lastSocket and
-//    two zeros
-//  - the successor, when it serves: isReady and eight bytes, whose bit n is set if it has taken
-//    the n-th socket
-//  - the predecessor, in answer: isDone
+//   - the successor: ask
+//   - the predecessor, for each socket: its kind, the length of its place as two bytes, and the
+//     place as text, with the socket's descriptor on the first byte; at the end, lastSocket and
+//     two zeros
+//   - the successor, when it serves: isReady and eight bytes, whose bit n is set if it has taken
+//     the n-th socket
+//   - the predecessor, in answer: isDone
 const (
 	ask         = "BRZWTAK1"
 	lastSocket  = 0

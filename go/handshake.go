@@ -17,33 +17,33 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/shm"
 )
 
-// agreement is what both hellos said. The control segments are nil without shared memory.
+// An agreement holds both hellos. The control segments are nil without shared memory.
 type agreement struct {
 	carrier                 Carrier
 	own, peer               *proto.Hello
 	ownControl, peerControl *segment.Mapping
 	// within is set over tls:.
 	within *secured
-	// account is whom a server's memory is handed out to.
+	// account is the account that a server's memory is charged to.
 	account segment.Account
 }
 
-// A greeting is a connection that was just made, before the hellos.
+// A greeting is a new connection before the hellos.
 type greeting struct {
 	conn    net.Conn
 	raw     syscall.RawConn
 	carrier Carrier
 	peer    Peer
 	within  *secured
-	// refused are descriptors that came and are not taken. Closing them may take as long as the
-	// other side likes.
+	// refused holds received descriptors that are not taken. Closing them may take as long as the
+	// peer likes.
 	refused []int
-	// foreign is set for a client of another protocol: its first bytes.
+	// foreign holds the first bytes of a client of another protocol.
 	foreign []byte
 }
 
-// meet prepares a connection, makes TLS's handshake where it is spoken, and says who is on the
-// other side. The handshake's time begins.
+// meet prepares a connection, performs the TLS handshake if there is one, and determines the peer.
+// The handshake's timeout begins.
 func meet(conn net.Conn, carrier Carrier, opts *options, config *tls.Config, isClient bool) (
 	*greeting, error) {
 	raw, err := rawConn(conn)
@@ -68,7 +68,7 @@ func meet(conn net.Conn, carrier Carrier, opts *options, config *tls.Config, isC
 	return g, err
 }
 
-// speaks is what the hellos travel on.
+// speaks returns the connection that carries the hellos.
 func (g *greeting) speaks() net.Conn {
 	if g.within != nil {
 		return g.within.tls
@@ -76,7 +76,7 @@ func (g *greeting) speaks() net.Conn {
 	return g.conn
 }
 
-// rawConn gives the descriptor of a connection to the handshake and the session.
+// rawConn returns access to the descriptor of a connection.
 func rawConn(conn net.Conn) (syscall.RawConn, error) {
 	system, is := conn.(syscall.Conn)
 	if !is {
@@ -85,7 +85,7 @@ func rawConn(conn net.Conn) (syscall.RawConn, error) {
 	return system.SyscallConn()
 }
 
-// connect is the client's side of the handshake.
+// connect performs the client's side of the handshake.
 func connect(g *greeting, opts *options) (*agreement, error) {
 	conn := g.speaks()
 	own := opts.hello(g.carrier == Shm)
@@ -129,7 +129,7 @@ func (a *agreement) drop() {
 	}
 }
 
-// receive takes in the other side's hello, and maps its control segment.
+// receive receives the peer's hello and maps its control segment.
 func (a *agreement) receive(g *greeting, opts *options) error {
 	hello, fds, err := receiveHello(g.speaks())
 	g.refused = fds
@@ -160,7 +160,7 @@ func (a *agreement) receive(g *greeting, opts *options) error {
 	if err != nil && !errors.As(err, &shortage) {
 		return proto.HelloViolation("%v", err)
 	}
-	closeAll(fds) // It is sealed memory.
+	closeAll(fds) // These are sealed memory.
 	g.refused = nil
 	return err
 }
@@ -209,7 +209,7 @@ func receiveHello(conn net.Conn) (*proto.Hello, []int, error) {
 			if err == nil || errors.Is(err, io.EOF) || errors.Is(err, unix.ECONNRESET) {
 				err = errHandshakeClosed
 			} else if _, is := conn.(*tls.Conn); is && !errors.Is(err, os.ErrDeadlineExceeded) {
-				err = &TLSError{err} // A server judges a client's certificate late.
+				err = &TLSError{err} // A server validates a client's certificate late.
 			}
 			return nil, fds, err
 		}
@@ -217,7 +217,7 @@ func receiveHello(conn net.Conn) (*proto.Hello, []int, error) {
 	}
 }
 
-// A foreignError is that of first bytes that are those of another protocol.
+// A foreignError is returned for first bytes of another protocol.
 type foreignError struct {
 	error
 	bytes []byte
@@ -231,9 +231,9 @@ var errHandshakeClosed = errors.New("breezeway: the other side closed the connec
 var errNoDescriptor = &ShortageError{Text: "breezeway: a descriptor came for which this process " +
 	"has no number (raise the limit of open files, ulimit -n)", Err: unix.EMFILE}
 
-// readUrgentInLine lets what the other side sends as urgent (MSG_OOB) be read like any other byte.
-// Otherwise a read drops it, with the descriptors that came along, and one that peeks passes over
-// it. It is not too late for what has come.
+// readUrgentInLine makes urgent data (MSG_OOB) readable like any other byte, including data that
+// has already arrived. Otherwise a read drops it together with its descriptors, and a peek skips
+// it.
 func readUrgentInLine(conn net.Conn) {
 	socket, is := conn.(*net.UnixConn)
 	if !is {
@@ -252,17 +252,17 @@ func readWithRights(conn net.Conn, piece []byte) (int, []int, error) {
 		n, err := conn.Read(piece)
 		return n, nil, err
 	}
-	oob := make([]byte, unix.CmsgSpace(4*segment.MaxRights)) // What is not received is closed here.
+	oob := make([]byte, unix.CmsgSpace(4*segment.MaxRights)) // Descriptors beyond it are closed.
 	n, oobn, flags, _, err := socket.ReadMsgUnix(piece, oob)
 	fds := segment.Rights(oob[:oobn])
 	if err == nil && flags&unix.MSG_CTRUNC != 0 && len(fds) == 0 {
-		err = errNoDescriptor // There is room for all that may come.
+		err = errNoDescriptor // The buffer has room for all that may come.
 	}
 	return n, fds, err
 }
 
-// hear is the first part of the server's side of the handshake: it takes in a client's hello. It
-// answers only if it refuses.
+// hear receives a client's hello: the first part of the server's side of the handshake. It answers
+// only to refuse.
 func hear(g *greeting, opts *options) (*agreement, error) {
 	_ = g.speaks().SetDeadline(time.Now().Add(opts.handshakeTimeout))
 	agreed := &agreement{carrier: g.carrier, own: opts.hello(g.carrier == Shm), within: g.within}
@@ -272,7 +272,8 @@ func hear(g *greeting, opts *options) (*agreement, error) {
 	return agreed, nil
 }
 
-// answer is the second part: it answers a client that is served. It answers also if it fails.
+// answer answers an admitted client: the second part of the handshake. It sends the reason of a
+// failure.
 func (a *agreement) answer(g *greeting) error {
 	if err := a.sayHello(g); err != nil {
 		return a.refuse(g, err)
@@ -280,7 +281,7 @@ func (a *agreement) answer(g *greeting) error {
 	return g.speaks().SetDeadline(time.Time{})
 }
 
-// refuse tells a client of an error, and gives that back.
+// refuse sends an error to a client, and returns it.
 func (a *agreement) refuse(g *greeting, err error) error {
 	a.drop()
 	if status := refusalOf(err); status != 0 {
@@ -302,7 +303,7 @@ func (a *agreement) sayHello(g *greeting) error {
 	return sendHello(g.speaks(), a.own.Encode(), fd)
 }
 
-// refusalOf is what a client is told of an error; 0 is nothing.
+// refusalOf returns the status that a client is sent for an error, or 0 if it is sent nothing.
 func refusalOf(err error) uint32 {
 	var shortage *segment.ShortageError
 	if errors.As(err, &shortage) {
@@ -311,7 +312,8 @@ func refusalOf(err error) uint32 {
 	return proto.StatusOf(err)
 }
 
-// refuse tells a client why it is not served. Best effort: it may be gone, or not be one.
+// refuse sends a client the reason why it is not served. It ignores errors, since the client may be
+// gone or speak another protocol.
 func refuse(conn net.Conn, status uint32, reason string) {
 	_ = sendHello(conn, proto.EncodeRefusal(status, reason), -1)
 }

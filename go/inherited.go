@@ -13,13 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// firstInherited is the number of the first descriptor that is passed on (SD_LISTEN_FDS_START).
+// firstInherited is the first inherited descriptor (SD_LISTEN_FDS_START).
 const firstInherited = 3
 
-// inherited are the listening sockets that the environment says were passed on to this process, as
-// systemd does it (sd_listen_fds(3)): LISTEN_PID names this process, LISTEN_FDS how many there are.
-// They stay open while this process lives, as whoever passed them on keeps them too: its servers
-// have copies.
+// inherited returns the listening sockets that this process has inherited according to its
+// environment, as from systemd (sd_listen_fds(3)): LISTEN_PID is this process, LISTEN_FDS their
+// number. They stay open while this process lives, like those of the process that passed them.
+// Servers use copies.
 var inherited = sync.OnceValue(inheritedListeners)
 
 func inheritedListeners() (list []net.Listener) {
@@ -43,8 +43,8 @@ func inheritedListeners() (list []net.Listener) {
 var errNotPassedOn = errors.New(
 	"it was opened by this process, or is no stream socket that listens")
 
-// inherit takes a descriptor, if it was passed on and listens. What is closed on exec was opened by
-// this process, and is left alone.
+// inherit returns a listener for an inherited descriptor. A descriptor with the close-on-exec flag
+// was opened by this process, and is left alone.
 func inherit(fd int) (net.Listener, error) {
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
 	if err != nil {
@@ -61,8 +61,8 @@ func inherit(fd int) (net.Listener, error) {
 	return socket, err
 }
 
-// adoptInherited is a copy of the socket for an address among those that were passed on, if it is
-// there. It is the service manager's: its file stays when this server ends.
+// adoptInherited returns a copy of the inherited socket for an address, or nil. It belongs to the
+// service manager: its file stays when this server ends.
 func adoptInherited(from []net.Listener, address Address) (*bound, error) {
 	for _, socket := range from {
 		if !listensAt(socket, address) {
@@ -72,7 +72,7 @@ func adoptInherited(from []net.Listener, address Address) (*bound, error) {
 		if err != nil {
 			return nil, err
 		}
-		if tcp, is := socket.Addr().(*net.TCPAddr); is { // A successor is told the port by number.
+		if tcp, is := socket.Addr().(*net.TCPAddr); is { // A successor gets the port's number.
 			host, _, _ := net.SplitHostPort(address.Path)
 			address.Path = net.JoinHostPort(host, strconv.Itoa(tcp.Port))
 		}
@@ -90,7 +90,7 @@ func copyOf(socket net.Listener) (own net.Listener, err error) {
 	return own, err
 }
 
-// listensAt says whether a socket listens at an address.
+// listensAt returns true if a socket listens at an address.
 func listensAt(socket net.Listener, address Address) bool {
 	switch at := socket.Addr().(type) {
 	case *net.UnixAddr:
@@ -101,7 +101,7 @@ func listensAt(socket net.Listener, address Address) bool {
 	return false
 }
 
-// resolvingTime is how long the names in an address may take to resolve.
+// resolvingTime limits the resolution of the names in an address.
 const resolvingTime = 5 * time.Second
 
 func isPlaceOf(at *net.TCPAddr, place string) bool {
@@ -123,7 +123,7 @@ func isPlaceOf(at *net.TCPAddr, place string) bool {
 	return false
 }
 
-// portOf is the number of a port, which may be a service's name; -1 if it is none.
+// portOf returns the number of a port, which may be given as a service's name, or -1.
 func portOf(port string) int {
 	number, err := net.LookupPort("tcp", port)
 	if err != nil {

@@ -16,16 +16,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bound is a socket that a server listens on.
+// A bound is a socket that a server listens on.
 type bound struct {
 	address Address
 	socket  net.Listener
-	file    fs.FileInfo // nil without a socket file of this server's
-	kept    bool        // by a service manager, which made it
+	file    fs.FileInfo // nil unless this server owns a socket file
+	kept    bool        // made and kept by a service manager
 }
 
-// bind makes a listening socket. A socket file is taken over only if a failed connect proves that
-// nobody serves it.
+// bind creates a listening socket. It replaces a socket file only if a failed connect proves that
+// no server listens there.
 func bind(address Address, mode uint32) (*bound, error) {
 	if address.isRemote() {
 		socket, err := listenTCP(address.Path)
@@ -49,8 +49,8 @@ func bind(address Address, mode uint32) (*bound, error) {
 	return b, err
 }
 
-// placeOf is what was asked for with the port that was found. The host stays as it was written: a
-// successor is started with the same text, and looks for what it names.
+// placeOf returns wanted with the port of found. The host keeps its spelling, because a successor
+// is started with the same text and compares it.
 func placeOf(wanted string, found net.Addr) (string, error) {
 	host, _, err := net.SplitHostPort(wanted)
 	if err != nil {
@@ -60,7 +60,7 @@ func placeOf(wanted string, found net.Addr) (string, error) {
 	return net.JoinHostPort(host, port), err
 }
 
-// errServed is that of a path at which another server listens.
+// errServed is returned for a path at which another server listens.
 var errServed = errors.New("it is served by another process; stop it or choose another path")
 
 // removeStale removes the socket file of a server that has ended.
@@ -91,7 +91,7 @@ func removeStale(path string) error {
 	default:
 		err = fmt.Errorf("%s is there and cannot be connected to: %w", path, err)
 	}
-	if errors.Is(err, fs.ErrNotExist) { // Its server has removed it meanwhile.
+	if errors.Is(err, fs.ErrNotExist) { // Its server has removed it in between.
 		return nil
 	}
 	return err
@@ -104,8 +104,8 @@ const (
 )
 
 // takeTurn locks the folder of a socket file, as servers in Rust do, until the returned function is
-// called. It goes on without the lock where that cannot be had: a process that may read the folder
-// can hold it for ever.
+// called. If the lock is not available in time, it continues without it, because any process that
+// may read the folder can hold the lock forever.
 func takeTurn(path string) (end func()) {
 	folder, err := os.Open(filepath.Dir(path))
 	if err != nil {
@@ -124,7 +124,7 @@ func takeTurn(path string) (end func()) {
 func isAbstract(path string) bool { return strings.HasPrefix(path, "@") }
 
 // listenUnix listens at a path. The file inherits the socket's mode, less the umask, so that at no
-// moment more users can connect than the mode allows.
+// time more users can connect than the mode allows.
 func listenUnix(path string, mode uint32) (net.Listener, error) {
 	if isAbstract(path) {
 		return net.Listen("unix", path)
@@ -161,9 +161,9 @@ func listenUnix(path string, mode uint32) (net.Listener, error) {
 // longestPath is the longest path of a socket.
 const longestPath = len(unix.RawSockaddrUnix{}.Path) - 1
 
-// close ends listening, and removes the socket file if it is still the server's own: before the
-// socket is closed, as another server may take a file over on which nobody listens. It waits for
-// nothing; once the socket is closed, it is done.
+// close stops listening. It first removes the socket file if the server still owns it, since
+// another server may replace a file without a listener. It does not wait; closing is done once the
+// socket is closed.
 func (b *bound) close(closing *sync.WaitGroup) {
 	if b.ownsFile() {
 		_ = os.Remove(b.address.Path)
@@ -171,7 +171,7 @@ func (b *bound) close(closing *sync.WaitGroup) {
 	last, err := b.lastCopy()
 	_ = b.socket.Close()
 	if err == nil && last >= 0 {
-		if b.file != nil && !b.kept { // Else others may listen on it.
+		if b.file != nil && !b.kept { // Otherwise others may listen on it.
 			_ = unix.Shutdown(last, unix.SHUT_RDWR)
 		}
 		closing.Add(1)
@@ -182,9 +182,8 @@ func (b *bound) close(closing *sync.WaitGroup) {
 	}
 }
 
-// lastCopy is a copy of a socket whose close may take as long as those like who have connected and
-// were not accepted: what they have sent is closed with it. It is -1 over TCP, which brings no
-// descriptors.
+// lastCopy returns a copy of a unix socket, or -1 over TCP. Its close also closes the descriptors
+// sent by clients that were not accepted, which may take as long as those clients like.
 func (b *bound) lastCopy() (fd int, err error) {
 	if b.address.isRemote() {
 		return -1, nil
@@ -200,21 +199,21 @@ func (b *bound) lastCopy() (fd int, err error) {
 	return fd, errors.Join(err, failed)
 }
 
-// own takes over the file of a socket that a predecessor has left to this server.
+// own takes over the socket file that a predecessor has left to this server.
 func (b *bound) own() {
 	if !b.address.isRemote() && !b.kept && !isAbstract(b.address.Path) {
-		b.file, _ = os.Lstat(b.address.Path) // Without it, nothing is removed.
+		b.file, _ = os.Lstat(b.address.Path) // Without it, no file is removed.
 	}
 }
 
-// ownsFile says whether the file at the path is the one that was made: another server may have
-// taken the path over.
+// ownsFile returns true if the file at the path is the one that was created. Another server may
+// have replaced it.
 func (b *bound) ownsFile() bool {
 	info, err := os.Lstat(b.address.Path)
 	return b.file != nil && err == nil && os.SameFile(b.file, info)
 }
 
-// pause waits a little after a shortage of descriptors or memory, in which accepting goes on.
+// pause waits briefly after a passing error of Accept, and returns false for any other error.
 func pause(err error) bool {
 	for _, shortage := range []error{unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM,
 		unix.ECONNABORTED} {

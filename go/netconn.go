@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// maxWrite is the longest message that a Write on a net.Conn makes: several of them are under way,
-// and one that waits for room holds up little.
+// maxWrite is the longest message that a Write on a net.Conn sends. Several such messages fit into
+// the window, and one that waits for room delays little.
 const maxWrite = 64 << 10
 
-// streamConn is a stream as a net.Conn: message boundaries mean nothing.
+// A streamConn is a stream as a net.Conn. Message boundaries have no meaning on it.
 type streamConn struct {
 	stream *Stream
 	local  Address
@@ -28,16 +28,18 @@ type streamConn struct {
 	pieces  [][]byte   // of the message that ReadFrom sends
 }
 
-// NetConn gives the stream as a net.Conn, for code that speaks a protocol of its own: net/http,
-// gRPC. Deadlines may be set at any time; past one nothing is written, and what has come is still
-// read. CloseWrite ends this side's direction. The stream is not used otherwise afterwards.
+// NetConn returns the stream as a net.Conn, for code with a protocol of its own such as net/http or
+// gRPC. Deadlines may be set at any time. After a deadline nothing is written, and messages that
+// have arrived are still read. CloseWrite ends this side's direction. Do not use the stream itself
+// afterwards.
 func (t *Stream) NetConn() net.Conn {
 	c := &streamConn{stream: t, local: Address{Carrier: t.session.link.carrier()}}
 	c.reading.session, c.writing.session = t.session, t.session
 	return c
 }
 
-// Read reads what has come. A reset by the other side's Close is the end, as of a connection.
+// Read reads received bytes. It returns io.EOF after the peer's Close, also if that resets the
+// stream.
 func (c *streamConn) Read(to []byte) (int, error) {
 	if len(to) == 0 {
 		return 0, nil
@@ -52,19 +54,19 @@ func (c *streamConn) Read(to []byte) (int, error) {
 		return 0, net.ErrClosed
 	}
 	if c.at += n; c.at == c.current.Len() {
-		c.dropCurrent() // The other side needs its memory, and nobody may ever read again.
+		c.dropCurrent() // The peer needs its memory, and Read may never be called again.
 	}
 	return n, nil
 }
 
-// receiveCurrent waits until there is something to read of a message. The caller holds the lock of
+// receiveCurrent waits until there is a message with bytes to read. The caller holds the lock of
 // Read.
 func (c *streamConn) receiveCurrent() error {
 	for c.at == c.current.Len() {
 		c.dropCurrent()
 		next, err := c.stream.receiveWithin(limit{expiry: &c.reading})
 		if err == nil && next.Len() == 0 {
-			err = c.reading.ended() // There may be no end of them.
+			err = c.reading.ended() // Empty messages may come without end.
 		}
 		if err != nil {
 			next.Release()
@@ -75,7 +77,7 @@ func (c *streamConn) receiveCurrent() error {
 	return nil
 }
 
-// dropCurrent lets go of the message that is being read. The caller holds the lock of Read.
+// dropCurrent releases the message that is being read. The caller holds the lock of Read.
 func (c *streamConn) dropCurrent() {
 	c.current.Release()
 	c.current, c.at = Message{}, 0
@@ -86,8 +88,8 @@ func (c *streamConn) doneReading() {
 	c.dropIfClosed()
 }
 
-// dropIfClosed lets go of the message that is being read, once nobody may read any more; who still
-// does so drops it afterwards.
+// dropIfClosed releases the message that is being read, once reading has ended. A concurrent reader
+// releases it itself.
 func (c *streamConn) dropIfClosed() {
 	if c.reading.ended() == net.ErrClosed && c.read.TryLock() {
 		c.dropCurrent()
@@ -95,7 +97,7 @@ func (c *streamConn) dropIfClosed() {
 	}
 }
 
-// Write sends all bytes, in messages of up to 64 KiB, or to what the session takes.
+// Write sends bytes in messages of up to 64 KiB, or less if the session's limit is lower.
 func (c *streamConn) Write(bytes []byte) (int, error) {
 	c.write.Lock()
 	defer c.write.Unlock()
@@ -110,12 +112,12 @@ func (c *streamConn) Write(bytes []byte) (int, error) {
 	return written, nil
 }
 
-// most is the longest message that it sends.
+// most returns the length of the longest message that it sends.
 func (c *streamConn) most() int { return min(maxWrite, c.stream.session.maxMessage) }
 
-// ReadFrom sends what a reader gives until its end, as io.ReaderFrom says. The buffers of a
-// net.Buffers travel together, in as few messages as they fit into, each byte copied once, into the
-// memory that the other side reads; so do messages of another such connection.
+// ReadFrom implements [io.ReaderFrom]. It packs the buffers of a net.Buffers into as few messages
+// as possible, and copies each byte once, into the memory that the peer reads. The same holds for
+// messages of another such connection.
 func (c *streamConn) ReadFrom(from io.Reader) (int64, error) {
 	switch from := from.(type) {
 	case *net.Buffers:
@@ -144,7 +146,7 @@ func (c *streamConn) ReadFrom(from io.Reader) (int64, error) {
 
 var netChunks = sync.Pool{New: func() any { return new([maxWrite]byte) }}
 
-// writeBuffers sends buffers, and takes from them what was sent.
+// writeBuffers sends buffers, and removes from them what was sent.
 func (c *streamConn) writeBuffers(buffers *net.Buffers) (sent int64, err error) {
 	c.write.Lock()
 	defer c.write.Unlock()
@@ -179,8 +181,8 @@ func (c *streamConn) writeBuffers(buffers *net.Buffers) (sent int64, err error) 
 	return sent, nil
 }
 
-// WriteTo writes what comes until the end of the other side's direction, as io.WriterTo says; to
-// another such connection in shared memory, without a copy in between.
+// WriteTo implements [io.WriterTo]. To another such connection in shared memory it makes no
+// intermediate copy.
 func (c *streamConn) WriteTo(w io.Writer) (written int64, err error) {
 	to, isStream := w.(*streamConn)
 	chunk := netChunks.Get().(*[maxWrite]byte)
@@ -215,7 +217,7 @@ func (c *streamConn) WriteTo(w io.Writer) (written int64, err error) {
 	}
 }
 
-// sendMessage sends what came on another connection.
+// sendMessage sends a message that another connection has received.
 func (c *streamConn) sendMessage(m *Message) (int, error) {
 	c.write.Lock()
 	defer c.write.Unlock()
@@ -239,7 +241,7 @@ func (e *expiry) netError(err error) error {
 	return err
 }
 
-// writeError is netError of a Write: what goes nowhere has not come to its end.
+// writeError is netError for a Write, whose io.EOF becomes EPIPE.
 func (c *streamConn) writeError(err error) error {
 	if err = c.writing.netError(err); err == io.EOF {
 		return syscall.EPIPE
@@ -247,17 +249,17 @@ func (c *streamConn) writeError(err error) error {
 	return err
 }
 
-// CloseWrite ends this side's direction: the other side reads io.EOF behind what was written. It
-// waits for nothing.
+// CloseWrite ends this side's direction without waiting. The peer reads io.EOF behind what was
+// written.
 func (c *streamConn) CloseWrite() error { return c.stream.finish() }
 
-// Close ends both directions, and waits for nothing. The other side still reads what was written
-// before, and what it writes from now on resets the stream, as with TCP. A Read and a Write that
-// wait end with net.ErrClosed.
+// Close ends both directions without waiting. The peer still reads what was written before, and a
+// write of the peer from now on resets the stream, as with TCP. A pending Read or Write ends with
+// net.ErrClosed.
 func (c *streamConn) Close() error {
 	c.reading.end()
 	c.writing.end()
-	_ = c.stream.finish() // Of one that is over, nothing is left to be said.
+	_ = c.stream.finish() // Fails if the stream is over.
 	c.stream.discard()
 	c.dropIfClosed()
 	if c.close != nil {
@@ -266,8 +268,8 @@ func (c *streamConn) Close() error {
 	return nil
 }
 
-// IsActive says whether it can still be read and written, as far as the other side has said, and is
-// wanted: not by a server that goes away. Pools of connections ask for it.
+// IsActive returns true if the connection can be read and written as far as known here, and its
+// server is not going away. Pools of connections call it.
 func (c *streamConn) IsActive() bool {
 	s, t := c.stream.session, c.stream
 	s.catchUp()
@@ -279,7 +281,7 @@ func (c *streamConn) IsActive() bool {
 func (c *streamConn) LocalAddr() net.Addr  { return c.local }
 func (c *streamConn) RemoteAddr() net.Addr { return c.local }
 
-// Peer is the process on the other side.
+// Peer returns the peer's credentials.
 func (c *streamConn) Peer() Peer { return c.stream.Peer() }
 
 func (c *streamConn) SetDeadline(deadline time.Time) error {

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// NetListener serves streams of any method as connections, one session of a client carrying any
+// A NetListener serves streams of any method as connections. One session of a client carries any
 // number of them.
 type NetListener struct {
 	server *Server
@@ -16,23 +16,25 @@ type NetListener struct {
 	done   chan struct{}
 	once   sync.Once
 	served chan error
-	// failed is why it serves no longer, once done is closed; nil if it was closed.
+	// failed is the reason why it stopped serving, valid once done is closed; nil after Close.
 	failed error
-	// left are connections whose clients are gone and that nobody has accepted yet.
+	// left limits the connections of clients that are gone which were not accepted yet.
 	left chan struct{}
 	// stopped is done once served was read.
 	stopped sync.Once
 }
 
-// ListenNet listens at addresses and gives a net.Listener of the streams that clients open, for
-// code that speaks a protocol of its own: net/http, gRPC. Clients connect with DialNet.
+// ListenNet listens at addresses and returns a net.Listener of the streams that clients open, for
+// code with a protocol of its own such as net/http or gRPC. Clients connect with [Conn.DialNet] or
+// a [NetDialer].
 func ListenNet(addresses string, opts ...Option) (*NetListener, error) {
 	return new(Server).ListenNet(addresses, opts...)
 }
 
-// ListenNet is the function of that name for a server whose Handler serves the calls of the same
-// sessions, and whose Streams, if it is set, serves their streams: then Accept gives clients of a
-// ForeignProtocol only. The server serves until the listener's end, without Listen and Serve.
+// ListenNet returns a listener like the function of that name. The server's Handler serves the
+// calls of the same sessions. If Streams is set, it serves their streams, and Accept returns only
+// clients of a [ForeignProtocol]. The server serves until the listener ends, without Listen and
+// Serve.
 func (s *Server) ListenNet(addresses string, opts ...Option) (*NetListener, error) {
 	l := &NetListener{server: s, conns: make(chan net.Conn), done: make(chan struct{}),
 		served: make(chan error, 1)}
@@ -50,12 +52,12 @@ func (s *Server) ListenNet(addresses string, opts ...Option) (*NetListener, erro
 	go func() {
 		err := s.Serve()
 		l.served <- err
-		l.end(err) // By itself if a successor serves.
+		l.end(err) // Serve returns on its own if a successor serves.
 	}()
 	return l, nil
 }
 
-// end has Accept say why it is over.
+// end makes Accept return the reason of the end.
 func (l *NetListener) end(why error) {
 	l.once.Do(func() {
 		if !errors.Is(why, ErrServerClosed) {
@@ -65,8 +67,8 @@ func (l *NetListener) end(why error) {
 	})
 }
 
-// offer hands a stream to Accept, and keeps it until its connection is closed. Of clients that are
-// gone, as many are kept for Accept as one client may open.
+// offer passes a stream to Accept, and returns when its connection is closed. For clients that are
+// gone, as many streams are kept for Accept as one client may open.
 func (l *NetListener) offer(stream *Stream) {
 	closed := make(chan struct{})
 	var once sync.Once
@@ -85,8 +87,8 @@ func (l *NetListener) offer(stream *Stream) {
 	}
 }
 
-// offerForeign hands the connection of a client of another protocol to Accept, and keeps it until
-// it is closed.
+// offerForeign passes the connection of a client of another protocol to Accept, and returns when it
+// is closed.
 func (l *NetListener) offerForeign(conn *foreignConn) {
 	select {
 	case l.conns <- conn:
@@ -96,8 +98,8 @@ func (l *NetListener) offerForeign(conn *foreignConn) {
 	}
 }
 
-// keepsLeft offers a connection whose client is gone, if it is not one too many, and says whether
-// it was accepted.
+// keepsLeft offers a connection whose client is gone, within the limit, and returns true if it was
+// accepted.
 func (l *NetListener) keepsLeft(conn net.Conn) bool {
 	select {
 	case l.left <- struct{}{}:
@@ -113,7 +115,7 @@ func (l *NetListener) keepsLeft(conn net.Conn) bool {
 	}
 }
 
-// Accept waits for the next connection.
+// Accept waits for the next connection and returns it.
 func (l *NetListener) Accept() (net.Conn, error) {
 	select {
 	case conn := <-l.conns:
@@ -123,21 +125,21 @@ func (l *NetListener) Accept() (net.Conn, error) {
 	}
 }
 
-// GoAway has clients begin nothing new here, and takes no new ones. Accept gives what they began
-// before they have learnt of it: who stops accepting right after Close leaves that unserved.
+// GoAway asks clients to begin nothing new here, and accepts no new ones. Accept still returns the
+// connections that clients open before they have learned of it, so keep accepting after GoAway.
 func (l *NetListener) GoAway() { l.server.sendAway() }
 
-// Close ends listening. Connections go on until they are closed, as those of any listener; their
-// clients are told to begin nothing new here, and each session ends with the last connection on it.
-// Shutdown waits for that.
+// Close stops listening. Open connections continue until they are closed, as those of any listener.
+// Their clients are asked to begin nothing new here, and each session ends with the last connection
+// on it. Shutdown waits for that.
 func (l *NetListener) Close() error {
 	l.once.Do(func() { close(l.done) })
 	l.server.leave()
 	return nil
 }
 
-// Shutdown is Close, and waits until all connections were closed; those that are left when the
-// context is done it ends.
+// Shutdown closes the listener and waits until all connections are closed. When ctx ends, it closes
+// those that are left.
 func (l *NetListener) Shutdown(ctx context.Context) error {
 	_ = l.Close()
 	err := l.server.closeOnceServed(ctx)
@@ -149,10 +151,10 @@ func (l *NetListener) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// Addr is the first address that it listens at.
+// Addr returns the first address of the listener.
 func (l *NetListener) Addr() net.Addr { return l.server.Addresses()[0] }
 
-// DialNet opens a connection to a NetListener: a stream on the session. Any number share one
+// DialNet opens a connection to a [NetListener]: a stream on the session. Any number share one
 // session.
 func (c *Conn) DialNet(ctx context.Context) (net.Conn, error) {
 	stream, err := c.Open(ctx, 0)

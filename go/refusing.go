@@ -10,21 +10,21 @@ import (
 )
 
 const (
-	// refusedAtOnce bounds the handshakes of clients that are then refused.
+	// refusedAtOnce bounds the concurrent TLS handshakes of clients that are then refused.
 	refusedAtOnce = 64
-	// slowAtOnce bounds the connections that were refused and are slow to close.
+	// slowAtOnce bounds the refused connections that are slow to close.
 	slowAtOnce = 128
 )
 
-// refuseBusy says why a client is not served, and closes its connection. It waits for nothing but
-// for those that are slow to close, where there are as many as may be.
+// refuseBusy sends a client the reason why it is not served, and closes its connection. It waits
+// only if the maximum number of connections that are slow to close is reached.
 func (s *Server) refuseBusy(conn net.Conn, carrier Carrier, reason error) {
 	if carrier != TLS {
 		refuse(conn, proto.RefusedBusy, reason.Error())
 		s.letGo(conn)
 		return
 	}
-	// Nothing can be said to it before its handshake.
+	// Nothing can be sent to the client before its handshake.
 	select {
 	case s.refusing <- struct{}{}:
 	default:
@@ -42,7 +42,7 @@ func (s *Server) refuseBusy(conn net.Conn, carrier Carrier, reason error) {
 	}()
 }
 
-// letGo closes a connection that was refused, in a goroutine if that can take a while.
+// letGo closes a refused connection, in a goroutine if that can take a while.
 func (s *Server) letGo(conn net.Conn) {
 	if !isSlowToClose(conn) {
 		_ = conn.Close()
@@ -64,8 +64,8 @@ func (s *Server) letGo(conn net.Conn) {
 	}()
 }
 
-// isSlowToClose says whether a connection brings descriptors that may be. Sealed memory, as in a
-// hello, is not. It ends the connection, so that no more come.
+// isSlowToClose returns true if the connection holds descriptors that may be slow to close. Sealed
+// memory, as in a hello, is not. It shuts the connection down, so that no more descriptors arrive.
 func isSlowToClose(conn net.Conn) bool {
 	socket, is := conn.(*net.UnixConn)
 	if !is {
@@ -84,7 +84,7 @@ func isSlowToClose(conn net.Conn) bool {
 	return does
 }
 
-// holdsForeign looks for descriptors in a socket, by a peek, which leaves them there.
+// holdsForeign finds descriptors in a socket by a peek, which leaves them there.
 func holdsForeign(socket int) bool {
 	unread, err := unix.IoctlGetInt(socket, unix.SIOCINQ)
 	if err != nil || unread == 0 {

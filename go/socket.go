@@ -12,10 +12,10 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/shm"
 )
 
-// readAtOnce is how much is read from a socket at once, beside large bodies.
+// readAtOnce is the number of bytes to read from a socket at once, apart from large bodies.
 const readAtOnce = 64 << 10
 
-// socketLink carries messages as frames on a unix or TCP connection (section 8).
+// A socketLink carries messages as frames on a unix or TCP connection (section 8).
 type socketLink struct {
 	kind    Carrier
 	conn    net.Conn
@@ -24,8 +24,8 @@ type socketLink struct {
 	readFn  func(fd uintptr)
 	writeFn func(fd uintptr)
 
-	// in[from:] was read and not taken; body is a large one that is under way, of which got bytes
-	// came.
+	// in[from:] holds bytes that were read and not taken. body holds the first got bytes of a large
+	// body that is still arriving.
 	in       []byte
 	from     int
 	head     proto.Head
@@ -34,19 +34,19 @@ type socketLink struct {
 	inBody   bool
 	bodyLen  int
 	closed   bool
-	stopped  bool // nothing more is taken
+	stopped  bool // no entry is taken any more
 	readErr  error
 	readMore bool
 	receiver segment.Receiver
-	// foreign are descriptors that came.
+	// foreign holds received descriptors.
 	foreign []int
-	gone    bool // the other side's process is, whoever else has its socket
+	gone    bool // the peer's process has exited, even if another one has its socket
 
-	// out[sent:] is left to be written; writing says that a goroutine does so.
+	// out[sent:] is left to write. writing is true while a goroutine writes it.
 	out     []byte
 	sent    int
 	writing bool
-	// Over tls:, plain is what is not encrypted yet, and out what is.
+	// Over tls:, plain holds bytes before their encryption, and out those after it.
 	tls    *secured
 	plain  []byte
 	sleeps uint64
@@ -56,7 +56,7 @@ type socketLink struct {
 func newSocketLink(kind Carrier, conn net.Conn, raw syscall.RawConn, limit int,
 	within *secured) *socketLink {
 	l := &socketLink{kind: kind, conn: conn, raw: raw, limit: limit}
-	if kind == Unix { // One that is not received is closed by who reads.
+	if kind == Unix { // The reader closes descriptors that do not fit.
 		l.receiver = segment.NewReceiver(segment.MaxRights)
 	}
 	l.readFn, l.writeFn = l.read, l.write
@@ -85,7 +85,7 @@ func (l *socketLink) refused() []int {
 
 func (l *socketLink) hasRoom() (bool, error) { return l.unwritten() < proto.MaxUnwritten, nil }
 
-// unwritten is how much the socket has not taken.
+// unwritten returns the number of bytes that the socket has not accepted.
 func (l *socketLink) unwritten() int { return len(l.plain) + len(l.out) - l.sent }
 
 func (l *socketLink) take(in *incoming) (taken, progress bool, err error) {
@@ -127,8 +127,8 @@ func (l *socketLink) give(in *incoming, bytes []byte) {
 	}
 }
 
-// collect moves what came of a large body to where it is kept, which grows as bytes come, not as
-// the header announces.
+// collect moves the received bytes of a large body to its own slice, which grows as bytes arrive
+// rather than to the announced length.
 func (l *socketLink) collect() {
 	n := min(len(l.in)-l.from, l.bodyLen-l.got)
 	l.body = append(l.body, l.in[l.from:l.from+n]...)
@@ -150,13 +150,13 @@ func (l *socketLink) fill() error {
 		l.closed = true
 	}
 	if l.tls != nil {
-		l.flush() // Reading may have had TLS answer.
+		l.flush() // Reading may have caused TLS to answer.
 	}
 	return l.readErr
 }
 
 func (l *socketLink) room() []byte {
-	// What is read of a large body goes straight to its place, once as much has come before.
+	// After its first bytes, a large body is read directly into its slice.
 	if l.inBody && l.got > 0 && len(l.in) == 0 {
 		if cap(l.body) == len(l.body) {
 			grown := make([]byte, len(l.body), min(2*len(l.body)+readAtOnce, l.bodyLen))
@@ -184,7 +184,7 @@ func (l *socketLink) read(fd uintptr) {
 		n, control, flags, err = l.receive(int(fd), room)
 	}
 	switch {
-	// One that finds no number is closed by the read, however long that takes.
+	// A descriptor beyond the limit on open files is closed by the read, however long that takes.
 	case len(control) > 0 || flags&unix.MSG_CTRUNC != 0:
 		l.foreign = append(l.foreign, segment.Rights(control)...)
 		l.readErr = violated("file descriptors where messages travel on the socket")
@@ -197,7 +197,7 @@ func (l *socketLink) read(fd uintptr) {
 	}
 }
 
-// came notes that so many bytes were read into the room.
+// came records that n bytes were read into the room.
 func (l *socketLink) came(n int) {
 	if l.inBody && l.got > 0 && len(l.in) == 0 {
 		l.body = l.body[:len(l.body)+n]
@@ -239,7 +239,7 @@ func (l *socketLink) send(head proto.Head, out *outgoing) error {
 		return shm.ErrFull
 	}
 	l.frames++
-	if l.sent >= proto.MaxUnwritten { // One that is never empty would grow for ever.
+	if l.sent >= proto.MaxUnwritten { // A backlog that is never empty would grow forever.
 		l.out, l.sent = l.out[:copy(l.out, l.out[l.sent:])], 0
 	}
 	to := &l.out
@@ -269,7 +269,7 @@ func (l *socketLink) reserve(n int) (*Reservation, error) {
 	return &Reservation{length: n, private: make([]byte, n)}, nil
 }
 
-// flush writes what the socket takes. What it does not take is the session's: see keepWriting.
+// flush writes what the socket accepts. The session writes the rest: see keepWriting.
 func (l *socketLink) flush() {
 	l.encrypt()
 	if l.sent == len(l.out) || l.writing {
@@ -291,14 +291,14 @@ func (l *socketLink) encrypt() {
 		return
 	}
 	if _, err := l.tls.tls.Write(l.plain); err != nil {
-		l.closed = true // An error of TLS before, which reading has shown.
+		l.closed = true // An earlier error of TLS, which reading has reported.
 	}
 	if l.plain = l.plain[:0]; cap(l.plain) > 4*proto.MaxUnwritten {
 		l.plain = nil
 	}
 }
 
-// bye sends TLS's own farewell behind what was sent.
+// bye sends the closing alert of TLS behind what was sent.
 func (l *socketLink) bye() {
 	if l.tls != nil {
 		l.encrypt()
@@ -317,7 +317,7 @@ func (l *socketLink) write(fd uintptr) {
 		case errors.Is(err, unix.EINTR):
 		case errors.Is(err, unix.EAGAIN):
 			return
-		default: // The end of file says so.
+		default: // Reading reports the end of file.
 			l.sent = len(l.out)
 		}
 	}

@@ -11,18 +11,17 @@ import (
 )
 
 const (
-	// A connection without traffic is probed from keepAliveIdle on, every keepAliveInterval.
+	// A connection without traffic is probed after keepAliveIdle, and then every keepAliveInterval.
 	keepAliveIdle     = 30 * time.Second
 	keepAliveInterval = 10 * time.Second
 	keepAliveProbes   = 3
-	// userTimeout is how long the other side may leave unacknowledged what was sent, or its window
-	// closed. A process that is stopped or busy does either as well, so this is longer than probing
-	// takes.
+	// userTimeout is how long the peer may leave sent data unacknowledged, or its window closed. A
+	// stopped or busy process does both as well, so this is longer than probing takes.
 	userTimeout = 120 * time.Second
 )
 
-// prepareTCP has a host that has vanished end the connection: after a minute where nothing is sent,
-// after two where something is (tcp(7)). That messages do not wait for more is the default of net.
+// prepareTCP makes the connection end if its host has vanished: after a minute without sent data,
+// after two minutes with it (tcp(7)). Package net disables Nagle's algorithm by default.
 func prepareTCP(raw syscall.RawConn) error {
 	var failed error
 	err := raw.Control(func(fd uintptr) {
@@ -40,7 +39,7 @@ func prepareTCP(raw syscall.RawConn) error {
 	return errors.Join(err, failed)
 }
 
-// listenTCP listens as a plain TCP socket, whose connections prepareTCP prepares.
+// listenTCP returns a plain TCP listener. prepareTCP configures its connections.
 func listenTCP(address string) (net.Listener, error) {
 	config := net.ListenConfig{KeepAlive: -1}
 	config.SetMultipathTCP(false)

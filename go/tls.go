@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A TLSError is what TLS says: of the other side's certificate, which Unwrap gives as crypto/tls
-// and crypto/x509 do, of bytes that were changed on their way, or the other side's alert.
+// A TLSError is an error of TLS: a certificate of the peer that was not accepted, with the error of
+// crypto/tls or crypto/x509 as its cause, modified bytes, or the peer's alert.
 type TLSError struct{ Err error }
 
 func (e *TLSError) Error() string {
@@ -27,19 +27,19 @@ func (e *TLSError) Error() string {
 	return "breezeway: TLS: " + e.Err.Error()
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *TLSError) Unwrap() error { return e.Err }
 
-// alpn is how a session names its protocol to a TLS server.
+// alpn is the protocol name of a session in TLS.
 const alpn = "breezeway"
 
-// tlsConfig makes what a client or a server of tls: speaks by, from files if options name them.
-// What Breezeway demands cannot be set: TLS 1.3, its protocol's name, and that each session begins
-// with a whole handshake, so that nobody whose certificate has expired opens a new one.
+// tlsConfig returns the TLS configuration of a client or a server, with files that options name. It
+// overrides settings that Breezeway requires: TLS 1.3, the protocol's name, and a full handshake
+// for each session, so that a peer with an expired certificate cannot open one.
 func (o *options) tlsConfig(isClient bool) (*tls.Config, error) {
 	config := &tls.Config{}
 	if o.tls != nil {
-		// Each would have the other side's certificate not be judged by what is said here.
+		// Either one would bypass the verification of the peer's certificate by this configuration.
 		switch {
 		case o.tls.GetConfigForClient != nil:
 			return nil, errors.New("breezeway: option TLSConfig: GetConfigForClient is not " +
@@ -79,7 +79,7 @@ func (o *options) tlsConfig(isClient bool) (*tls.Config, error) {
 	return config, nil
 }
 
-// clientTLS is what a client of an address speaks by; nil where that is not TLS.
+// clientTLS returns a client's TLS configuration for an address, or nil if the carrier is not TLS.
 func (o *options) clientTLS(address Address) (*tls.Config, error) {
 	if address.Carrier != TLS {
 		return nil, nil
@@ -91,8 +91,8 @@ func (o *options) clientTLS(address Address) (*tls.Config, error) {
 	return config, err
 }
 
-// readRoots reads certificates of authorities. A server's own is none: whoever has its key could
-// issue certificates for any host.
+// readRoots reads certificates of authorities. It rejects a server's own certificate: the holder of
+// its key could issue certificates for any host.
 func readRoots(path string) (*x509.CertPool, error) {
 	rest, err := os.ReadFile(path)
 	if err != nil {
@@ -124,35 +124,35 @@ func readRoots(path string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// secured is a connection within which TLS is spoken. crypto/tls reads and writes by its methods:
-// during the handshake they wait; afterwards the session, which waits by itself, gives it what is
-// there and takes what it has encrypted.
+// A secured is a connection with TLS. crypto/tls reads and writes by its methods. They wait during
+// the handshake; afterwards they do not, and the session supplies received bytes and takes
+// encrypted ones.
 type secured struct {
 	net.Conn
 	tls *tls.Conn
-	// agreed is set once the session has the connection; fd is that of a read.
+	// agreed is set once the session has the connection. fd is the descriptor during a read.
 	agreed bool
 	fd     int
 	failed bool
 	link   *socketLink
-	// answered is how much TLS has answered to what it read since the socket last took everything.
+	// answered counts the bytes that TLS has answered since the socket last accepted everything.
 	reading  bool
 	answered int
 	err      error
 }
 
-// mostAnswered bounds what TLS answers to the other side's requests for new keys while that one
-// reads nothing: 2,000 of them and more.
+// mostAnswered bounds the answers of TLS to the peer's requests for new keys while the peer reads
+// nothing.
 const mostAnswered = 64 << 10
 
-// errNothingYet is that of a read which finds nothing now. TLS reads on after errors of this kind.
+// errNothingYet is returned by a read without input. TLS continues after errors of this kind.
 type errNothingYet struct{}
 
 func (errNothingYet) Error() string   { return "nothing has come yet" }
 func (errNothingYet) Timeout() bool   { return true }
 func (errNothingYet) Temporary() bool { return true }
 
-// secure makes the handshake.
+// secure performs the TLS handshake.
 func secure(conn net.Conn, config *tls.Config, isClient bool) (*secured, error) {
 	s := &secured{Conn: conn}
 	if isClient {
@@ -169,7 +169,7 @@ func secure(conn net.Conn, config *tls.Config, isClient bool) (*secured, error) 
 	return s, nil
 }
 
-// identity is the certificate of the other side, if it was verified.
+// identity returns the peer's certificate if it was verified, else nil.
 func (s *secured) identity() *x509.Certificate {
 	state := s.tls.ConnectionState()
 	if len(state.VerifiedChains) == 0 {
@@ -178,7 +178,7 @@ func (s *secured) identity() *x509.Certificate {
 	return state.PeerCertificates[0]
 }
 
-// Read gives TLS what has come.
+// Read reads received bytes for TLS.
 func (s *secured) Read(to []byte) (int, error) {
 	if !s.agreed {
 		return s.Conn.Read(to)
@@ -200,7 +200,7 @@ func (s *secured) Read(to []byte) (int, error) {
 	return 0, s.err
 }
 
-// Write takes what TLS has encrypted.
+// Write takes bytes that TLS has encrypted.
 func (s *secured) Write(bytes []byte) (int, error) {
 	if !s.agreed {
 		return s.Conn.Write(bytes)
@@ -218,7 +218,7 @@ func (s *secured) Write(bytes []byte) (int, error) {
 	return len(bytes), nil
 }
 
-// SetWriteDeadline is what TLS's farewell asks for, which waits for nothing here.
+// SetWriteDeadline does nothing for the closing alert of TLS, which does not wait here.
 func (s *secured) SetWriteDeadline(t time.Time) error {
 	if s.agreed {
 		return nil
@@ -226,7 +226,7 @@ func (s *secured) SetWriteDeadline(t time.Time) error {
 	return s.Conn.SetWriteDeadline(t)
 }
 
-// readWithin reads what has come within TLS: nothing, the end, or an error of TLS.
+// readWithin reads decrypted bytes. It returns the end of the connection, or an error of TLS.
 func (s *secured) readWithin(fd uintptr, to []byte) (n int, closed bool, err error) {
 	s.fd, s.reading = int(fd), true
 	n, err = s.tls.Read(to)

@@ -7,19 +7,19 @@ import "fmt"
 type Call[C any] struct {
 	number uint32
 	inUse  bool
-	sent   bool // its request has left
-	given  bool // its caller has given it up
+	sent   bool // its request was published
+	given  bool // its caller has abandoned it
 	Caller C
 }
 
 // Number returns the call's stream number.
 func (p *Call[C]) Number() uint32 { return p.number }
 
-// Sent notes that the request was published. A reply before that is a violation.
+// Sent records that the request was published. A reply before that is a violation.
 func (p *Call[C]) Sent() { p.sent = true }
 
 // Calls holds the calls of a client in flight, by their stream number modulo a power of two. A
-// number whose place is taken is passed over.
+// number with an occupied place is skipped.
 type Calls[C any] struct {
 	slots    []Call[C]
 	inFlight int
@@ -32,17 +32,17 @@ func NewCalls[C any](limit int) Calls[C] {
 	return Calls[C]{slots: make([]Call[C], places(limit)), limit: limit}
 }
 
-// InFlight returns the number of calls whose reply has not come.
+// InFlight returns the number of calls without a reply.
 func (c *Calls[C]) InFlight() int { return c.inFlight }
 
-// HasRoom returns true if one more call may begin. A call that was given up counts until its reply
-// has come.
+// HasRoom returns true if one more call may begin. An abandoned call counts until its reply has
+// arrived.
 func (c *Calls[C]) HasRoom() bool { return c.inFlight < c.limit }
 
 // IsIdle returns true if no caller waits for a reply.
 func (c *Calls[C]) IsIdle() bool { return c.inFlight == c.givenUp }
 
-// Begin counts a call on a number that is free, before its request is published.
+// Begin counts a call on a free number, before its request is published.
 func (c *Calls[C]) Begin(number uint32, caller C) *Call[C] {
 	p := c.at(number)
 	p.number, p.inUse, p.Caller = number, true, caller
@@ -50,7 +50,7 @@ func (c *Calls[C]) Begin(number uint32, caller C) *Call[C] {
 	return p
 }
 
-// End frees the number of a call: its reply has come, or its request did not leave.
+// End frees the number of a call: its reply has arrived, or its request was not published.
 func (c *Calls[C]) End(p *Call[C]) {
 	if p.given {
 		c.givenUp--
@@ -59,8 +59,8 @@ func (c *Calls[C]) End(p *Call[C]) {
 	c.inFlight--
 }
 
-// GiveUp notes that no caller waits for the reply any more, and returns the entry that says so to
-// the server. The number is in use until the reply has come.
+// GiveUp abandons a call, and returns the entry that cancels it at the server. The number stays in
+// use until the reply has arrived.
 func (c *Calls[C]) GiveUp(p *Call[C]) Head {
 	var nobody C
 	p.given, p.Caller = true, nobody
@@ -68,7 +68,7 @@ func (c *Calls[C]) GiveUp(p *Call[C]) Head {
 	return Head{Kind: KindCancel, Stream: p.number}
 }
 
-// Callers returns the owner's handles of all calls for whose reply a caller waits.
+// Callers returns the owner's handles of all calls with a waiting caller.
 func (c *Calls[C]) Callers() (callers []C) {
 	for i := range c.slots {
 		if p := &c.slots[i]; p.inUse && !p.given {

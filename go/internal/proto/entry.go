@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// InlineMax is the longest body that lies in an entry itself; the first line holds FirstLine of it.
+// InlineMax is the length of the longest body inside an entry. FirstLine bytes of it lie in the
+// first cache line.
 const (
 	InlineMax     = 104
 	FirstLine     = 40
@@ -16,10 +17,10 @@ const (
 	EntryWords = 16
 )
 
-// A Kind is what an entry or a frame is (section 4.1).
+// A Kind is the kind of an entry or a frame (section 4.1).
 type Kind uint8
 
-// The kinds.
+// Kinds of entries.
 const (
 	KindMessage       Kind = 1
 	KindReset         Kind = 2
@@ -32,10 +33,10 @@ const (
 	KindShutdown      Kind = 9
 )
 
-// Flags are those of a message (section 4.1).
+// Flags are the flags of a message (section 4.1).
 type Flags uint8
 
-// The flags.
+// Flags of messages.
 const (
 	FlagOpen     Flags = 0x01
 	FlagFin      Flags = 0x02
@@ -47,16 +48,16 @@ const (
 	FlagStream   Flags = 0x80
 )
 
-// The flags that each request bears: one that wants a reply, and one that does not.
+// RequestFlags are the flags of each call, and OneWayFlags those of each one-way message.
 const (
 	RequestFlags = FlagOpen | FlagFin
 	OneWayFlags  = RequestFlags | FlagNoReply
 )
 
-// Has says whether all bits of other are set.
+// Has returns true if all bits of other are set.
 func (f Flags) Has(other Flags) bool { return f&other == other }
 
-// A Head is what an entry or a frame says beside its body.
+// A Head is the header of an entry or a frame.
 type Head struct {
 	Kind   Kind
 	Flags  Flags
@@ -65,25 +66,25 @@ type Head struct {
 	Tag    uint32
 }
 
-// An Entry is a private copy of a ring slot.
+// An Entry is a private copy of a ring entry.
 type Entry struct {
 	Head
 	// Released is 0, or 1 + the lend number that this entry releases.
 	Released uint16
-	// Len is the number of body bytes, at most InlineMax. Body is where they are to be, set by who
-	// has it read.
+	// Len is the number of body bytes, at most InlineMax. The reader sets Body to their
+	// destination.
 	Len  int
 	Body *[InlineMax]byte
 }
 
-// Bytes are the body bytes in use.
+// Bytes returns the body bytes in use.
 func (e *Entry) Bytes() []byte { return e.Body[:e.Len] }
 
-// Words is an entry as it lies in a ring. The first one, the sequence, is not part of it.
+// Words are the words of an entry in a ring. The first one, the sequence, is written separately.
 type Words [EntryWords]uint64
 
-// Pack writes a head and a body of at most InlineMax bytes, and gives the number of words that are
-// to be stored: the second line is left out where the body does not reach it.
+// Pack writes a head and a body of at most InlineMax bytes. It returns the number of words to
+// store, which excludes the second cache line if the body does not reach it.
 func (w *Words) Pack(head *Head, released uint16, body []byte) int {
 	w[1] = uint64(head.Kind) | uint64(head.Flags)<<8 | uint64(len(body))<<16 |
 		uint64(head.Stream)<<32
@@ -108,11 +109,11 @@ func (w *Words) Pack(head *Head, released uint16, body []byte) int {
 	return count
 }
 
-// Unpack reads what the first two words say; it is an error if the length is none. The body lies in
-// the words behind them, of which those of the second line count only past FirstLine bytes.
+// Unpack decodes the first two words, and returns an error for an invalid length. The body follows
+// in the other words. Those of the second line are valid only past FirstLine bytes.
 func (e *Entry) Unpack(first, second uint64) error {
-	// One by one: a head that is put together first is stored in parts and copied as a whole, which
-	// waits for the stores.
+	// Fields are assigned one by one: a composite Head is stored in parts and then copied as a
+	// whole, which waits for the stores.
 	e.Kind, e.Flags, e.Stream = Kind(first), Flags(first>>8), uint32(first>>32)
 	e.Tag, e.Time = uint32(second), uint16(second>>48)
 	e.Released = uint16(second >> 32)
@@ -123,13 +124,13 @@ func (e *Entry) Unpack(first, second uint64) error {
 	return nil
 }
 
-// A Descriptor says where a lent payload lies (section 4.2).
+// A Descriptor is the location of a lent payload (section 4.2).
 type Descriptor struct {
 	Segment, Lend  uint32
 	Offset, Length uint64
 }
 
-// Encode gives its bytes.
+// Encode returns the encoded descriptor.
 func (d Descriptor) Encode() (bytes [DescriptorLen]byte) {
 	binary.LittleEndian.PutUint32(bytes[0:], d.Segment)
 	binary.LittleEndian.PutUint32(bytes[4:], d.Lend)
@@ -138,7 +139,7 @@ func (d Descriptor) Encode() (bytes [DescriptorLen]byte) {
 	return bytes
 }
 
-// DecodeDescriptor reads the body of an entry with FlagLent.
+// DecodeDescriptor decodes the body of an entry with FlagLent.
 func DecodeDescriptor(body []byte) (Descriptor, error) {
 	if len(body) != DescriptorLen {
 		return Descriptor{}, fmt.Errorf("a descriptor of %d bytes; it has %d", len(body),
@@ -152,7 +153,7 @@ func DecodeDescriptor(body []byte) (Descriptor, error) {
 	}, nil
 }
 
-// Check judges a descriptor against the size of its segment and the agreed number of lends.
+// Check validates a descriptor against the size of its segment and the agreed number of lends.
 func (d Descriptor) Check(size uint64, lends uint32) error {
 	if d.Lend >= lends {
 		return fmt.Errorf("descriptor with lend number %d; the hello allows %d", d.Lend, lends)

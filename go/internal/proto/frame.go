@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// FrameLen is the length of what precedes a body on a socket (section 8); MaxFrameBody that of the
-// longest body which it can announce, in whole pages.
+// FrameLen is the length of the header that precedes a body on a socket (section 8). MaxFrameBody
+// is the length of the longest body that it can announce, in whole pages.
 const (
 	FrameLen     = 16
 	MaxFrameBody = math.MaxUint32 + 1 - Page
@@ -16,7 +16,7 @@ const (
 // WindowLen is the length of the body of an entry of kind window.
 const WindowLen = 8
 
-// AppendFrame appends the header of a frame with a body of so many bytes.
+// AppendFrame appends the header of a frame with a body of length bytes.
 func AppendFrame(to []byte, head Head, length int) []byte {
 	to = binary.LittleEndian.AppendUint32(to, uint32(length))
 	to = append(to, byte(head.Kind), byte(head.Flags))
@@ -25,8 +25,8 @@ func AppendFrame(to []byte, head Head, length int) []byte {
 	return binary.LittleEndian.AppendUint32(to, head.Tag)
 }
 
-// DecodeFrame judges a header: what it says, and the length of the body, of which a message has at
-// most limit bytes.
+// DecodeFrame validates a header. It returns the head and the length of the body, which for a
+// message is at most limit.
 func DecodeFrame(bytes []byte, limit uint64) (Head, int, error) {
 	head := Head{
 		Kind: Kind(bytes[4]), Flags: Flags(bytes[5]),

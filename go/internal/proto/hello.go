@@ -8,7 +8,8 @@ import (
 	"unicode"
 )
 
-// HelloLen is the length of a hello without extension; MaxHello that of the longest.
+// HelloLen is the length of a hello without extension, MaxHello that of the longest hello, and
+// MaxReason that of the longest reason.
 const (
 	HelloLen  = 64
 	MaxHello  = 4096
@@ -20,7 +21,7 @@ const (
 	maxMetadata = 65535
 )
 
-// A Hello is what one side states once, before anything else (section 2).
+// A Hello is the first message of each side (section 2).
 type Hello struct {
 	RingCapacity   uint32
 	LendCount      uint32
@@ -31,22 +32,22 @@ type Hello struct {
 	MaxStreams     uint16
 	Service        uint16
 	MaxMetadata    uint32
-	GoAway         bool // the feature: it takes go-away although MaxStreams is 0
+	GoAway         bool // feature: accepts go-away even if MaxStreams is 0
 }
 
-// The features of a hello.
+// featureGoAway is a bit in the features of a hello.
 const featureGoAway = 1
 
-// TakesGoAway says whether the sender takes an entry of kind go-away (section 1.2).
+// TakesGoAway returns true if the sender accepts an entry of kind go-away (section 1.2).
 func (h *Hello) TakesGoAway() bool { return h.GoAway || h.MaxStreams > 0 }
 
-// A Refusal is a hello that says no.
+// A Refusal is a hello that refuses the session.
 type Refusal struct {
 	Status uint32
 	Reason string
 }
 
-// The statuses of a refusal.
+// Statuses of a refusal.
 const (
 	RefusedVersion   = 1
 	RefusedDenied    = 2
@@ -60,7 +61,8 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("the server refuses: %s (status %d)", r.Reason, r.Status)
 }
 
-// A HelloError says which rule a hello breaks, and what a server answers; 0 is nothing.
+// A HelloError names the rule that a hello breaks. Answer is the status that the server answers, or
+// 0 if it does not answer.
 type HelloError struct {
 	Answer uint32
 	Text   string
@@ -68,8 +70,8 @@ type HelloError struct {
 
 func (e *HelloError) Error() string { return e.Text }
 
-// StatusOf returns the status with which a server answers an error of a client's hello; 0 if it
-// answers nothing.
+// StatusOf returns the status with which a server answers an error of a client's hello, or 0 if it
+// does not answer.
 func StatusOf(err error) uint32 {
 	var hello *HelloError
 	var refusal *Refusal
@@ -102,7 +104,7 @@ func (h *Hello) controlSize() uint64 {
 	return ControlSize(h.RingCapacity)
 }
 
-// Encode gives the bytes of a hello.
+// Encode returns the encoded hello.
 func (h *Hello) Encode() []byte {
 	bytes := helloFrame(HelloLen)
 	if h.GoAway {
@@ -120,7 +122,7 @@ func (h *Hello) Encode() []byte {
 	return bytes
 }
 
-// EncodeRefusal gives the bytes of a refusal. A long reason is cut, at a character.
+// EncodeRefusal returns an encoded refusal. It cuts a long reason at a character.
 func EncodeRefusal(status uint32, reason string) []byte {
 	if len(reason) > MaxReason {
 		reason = strings.ToValidUTF8(reason[:MaxReason], "")
@@ -131,8 +133,9 @@ func EncodeRefusal(status uint32, reason string) []byte {
 	return bytes
 }
 
-// HelloWanted says how many bytes may be read next: a receiver never reads a byte behind the hello.
-// It refuses as soon as the bytes cannot be one, and gives 0 once they are complete.
+// HelloWanted returns the number of bytes that may be read next, or 0 once the hello is complete. A
+// receiver never reads a byte behind the hello. HelloWanted returns an error as soon as bytes
+// cannot begin a hello.
 func HelloWanted(bytes []byte) (int, error) {
 	if known := min(len(bytes), len(helloMagic)); string(bytes[:known]) != helloMagic[:known] {
 		return 0, &HelloError{0, fmt.Sprintf(
@@ -148,7 +151,7 @@ func HelloWanted(bytes []byte) (int, error) {
 	return length - len(bytes), nil
 }
 
-// DecodeHello reads a complete hello. A refusal is an error of type *Refusal.
+// DecodeHello decodes a complete hello. A refusal is an error of type *Refusal.
 func DecodeHello(bytes []byte) (*Hello, error) {
 	if status := binary.LittleEndian.Uint32(bytes[40:]); status != 0 {
 		reason := bytes[HelloLen:]
@@ -201,7 +204,7 @@ func (h *Hello) check(controlSize uint64) error {
 	return nil
 }
 
-// CheckMemory validates that both sides offer shared memory, or neither does, on a carrier.
+// CheckMemory returns an error unless both sides offer shared memory, or neither does.
 func (h *Hello) CheckMemory(own *Hello, carrier string) error {
 	if h.Memory == own.Memory {
 		return nil
@@ -210,20 +213,20 @@ func (h *Hello) CheckMemory(own *Hello, carrier string) error {
 		"does not; use the same scheme on both sides", carrier)}
 }
 
-// maxMirroredRing is the largest ring that a server makes because a client has one.
+// maxMirroredRing is the largest ring that a server creates because of its client's ring.
 const maxMirroredRing = 1024
 
-// Mirror makes a server's ring as large as that of its client, so that it can have as many calls in
-// flight as it wants.
+// Mirror makes a server's ring as large as that of its client, up to a limit, so that the client
+// can have as many calls in flight as it wants.
 func (h *Hello) Mirror(client *Hello) {
 	h.RingCapacity = max(h.RingCapacity, min(client.RingCapacity, maxMirroredRing))
 }
 
-// MaxInFlight is the most calls in flight between sides with these rings.
+// MaxInFlight returns the maximum number of calls in flight between sides with these rings.
 func MaxInFlight(one, other uint32) int { return int(min(one, other) / 2) }
 
-// SegmentCap is the most bytes of payload segments per direction: a quarter more than the largest
-// message where the session has streams.
+// SegmentCap returns the maximum size of the payload segments per direction. With streams it is a
+// quarter more than the largest message.
 func SegmentCap(one, other *Hello) uint64 {
 	limit := min(one.PayloadCap, other.PayloadCap)
 	if one.MaxStreams > 0 || other.MaxStreams > 0 {
@@ -232,7 +235,7 @@ func SegmentCap(one, other *Hello) uint64 {
 	return limit / Page * Page
 }
 
-// printable makes what a peer said fit for a log.
+// printable makes a peer's text fit for a log.
 func printable(bytes []byte) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

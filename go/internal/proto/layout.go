@@ -1,12 +1,12 @@
-// Package proto is the protocol of docs/abi.md without IO: the forms of hellos, entries and frames,
-// and the rules that they keep to. Bytes, lengths and times in, values and decisions out; no memory
-// that another process writes, no socket, clock, lock or goroutine.
+// Package proto implements the protocol of docs/abi.md without IO: the encoding of hellos, entries
+// and frames, and the rules of a session. Bytes, lengths and times go in; values and decisions come
+// out. It uses no shared memory, sockets, clocks, locks or goroutines.
 package proto
 
-// Version is the version of the ABI that this module speaks.
+// Version is the version of the ABI that this module implements.
 const Version = 2
 
-// The control segment (section 3.1): byte offsets.
+// Byte offsets in the control segment (section 3.1).
 const (
 	ControlMagicAt   = 0x000
 	ControlVersionAt = 0x008
@@ -25,7 +25,7 @@ const (
 // ControlMagic is "BRZWCTRL" as a little-endian word.
 const ControlMagic = 0x4c525443_575a5242
 
-// Idle is the intent of a side that waits for nothing.
+// Idle is the sleep intent of a side that does not wait.
 const Idle = ^uint64(0)
 
 // Bounds of section 2, and of sections 1 and 6.
@@ -42,7 +42,7 @@ const (
 // EntrySize is the distance between two entries of a ring in bytes.
 const EntrySize = 128
 
-// ControlSize is the size of a control segment whose ring has so many entries.
+// ControlSize returns the size of a control segment with a ring of ringCapacity entries.
 func ControlSize(ringCapacity uint32) uint64 {
 	return RoundUp(RingAt + EntrySize*uint64(ringCapacity))
 }
@@ -50,14 +50,14 @@ func ControlSize(ringCapacity uint32) uint64 {
 // RoundUp rounds up to whole pages.
 func RoundUp(n uint64) uint64 { return (n + Page - 1) &^ (Page - 1) }
 
-// Crossed says whether an advance from old to new passes the index that a waiter has announced
+// Crossed returns true if an advance from old to new passes the index that a waiter has announced
 // (section 5).
 func Crossed(index, old, new uint64) bool { return new-index-1 < new-old }
 
-// A Counter is the number of a word among those that an owner keeps for tools (section 7).
+// A Counter is the index of a word among the counters that an owner keeps for tools (section 7).
 type Counter int
 
-// The counters.
+// Counters of a control segment.
 const (
 	EntriesPublished Counter = iota
 	PayloadBytesLent

@@ -2,11 +2,11 @@ package proto
 
 import "fmt"
 
-// MetadataPrefix is the number of bytes in front of a metadata block that hold its length.
+// MetadataPrefix is the length of the prefix of a metadata block, which holds the block's length.
 const MetadataPrefix = 2
 
 // metadataLen validates the metadata block of a body (section 4.3), and returns its length, which
-// the prefix of the body announces.
+// the prefix of the body holds.
 func metadataLen(body int, prefix uint16, limit int) (int, error) {
 	if limit == 0 {
 		return 0, fmt.Errorf("metadata, of which this side takes none (option MaxMetadata)")

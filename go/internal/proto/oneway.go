@@ -1,12 +1,12 @@
 package proto
 
-// MaxOneWay bounds the one-way messages that wait to be served. (Calls are bounded by those in
-// flight, and streams by MaxStreams.)
+// MaxOneWay bounds the one-way messages that wait to be served. (Calls are bounded by the limit on
+// calls in flight, and streams by MaxStreams.)
 const MaxOneWay = 1024
 
-// oneWay is the window of one-way messages between sides that both take streams (section 4.3), so
-// that messages which are not taken up stop neither streams nor calls. Without it, a server that
-// has enough of them takes nothing more from its client.
+// A oneWay is the window of one-way messages. It exists between sides that both accept streams
+// (section 4.3), so that messages which are not taken up delay neither streams nor calls. Without
+// the window, a server with enough such messages takes no entries from its client.
 type oneWay struct {
 	exists  bool
 	credit  credit
@@ -22,14 +22,14 @@ func newOneWay(own, peer *Hello) oneWay {
 // allows returns true if a one-way message may start.
 func (w *oneWay) allows() bool { return !w.exists || w.credit.allows() }
 
-// sent notes that a message was published.
+// sent records that a message was published.
 func (w *oneWay) sent(length int) {
 	if w.exists {
 		w.credit.spend(length)
 	}
 }
 
-// receive validates a message that came.
+// receive validates a received message.
 func (w *oneWay) receive(length int) error {
 	if !w.exists {
 		return nil
@@ -37,8 +37,7 @@ func (w *oneWay) receive(length int) error {
 	return w.granted.take(length)
 }
 
-// consume notes that a message was taken up. It returns true if the peer is now to be given back
-// what was.
+// consume records that a message was taken up. It returns true if a window entry is now due.
 func (w *oneWay) consume(length int) bool {
 	if !w.exists {
 		return false

@@ -1,33 +1,34 @@
 package proto
 
-// Served holds the requests of the peer that were received: calls until they are replied to, and
-// one-way messages and streams until they are taken up.
+// Served holds the received requests of the peer: calls until they are replied to, one-way messages
+// and streams until they are taken up.
 type Served struct {
 	numbers   numbers // of the calls
 	calls     int
-	taken     int // of the calls, those that were taken up
-	callBytes int // of the calls that were not taken up
+	taken     int // calls that were taken up
+	callBytes int // of calls that were not taken up
 	posts     int
 	postBytes int
 	streams   int
-	// handlers are those of streams that run, of at most maxHandlers.
+	// handlers counts the running handlers of streams, up to maxHandlers.
 	handlers, maxHandlers int
-	// stopped is set once nothing more is taken up.
+	// stopped is set once no request is taken up any more.
 	stopped  bool
 	maxCalls int
-	// most is the most bytes of requests that are kept. Those of calls count on a socket only: in
-	// shared memory, the lends bound them.
+	// most is the limit on the bytes of waiting requests. It applies to calls only on a socket: in
+	// shared memory, the number of lends bounds them.
 	most        int
 	limitsCalls bool
-	// limitsPosts is set without a window of one-way messages.
+	// limitsPosts is true without a window of one-way messages.
 	limitsPosts bool
 }
 
 // Running returns the number of calls that were taken up and not replied to.
 func (s *Served) Running() int { return s.taken }
 
-// BeginStream notes that a stream which was taken up is served. It returns false if handlers run of
-// twice as many streams as may be open: the peer opens and resets them faster than handlers end.
+// BeginStream records that a stream is served. It returns false if the handlers of twice as many
+// streams as may be open are running, because the peer opens and resets streams faster than
+// handlers end.
 func (s *Served) BeginStream() bool {
 	if s.handlers == s.maxHandlers {
 		return false
@@ -36,33 +37,33 @@ func (s *Served) BeginStream() bool {
 	return true
 }
 
-// StreamServed notes the end of a stream's handler.
+// StreamServed records the end of a stream's handler.
 func (s *Served) StreamServed() { s.handlers-- }
 
-// Stop has nothing more taken up: this side closes.
+// Stop ends the taking up of requests: this side closes.
 func (s *Served) Stop() { s.stopped = true }
 
-// HasStopped returns true once nothing more is taken up.
+// HasStopped returns true after Stop.
 func (s *Served) HasStopped() bool { return s.stopped }
 
-// isFlooded returns true if as much waits to be taken up as is to be kept.
+// isFlooded returns true if as many requests wait to be taken up as the limits allow.
 func (s *Served) isFlooded() bool {
 	return s.limitsPosts && (s.posts >= MaxOneWay || s.postBytes >= s.most) ||
 		s.limitsCalls && s.callBytes > s.most
 }
 
-// Reply returns the reply to a call.
+// Reply returns the head of the reply to a call.
 func (h *Head) Reply() Head { return Head{Kind: KindMessage, Flags: FlagFin, Stream: h.Stream} }
 
-// Refusal returns the reply that a call which was not begun never runs (section 1.2); false for
-// streams and one-way messages, which have none.
+// Refusal returns the reply to a call that was not begun and never runs (section 1.2). It returns
+// false for streams and one-way messages, which have no reply.
 func (h *Head) Refusal() (Head, bool) {
 	reply := h.Reply()
 	reply.Flags, reply.Tag = reply.Flags|FlagError, uint32(CodeRefused)
 	return reply, h.Flags&(FlagStream|FlagNoReply) == 0
 }
 
-// CallEnded notes that a call which was taken up was replied to, or never is.
+// CallEnded records that a call that was taken up was replied to, or never will be.
 func (s *Served) CallEnded(number uint32) {
 	s.numbers.remove(number)
 	s.calls--
@@ -80,17 +81,17 @@ func (s *Served) addCall(number uint32, length int) {
 	s.numbers.add(number)
 }
 
-// numbers is a set of stream numbers: by number modulo a power of two, and those whose place is
-// taken in a map. Numbers that ascend seldom collide.
+// numbers is a set of stream numbers, indexed by number modulo a power of two. Numbers with an
+// occupied place go to a map. Ascending numbers seldom collide.
 type numbers struct {
-	slots  []uint32 // 0 is a free one
+	slots  []uint32 // 0 if free
 	others map[uint32]struct{}
 }
 
 func newNumbers(limit int) numbers { return numbers{slots: make([]uint32, places(limit))} }
 
-// has returns true if the number is in use. 0, which is the number of none, is so if its place is
-// free.
+// has returns true if the number is in use. For 0, which is never used, it returns true if the
+// place of 0 is free.
 func (n *numbers) has(number uint32) bool {
 	if len(n.others) == 0 {
 		return *n.at(number) == number

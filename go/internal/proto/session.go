@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// A Session holds the rules of one end of a session: entries and lengths in, events and entries
-// that are due out. Its owner keeps the messages, and handles of those that wait: C of a caller
-// that waits for a reply, S of a stream.
+// A Session implements the rules of one end of a session: entries and lengths in, events and due
+// entries out. Its owner keeps the messages and the handles of waiters: C of a caller that waits
+// for a reply, S of a stream.
 type Session[C, S any] struct {
 	Calls   Calls[C]
 	Streams Streams[S]
@@ -15,16 +15,16 @@ type Session[C, S any] struct {
 	Ending  Ending
 
 	isClient    bool
-	maxMetadata int // of what comes
+	maxMetadata int // of received messages
 	peer        *Hello
 	nextNumber  uint32
-	goingAway   bool // The server wants nothing new.
-	// The client is to be asked for nothing new, or was.
+	goingAway   bool // the server has asked for nothing new
+	// A go-away entry is due, or was sent, to the client.
 	goAwayDue, goAwaySent bool
 }
 
-// NewSession returns an end of a session between sides with these hellos, whose messages travel in
-// frames on a socket, or in rings.
+// NewSession returns one end of a session between sides with these hellos. onSocket is true if
+// messages travel in frames on a socket, and not in rings.
 func NewSession[C, S any](isClient bool, own, peer *Hello, onSocket bool) Session[C, S] {
 	most := min(own.PayloadCap, peer.PayloadCap)
 	if onSocket {
@@ -46,20 +46,20 @@ func NewSession[C, S any](isClient bool, own, peer *Hello, onSocket bool) Sessio
 	return s
 }
 
-// MaxInFlight returns the most calls in flight.
+// MaxInFlight returns the maximum number of calls in flight.
 func (s *Session[C, S]) MaxInFlight() int { return s.Served.maxCalls }
 
-// MaxMessage returns the length of the largest message, with its metadata block and the length in
-// front of that.
+// MaxMessage returns the length of the largest message, including its metadata block and the prefix
+// of that.
 func (s *Session[C, S]) MaxMessage() int { return s.Served.most }
 
-// IsGoingAway returns true once the server wants nothing new.
+// IsGoingAway returns true once the server has asked for nothing new.
 func (s *Session[C, S]) IsGoingAway() bool { return s.goingAway }
 
-// MaxMetadata returns the length of the longest metadata block that the peer takes.
+// MaxMetadata returns the length of the longest metadata block that the peer accepts.
 func (s *Session[C, S]) MaxMetadata() int { return int(s.peer.MaxMetadata) }
 
-// TakeNumber returns a number of this side's that is free, and passes over it.
+// TakeNumber returns a free number of this side and advances past it.
 func (s *Session[C, S]) TakeNumber() uint32 {
 	for {
 		number := s.nextNumber
@@ -72,18 +72,18 @@ func (s *Session[C, S]) TakeNumber() uint32 {
 	}
 }
 
-// An Event is what an entry changes for the owner. Fields that have no meaning for the change keep
+// An Event is the effect of an entry for the owner. Fields without a meaning for the change keep
 // their values.
 type Event[C, S any] struct {
 	StreamEvent[S]
-	// Caller waits for the reply that has come.
+	// Caller is the owner's handle of the caller that waits for the reply.
 	Caller C
 	// Metadata is the length of the metadata block of a message that has one.
 	Metadata int
 }
 
-// HasPrefix returns true if the first bytes of the body have a meaning for Receive: those of a
-// window, and of a message with a metadata block.
+// HasPrefix returns true if Receive needs the first bytes of the body: for a window, and for a
+// message with a metadata block.
 func (h *Head) HasPrefix() bool {
 	if h.Kind == KindMessage {
 		return h.Flags.Has(FlagMetadata)
@@ -91,8 +91,8 @@ func (h *Head) HasPrefix() bool {
 	return h.Kind == KindWindow
 }
 
-// Receive validates an entry with a body of so many bytes, and takes it in. Prefix is the first 8
-// bytes of the body, little-endian, or as many as it has, if the head has a prefix.
+// Receive validates an entry with a body of length bytes, and applies it. If the head has a prefix,
+// prefix holds the first 8 bytes of the body, little-endian, padded with zeros.
 func (s *Session[C, S]) Receive(head *Head, length int, prefix uint64, event *Event[C, S]) error {
 	if head.Kind != KindMessage {
 		return s.control(head, length, prefix, event)
@@ -127,8 +127,8 @@ func (s *Session[C, S]) Receive(head *Head, length int, prefix uint64, event *Ev
 	return err
 }
 
-// checkBody validates the metadata block of a body, or that there is neither a block nor a message.
-// It returns the lengths of the block and of the message behind it.
+// checkBody validates the metadata block of a body, or of a body without a message. It returns the
+// lengths of the block and of the message behind it.
 func (s *Session[C, S]) checkBody(flags Flags, length int, prefix uint64) (int, int, error) {
 	if flags.Has(FlagMetadata) {
 		block, err := metadataLen(length, uint16(prefix), s.maxMetadata)
@@ -140,7 +140,7 @@ func (s *Session[C, S]) checkBody(flags Flags, length int, prefix uint64) (int, 
 	return 0, length, nil
 }
 
-// control takes in an entry that is not a message.
+// control applies an entry that is not a message.
 func (s *Session[C, S]) control(head *Head, length int, prefix uint64, event *Event[C, S]) error {
 	event.Change = Ignored
 	switch head.Kind {
@@ -201,7 +201,7 @@ func (s *Session[C, S]) request(head *Head, length int) error {
 
 // ---- taking up ----
 
-// TakeUp notes that a request was taken up: a call, or a one-way message of so many bytes. It
+// TakeUp records that a request was taken up: a call, or a one-way message of length bytes. It
 // returns true if an entry is now due.
 func (s *Session[C, S]) TakeUp(head *Head, length int) bool {
 	if !head.Flags.Has(FlagNoReply) {
@@ -214,41 +214,42 @@ func (s *Session[C, S]) TakeUp(head *Head, length int) bool {
 	return s.Streams.TakePost(length)
 }
 
-// TakeUpStream notes that a stream of the peer was taken up, or dropped.
+// TakeUpStream records that a stream of the peer was taken up, or dropped.
 func (s *Session[C, S]) TakeUpStream() { s.Served.streams-- }
 
-// DropsStream returns true if more streams wait to be taken up than may be open at one time: the
-// owner drops the oldest that is over.
+// DropsStream returns true if more streams wait to be taken up than may be open at the same time.
+// The owner then drops the oldest one that is over.
 func (s *Session[C, S]) DropsStream() bool {
 	return s.Served.streams > int(s.Streams.own.MaxStreams)
 }
 
 // ---- entries that are due ----
 
-// GoAway makes an entry due that asks the client for nothing new, once, if the client takes it.
+// GoAway makes a go-away entry due, once, if the client accepts it.
 func (s *Session[C, S]) GoAway() {
 	s.goAwayDue = s.goAwayDue || !s.goAwaySent && s.peer.TakesGoAway()
 }
 
-// AwaitsPeer returns true while the owner waits for the peer's entries, or for its end of the
-// connection: until that has come, but not while as much waits to be taken up as is to be kept.
+// AwaitsPeer returns true while the owner waits for entries of the peer or for the end of its
+// connection. It returns false after that end, and while as many requests wait to be taken up as
+// the limits allow.
 func (s *Session[C, S]) AwaitsPeer() bool { return !s.Ending.IsGone() && !s.Served.isFlooded() }
 
-// TakesEntries returns true while entries of the peer's are read.
+// TakesEntries returns true while entries of the peer are read.
 func (s *Session[C, S]) TakesEntries() bool { return !s.Ending.HasClosed() && s.AwaitsPeer() }
 
-// IsIdle returns true if no call is under way whose reply a caller waits for.
+// IsIdle returns true if no caller on either side waits for a reply.
 func (s *Session[C, S]) IsIdle() bool { return s.Calls.IsIdle() && s.Served.calls == 0 }
 
-// IsServed returns true if the peer has begun the session's end, and all that came before is
+// IsServed returns true if the peer has begun the session's end, and all requests before it were
 // served.
 func (s *Session[C, S]) IsServed() bool {
 	served := &s.Served
 	return s.Ending.IsByPeer() && served.calls+served.posts+served.streams == 0
 }
 
-// Allows returns true if an entry may be sent: nothing is behind this side's shutdown, and behind
-// the end of a client replies alone are.
+// Allows returns true if an entry may be sent. After this side's shutdown no entry is sent, and
+// after a client's end only replies are.
 func (s *Session[C, S]) Allows(head *Head) bool {
 	return !s.Ending.HasBegun() || s.Ending.has&ownShutdown == 0 && s.isReply(head)
 }
@@ -257,15 +258,15 @@ func (s *Session[C, S]) isReply(head *Head) bool {
 	return head.Kind == KindMessage && s.Served.numbers.has(head.Stream)
 }
 
-// HasSentAway returns true once the client was asked for nothing new.
+// HasSentAway returns true once a go-away was sent to the client.
 func (s *Session[C, S]) HasSentAway() bool { return s.goAwaySent }
 
-// IsDue returns true if an entry may be due. Behind the end of either side none is.
+// IsDue returns true if an entry may be due. After the end of either side none is.
 func (s *Session[C, S]) IsDue() bool {
 	return (s.goAwayDue || s.Streams.isDue) && !s.Ending.HasBegun()
 }
 
-// NextTransmit returns the next entry that is due; false if none is. It is due until Transmitted.
+// NextTransmit returns the next due entry, or false. The entry stays due until Transmitted.
 func (s *Session[C, S]) NextTransmit() (Transmit[S], bool) {
 	if !s.IsDue() {
 		return Transmit[S]{}, false
@@ -276,7 +277,8 @@ func (s *Session[C, S]) NextTransmit() (Transmit[S], bool) {
 	return s.Streams.NextTransmit()
 }
 
-// Transmitted notes that it was published. It returns the stream that is over with it, or nil.
+// Transmitted records that a due entry was published. It returns the stream that is now over, or
+// nil.
 func (s *Session[C, S]) Transmitted(sent Transmit[S]) *Stream[S] {
 	if sent.Head.Kind == KindGoAway {
 		s.goAwayDue, s.goAwaySent = false, true

@@ -2,7 +2,7 @@ package proto
 
 import "fmt"
 
-// direction is the progress of one direction of a stream.
+// A direction is the progress of one direction of a stream.
 type direction int
 
 const (
@@ -14,8 +14,8 @@ const (
 
 func (d direction) isOver() bool { return d >= finished }
 
-// A Stream is one stream as one side sees it (section 4.3). Owner is the owner's handle. The owner
-// keeps the messages that have come and were not taken, of which the stream knows the number.
+// A Stream is one end of a stream (section 4.3). Owner is the owner's handle. The owner keeps the
+// messages that were not received by the application, and the Stream counts them.
 type Stream[S any] struct {
 	Owner  S
 	number uint32
@@ -26,46 +26,46 @@ type Stream[S any] struct {
 	queued             int
 	code               ErrorCode
 	wasReset           bool
-	refuses            bool // The reset came behind the peer's last message, which is kept.
+	refuses            bool // the reset came behind the peer's last message, which is kept
 	resetDue           bool
-	finDue             bool // The last message waits for room.
+	finDue             bool // the last entry waits for room
 	discards           bool
-	isRead             bool // The owner has learned that no more comes.
-	listed             bool // among the streams for which an entry is due
+	isRead             bool // the owner has read the end
+	listed             bool // among the streams with due entries
 }
 
 // Number returns the stream's number.
 func (t *Stream[S]) Number() uint32 { return t.number }
 
-// Code returns the code with which one of both sides has reset the stream.
+// Code returns the code of a reset by either side.
 func (t *Stream[S]) Code() ErrorCode { return t.code }
 
 // IsOver returns true if both directions have ended, so that the number is free.
 func (t *Stream[S]) IsOver() bool { return t.outgoing.isOver() && t.incoming.isOver() }
 
-// ReadEnd notes that the reader was given the peer's end.
+// ReadEnd records that the reader was given the peer's end.
 func (t *Stream[S]) ReadEnd() { t.isRead = true }
 
-// IsActive returns true if both directions go on.
+// IsActive returns true if neither direction has ended.
 func (t *Stream[S]) IsActive() bool {
 	return !t.wasReset && !t.outgoing.isOver() && !t.finDue && !t.incoming.isOver()
 }
 
-// A SendState is what a stream has for its senders.
+// A SendState is the state of a stream for its senders.
 type SendState int
 
 const (
 	// SendNow is the state in which a message may be sent.
 	SendNow SendState = iota
-	// SendLater is the state in which the peer has to consume first.
+	// SendLater is the state in which the peer must consume messages first.
 	SendLater
-	// SendReset is the state after a reset by one of both sides.
+	// SendReset is the state after a reset by either side.
 	SendReset
 	// SendEnded is the state after the last message of this side.
 	SendEnded
 )
 
-// SendState returns whether a message may be sent, or an entry without one.
+// SendState returns the state for a message, or for an entry without one if empty is true.
 func (t *Stream[S]) SendState(empty bool) SendState {
 	switch {
 	case t.wasReset || t.resetDue:
@@ -78,21 +78,21 @@ func (t *Stream[S]) SendState(empty bool) SendState {
 	return SendLater
 }
 
-// A RecvState is what a stream has for its readers.
+// A RecvState is the state of a stream for its readers.
 type RecvState int
 
 const (
-	// RecvNothing is the state in which a message may come.
+	// RecvNothing is the state in which a message may still arrive.
 	RecvNothing RecvState = iota
 	// RecvMessage is the state in which a message can be taken.
 	RecvMessage
-	// RecvEnd is the state in which all messages were taken, and no more come.
+	// RecvEnd is the state in which all messages were taken and no more arrive.
 	RecvEnd
-	// RecvReset is the state after a reset by one of both sides.
+	// RecvReset is the state after a reset by either side.
 	RecvReset
 )
 
-// RecvState returns what a reader finds.
+// RecvState returns the state for a reader.
 func (t *Stream[S]) RecvState() RecvState {
 	switch {
 	case t.wasReset && !t.refuses:
@@ -105,7 +105,7 @@ func (t *Stream[S]) RecvState() RecvState {
 	return RecvNothing
 }
 
-// receive validates a message that came. It returns false for one that was under way when this side
+// receive validates a received message. It returns false for one that was in flight when this side
 // reset the stream.
 func (t *Stream[S]) receive(flags Flags, length int) (wanted bool, err error) {
 	isLast, isEmpty := flags.Has(FlagFin), flags.Has(FlagEmpty)
@@ -127,9 +127,9 @@ func (t *Stream[S]) receive(flags Flags, length int) (wanted bool, err error) {
 	return !t.resetDue && t.outgoing != reset, nil
 }
 
-// answerReset makes the answer to the peer's reset due, but not while messages from before it wait
-// to be taken: the answer frees the stream's number, and MaxStreams is to bound what is kept. It
-// returns true if it is now due.
+// answerReset makes the answer to the peer's reset due, but not while earlier messages wait to be
+// taken: the answer frees the stream's number, and MaxStreams must bound the kept messages. It
+// returns true if the answer is now due.
 func (t *Stream[S]) answerReset() bool {
 	if t.incoming != reset || t.queued > 0 || t.outgoing.isOver() || t.resetDue {
 		return false

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Streams holds the streams of a session that are not over (section 4.3), by number, and the window
-// of one-way messages.
+// Streams holds the open streams of a session by number (section 4.3), and the window of one-way
+// messages.
 type Streams[S any] struct {
 	isClient     bool
 	own, peer    *Hello
@@ -14,7 +14,7 @@ type Streams[S any] struct {
 	openedHere   int
 	openedByPeer int
 	oneWay       oneWay
-	// isDue is set while an entry may be due; due are the streams that one is due for.
+	// isDue is set while an entry may be due. due lists the streams with due entries.
 	isDue bool
 	due   []*Stream[S]
 }
@@ -25,44 +25,44 @@ func NewStreams[S any](isClient bool, own, peer *Hello) Streams[S] {
 		byNumber: map[uint32]*Stream[S]{}, oneWay: newOneWay(own, peer)}
 }
 
-// A Change is what an entry changes for the owner.
+// A Change is the effect of an entry for the owner.
 type Change int
 
 const (
 	// Ignored is an entry that changes nothing.
 	Ignored Change = iota
-	// Dropped is a message that was under way when this side reset its stream.
+	// Dropped is a message that was in flight when this side reset its stream.
 	Dropped
-	// Opened is the first message of a stream, whose Owner is to be set.
+	// Opened is the first message of a stream. The owner sets the stream's Owner.
 	Opened
 	// Received is a message of a stream, or the end of the peer's direction.
 	Received
 	// WasReset is a reset of a stream by the peer.
 	WasReset
-	// StreamRoom is a window that was given back to a stream.
+	// StreamRoom is a window entry for a stream.
 	StreamRoom
-	// OneWayRoom is a window that was given back to one-way messages.
+	// OneWayRoom is a window entry for one-way messages.
 	OneWayRoom
-	// Requested is a call or a one-way message, which is to be taken up.
+	// Requested is a call or a one-way message, to be taken up.
 	Requested
-	// Answered is the reply to a call, which is over.
+	// Answered is the reply to a call, which has ended.
 	Answered
-	// AnsweredLate is the reply to a call that was given up, which is over.
+	// AnsweredLate is the reply to an abandoned call, which has ended.
 	AnsweredLate
-	// Cancelled is a call for whose reply the client does not wait any more.
+	// Cancelled is a call that the client has abandoned.
 	Cancelled
 	// Closed is the end of the session by the peer, in order.
 	Closed
 )
 
-// A StreamEvent is what an entry changes on a stream.
+// A StreamEvent is the effect of an entry on a stream.
 type StreamEvent[S any] struct {
 	Change Change
 	Stream *Stream[S]
-	// First is set of the peer's first message on the stream.
+	// First is set for the peer's first message on the stream.
 	First bool
-	// Drops is set if the owner drops the messages of the stream that were not taken, and the one
-	// that came.
+	// Drops is set if the owner must drop the received message, and those of the stream that were
+	// not taken.
 	Drops bool
 	// Over is set if both directions have ended with the entry.
 	Over bool
@@ -80,7 +80,7 @@ func (t *Streams[S]) Each(visit func(owner S)) {
 	}
 }
 
-// IsOurs returns true if this side gives the number.
+// IsOurs returns true if this side assigns the number.
 func (t *Streams[S]) IsOurs(number uint32) bool { return number%2 == 1 == t.isClient }
 
 // OpenedByPeer returns the number of streams that the peer has opened and that are not over.
@@ -101,12 +101,12 @@ func (t *Streams[S]) add(number uint32) *Stream[S] {
 	return stream
 }
 
-// settle frees the number of a stream that is over. It returns true if it does.
+// settle frees the number of a stream that is over, and returns true then.
 func (t *Streams[S]) settle(stream *Stream[S]) bool {
 	if !stream.IsOver() || t.byNumber[stream.number] != stream {
 		return false
 	}
-	// The peer may use the number again from now on.
+	// From now on the peer may reuse the number.
 	stream.resetDue = false
 	delete(t.byNumber, stream.number)
 	if t.IsOurs(stream.number) {
@@ -119,30 +119,30 @@ func (t *Streams[S]) settle(stream *Stream[S]) bool {
 
 // ---- opening and sending ----
 
-// AreTaken returns true if the peer takes streams.
+// AreTaken returns true if the peer accepts streams.
 func (t *Streams[S]) AreTaken() bool { return t.peer.MaxStreams > 0 }
 
-// HasRoom returns true if this side may open one more.
+// HasRoom returns true if this side may open another stream.
 func (t *Streams[S]) HasRoom() bool { return t.openedHere < int(t.peer.MaxStreams) }
 
-// Open counts a stream on a number that is free, before its first message is published.
+// Open counts a stream on a free number, before its first message is published.
 func (t *Streams[S]) Open(number uint32, owner S) *Stream[S] {
 	stream := t.add(number)
 	stream.Owner = owner
 	return stream
 }
 
-// Opened notes that the first message was published.
+// Opened records that the first message was published.
 func (t *Streams[S]) Opened(stream *Stream[S]) { stream.outgoing = open }
 
-// NotOpened notes that the first message was not published. The stream is over.
+// NotOpened records that the first message was not published. The stream is over.
 func (t *Streams[S]) NotOpened(stream *Stream[S]) {
 	stream.outgoing, stream.incoming = reset, reset
 	t.settle(stream)
 }
 
-// Sent notes that a message that SendState has allowed was published. It returns true if the stream
-// is now over.
+// Sent records that a message was published that SendState has allowed. It returns true if the
+// stream is now over.
 func (t *Streams[S]) Sent(stream *Stream[S], length int, empty, last bool) bool {
 	if !empty {
 		stream.credit.spend(length)
@@ -153,7 +153,7 @@ func (t *Streams[S]) Sent(stream *Stream[S], length int, empty, last bool) bool 
 	return last && t.settle(stream)
 }
 
-// Finish makes the last message of this side due, one without bytes.
+// Finish makes the last entry of this side due, one without a message.
 func (t *Streams[S]) Finish(stream *Stream[S]) {
 	stream.finDue = true
 	t.list(stream)
@@ -162,13 +162,13 @@ func (t *Streams[S]) Finish(stream *Stream[S]) {
 // MayPost returns true if a one-way message may be sent.
 func (t *Streams[S]) MayPost() bool { return t.oneWay.allows() }
 
-// Posted notes that a one-way message was published.
+// Posted records that a one-way message was published.
 func (t *Streams[S]) Posted(length int) { t.oneWay.sent(length) }
 
 // ---- receiving ----
 
-// Message validates a message on a stream that is open, or that it opens. The length is that of the
-// message without its metadata.
+// Message validates a message on an open stream, or one that opens a stream. The length excludes
+// the metadata.
 func (t *Streams[S]) Message(head *Head, length int, event *StreamEvent[S]) error {
 	stream, change := t.byNumber[head.Stream], Received
 	switch isOpening := head.Flags.Has(FlagOpen); {
@@ -203,7 +203,7 @@ func (t *Streams[S]) Message(head *Head, length int, event *StreamEvent[S]) erro
 	return nil
 }
 
-// PeerReset takes in a reset.
+// PeerReset applies a reset by the peer.
 func (t *Streams[S]) PeerReset(number uint32, code ErrorCode, event *StreamEvent[S]) error {
 	stream := t.byNumber[number]
 	if stream == nil {
@@ -225,8 +225,8 @@ func (t *Streams[S]) PeerReset(number uint32, code ErrorCode, event *StreamEvent
 	return nil
 }
 
-// Window takes in the messages and bytes that the peer has taken up, of a stream or, on number 0,
-// of one-way messages.
+// Window applies a window entry: messages and bytes that the peer has consumed on a stream or, for
+// number 0, of one-way messages.
 func (t *Streams[S]) Window(number, messages uint32, bytes uint64, event *StreamEvent[S]) error {
 	if number == 0 && t.isClient && t.oneWay.exists {
 		event.Change = OneWayRoom
@@ -240,10 +240,11 @@ func (t *Streams[S]) Window(number, messages uint32, bytes uint64, event *Stream
 	return stream.credit.add(messages, bytes)
 }
 
-// Posting validates a one-way message that came.
+// Posting validates a received one-way message.
 func (t *Streams[S]) Posting(length int) error { return t.oneWay.receive(length) }
 
-// crossed validates an entry for a stream that is over here: it has crossed this side's last one.
+// crossed validates an entry for a stream that is over here. The entry has crossed this side's last
+// one.
 func crossed(number uint32) error {
 	if number == 0 {
 		return fmt.Errorf("an entry about stream 0, which is none")
@@ -253,7 +254,7 @@ func crossed(number uint32) error {
 
 // ---- taking, and letting go ----
 
-// Take notes that the oldest message was taken. It returns true if an entry is now due.
+// Take records that the oldest message was taken. It returns true if an entry is now due.
 func (t *Streams[S]) Take(stream *Stream[S], length int) bool {
 	stream.queued--
 	stream.granted.consume(length)
@@ -264,15 +265,15 @@ func (t *Streams[S]) Take(stream *Stream[S], length int) bool {
 	return t.answer(stream)
 }
 
-// TakePost notes that a one-way message was taken up. It returns true if an entry is now due.
+// TakePost records that a one-way message was taken up. It returns true if an entry is now due.
 func (t *Streams[S]) TakePost(length int) bool {
 	isDue := t.oneWay.consume(length)
 	t.isDue = t.isDue || isDue
 	return isDue
 }
 
-// Reset ends both directions. The owner drops the messages that were not taken. It returns true if
-// an entry is now due.
+// Reset ends both directions. The owner drops the messages that were not taken. Reset returns true
+// if an entry is now due.
 func (t *Streams[S]) Reset(stream *Stream[S], code ErrorCode) bool {
 	stream.queued, stream.refuses = 0, false
 	if stream.wasReset {
@@ -291,17 +292,17 @@ func (t *Streams[S]) resetNow(stream *Stream[S], code ErrorCode) {
 	t.list(stream)
 }
 
-// Discard makes messages that still come reset the stream. The owner drops those that were not
-// taken. It returns true if an entry is now due.
+// Discard makes later messages reset the stream. The owner drops those that were not taken. Discard
+// returns true if an entry is now due.
 func (t *Streams[S]) Discard(stream *Stream[S]) bool {
 	stream.queued, stream.discards = 0, true
 	return t.answer(stream)
 }
 
-// Close lets go of a stream. If this side has sent its last message, each message of the peer from
-// now on resets the stream. Else a stream of the peer that was read to its end ends by a last
-// message, and any other one is reset. The owner drops the messages that were not taken. It returns
-// true if an entry is now due.
+// Close releases a stream. If this side has sent its last entry, later messages of the peer reset
+// the stream. Otherwise a stream that the peer has opened and that was read to its end is ended by
+// a last entry, and any other stream is reset. The owner drops the messages that were not taken.
+// Close returns true if an entry is now due.
 func (t *Streams[S]) Close(stream *Stream[S]) bool {
 	if stream.outgoing == finished || stream.finDue {
 		return t.Discard(stream)
@@ -314,10 +315,10 @@ func (t *Streams[S]) Close(stream *Stream[S]) bool {
 	return t.Reset(stream, CodeCancelled)
 }
 
-// Forget notes that the owner drops the messages that were not taken, of a stream that is over.
+// Forget records that the owner drops the messages of a stream that is over.
 func (t *Streams[S]) Forget(stream *Stream[S]) { stream.queued = 0 }
 
-// answer makes the answer to a reset due, once it may be sent.
+// answer makes the answer to a reset due once it may be sent.
 func (t *Streams[S]) answer(stream *Stream[S]) bool {
 	isDue := stream.answerReset()
 	if isDue {
@@ -328,7 +329,7 @@ func (t *Streams[S]) answer(stream *Stream[S]) bool {
 
 // ---- entries that are due ----
 
-// A Transmit is an entry that is due. Bytes is the body of a window.
+// A Transmit is a due entry. Bytes is the body of a window entry.
 type Transmit[S any] struct {
 	Head   Head
 	Bytes  uint64
@@ -343,7 +344,7 @@ func (t *Streams[S]) list(stream *Stream[S]) {
 	}
 }
 
-// NextTransmit returns the next entry that is due; false if none is. It is due until Transmitted.
+// NextTransmit returns the next due entry, or false. The entry stays due until Transmitted.
 func (t *Streams[S]) NextTransmit() (Transmit[S], bool) {
 	if w := &t.oneWay; w.exists && w.granted.isDue() {
 		head := Head{Kind: KindWindow, Tag: w.granted.consumedMessages}
@@ -371,7 +372,8 @@ func (t *Streams[S]) NextTransmit() (Transmit[S], bool) {
 	return Transmit[S]{}, false
 }
 
-// Transmitted notes that it was published. It returns the stream that is over with it, or nil.
+// Transmitted records that a due entry was published. It returns the stream that is now over, or
+// nil.
 func (t *Streams[S]) Transmitted(sent Transmit[S]) *Stream[S] {
 	stream := sent.stream
 	switch {

@@ -7,8 +7,8 @@ import (
 
 const numberBits = 11
 
-// EncodeTime gives the time that a caller waits as an entry says it (section 4.4), rounded up; 0
-// for one of more than 50 days. A caller that waits for ever says 0 itself.
+// EncodeTime encodes the time that a caller waits (section 4.4), rounded up. It returns 0, which
+// means no limit, for more than 50 days.
 func EncodeTime(left time.Duration) uint16 {
 	micros := uint64(1)
 	if left > time.Microsecond {
@@ -25,7 +25,7 @@ func EncodeTime(left time.Duration) uint16 {
 	return uint16(power<<numberBits) | uint16(number)
 }
 
-// DecodeTime reads it; false if it is not said. (No coded time exceeds 51 days.)
+// DecodeTime decodes a time. It returns false if there is none. (No coded time exceeds 51 days.)
 func DecodeTime(coded uint16) (time.Duration, bool) {
 	number := time.Duration(coded & (1<<numberBits - 1))
 	return number << (coded >> numberBits) * time.Microsecond, number > 0

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// credit is what is left of a window: messages and bytes that may still be sent. A message may
-// start while there is some of both, and may overdraw the bytes once (docs/abi.md, section 4.3).
+// A credit is the rest of a window: messages and bytes that may still be sent. A message may start
+// while there is some of both, and may overdraw the bytes once (docs/abi.md, section 4.3).
 type credit struct {
 	wholeMessages, messages uint32
 	wholeBytes, bytes       int64
@@ -24,7 +24,7 @@ func (c *credit) spend(length int) {
 	c.bytes -= int64(length)
 }
 
-// add takes back what was consumed. More than was spent breaks a rule.
+// add returns consumed messages and bytes to the credit. More than was spent is a violation.
 func (c *credit) add(messages uint32, bytes uint64) error {
 	spent := uint64(c.wholeBytes) - uint64(c.bytes)
 	if messages > c.wholeMessages-c.messages || bytes > spent {
@@ -36,15 +36,15 @@ func (c *credit) add(messages uint32, bytes uint64) error {
 	return nil
 }
 
-// granted is the receiving side of a window: what the other side may still send, and what it is to
-// be given back.
+// A granted is the receiving side of a window: the credit of the peer, and consumed messages and
+// bytes that were not returned to it.
 type granted struct {
 	credit
 	consumedMessages uint32
 	consumedBytes    uint64
 }
 
-// take judges a message that came.
+// take validates a received message.
 func (g *granted) take(length int) error {
 	if !g.allows() {
 		return fmt.Errorf("a message past the stream's window")
@@ -58,13 +58,13 @@ func (g *granted) consume(length int) {
 	g.consumedBytes += uint64(length)
 }
 
-// isDue says whether half of the window was consumed and not given back.
+// isDue returns true if half of the window was consumed and not returned.
 func (g *granted) isDue() bool {
 	return uint64(g.consumedMessages) >= (uint64(g.wholeMessages)+1)/2 ||
 		g.consumedBytes >= (uint64(g.wholeBytes)+1)/2
 }
 
-// giveBack notes that the other side was told.
+// giveBack records that a window entry was sent.
 func (g *granted) giveBack() {
 	g.messages += g.consumedMessages
 	g.bytes += int64(g.consumedBytes)
