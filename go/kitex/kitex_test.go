@@ -43,7 +43,7 @@ func (m *mirror) Wait(ctx context.Context) error {
 	case <-ctx.Done():
 	case <-time.After(10 * time.Second):
 	}
-	return nil
+	return ctx.Err()
 }
 
 func init() { klog.SetLevel(klog.LevelFatal) }

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cloudwego/kitex/pkg/remote"
+	"github.com/cloudwego/kitex/pkg/serviceinfo"
+
 	breezeway "github.com/breezeway-ipc/breezeway/go"
 )
 
@@ -86,5 +89,22 @@ func TestAServerThatStopsDoesNotWaitBehindARequestWithoutAReply(t *testing.T) {
 		case <-timeout:
 			t.Fatal("it is waited for")
 		}
+	}
+}
+
+func TestShutdownBeforeServingEndsTheListener(t *testing.T) {
+	services := map[string]*serviceinfo.ServiceInfo{}
+	factory := &serverFactory{addresses: "unix:" + filepath.Join(t.TempDir(), "s"),
+		services: func() any { return services }}
+	s := &transServer{factory: factory, opts: &remote.ServerOption{ExitWaitTime: time.Minute}}
+	listener, err := s.CreateListener(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Shutdown(); err != nil {
+		t.Error(err)
+	}
+	if err := s.BootstrapServer(listener); err != nil {
+		t.Error(err)
 	}
 }

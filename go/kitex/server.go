@@ -108,7 +108,12 @@ func (s *transServer) CreateListener(net.Addr) (net.Listener, error) {
 	own := []breezeway.Option{breezeway.Service(rpcService), breezeway.Offload(mostHandlers),
 		breezeway.ForeignProtocol(thriftProtocol)}
 	sessions := &breezeway.Server{Handler: s.handle, Streams: s.serveStream}
-	return sessions.ListenNet(s.factory.addresses, append(own, s.factory.opts...)...)
+	listener, err := sessions.ListenNet(s.factory.addresses, append(own, s.factory.opts...)...)
+	if err != nil {
+		return nil, err
+	}
+	s.plain.begin(listener) // From now on Shutdown ends it, also before BootstrapServer runs.
+	return listener, nil
 }
 
 // thriftProtocol is the name of ALPN by which plain clients ask for Thrift over tls:.
@@ -123,7 +128,6 @@ func (s *transServer) BootstrapServer(listener net.Listener) error {
 	if !is {
 		return errors.New("kitex: Server has the addresses; leave out WithListener")
 	}
-	s.plain.begin(sessions)
 	for {
 		conn, err := sessions.Accept()
 		if err != nil {

@@ -126,76 +126,80 @@ func listen(ctx context.Context, c talked.Client, text string) (lines int, last 
 }
 
 func TestStreamsTravelInTheirFourForms(t *testing.T) {
-	withRooms(t, func(t *testing.T, c talked.Client, _ *hall, _ string) {
-		ctx := context.Background()
-		for _, count := range []int{0, 1, 1000} {
-			lines, last, err := listen(ctx, c, fmt.Sprint(count))
-			if lines != count || !errors.Is(err, io.EOF) ||
-				count > 0 && last != fmt.Sprint(count-1) {
-				t.Errorf("%d lines come, the last is %q: %v", lines, last, err)
-			}
+	withRooms(t, func(t *testing.T, c talked.Client, _ *hall, _ string) { fourForms(t, c) })
+}
+
+func fourForms(t *testing.T, c talked.Client) {
+	ctx := context.Background()
+	for _, count := range []int{0, 1, 1000} {
+		lines, last, err := listen(ctx, c, fmt.Sprint(count))
+		if lines != count || !errors.Is(err, io.EOF) ||
+			count > 0 && last != fmt.Sprint(count-1) {
+			t.Errorf("%d lines come, the last is %q: %v", lines, last, err)
 		}
-		telling, err := c.Tell(ctx)
-		for i := 0; i < 1000 && err == nil; i++ {
-			err = telling.Send(ctx, &room.Line{From: "me", Text: "four"})
+	}
+	telling, err := c.Tell(ctx)
+	for i := 0; i < 1000 && err == nil; i++ {
+		err = telling.Send(ctx, &room.Line{From: "me", Text: "four"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	heard, err := telling.CloseAndRecv(ctx)
+	if err != nil || heard.Lines != 1000 || heard.Bytes != 4000 {
+		t.Errorf("%+v is heard, %v", heard, err)
+	}
+	talking, err := c.Talk(ctx)
+	for i := 0; i < 1000 && err == nil; i++ {
+		sent := &room.Line{From: "me", Text: fmt.Sprint(i)}
+		var back *room.Line
+		if err = talking.Send(ctx, sent); err == nil {
+			back, err = talking.Recv(ctx)
 		}
-		if err != nil {
-			t.Fatal(err)
+		if err == nil && back.Text != sent.Text {
+			err = fmt.Errorf("%s comes back as %s", sent.Text, back.Text)
 		}
-		heard, err := telling.CloseAndRecv(ctx)
-		if err != nil || heard.Lines != 1000 || heard.Bytes != 4000 {
-			t.Errorf("%+v is heard, %v", heard, err)
-		}
-		talking, err := c.Talk(ctx)
-		for i := 0; i < 1000 && err == nil; i++ {
-			sent := &room.Line{From: "me", Text: fmt.Sprint(i)}
-			var back *room.Line
-			if err = talking.Send(ctx, sent); err == nil {
-				back, err = talking.Recv(ctx)
-			}
-			if err == nil && back.Text != sent.Text {
-				err = fmt.Errorf("%s comes back as %s", sent.Text, back.Text)
-			}
-		}
-		if err = errors.Join(err, talking.CloseSend(ctx)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := talking.Recv(ctx); !errors.Is(err, io.EOF) {
-			t.Errorf("the end is %v", err)
-		}
-		if back, err := c.Say(ctx, &room.Line{From: "me", Text: "once"}); err != nil ||
-			back.Text != "once" {
-			t.Errorf("%v, %v", back, err)
-		}
-	})
+	}
+	if err = errors.Join(err, talking.CloseSend(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := talking.Recv(ctx); !errors.Is(err, io.EOF) {
+		t.Errorf("the end is %v", err)
+	}
+	if back, err := c.Say(ctx, &room.Line{From: "me", Text: "once"}); err != nil ||
+		back.Text != "once" {
+		t.Errorf("%v, %v", back, err)
+	}
 }
 
 func TestStreamsErrorsArriveAsTheyAre(t *testing.T) {
-	withRooms(t, func(t *testing.T, c talked.Client, _ *hall, _ string) {
-		ctx := context.Background()
-		_, _, err := listen(ctx, c, "nowhere")
-		var missing *room.NoSuchRoom
-		if !errors.As(err, &missing) || missing.Name != "hall" {
-			t.Errorf("a declared exception: %v", err)
+	withRooms(t, func(t *testing.T, c talked.Client, _ *hall, _ string) { streamErrors(t, c) })
+}
+
+func streamErrors(t *testing.T, c talked.Client) {
+	ctx := context.Background()
+	_, _, err := listen(ctx, c, "nowhere")
+	var missing *room.NoSuchRoom
+	if !errors.As(err, &missing) || missing.Name != "hall" {
+		t.Errorf("a declared exception: %v", err)
+	}
+	_, _, err = listen(ctx, c, "refused")
+	if business, is := kerrors.FromBizStatusError(err); !is ||
+		business.BizStatusCode() != 410 || business.BizMessage() != "too late" ||
+		business.BizExtra()["since"] != "May" {
+		t.Errorf("a business error: %v", err)
+	}
+	for text, kind := range map[string]int32{"forged": 77, "no number": remote.InternalError,
+		"panic": remote.InternalError} {
+		_, _, err = listen(ctx, c, text)
+		var exception *remote.TransError
+		if !errors.As(err, &exception) || exception.TypeID() != kind {
+			t.Errorf("%s: %v", text, err)
 		}
-		_, _, err = listen(ctx, c, "refused")
-		if business, is := kerrors.FromBizStatusError(err); !is ||
-			business.BizStatusCode() != 410 || business.BizMessage() != "too late" ||
-			business.BizExtra()["since"] != "May" {
-			t.Errorf("a business error: %v", err)
-		}
-		for text, kind := range map[string]int32{"forged": 77, "no number": remote.InternalError,
-			"panic": remote.InternalError} {
-			_, _, err = listen(ctx, c, text)
-			var exception *remote.TransError
-			if !errors.As(err, &exception) || exception.TypeID() != kind {
-				t.Errorf("%s: %v", text, err)
-			}
-		}
-		if lines, _, err := listen(ctx, c, "3"); lines != 3 || !errors.Is(err, io.EOF) {
-			t.Errorf("the next stream has %d lines, %v", lines, err)
-		}
-	})
+	}
+	if lines, _, err := listen(ctx, c, "3"); lines != 3 || !errors.Is(err, io.EOF) {
+		t.Errorf("the next stream has %d lines, %v", lines, err)
+	}
 }
 
 func TestStreamOfUnknownMethodIsReset(t *testing.T) {
@@ -310,6 +314,35 @@ func TestRustClientStreamsInEveryForm(t *testing.T) {
 				!strings.Contains(string(output), c.output) {
 				t.Errorf("%s %s: status %d, %s", c.method, c.input, status, output)
 			}
+		}
+	})
+}
+
+func TestRustServerStreamsInEveryForm(t *testing.T) {
+	withRust(t, func(t *testing.T, server *peer, p pair) {
+		c, err := talked.NewClient("Room", breezewaykitex.Client(p.address))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fourForms(t, c)
+		streamErrors(t, c)
+		ctx, cancel := context.WithCancel(context.Background())
+		ctx = metainfo.WithValue(ctx, "name", "Ada")
+		stream, err := c.Listen(ctx, &room.Line{From: "hall", Text: "endless"})
+		if err == nil {
+			_, err = stream.Recv(ctx)
+		}
+		header, failed := stream.Header()
+		if header["greeting"] != "hello Ada" || err != nil || failed != nil {
+			t.Errorf("%v, %v, %v", header, err, failed)
+		}
+		cancel()
+		if said := server.says(t); said != "given up" {
+			t.Errorf("%q at the cancellation", said)
+		}
+		if lines, _, err := listen(context.Background(), c, "3"); lines != 3 ||
+			!errors.Is(err, io.EOF) {
+			t.Errorf("the next stream has %d lines, %v", lines, err)
 		}
 	})
 }
