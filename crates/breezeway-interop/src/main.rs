@@ -4,7 +4,7 @@
 //! ```text
 //! interop serve ADDRESS                  serves until standard input ends
 //! interop succeed ADDRESS ADMIN          likewise, and takes over from who serves there already
-//! interop serve-users ADDRESS            serves the service of `users` until standard input ends
+//! interop serve-users ADDRESS            serves Users and Room until standard input ends
 //! interop call ADDRESS CASE              a client's case; status 0 if all went as it should
 //! interop attack PATH SEED SESSIONS      hostile clients, one after the other
 //! interop ambush PATH SEED SESSIONS      hostile servers, one after the other
@@ -16,6 +16,7 @@
 
 mod cases;
 mod hostile;
+mod room;
 mod service;
 mod users;
 

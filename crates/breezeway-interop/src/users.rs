@@ -17,6 +17,8 @@ use generated::users::{
     NoSuchUser, Users, UsersAgeArgs, UsersAgeError, UsersSeenArgs, UsersServer,
 };
 
+use crate::room::{AsyncRoomServer, Hall};
+
 struct Table;
 
 impl Users for Table {
@@ -84,12 +86,13 @@ impl AsyncService for Awaited {
     }
 }
 
-/// Serves until standard input ends.
+/// Serves both services until standard input ends.
 pub(crate) fn serve(address: &Address) {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
         let server = AsyncServer::bind(address).expect("the address is free");
         let server = server.with_thrift_clients().add_service(Awaited).expect("no numbers collide");
+        let server = server.add_service(AsyncRoomServer(Hall)).expect("no numbers collide");
         let stopper = server.stopper();
         println!("listening");
         std::thread::spawn(move || {
