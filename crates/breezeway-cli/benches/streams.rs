@@ -108,7 +108,7 @@ fn receive_shared(socket: UnixStream) -> Result<(), Failure> {
     drop(frames);
     let read = reading.join().map_err(|_| "the reader panicked")?;
     if let Some(call) = done {
-        call.reply(&u64::to_le_bytes(read));
+        let _ = call.reply(u64::to_le_bytes(read));
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use arbitrary::Arbitrary;
 use breezeway::{
-    Channel, Driver, ErrorCode, Incoming, IncomingCall, Message, Next, PendingCall, ServerChannel,
+    Channel, Driver, ErrorCode, Incoming, Message, Next, OwnedCall, PendingCall, ServerChannel,
     Stream, WaitPolicy,
 };
 
@@ -58,7 +58,7 @@ enum End {
 pub(crate) struct Honest {
     // Given up in this order: a driver that has ended its session leaves nothing to wait for.
     driver: Driver,
-    calls: Vec<IncomingCall>,
+    calls: Vec<OwnedCall>,
     pending: Vec<Pin<Box<PendingCall>>>,
     streams: Vec<Stream>,
     kept: Vec<Message>,
@@ -192,22 +192,23 @@ impl Honest {
             Use::DropStream(which) => drop(take(&mut self.streams, *which)),
             Use::Reply { which, metadata, len } => {
                 let bytes = &self.bytes[..usize::from(*len)];
-                match (take(&mut self.calls, *which), metadata) {
-                    (Some(call), None) => call.reply(bytes),
-                    (Some(call), Some(len)) => {
-                        call.reply_with_metadata(&self.bytes[..usize::from(*len)], bytes);
-                    }
-                    (None, _) => {}
+                if let Some(call) = take(&mut self.calls, *which) {
+                    let _ = match metadata {
+                        None => call.reply(bytes),
+                        Some(len) => {
+                            call.reply_with_metadata(&self.bytes[..usize::from(*len)], bytes)
+                        }
+                    };
                 }
             }
             Use::Echo(which) => {
                 if let Some(call) = take(&mut self.calls, *which) {
-                    call.echo();
+                    let _ = call.echo();
                 }
             }
             Use::Fail(which) => {
                 if let Some(call) = take(&mut self.calls, *which) {
-                    call.fail(ErrorCode::Application(1), "a failure");
+                    let _ = call.fail(ErrorCode::Application(1), "a failure");
                 }
             }
             Use::DropCall(which) => drop(take(&mut self.calls, *which)),

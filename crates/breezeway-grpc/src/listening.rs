@@ -78,9 +78,8 @@ where
             }
         }
     };
-    let refuse = |call: breezeway::IncomingCall| {
-        call.fail(ErrorCode::Refused, "only gRPC is served here, by streams");
-        std::future::ready(())
+    let refuse = |call: breezeway::OwnedCall| {
+        std::future::ready(call.fail(ErrorCode::Refused, "only gRPC is served here, by streams"))
     };
     let serving = tokio::spawn(server.serve_streams(refuse, stream));
     Ok((Listening { address, stopper, serving, limits }, connections))

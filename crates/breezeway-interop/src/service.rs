@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use breezeway::Address;
 use breezeway_tokio::{
-    ErrorCode, IncomingCall, Server, ServerOptions, SessionOptions, Stopper, Stream, StreamError,
-    cancelled,
+    ErrorCode, OwnedCall, ReplyError, Server, ServerOptions, SessionOptions, Stopper, Stream,
+    StreamError, cancelled,
 };
 use tokio::sync::Semaphore;
 
@@ -79,12 +79,12 @@ struct Service {
 }
 
 impl Service {
-    async fn call(self: Arc<Self>, call: IncomingCall) {
+    async fn call(self: Arc<Self>, call: OwnedCall) -> Result<(), ReplyError> {
         match call.method() {
             ECHO => match call.message().metadata().map(<[u8]>::to_vec) {
                 Some(metadata) => {
                     let bytes = call.request().to_vec();
-                    call.reply_with_metadata(&metadata, &bytes);
+                    call.reply_with_metadata(&metadata, &bytes)
                 }
                 None => call.echo(),
             },
@@ -92,23 +92,24 @@ impl Service {
                 self.held.fetch_add(1, Ordering::Relaxed);
                 cancelled(&call).await;
                 self.given_up.fetch_add(1, Ordering::Relaxed);
-                call.fail(ErrorCode::Cancelled, "nobody waits");
+                call.fail(ErrorCode::Cancelled, "nobody waits")
             }
-            GIVEN_UP => call.reply(&self.given_up.load(Ordering::Relaxed).to_le_bytes()),
+            GIVEN_UP => call.reply(self.given_up.load(Ordering::Relaxed).to_le_bytes()),
             PATIENCE => {
                 let left = milliseconds(call.time_left());
-                call.reply(&left);
+                call.reply(left)
             }
             OPEN_GATE => {
                 self.gate.close();
-                call.reply(&[]);
+                call.done()
             }
             LEAVE => {
-                call.reply(&[]);
+                let replied = call.done();
                 self.stopper.get().expect("it serves").stop();
+                replied
             }
-            HELD => call.reply(&self.held.load(Ordering::Relaxed).to_le_bytes()),
-            WHO => call.reply(&u64::from(std::process::id()).to_le_bytes()),
+            HELD => call.reply(self.held.load(Ordering::Relaxed).to_le_bytes()),
+            WHO => call.reply(u64::from(std::process::id()).to_le_bytes()),
             _ => call.fail(ErrorCode::NoSuchMethod, "see service.rs"),
         }
     }

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use breezeway_tokio::{Address, Channel, ErrorCode, IncomingCall, Server, Stream};
+use breezeway_tokio::{Address, Channel, ErrorCode, OwnedCall, ReplyError, Server, Stream};
 use tokio::sync::watch;
 
 const ADD: u32 = 1;
 
-async fn call(counter: Arc<watch::Sender<u64>>, call: IncomingCall) {
+async fn call(counter: Arc<watch::Sender<u64>>, call: OwnedCall) -> Result<(), ReplyError> {
     match (call.method(), call.request().u64_le_at(0)) {
         (ADD, Some(amount)) => {
             counter.send_modify(|value| *value += amount);
-            call.reply(&counter.borrow().to_le_bytes());
+            let value = *counter.borrow();
+            call.reply(value.to_le_bytes())
         }
         _ => call.fail(ErrorCode::NoSuchMethod, "there is ADD, with 8 bytes"),
     }

@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 
-use breezeway::{IncomingCall, SessionId, StreamError};
+use breezeway::{OwnedCall, SessionId, StreamError};
 
 use crate::stream::Stream;
 
@@ -18,13 +18,13 @@ pub struct BackChannel {
 }
 
 impl BackChannel {
-    /// That of the session that the call came by. (The call's own method gives one whose `open`
-    /// blocks the thread.)
-    pub fn of(call: &IncomingCall) -> Self {
-        call.back_channel().into()
+    /// Returns that of the session that the call came by, or `None` if its client takes no streams.
+    /// (The call's own method gives one whose `open` blocks the thread.)
+    pub fn of(call: &OwnedCall) -> Option<Self> {
+        call.back_channel().map(Self::from)
     }
 
-    /// The session, as [`IncomingCall::session`] names it.
+    /// The session, as [`OwnedCall::session`] names it.
     pub fn session(&self) -> SessionId {
         self.back_channel.session()
     }

@@ -171,9 +171,10 @@ impl ByteListener {
             }
             std::future::ready(())
         };
-        let refuse = |call: breezeway::IncomingCall| {
-            call.fail(ErrorCode::Refused, "only streams of bytes are served here");
-            std::future::ready(())
+        let refuse = |call: breezeway::OwnedCall| {
+            std::future::ready(
+                call.fail(ErrorCode::Refused, "only streams of bytes are served here"),
+            )
         };
         let serving = tokio::spawn(server.serve_streams(refuse, hand_over));
         Ok(Self { address, streams, stopper, serving: Some(serving) })

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use breezeway::{
-    Address, CallError, Carrier, ConnectError, Driver, IncomingCall, Message, Peer, SessionError,
+    Address, CallError, Carrier, ConnectError, Driver, Message, OwnedCall, Peer, SessionError,
     SessionId, SessionOptions, StreamError, TrustedPeer, TryPost, Unserved, shortage,
 };
 use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
@@ -293,7 +293,7 @@ pub struct ServerChannel {
 /// What a client asks for.
 pub enum Incoming {
     /// A call, or a one-way message.
-    Call(IncomingCall),
+    Call(OwnedCall),
     /// A stream, with its method.
     Stream(u32, Stream),
 }
@@ -383,7 +383,7 @@ impl From<breezeway::Incoming> for Incoming {
 }
 
 /// Waits until the client no longer wants the reply, or is gone.
-pub async fn cancelled(call: &IncomingCall) {
+pub async fn cancelled(call: &OwnedCall) {
     poll_fn(|cx| call.poll_cancelled(cx)).await;
 }
 

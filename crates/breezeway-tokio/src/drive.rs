@@ -282,7 +282,7 @@ mod tests {
         let (channel, server) = Channel::pair(&SessionOptions::new()).await.unwrap();
         tokio::spawn(async move {
             while let Ok(Some(Incoming::Call(call))) = server.accept().await {
-                call.echo();
+                let _ = call.echo();
             }
         });
         for _ in 0..3 {

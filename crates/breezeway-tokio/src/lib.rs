@@ -16,7 +16,7 @@
 //! let stopper = server.stopper();
 //! let serving = tokio::spawn(server.serve(|call| async move {
 //!     let name = String::from_utf8_lossy(&call.request().to_vec()).into_owned();
-//!     call.reply(format!("hello {name}").as_bytes());
+//!     call.reply(format!("hello {name}"))
 //! }));
 //!
 //! let channel = Channel::connect(&address).await?;
@@ -65,9 +65,9 @@ pub use stream::{ReceiveHalf, SendHalf, Stream};
 
 pub use breezeway::{
     Address, CallError, Carrier, ClientError, ClientOptions, ConnectError, ErrorCode,
-    ForeignConnection, Identity, IncomingCall, Message, Monitor, OwnedSpace, Peer, PostQueue,
-    ServeError, ServerOptions, ServerStats, SessionError, SessionId, SessionOptions, StreamError,
-    TrustedPeer, TryPost, Unserved, WaitPolicy,
+    ForeignConnection, Identity, Message, Monitor, OwnedCall, OwnedSpace, Peer, PostQueue,
+    ReplyError, ServeError, ServerOptions, ServerStats, SessionError, SessionId, SessionOptions,
+    StreamError, TrustedPeer, TryPost, Unserved, WaitPolicy,
 };
 
 /// The programs of the package's README compile.

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use breezeway::{
-    Address, Driver, ErrorCode, HandlerTimer, IncomingCall, Monitor, ServeError, ServerChannel,
+    Address, Driver, ErrorCode, HandlerTimer, Monitor, OwnedCall, ServeError, ServerChannel,
     ServerOptions, SessionListener, Unserved,
 };
 #[cfg(feature = "spans")]
@@ -161,11 +161,11 @@ impl Server {
     /// handlers of one session have taken 50 µs in a row, or have been given 1 MiB, other tasks
     /// run; one that takes longer holds them up until it returns or waits. While 1,024 handlers of
     /// a session's one-way messages wait, or as many as have messages of its cap together, nothing
-    /// more of that session is begun.
+    /// more of that session is begun. The output of a handler's future is dropped.
     pub async fn serve<C, F>(self, call: C) -> Result<(), ServeError>
     where
-        C: Fn(IncomingCall) -> F + Send + Sync + 'static,
-        F: Future<Output = ()> + Send + 'static,
+        C: Fn(OwnedCall) -> F + Send + Sync + 'static,
+        F: Future + Send + 'static,
     {
         let refuse = |_, stream: Stream| {
             stream.reset(ErrorCode::Refused);
@@ -181,18 +181,18 @@ impl Server {
     /// [`ErrorCode::Overloaded`].
     pub async fn serve_streams<C, F, S, G>(self, call: C, stream: S) -> Result<(), ServeError>
     where
-        C: Fn(IncomingCall) -> F + Send + Sync + 'static,
-        F: Future<Output = ()> + Send + 'static,
+        C: Fn(OwnedCall) -> F + Send + Sync + 'static,
+        F: Future + Send + 'static,
         S: Fn(u32, Stream) -> G + Send + Sync + 'static,
         G: Future<Output = ()> + Send + 'static,
     {
         #[cfg(feature = "spans")]
-        let call = move |incoming: IncomingCall| spanned(incoming, &call);
-        let call = move |incoming: IncomingCall| {
+        let call = move |incoming: OwnedCall| spanned(incoming, &call);
+        let call = move |incoming: OwnedCall| {
             let timer = HandlerTimer::start(|| incoming.handler_times());
             let handling = call(incoming);
             async move {
-                handling.await;
+                drop(handling.await);
                 timer.end();
             }
         };
@@ -201,7 +201,7 @@ impl Server {
 
     async fn serve_with<C, F, S, G>(self, call: C, stream: S) -> Result<(), ServeError>
     where
-        C: Fn(IncomingCall) -> F + Send + Sync + 'static,
+        C: Fn(OwnedCall) -> F + Send + Sync + 'static,
         F: Future<Output = ()> + Send + 'static,
         S: Fn(u32, Stream) -> G + Send + Sync + 'static,
         G: Future<Output = ()> + Send + 'static,
@@ -277,19 +277,20 @@ fn note(ended: &Result<(), JoinError>) {
 
 /// A call's handler, in a span from its beginning to its end.
 #[cfg(feature = "spans")]
-fn spanned<C, F>(incoming: IncomingCall, handler: &C) -> impl Future<Output = ()> + use<C, F>
+fn spanned<C, F>(incoming: OwnedCall, handler: &C) -> impl Future<Output = F::Output> + use<C, F>
 where
-    C: Fn(IncomingCall) -> F,
-    F: Future<Output = ()>,
+    C: Fn(OwnedCall) -> F,
+    F: Future,
 {
     let of = || CallOf { carrier: incoming.carrier(), times: incoming.handler_times() };
     let span = CallSpan::of_server(incoming.method(), of);
     let handling = span.enter(|| handler(incoming));
     async move {
         let mut handling = pin!(handling);
-        poll_fn(|cx| span.enter(|| handling.as_mut().poll(cx))).await;
+        let output = poll_fn(|cx| span.enter(|| handling.as_mut().poll(cx))).await;
         // What it has replied is its own business.
         span.end(&Ok::<(), std::convert::Infallible>(()));
+        output
     }
 }
 

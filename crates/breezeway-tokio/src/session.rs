@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use breezeway::{CallLimit, Driver, ErrorCode, Incoming, IncomingCall, ServerChannel, Slice};
+use breezeway::{CallLimit, Driver, ErrorCode, Incoming, OwnedCall, ServerChannel, Slice};
 use tokio::sync::futures::OwnedNotified;
 use tokio::task::JoinSet;
 use tokio::time::{Sleep, sleep};
@@ -87,7 +87,7 @@ impl Drop for OneWay {
 
 impl<C, F, S, G> Session<C, F, S, G>
 where
-    C: Fn(IncomingCall) -> F,
+    C: Fn(OwnedCall) -> F,
     F: Future<Output = ()> + Send + 'static,
     S: Fn(u32, Stream) -> G,
     G: Future<Output = ()> + Send + 'static,
@@ -305,7 +305,7 @@ where
             Incoming::Call(call) => {
                 let len = call.request().len();
                 match self.limit.refusal() {
-                    Some(reason) => call.fail(ErrorCode::Overloaded, &reason),
+                    Some(reason) => drop(call.fail(ErrorCode::Overloaded, reason)),
                     None => {
                         let (serve, limit) = (&self.call, &self.limit);
                         let handler = || serve(call);

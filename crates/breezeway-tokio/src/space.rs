@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use breezeway::{CallError, IncomingCall, Message, OwnedSpace, StreamError};
+use breezeway::{CallError, Message, OwnedCall, OwnedSpace, StreamError};
 
 use crate::channel::{Channel, within};
 use crate::stream::{SendHalf, Stream};
@@ -19,7 +19,7 @@ use crate::stream::{SendHalf, Stream};
 /// let (channel, server) = Channel::pair(&SessionOptions::new()).await?;
 /// tokio::spawn(async move {
 ///     while let Ok(Some(Incoming::Call(call))) = server.accept().await {
-///         call.echo();
+///         let _ = call.echo();
 ///     }
 /// });
 /// let mut space = channel.reserve(100_000).await?;
@@ -157,16 +157,16 @@ impl SendHalf {
     }
 }
 
-/// Takes space for a reply of `len` bytes, to be sent by [`IncomingCall::reply_space`]. Waits while
+/// Takes space for a reply of `len` bytes, to be sent by [`OwnedCall::reply_space`]. Waits while
 /// the memory is lent or reserved; [`cancelled`](crate::cancelled) says that nobody wants the reply
 /// any more.
-pub async fn reserve(call: &IncomingCall, len: usize) -> Result<OwnedSpace, CallError> {
+pub async fn reserve(call: &OwnedCall, len: usize) -> Result<OwnedSpace, CallError> {
     poll_fn(|cx| call.poll_reserve(cx, len)).await
 }
 
 /// As [`reserve`], with a metadata block, which is sent in front of the reply.
 pub async fn reserve_with_metadata(
-    call: &IncomingCall,
+    call: &OwnedCall,
     metadata: &[u8],
     len: usize,
 ) -> Result<OwnedSpace, CallError> {

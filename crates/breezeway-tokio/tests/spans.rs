@@ -7,7 +7,7 @@ mod collector;
 use std::future::pending;
 use std::time::{Duration, Instant};
 
-use breezeway_tokio::{Address, Channel, Client, ErrorCode, IncomingCall, Server};
+use breezeway_tokio::{Address, Channel, Client, ErrorCode, OwnedCall, ReplyError, Server};
 use collector::{Collector, assert_says};
 
 const ECHO: u32 = 0;
@@ -16,7 +16,7 @@ const PANIC: u32 = 2;
 const NEVER: u32 = 3;
 
 /// The last digit says what to do.
-async fn handle(call: IncomingCall) {
+async fn handle(call: OwnedCall) -> Result<(), ReplyError> {
     tokio::task::yield_now().await;
     match call.method() % 10 {
         FAIL => call.fail(ErrorCode::Failed, "on purpose"),

@@ -10,7 +10,7 @@ use breezeway::{Address, Call, ServerOptions, SessionOptions, WaitPolicy};
 use breezeway_adversary::interception;
 use breezeway_grpc_interop::pb::test_service_server::TestServiceServer;
 use breezeway_rpc::AsyncServer;
-use breezeway_tokio::{IncomingCall, Stream};
+use breezeway_tokio::{OwnedCall, Stream};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use crate::client::HANDSHAKE;
@@ -197,11 +197,11 @@ async fn tokio(address: Address, options: ServerOptions) -> Result<(), Failure> 
     let server = breezeway_tokio::Server::bind_with(&address, options)?;
     say_where(server.address());
     let monitor = server.monitor();
-    let echo = move |call: IncomingCall| {
+    let echo = move |call: OwnedCall| {
         let monitor = monitor.clone();
         async move {
             match call.method() {
-                method::SESSIONS => call.reply(&live(&monitor).to_le_bytes()),
+                method::SESSIONS => call.reply(live(&monitor).to_le_bytes()),
                 _ => call.echo(),
             }
         }

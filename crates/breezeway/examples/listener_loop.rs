@@ -16,7 +16,7 @@ fn serve(channel: &ServerChannel, driver: &mut Driver) -> Next {
     while let Some(incoming) = channel.try_accept() {
         // A stream that is dropped is reset.
         if let Incoming::Call(call) = incoming {
-            call.echo();
+            let _ = call.echo();
         }
         next = Next::Turn;
     }

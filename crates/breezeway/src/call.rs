@@ -15,8 +15,7 @@ use breezeway_shm::{Filling, ForeignBytes, SendError};
 
 use crate::call_limit::CallLimit;
 use crate::carrier::Carrier;
-use crate::channel::{BackChannel, OwnedSpace};
-use crate::deferred::{DeferredCall, DeferredError};
+use crate::channel::{BackChannel, OwnedCall, OwnedSpace};
 use crate::error::{ReplyError, SessionError};
 use crate::link::{Body, Link, OwnedBody};
 use crate::message::Message;
@@ -150,7 +149,7 @@ impl Serving<'_> {
     }
 
     /// Shares the session, and takes the call out of the handler's hands, with its request.
-    fn defer(&mut self) -> io::Result<(DeferredCall, Replied)> {
+    fn defer(&mut self) -> io::Result<OwnedCall> {
         let link = self.link_mut();
         let reserved = link.reserve_detached();
         reserved.map_err(|error| io::Error::new(io::ErrorKind::OutOfMemory, error))?;
@@ -159,7 +158,7 @@ impl Serving<'_> {
         let deadline = Deadline::from(self.time_left());
         let call = self.place.share(self.terms).adopt(self.request, request, deadline);
         *self.replied = true;
-        Ok((DeferredCall::new(call), Replied(())))
+        Ok(call)
     }
 
     /// Fails the present call.
@@ -227,17 +226,17 @@ enum Asked<'c> {
 /// What a call needs that is served elsewhere.
 pub(crate) struct Elsewhere<'c> {
     /// Empty once there is a reply.
-    pub(crate) place: &'c mut Option<DeferredCall>,
+    pub(crate) place: &'c mut Option<OwnedCall>,
     /// What counts the calls that are deferred.
     pub(crate) limit: Option<&'c CallLimit>,
 }
 
 impl Elsewhere<'_> {
-    fn call(&self) -> &DeferredCall {
+    fn call(&self) -> &OwnedCall {
         self.place.as_ref().expect(PRESENT)
     }
 
-    fn take(&mut self) -> DeferredCall {
+    fn take(&mut self) -> OwnedCall {
         self.place.take().expect(PRESENT)
     }
 }
@@ -441,7 +440,7 @@ impl<'c> Call<'c> {
     pub fn fail(self, code: ErrorCode, reason: &str) -> Handled {
         match self.0 {
             Here(serving) => Ok(serving.refuse(code, reason)?),
-            Offloaded(elsewhere) => replied(elsewhere.take().fail_with(code, reason)),
+            Offloaded(elsewhere) => replied(elsewhere.take().fail(code, reason)),
         }
     }
 
@@ -466,7 +465,7 @@ impl<'c> Call<'c> {
     }
 
     /// Whether nobody wants the reply any more, as
-    /// [`DeferredCall::is_cancelled`](crate::DeferredCall::is_cancelled) says. A worker that serves
+    /// [`OwnedCall::is_cancelled`](crate::OwnedCall::is_cancelled) says. A worker that serves
     /// a plain session sees only whether the client's [time](Self::time_left) is over.
     pub fn is_cancelled(&self) -> bool {
         match &self.0 {
@@ -494,15 +493,12 @@ impl<'c> Call<'c> {
     /// ```
     ///
     /// Fails on a socket if a large request must be copied and there is no memory.
-    pub fn defer(self) -> io::Result<(DeferredCall, Replied)> {
-        let (limit, (mut call, later)) = match self.0 {
+    pub fn defer(self) -> io::Result<(OwnedCall, Replied)> {
+        let (limit, call) = match self.0 {
             Here(serving) => (serving.limit, serving.defer()?),
-            Offloaded(elsewhere) => (elsewhere.limit, (elsewhere.take().deferred(), Replied(()))),
+            Offloaded(elsewhere) => (elsewhere.limit, elsewhere.take()),
         };
-        if let Some(limit) = limit {
-            call.count(limit.begin());
-        }
-        Ok((call, later))
+        Ok((call.deferred(limit.map(CallLimit::begin)), Replied(())))
     }
 
     /// Takes space for a reply of `len` bytes, to be filled in place. When the client holds too
@@ -521,7 +517,8 @@ impl<'c> Call<'c> {
                 if len > cap {
                     return Err(ReplyError::TooLarge { len, cap });
                 }
-                match call.try_reserve(len) {
+                let space = if call.is_here() { call.try_reserve(len).ok() } else { None };
+                match space {
                     Some(space) => Ok(ReplySpace(Space::Owned(elsewhere, space))),
                     None => {
                         let bytes = zeroed(len).map_err(SendError::from)?;
@@ -533,7 +530,7 @@ impl<'c> Call<'c> {
     }
 }
 
-fn replied(outcome: Result<(), DeferredError>) -> Handled {
+fn replied(outcome: Result<(), ReplyError>) -> Handled {
     outcome?;
     Ok(Replied(()))
 }

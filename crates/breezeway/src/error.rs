@@ -483,6 +483,12 @@ pub enum ReplyError {
     /// The session failed, which ends it.
     #[error(transparent)]
     Session(#[from] SessionError),
+    /// The session of an [`OwnedCall`](crate::OwnedCall) has ended, so no reply is wanted.
+    #[error("the session has ended; nobody waits for the reply")]
+    SessionEnded,
+    /// This is a forked child of the process that was called.
+    #[error("a call cannot be replied to in a forked child; reply in the process that was called")]
+    Forked,
 }
 
 impl From<SendError> for ReplyError {

@@ -5,8 +5,7 @@ use std::os::fd::OwnedFd;
 
 use crate::call::Handler;
 use crate::carrier::Carrier;
-use crate::channel::{Channel, Driver, IncomingCall, ServerChannel};
-use crate::deferred::DeferredCall;
+use crate::channel::{Channel, Driver, OwnedCall, ServerChannel};
 use crate::error::ConnectError;
 use crate::offload;
 use crate::options::SessionOptions;
@@ -30,6 +29,6 @@ pub fn server(
 }
 
 /// Serves a call as a worker of a server does.
-pub fn serve(call: IncomingCall, handler: &impl Handler) {
-    offload::serve(DeferredCall::new(call), handler);
+pub fn serve(call: OwnedCall, handler: &impl Handler) {
+    offload::serve(call, handler);
 }

@@ -75,8 +75,6 @@ mod client;
 #[cfg(not(loom))]
 mod connect;
 #[cfg(not(loom))]
-mod deferred;
-#[cfg(not(loom))]
 mod error;
 #[cfg(not(loom))]
 mod foreign;
@@ -182,15 +180,13 @@ pub use call_limit::{CallInFlight, CallLimit};
 pub use carrier::Carrier;
 #[cfg(not(loom))]
 pub use channel::{
-    BackChannel, Channel, Driver, Incoming, IncomingCall, Next, OwnedSpace, PendingCall,
-    ReceiveHalf, SendHalf, ServerChannel, Stream, StreamError,
+    BackChannel, Channel, Driver, Incoming, Next, OwnedCall, OwnedSpace, PendingCall, ReceiveHalf,
+    SendHalf, ServerChannel, Stream, StreamError,
 };
 #[cfg(not(loom))]
 pub use channel_client::ChannelClient;
 #[cfg(not(loom))]
 pub use client::{Client, ClientError, ClientReply, PooledSession};
-#[cfg(not(loom))]
-pub use deferred::{DeferredCall, DeferredError};
 #[cfg(not(loom))]
 pub use error::{CallError, ConnectError, ReplyError, ServeError, SessionError};
 #[cfg(not(loom))]

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use breezeway_proto::ErrorCode;
 
 use crate::call::{Call, Elsewhere, Handled, Handler};
-use crate::deferred::DeferredCall;
+use crate::channel::OwnedCall;
 use crate::presence::SessionId;
 use crate::served::panic_message;
 
@@ -23,14 +23,14 @@ pub(crate) struct Queue {
 struct State {
     /// Sessions with calls, in the order of their turns.
     turns: VecDeque<SessionId>,
-    calls: HashMap<SessionId, VecDeque<DeferredCall>>,
+    calls: HashMap<SessionId, VecDeque<OwnedCall>>,
     /// Threads that wait for a call.
     idle: usize,
     closed: bool,
 }
 
 impl State {
-    fn push(&mut self, call: DeferredCall) {
+    fn push(&mut self, call: OwnedCall) {
         let session = call.session();
         let calls = self.calls.entry(session).or_default();
         if calls.is_empty() {
@@ -40,7 +40,7 @@ impl State {
     }
 
     /// The next call, of the session whose turn it is.
-    fn pop(&mut self) -> Option<DeferredCall> {
+    fn pop(&mut self) -> Option<OwnedCall> {
         let session = self.turns.pop_front()?;
         let calls = self.calls.get_mut(&session)?;
         let call = calls.pop_front();
@@ -59,7 +59,7 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn push(&self, call: DeferredCall) {
+    fn push(&self, call: OwnedCall) {
         let mut state = self.lock();
         state.push(call);
         let wakes = state.idle > 0;
@@ -69,7 +69,7 @@ impl Queue {
         }
     }
 
-    fn next(&self) -> Option<DeferredCall> {
+    fn next(&self) -> Option<OwnedCall> {
         let mut state = self.lock();
         loop {
             if state.closed {
@@ -105,7 +105,7 @@ impl Queue {
 }
 
 /// Calls the handler, and fails the call if it has not replied.
-pub(crate) fn serve(call: DeferredCall, handler: &impl Handler) {
+pub(crate) fn serve(call: OwnedCall, handler: &impl Handler) {
     let mut place = Some(call);
     let mut elsewhere = Elsewhere { place: &mut place, limit: handler.call_limit() };
     let call = Call::offloaded(&mut elsewhere);
@@ -131,7 +131,7 @@ pub(crate) fn serve(call: DeferredCall, handler: &impl Handler) {
         tracing::warn!(method = call.method(), %reason, "handler failed");
     }
     // Nobody waits any more if the session has ended.
-    let _ = call.fail_as(code, &reason);
+    let _ = call.fail(code, reason);
 }
 
 /// The handler of workers whose calls are served elsewhere.
@@ -162,9 +162,9 @@ mod tests {
         Channel::pair(&SessionOptions::new()).unwrap()
     }
 
-    fn call(session: &ServerChannel, method: u32) -> DeferredCall {
+    fn call(session: &ServerChannel, method: u32) -> OwnedCall {
         let request = Request { stream: 1, method, one_way: false, metadata: false, time: 0 };
-        DeferredCall::new(session.adopt(request, Message::default(), Deadline::NEVER))
+        session.adopt(request, Message::default(), Deadline::NEVER)
     }
 
     #[test]
@@ -185,11 +185,11 @@ mod tests {
     }
 
     /// Returns the failure of a call to method 5 that `act` gets.
-    fn outcome(act: impl FnOnce(DeferredCall)) -> (ErrorCode, String) {
+    fn outcome(act: impl FnOnce(OwnedCall)) -> (ErrorCode, String) {
         let (client, server) = pair();
         let calling = thread::spawn(move || client.call(5, b"x").map(|reply| reply.to_vec()));
         let Some(Incoming::Call(call)) = server.accept().unwrap() else { panic!("no call") };
-        act(DeferredCall::new(call));
+        act(call);
         match calling.join().unwrap() {
             Err(CallError::Failed { code, reason, .. }) => (code, reason),
             other => panic!("{other:?}"),

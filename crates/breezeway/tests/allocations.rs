@@ -11,7 +11,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use breezeway::{
-    Address, Call, Channel, Incoming, IncomingCall, Server, ServerChannel, Session, SessionOptions,
+    Address, Call, Channel, Incoming, OwnedCall, Server, ServerChannel, Session, SessionOptions,
 };
 
 thread_local! {
@@ -107,7 +107,7 @@ fn a_small_call_of_a_channel_allocates_nothing_on_either_side() {
     let running = thread::spawn(move || {
         server.serve(move |call| {
             noted.note();
-            call.echo();
+            let _ = call.echo();
         })
     });
     let counted = serving.count(|| {
@@ -123,15 +123,15 @@ mod echo_of_a_large_request {
 
     const LARGE: usize = 1 << 20;
 
-    fn accept(server: &ServerChannel) -> IncomingCall {
+    fn accept(server: &ServerChannel) -> OwnedCall {
         let Some(Incoming::Call(call)) = server.accept().unwrap() else { panic!("no call") };
         call
     }
 
     /// The largest allocation of this thread while it echoes.
-    fn echo(call: IncomingCall) -> usize {
+    fn echo(call: OwnedCall) -> usize {
         LARGEST.set(0);
-        call.echo();
+        let _ = call.echo();
         LARGEST.get()
     }
 

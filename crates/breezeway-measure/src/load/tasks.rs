@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use breezeway::{Address, ErrorCode, ServerOptions, SessionOptions};
-use breezeway_tokio::{Channel, IncomingCall, Server, Stopper, Stream};
+use breezeway::{Address, ServerOptions, SessionOptions};
+use breezeway_tokio::{Channel, OwnedCall, ReplyError, Server, Stopper, Stream};
 
 use super::awaited::{self, runtime};
 use super::content::{Content, check_size, no_stream};
@@ -29,17 +29,14 @@ pub fn serve(
         let server = Server::bind_with(address, options)?;
         started(&server.address(), server.stopper())?;
         let echo = Arc::new(Echo::default());
-        let answer = move |call| {
-            echo.answer(call);
-            std::future::ready(())
-        };
+        let answer = move |call| std::future::ready(echo.answer(call));
         Ok(server.serve_streams(answer, echo_stream).await?)
     })
 }
 
 impl Echo {
     /// Handles a call under tokio like the blocking handler.
-    fn answer(&self, call: IncomingCall) {
+    fn answer(&self, call: OwnedCall) -> Result<(), ReplyError> {
         let len = call.request().len();
         match call.method() {
             ECHO => call.echo(),
@@ -47,15 +44,21 @@ impl Echo {
                 let mut reply = vec![0; len];
                 let few = len.min(HOLLOW_BYTES);
                 call.request().slice(..few).copy_to(&mut reply[..few]);
-                call.reply(&reply);
+                call.reply(reply)
             }
-            SINK => self.tallies.add(call.request()),
-            GLANCE => self.tallies.add(call.request().slice(..len.min(HOLLOW_BYTES))),
+            SINK => {
+                self.tallies.add(call.request());
+                Ok(())
+            }
+            GLANCE => {
+                self.tallies.add(call.request().slice(..len.min(HOLLOW_BYTES)));
+                Ok(())
+            }
             TALLY => {
                 let (count, sum) = self.tallies.total();
-                call.reply(&[count.to_le_bytes(), sum.to_le_bytes()].concat());
+                call.reply([count.to_le_bytes(), sum.to_le_bytes()].concat())
             }
-            other => call.fail(ErrorCode::NoSuchMethod, &format!("unknown method {other}")),
+            _ => call.no_such_method(),
         }
     }
 }

@@ -7,8 +7,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use breezeway::{
-    Address, ErrorCode, ForeignBytes, ForeignConnection, IncomingCall, Monitor, ServeError,
-    ServerOptions,
+    Address, ErrorCode, ForeignBytes, ForeignConnection, Monitor, OwnedCall, ReplyError,
+    ServeError, ServerOptions,
 };
 use breezeway_os::memory::zeroed;
 use breezeway_tokio::Stopper;
@@ -231,7 +231,7 @@ pub(crate) async fn last_replies(mut connections: JoinSet<()>) {
 }
 
 /// Serves one call, for as long as its client wants the reply.
-async fn serve<S: AsyncServices>(shared: &Shared<S>, call: IncomingCall) {
+async fn serve<S: AsyncServices>(shared: &Shared<S>, call: OwnedCall) -> Result<(), ReplyError> {
     let Some((Found { service, method }, called)) = shared.registry.find(call.method()) else {
         return call.fail(ErrorCode::NoSuchMethod, "no service here has such a method");
     };
@@ -261,20 +261,21 @@ async fn serve<S: AsyncServices>(shared: &Shared<S>, call: IncomingCall) {
         return call.fail(ErrorCode::Cancelled, "the client no longer wants the reply");
     };
     let reply = reply.unwrap_or_default();
-    match outcome.and_then(|()| metadata::encode(&cx.take_reply_metadata())) {
+    let replied = match outcome.and_then(|()| metadata::encode(&cx.take_reply_metadata())) {
         Ok(None) => call.reply(&reply),
         Ok(Some(block)) => call.reply_with_metadata(&block, &reply),
         Err(error) => {
             let (code, reason) = error.to_client();
-            call.fail(code, &reason);
+            call.fail(code, &reason)
         }
-    }
+    };
     keep_buffer(reply);
+    replied
 }
 
 /// A call of a session.
 struct Native<'c> {
-    call: &'c IncomingCall,
+    call: &'c OwnedCall,
     reply: Option<Vec<u8>>,
 }
 

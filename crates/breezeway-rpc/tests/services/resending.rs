@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use breezeway::{
-    Address, ChannelClient, ErrorCode, Incoming, IncomingCall, ServerChannel, SessionOptions,
+    Address, ChannelClient, ErrorCode, Incoming, OwnedCall, ServerChannel, SessionOptions,
 };
 use breezeway_rpc::CallOptions;
 use breezeway_tokio::{Client, ClientOptions};
@@ -25,7 +25,7 @@ fn accept(listener: &UnixListener) -> ServerChannel {
     ServerChannel::from_socket(OwnedFd::from(socket), &options).unwrap()
 }
 
-fn call(server: &ServerChannel) -> IncomingCall {
+fn call(server: &ServerChannel) -> OwnedCall {
     match server.accept() {
         Ok(Some(Incoming::Call(call))) => call,
         _ => panic!("no call"),
@@ -42,11 +42,11 @@ fn said(listener: &UnixListener) -> [Option<Duration>; 2] {
         thread::sleep(WHILE);
     }
     first.go_away();
-    asked.fail(ErrorCode::Refused, "it goes away");
+    let _ = asked.fail(ErrorCode::Refused, "it goes away");
     let second = accept(listener);
     let asked = call(&second);
     let said = [said, asked.time_left()];
-    asked.fail(ErrorCode::Failed, "enough is known");
+    let _ = asked.fail(ErrorCode::Failed, "enough is known");
     said
 }
 

@@ -3,8 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use breezeway_tokio::{
-    BackChannel, Channel, IncomingCall, Server, ServerOptions, SessionId, Stopper, Stream,
-    StreamError,
+    BackChannel, Channel, OwnedCall, Server, ServerOptions, SessionId, Stopper, Stream, StreamError,
 };
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::JoinHandle;
@@ -27,11 +26,11 @@ impl Opening {
         let server = Server::bind_with(address, options).unwrap();
         let (address, stopper) = (server.address(), server.stopper());
         let of_calls = sender.clone();
-        let call = move |call: IncomingCall| {
-            let back_channel = BackChannel::of(&call);
+        let call = move |call: OwnedCall| {
+            let back_channel = BackChannel::of(&call).unwrap();
             assert_eq!(back_channel.session(), call.session());
             of_calls.send(back_channel).unwrap();
-            call.reply(b"");
+            let _ = call.reply(b"");
             std::future::ready(())
         };
         let stream = move |_, mut stream: Stream| {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use breezeway_tokio::{
-    CallError, Channel, ErrorCode, Incoming, IncomingCall, Server, SessionOptions, Stream,
+    CallError, Channel, ErrorCode, Incoming, OwnedCall, Server, SessionOptions, Stream,
     StreamError, Unserved, WaitPolicy,
 };
 use tokio::sync::Notify;
@@ -78,7 +78,7 @@ fn a_handler_that_waits_holds_up_no_other() {
                     1 => second_came.notified().await,
                     _ => second_came.notify_one(),
                 }
-                call.echo();
+                let _ = call.echo();
             }
         }));
         let channel = Channel::connect(&address).await.unwrap();
@@ -135,7 +135,7 @@ fn a_handler_that_panics_before_there_is_a_future_fails_its_call_or_stream_and_n
         let folder = tempfile::tempdir().unwrap();
         let server = Server::bind(&addresses(folder.path())[0]).unwrap();
         let (address, stopper) = (server.address(), server.stopper());
-        let call = |call: IncomingCall| {
+        let call = |call: OwnedCall| {
             assert!(call.method() == 0, "at once");
             async move { call.echo() }
         };
@@ -178,12 +178,12 @@ fn a_deadline_ends_a_call_and_not_the_session() {
             panic!("no call")
         };
         soon(breezeway_tokio::cancelled(&call)).await;
-        call.reply(b"late");
+        let _ = call.reply(b"late");
         let served = async {
             let Some(Incoming::Call(call)) = server.accept().await.unwrap() else {
                 panic!("no call")
             };
-            call.echo();
+            let _ = call.echo();
         };
         let (reply, ()) = tokio::join!(channel.call(0, b"next"), served);
         assert_eq!(reply.unwrap().to_vec(), b"next");

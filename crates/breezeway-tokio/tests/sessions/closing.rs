@@ -16,11 +16,11 @@ fn closing_blocks_no_task_and_a_reply_that_waits_for_room_still_comes() {
         };
         let first = ask();
         let Ok(Some(Incoming::Call(call))) = soon(server.accept()).await else { panic!("no call") };
-        call.reply(&[1; LEN]);
+        let _ = call.reply(vec![1; LEN]);
         let kept = soon(first).await.unwrap().unwrap();
         let second = ask();
         let Ok(Some(Incoming::Call(call))) = soon(server.accept()).await else { panic!("no call") };
-        call.reply(&[2; LEN]);
+        let _ = call.reply(vec![2; LEN]);
         // On one thread nobody could make room meanwhile.
         drop(server);
         drop(kept);

@@ -116,10 +116,11 @@ pub(crate) fn serve_tokio(address: &Address) {
         say("listening");
         let sunk = Arc::new(Sunk::default());
         let sinking = Arc::clone(&sunk);
-        let answer = move |call: breezeway_tokio::IncomingCall| {
-            match call.method() {
-                SINK => sinking.take(&call.request().to_vec()),
-                _ => call.echo(),
+        let answer = move |call: breezeway_tokio::OwnedCall| {
+            if call.method() == SINK {
+                sinking.take(&call.request().to_vec());
+            } else {
+                let _ = call.echo();
             }
             std::future::ready(())
         };

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use breezeway::Session;
 use breezeway_tokio::{
-    Address, CallError, Channel, ErrorCode, IncomingCall, ServeError, Server, ServerOptions,
+    Address, CallError, Channel, ErrorCode, OwnedCall, ServeError, Server, ServerOptions,
     SessionOptions, WaitPolicy,
 };
 use tokio::runtime::Builder;
@@ -47,7 +47,7 @@ fn count_turns() -> Arc<AtomicUsize> {
 /// A server that notes in which turn of the other tasks each handler began.
 fn serve_noting(
     address: &Address,
-    handler: fn(IncomingCall),
+    handler: fn(OwnedCall),
 ) -> (Address, breezeway_tokio::Stopper, Arc<Mutex<Vec<usize>>>) {
     let server = Server::bind(address).unwrap();
     let (address, stopper) = (server.address(), server.stopper());
@@ -70,7 +70,7 @@ fn other_tasks_run_between_two_slow_handlers_of_one_session() {
         for address in addresses(folder.path()).into_iter().take(2) {
             let (address, stopper, begun) = serve_noting(&address, |call| {
                 work();
-                call.echo();
+                let _ = call.echo();
             });
             let channel = connect(&address).await;
             let replies = commit(&channel, 8);
@@ -91,7 +91,7 @@ fn other_tasks_run_between_two_large_requests_of_one_session() {
         let folder = tempfile::tempdir().unwrap();
         let (address, stopper, begun) = serve_noting(&addresses(folder.path())[0], |call| {
             if !call.is_one_way() {
-                call.echo();
+                let _ = call.echo();
             }
         });
         let channel = connect(&address).await;
@@ -128,7 +128,7 @@ fn a_server_that_stops_begins_no_further_handler_once_its_time_to_drain_is_over(
                     if begun.fetch_add(1, Ordering::Relaxed) == 1 {
                         stopper.stop();
                     }
-                    call.echo();
+                    let _ = call.echo();
                     ready(())
                 }
             }));
@@ -170,7 +170,7 @@ fn replies_at_once(address: &Address, is_late: &Arc<AtomicBool>, threads: usize)
             let options = ServerOptions::new().session(session);
             let server = Server::bind_with(&address, options).unwrap();
             tell.send((server.address(), server.stopper())).unwrap();
-            let handler = move |call: IncomingCall| {
+            let handler = move |call: OwnedCall| {
                 let (waits, is_late) = (Arc::clone(&waits), Arc::clone(&server_is_late));
                 async move {
                     if call.method() == LATER {
@@ -182,7 +182,7 @@ fn replies_at_once(address: &Address, is_late: &Arc<AtomicBool>, threads: usize)
                         })
                         .await;
                     }
-                    call.reply(b"at once");
+                    let _ = call.reply(b"at once");
                     let heard = waits.lock().unwrap().recv_timeout(PATIENCE);
                     is_late.fetch_or(heard.is_err(), Ordering::Relaxed);
                 }
@@ -223,7 +223,7 @@ fn calls_and_one_way_messages_of_one_session_are_begun_in_their_order() {
             let begun = Arc::new(Mutex::new(Vec::new()));
             let serving = tokio::spawn(server.serve({
                 let begun = Arc::clone(&begun);
-                move |call: IncomingCall| {
+                move |call: OwnedCall| {
                     let number = call.request().u64_le_at(0).unwrap();
                     begun.lock().unwrap().push(number);
                     async move {
@@ -232,7 +232,7 @@ fn calls_and_one_way_messages_of_one_session_are_begun_in_their_order() {
                             yield_now().await;
                         }
                         if !call.is_one_way() {
-                            call.echo();
+                            let _ = call.echo();
                         }
                     }
                 }

@@ -25,7 +25,7 @@ fn calls_of_others_are_served_while_an_echo_is_copied() {
         let (small, small_server) = Channel::pair(&options).await.unwrap();
         tokio::spawn(async move {
             while let Ok(Some(Incoming::Call(call))) = small_server.accept().await {
-                call.echo();
+                let _ = call.echo();
             }
         });
         let (calls, at_echo) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
@@ -33,7 +33,7 @@ fn calls_of_others_are_served_while_an_echo_is_copied() {
         tokio::spawn(async move {
             while let Ok(Some(Incoming::Call(call))) = large_server.accept().await {
                 noted.store(counted.load(Ordering::Relaxed), Ordering::Relaxed);
-                call.echo();
+                let _ = call.echo();
             }
         });
         let is_over = Arc::new(AtomicBool::new(false));
@@ -85,7 +85,7 @@ fn server_that_stops_within_a_large_copy_sends_the_reply() {
         let (channel, server) = Channel::pair(&options).await.unwrap();
         let serving = tokio::spawn(async move {
             let Ok(Some(Incoming::Call(call))) = server.accept().await else { panic!("no call") };
-            call.echo();
+            let _ = call.echo();
             // The session closes, and sends first what it owes.
             drop(server);
         });

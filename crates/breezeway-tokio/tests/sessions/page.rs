@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use breezeway_adversary::native::layout::{flag, kind};
 use breezeway_adversary::native::{Entry, Peer, Seen, Terms};
-use breezeway_tokio::{IncomingCall, Server, ServerOptions, SessionOptions, Stream};
+use breezeway_tokio::{OwnedCall, ReplyError, Server, ServerOptions, SessionOptions, Stream};
 use tokio::task::spawn_blocking;
 
 use crate::support::{PATIENCE, addresses, echo, echo_pair, echo_stream, on_both_runtimes, soon};
@@ -27,8 +27,8 @@ fn echo_of_the_cap_is_served() {
 }
 
 /// Replies with 5,000 bytes to method 1, and to others with the request.
-async fn short_or_long(call: IncomingCall) {
-    if call.method() == 1 { call.reply(&[7; 5_000]) } else { call.echo() }
+async fn short_or_long(call: OwnedCall) -> Result<(), ReplyError> {
+    if call.method() == 1 { call.reply([7; 5_000]) } else { call.echo() }
 }
 
 /// The next message, of a side that may have closed its end of the socket.

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixListener;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use breezeway::{Address, ErrorCode, Incoming, IncomingCall, ServerChannel, SessionOptions};
+use breezeway::{Address, ErrorCode, Incoming, OwnedCall, ServerChannel, SessionOptions};
 use breezeway_tokio::{Client, ClientOptions};
 
 use crate::support::{PATIENCE, on_both_runtimes, soon};
@@ -19,7 +19,7 @@ fn accept(listener: &UnixListener) -> ServerChannel {
     ServerChannel::from_socket(OwnedFd::from(socket), &options).unwrap()
 }
 
-fn call(server: &ServerChannel) -> IncomingCall {
+fn call(server: &ServerChannel) -> OwnedCall {
     match server.accept() {
         Ok(Some(Incoming::Call(call))) => call,
         _ => panic!("no call"),
@@ -36,11 +36,11 @@ fn said(listener: &UnixListener) -> [Option<Duration>; 2] {
         thread::sleep(WHILE);
     }
     first.go_away();
-    asked.fail(ErrorCode::Refused, "it goes away");
+    let _ = asked.fail(ErrorCode::Refused, "it goes away");
     let second = accept(listener);
     let asked = call(&second);
     let said = [said, asked.time_left()];
-    asked.echo();
+    let _ = asked.echo();
     said
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use breezeway_tokio::{
-    Address, Channel, Client, IncomingCall, ServeError, Server, ServerOptions, StreamError,
+    Address, Channel, Client, OwnedCall, ServeError, Server, ServerOptions, StreamError,
 };
 use tokio::task::JoinHandle;
 
@@ -119,7 +119,7 @@ fn a_message_whose_client_has_gone_is_served_to_its_end_while_clients_move() {
         let gate = Arc::new(tokio::sync::Semaphore::new(0));
         let handler = {
             let gate = Arc::clone(&gate);
-            move |call: IncomingCall| {
+            move |call: OwnedCall| {
                 let (say, gate) = (say.clone(), Arc::clone(&gate));
                 async move {
                     if !call.is_one_way() {
@@ -128,6 +128,7 @@ fn a_message_whose_client_has_gone_is_served_to_its_end_while_clients_move() {
                     say.send("begun").unwrap();
                     gate.acquire().await.unwrap().forget();
                     say.send("done").unwrap();
+                    Ok(())
                 }
             }
         };

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use breezeway::PendingCall;
 use breezeway_tokio::{
-    Address, CallError, Channel, ErrorCode, Incoming, IncomingCall, Message, Server, ServerOptions,
+    Address, CallError, Channel, ErrorCode, Incoming, Message, OwnedCall, Server, ServerOptions,
     SessionOptions, Stream, TrustedPeer, Unserved,
 };
 use tokio::sync::{Notify, Semaphore};
@@ -63,9 +63,9 @@ fn a_policy_decides_whose_requests_are_slices() {
                 let server = Server::bind_with(&address, options).unwrap();
                 let (address, stopper) = (server.address(), server.stopper());
                 let is_slice = |message: &Message| [u8::from(message.bytes().as_slice().is_some())];
-                let call = move |call: IncomingCall| {
+                let call = move |call: OwnedCall| {
                     let said = is_slice(call.message());
-                    call.reply(&said);
+                    let _ = call.reply(said);
                     ready(())
                 };
                 let stream = move |_, mut stream: Stream| async move {
@@ -105,7 +105,7 @@ fn one_call_more_than_a_server_may_have_in_flight_is_refused_by_name() {
                     yield_now().await;
                     running.notify_one();
                     go_on.notified().await;
-                    call.reply(b"done");
+                    let _ = call.reply(b"done");
                 }
             }
         }));
@@ -154,6 +154,7 @@ fn handlers_of_one_way_messages_that_wait_are_bounded_and_take_no_place_from_cal
                         }
                         begun.fetch_add(1, Ordering::Relaxed);
                         gate.acquire().await.unwrap().forget();
+                        Ok(())
                     }
                 }
             }));
@@ -189,7 +190,7 @@ fn handlers_of_one_way_messages_that_wait_are_bounded_and_take_no_place_from_cal
 /// A handler that counts what it has begun, and ends nothing of it.
 fn waits_for_ever(
     begun: &Arc<AtomicUsize>,
-) -> impl Fn(IncomingCall) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync + use<> {
+) -> impl Fn(OwnedCall) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync + use<> {
     let begun = Arc::clone(begun);
     move |call| {
         begun.fetch_add(1, Ordering::Relaxed);
@@ -331,7 +332,7 @@ fn stopping_waits_for_handlers_that_run_and_removes_the_socket_file() {
                     running.notify_one();
                     go_on.notified().await;
                     done.fetch_add(1, Ordering::Relaxed);
-                    call.reply(b"finished");
+                    let _ = call.reply(b"finished");
                 }
             }
         }));
@@ -492,7 +493,7 @@ fn a_channel_that_drains_accepts_until_nothing_is_left_or_the_time_is_over() {
             tokio::task::yield_now().await;
             server.drain(if in_time { 2 * PATIENCE } else { Duration::from_millis(20) });
             if in_time {
-                held.echo();
+                let _ = held.echo();
                 soon(accepting).await.unwrap();
                 assert_eq!(server.unserved(), Unserved::default());
                 assert_eq!(soon(call).await.unwrap().unwrap().to_vec(), b"held");

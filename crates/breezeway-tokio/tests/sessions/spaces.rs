@@ -25,7 +25,7 @@ fn calls_replies_and_streams_send_space_that_was_filled_elsewhere() {
                         let bytes = call.request().to_vec();
                         let mut space = reserve(&call, bytes.len()).await.unwrap();
                         space.write(0, &bytes);
-                        call.reply_space(space);
+                        let _ = call.reply_space(space);
                     }
                     Incoming::Stream(_, mut stream) => {
                         while let Some(message) = stream.receive().await.unwrap() {
@@ -127,7 +127,7 @@ fn metadata_goes_with_space_in_calls_and_replies() {
                 let len = call.request().len();
                 let mut space = reserve_with_metadata(&call, &metadata, len).await.unwrap();
                 call.request().copy_to(space.bytes_mut());
-                call.reply_space(space);
+                let _ = call.reply_space(space);
             }));
             let channel = Channel::connect(&address).await.unwrap();
             for len in [0, 40, 105, 100_000] {

@@ -8,9 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use breezeway_tokio::{
-    Address, Channel, IncomingCall, Server, ServerOptions, SessionOptions, Stream,
-};
+use breezeway_tokio::{Address, Channel, OwnedCall, Server, ServerOptions, SessionOptions, Stream};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
@@ -63,8 +61,8 @@ pub(crate) async fn echo_stream(_: u32, mut stream: Stream) {
 }
 
 /// Sends a request back.
-pub(crate) async fn echo(call: IncomingCall) {
-    call.echo();
+pub(crate) async fn echo(call: OwnedCall) {
+    let _ = call.echo();
 }
 
 /// An address of every carrier.

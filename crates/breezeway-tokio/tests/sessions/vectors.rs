@@ -6,16 +6,16 @@ use breezeway_adversary::vectors::{
     DROP, HOLD, MAX_METADATA, MAX_STREAMS, RESET, RESET_CODE, WINDOW, conversations,
 };
 use breezeway_tokio::{
-    Address, ErrorCode, IncomingCall, Server, ServerOptions, SessionOptions, Stream, StreamError,
+    Address, ErrorCode, OwnedCall, Server, ServerOptions, SessionOptions, Stream, StreamError,
 };
 
 use super::support::soon;
 
-async fn on_call(call: IncomingCall) {
+async fn on_call(call: OwnedCall) {
     if call.method() == HOLD {
         return poll_fn(|cx| call.poll_cancelled(cx)).await;
     }
-    call.echo();
+    let _ = call.echo();
 }
 
 async fn on_stream(method: u32, mut stream: Stream) {

@@ -18,7 +18,7 @@ use crate::presence::SessionId;
 ///
 /// A handler gets it from what the client has asked for
 /// ([`Call::back_channel`](crate::Call::back_channel),
-/// [`Stream::back_channel`], [`IncomingCall::back_channel`](super::IncomingCall::back_channel)) and
+/// [`Stream::back_channel`], [`OwnedCall::back_channel`](super::OwnedCall::back_channel)) and
 /// may keep it as long as it likes: it keeps neither the session nor its memory. Streams that it
 /// has opened are as all others, and go on when it is dropped.
 ///

@@ -8,13 +8,10 @@ use std::time::{Duration, Instant};
 use breezeway_os::{Deadline, Peer, TrustedPeer, Waiting, clock};
 use breezeway_proto::connection::Lack;
 use breezeway_proto::validate::Request;
-use breezeway_proto::{ErrorCode, Flags, Head};
-use breezeway_shm::ForeignBytes;
-use breezeway_shm::statistics::HandlerTimes;
+use breezeway_proto::{ErrorCode, Head};
 
-use super::back_channel::BackChannel;
 use super::driver::Driver;
-use super::outgoing::Outgoing;
+use super::owned_call::OwnedCall;
 use super::receiving::Arrival;
 use super::shared::Shared;
 use super::state::State;
@@ -28,7 +25,6 @@ use crate::message::Message;
 use crate::options::{ServerOptions, SessionOptions};
 use crate::presence::SessionId;
 use crate::server::Unserved;
-use crate::short_reason::short_reason;
 use crate::time::to_deadline;
 
 /// The serving end of a session that threads and tasks share: calls and streams come in, are served
@@ -41,7 +37,7 @@ pub struct ServerChannel {
 /// What a client asks for.
 pub enum Incoming {
     /// A call, or a one-way message.
-    Call(IncomingCall),
+    Call(OwnedCall),
     /// A stream, with its method.
     Stream(u32, Stream),
 }
@@ -135,12 +131,10 @@ impl ServerChannel {
         request: Request,
         message: Message,
         deadline: Deadline,
-    ) -> IncomingCall {
+    ) -> OwnedCall {
         let (shared, len) = (&self.handle.shared, message.len());
         shared.with(|state| state.connection.adopt(request, len));
-        let shared = Arc::clone(shared);
-        let (is_deferred, replied) = (true, false);
-        IncomingCall { shared, request, len, message, deadline, is_deferred, replied }
+        OwnedCall::new(shared, request, message, deadline)
     }
 
     /// Keeps a handler's reply that lacks memory until there is some, or its time has passed.
@@ -250,16 +244,8 @@ impl ServerChannel {
         let shared = &self.handle.shared;
         match arrival {
             Arrival::Call(request, message, deadline) => {
-                let message = message.into_message();
-                Incoming::Call(IncomingCall {
-                    shared: Arc::clone(shared),
-                    request,
-                    len: message.len(),
-                    message,
-                    deadline: to_deadline(deadline),
-                    is_deferred: false,
-                    replied: false,
-                })
+                let (message, deadline) = (message.into_message(), to_deadline(deadline));
+                Incoming::Call(OwnedCall::new(shared, request, message, deadline))
             }
             Arrival::Stream { key, method, deadline } => {
                 Incoming::Stream(method, Stream::new(shared, key, None, to_deadline(deadline)))
@@ -296,7 +282,7 @@ impl ServerChannel {
     /// let calling = std::thread::spawn(move || channel.call(0, b"last"));
     /// let Some(Incoming::Call(last)) = server.accept()? else { panic!("no call") };
     /// server.drain(Duration::from_secs(5));
-    /// last.echo();
+    /// let _ = last.echo();
     /// while let Some(incoming) = server.accept()? {
     ///     // As before.
     ///     # drop(incoming);
@@ -352,261 +338,14 @@ impl ServerChannel {
     }
 
     /// Serves calls on this thread, one after the other, until the client closes the session.
-    /// Streams are refused.
-    pub fn serve(self, handler: impl Fn(IncomingCall)) -> Result<(), SessionError> {
+    /// Streams are refused. The handler's result is dropped.
+    pub fn serve<R>(self, handler: impl Fn(OwnedCall) -> R) -> Result<(), SessionError> {
         while let Some(incoming) = self.accept()? {
             match incoming {
-                Incoming::Call(call) => handler(call),
+                Incoming::Call(call) => drop(handler(call)),
                 Incoming::Stream(_, stream) => stream.reset(ErrorCode::Refused),
             }
         }
         Ok(())
-    }
-}
-
-/// A request that owns what it holds: it is replied to from any thread, at any time, in any order.
-///
-/// One that is dropped without a reply fails the call. A one-way message counts against its
-/// client's window, which bounds how many there are, until it is dropped or
-/// [taken](Self::into_message).
-pub struct IncomingCall {
-    pub(super) shared: Arc<Shared>,
-    request: Request,
-    /// Bytes of the message as it came.
-    len: usize,
-    message: Message,
-    pub(super) deadline: Deadline,
-    /// True once its handler has given it up for a reply later.
-    is_deferred: bool,
-    replied: bool,
-}
-
-impl IncomingCall {
-    /// The method number.
-    pub fn method(&self) -> u32 {
-        self.request.method
-    }
-
-    /// Whether the client wants no reply. Replying is allowed, and sends nothing.
-    pub fn is_one_way(&self) -> bool {
-        self.request.one_way
-    }
-
-    pub(crate) fn asked(&self) -> &Request {
-        &self.request
-    }
-
-    /// Returns true if this side has agreed to streams.
-    pub(crate) fn takes_streams(&self) -> bool {
-        self.shared.max_streams > 0
-    }
-
-    /// Notes that the reply comes later, and so in any order.
-    pub(crate) fn set_deferred(&mut self) {
-        self.is_deferred = true;
-    }
-
-    /// Returns false in a forked child of the process that was called.
-    pub(crate) fn is_here(&self) -> bool {
-        self.shared.origin.is_here()
-    }
-
-    /// Where it is noted how long handlers of its session take.
-    #[doc(hidden)]
-    pub fn handler_times(&self) -> Option<HandlerTimes> {
-        self.shared.handler_times
-    }
-
-    /// The largest reply.
-    pub(crate) fn cap(&self) -> usize {
-        self.shared.cap
-    }
-
-    /// The request.
-    pub fn message(&self) -> &Message {
-        &self.message
-    }
-
-    /// The request's bytes.
-    pub fn request(&self) -> ForeignBytes<'_> {
-        self.message.bytes()
-    }
-
-    /// Takes the request where it is lent; it is empty from then on.
-    pub(crate) fn lease(&mut self) -> Option<Message> {
-        self.message.is_lent().then(|| std::mem::take(&mut self.message))
-    }
-
-    /// The request, to be kept: as a one-way message's handler does. A call that wants a reply
-    /// fails.
-    pub fn into_message(mut self) -> Message {
-        std::mem::take(&mut self.message)
-    }
-
-    /// The session that the call came by, as [`Call::session`](crate::Call::session) names it.
-    pub fn session(&self) -> SessionId {
-        self.shared.id
-    }
-
-    /// What opens streams to the client, now or later. Its [`open`](BackChannel::open) blocks a
-    /// thread: tasks of `breezeway-tokio` have a `BackChannel` of their own, `BackChannel::of`.
-    pub fn back_channel(&self) -> BackChannel {
-        BackChannel::new(&self.shared)
-    }
-
-    /// Who calls.
-    pub fn peer(&self) -> &Peer {
-        &self.shared.peer
-    }
-
-    /// What the call came by, and the reply goes by.
-    pub fn carrier(&self) -> Carrier {
-        self.shared.carrier
-    }
-
-    /// How much longer the client waits for the reply; `None` if it waits for ever.
-    pub fn time_left(&self) -> Option<Duration> {
-        self.deadline.time_left()
-    }
-
-    /// Whether the client no longer wants the reply: it said so, its time is over, or it is gone.
-    pub fn is_cancelled(&self) -> bool {
-        if self.deadline.has_passed() || !self.is_here() {
-            return true;
-        }
-        self.shared.with(|state| {
-            let number = self.request.stream;
-            state.is_ended() || !self.request.one_way && state.is_cancelled(number, None)
-        })
-    }
-
-    /// Ready once the client no longer wants the reply, or is gone. (Of a one-way message only if
-    /// it is gone already.)
-    pub fn poll_cancelled(&self, cx: &mut Context<'_>) -> Poll<()> {
-        self.shared.with(|state| {
-            let number = self.request.stream;
-            let waker = Some(cx.waker());
-            if state.is_ended() || !self.request.one_way && state.is_cancelled(number, waker) {
-                Poll::Ready(())
-            } else {
-                Poll::Pending
-            }
-        })
-    }
-
-    /// Replies with a copy of `bytes`: at once, or as soon as there is room. Never waits.
-    pub fn reply(mut self, bytes: &[u8]) {
-        self.send(Flags::FIN, 0, Outgoing::message(bytes));
-    }
-
-    /// As [`Self::reply`], with a metadata block beside the reply.
-    pub fn reply_with_metadata(mut self, metadata: &[u8], bytes: &[u8]) {
-        self.send(Flags::FIN, 0, Outgoing::new(Some(bytes), Some(metadata)));
-    }
-
-    /// As [`Self::reply`]; whether the session goes on.
-    pub(crate) fn try_reply(mut self, bytes: &[u8]) -> bool {
-        self.send(Flags::FIN, 0, Outgoing::message(bytes))
-    }
-
-    /// Replies with the request's own bytes.
-    pub fn echo(self) {
-        self.try_echo();
-    }
-
-    /// As [`Self::echo`]; whether the session goes on.
-    pub(crate) fn try_echo(mut self) -> bool {
-        let head = Head::of_reply(self.request.stream);
-        self.finish(|state, message, until| state.reply(head, Outgoing::received(message), until))
-    }
-
-    /// Fails the call. A long reason is cut.
-    pub fn fail(mut self, code: ErrorCode, reason: &str) {
-        self.refuse(code, reason);
-    }
-
-    /// As [`Self::fail`]; whether the session goes on.
-    pub(crate) fn try_fail(mut self, code: ErrorCode, reason: &str) -> bool {
-        self.refuse(code, reason)
-    }
-
-    pub(super) fn refuse(&mut self, code: ErrorCode, reason: &str) -> bool {
-        self.give_back();
-        let stream = self.request.stream;
-        self.finish(|state, _, until| state.send_failure(stream, code, (reason, reason), until))
-    }
-
-    /// Sends the reply; returns false if the session is over.
-    pub(super) fn send(&mut self, flags: Flags, tag: u32, outgoing: Outgoing<'_>) -> bool {
-        self.give_back();
-        let head = Head { flags, tag, ..Head::of_reply(self.request.stream) };
-        self.finish(|state, _, until| state.reply(head, outgoing, until))
-    }
-
-    /// Releases a lent request first: the client may need that memory for its next one.
-    fn give_back(&mut self) {
-        if self.message.is_lent() {
-            self.message = Message::default();
-        }
-    }
-
-    /// Ends the call by `reply`, which may take the request's message, if its client wants one.
-    /// Returns false if the session is over.
-    fn finish(&mut self, reply: impl FnOnce(&mut State, &mut Message, Deadline)) -> bool {
-        self.replied = true;
-        if !self.is_here() {
-            return false;
-        }
-        let Self { shared, request, message, deadline, is_deferred, .. } = self;
-        if request.one_way {
-            return true;
-        }
-        shared.with(|state| {
-            let waiter = state.connection.served.end(request.stream);
-            state.discarded.extend(waiter);
-            let waiting = state.connection.backlog.len();
-            reply(state, message, *deadline);
-            if !*is_deferred {
-                state.connection.backlog.hold_calls(waiting);
-            }
-            state.flush_reply();
-            !state.is_ended()
-        })
-    }
-}
-
-impl Drop for IncomingCall {
-    fn drop(&mut self) {
-        if !self.is_here() {
-            // The lock may have been held when this process was forked.
-            return;
-        }
-        if self.request.one_way {
-            self.give_back();
-            self.shared.with(|state| state.one_way_ended(self.len));
-        } else if !self.replied {
-            self.refuse(ErrorCode::Failed, "the server dropped the call without a reply");
-        }
-    }
-}
-
-impl State {
-    /// Sends a reply, or fails the call whose reply cannot be sent.
-    fn reply(&mut self, head: Head, outgoing: Outgoing<'_>, until: Deadline) {
-        let sent = self
-            .check_metadata(outgoing.metadata)
-            .and_then(|()| self.send_or_keep(head, outgoing, until));
-        let Err(error) = sent else { return };
-        if !error.session_goes_on() {
-            return;
-        }
-        let reason = error.to_string();
-        let (code, short) = match &error {
-            CallError::NoMemory { .. } => (ErrorCode::NoMemory, short_reason(None)),
-            CallError::Segment(error) => (ErrorCode::NoMemory, short_reason(Some(error))),
-            CallError::TooLarge { .. } => (ErrorCode::NoMemory, &*reason),
-            _ => (ErrorCode::Failed, &*reason),
-        };
-        self.send_failure(head.stream, code, (&reason, short), Deadline::NEVER);
     }
 }

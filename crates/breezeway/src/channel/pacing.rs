@@ -166,7 +166,7 @@ mod tests {
         let Some(Incoming::Call(first)) = server.accept().unwrap() else { panic!("no call") };
         channel.post(0, &[1; BOUND]).unwrap();
         assert!(!is_widened(&channel), "nothing was waited for");
-        first.echo();
+        let _ = first.echo();
         assert_eq!(calling.join().unwrap(), BOUND);
     }
 

@@ -7,10 +7,8 @@ use std::time::{Duration, Instant};
 use breezeway_os::Deadline;
 use breezeway_proto::connection::METADATA_PREFIX;
 use breezeway_proto::time_left;
-use breezeway_proto::{ErrorCode, Flags};
 use breezeway_shm::{Account, SendError};
 
-use super::incoming::IncomingCall;
 use super::outgoing::Outgoing;
 use super::shared::Shared;
 use super::state::State;
@@ -93,7 +91,7 @@ impl OwnedSpace {
     }
 
     /// What is to be sent by `session`, which must be its own.
-    fn outgoing_by(&mut self, session: &Arc<Shared>) -> Result<Outgoing<'_>, CallError> {
+    pub(super) fn outgoing_by(&mut self, session: &Arc<Shared>) -> Result<Outgoing<'_>, CallError> {
         // Here, as nobody panics with the lock.
         assert!(!self.is_sent, "space is sent once");
         if std::ptr::eq(self.session.as_ptr(), Arc::as_ptr(session)) {
@@ -370,62 +368,6 @@ impl SendHalf {
     }
 }
 
-/// Replies from space.
-impl IncomingCall {
-    /// Takes space for a reply of `len` bytes. Waits, for as long as the client waits for the
-    /// reply, while the memory is lent or reserved.
-    pub fn reserve(&self, len: usize) -> Result<OwnedSpace, CallError> {
-        self.shared.reserve(Wanted::of_session(&[], len), self.deadline)
-    }
-
-    /// As [`Self::reserve`], with a metadata block, which is sent in front of the reply.
-    pub fn reserve_with_metadata(
-        &self,
-        metadata: &[u8],
-        len: usize,
-    ) -> Result<OwnedSpace, CallError> {
-        self.shared.reserve(Wanted::of_session(metadata, len), self.deadline)
-    }
-
-    /// As [`Self::reserve`], if there is memory now; else the error says what is short.
-    pub fn try_reserve(&self, len: usize) -> Result<OwnedSpace, CallError> {
-        self.shared.try_reserve(Wanted::of_session(&[], len))
-    }
-
-    /// As [`Self::reserve`], if there is memory now. Wakes `cx` when there may be.
-    pub fn poll_reserve(
-        &self,
-        cx: &mut Context<'_>,
-        len: usize,
-    ) -> Poll<Result<OwnedSpace, CallError>> {
-        self.shared.poll_reserve(cx, Wanted::of_session(&[], len))
-    }
-
-    /// As [`Self::poll_reserve`], with a metadata block, which is sent in front of the reply.
-    pub fn poll_reserve_with_metadata(
-        &self,
-        cx: &mut Context<'_>,
-        metadata: &[u8],
-        len: usize,
-    ) -> Poll<Result<OwnedSpace, CallError>> {
-        self.shared.poll_reserve(cx, Wanted::of_session(metadata, len))
-    }
-
-    /// Replies with what `space` holds: at once, or as soon as there is room. Never waits. Space of
-    /// another session fails the call.
-    pub fn reply_space(self, space: OwnedSpace) {
-        self.try_reply_space(space);
-    }
-
-    /// As [`Self::reply_space`]; whether the session goes on.
-    pub(crate) fn try_reply_space(mut self, mut space: OwnedSpace) -> bool {
-        match space.outgoing_by(&Arc::clone(&self.shared)) {
-            Ok(outgoing) => self.send(Flags::FIN, 0, outgoing),
-            Err(error) => self.refuse(ErrorCode::Failed, &error.to_string()),
-        }
-    }
-}
-
 /// What space is wanted for.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted<'a> {
@@ -438,7 +380,7 @@ pub(super) struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    fn of_session(metadata: &'a [u8], len: usize) -> Self {
+    pub(super) fn of_session(metadata: &'a [u8], len: usize) -> Self {
         Self { account: Account::SESSION, metadata, len }
     }
 
@@ -451,7 +393,7 @@ impl<'a> Wanted<'a> {
 /// Reserving, for whoever's account.
 impl Shared {
     /// Waits until there is memory, at most until the deadline.
-    fn reserve(
+    pub(super) fn reserve(
         self: &Arc<Self>,
         wanted: Wanted<'_>,
         deadline: Deadline,
@@ -472,7 +414,7 @@ impl Shared {
         }
     }
 
-    fn poll_reserve(
+    pub(super) fn poll_reserve(
         self: &Arc<Self>,
         cx: &Context<'_>,
         wanted: Wanted<'_>,
@@ -481,7 +423,10 @@ impl Shared {
         body.map_ok(|body| self.owned(body, wanted))
     }
 
-    fn try_reserve(self: &Arc<Self>, wanted: Wanted<'_>) -> Result<OwnedSpace, CallError> {
+    pub(super) fn try_reserve(
+        self: &Arc<Self>,
+        wanted: Wanted<'_>,
+    ) -> Result<OwnedSpace, CallError> {
         let body = self.with(|state| {
             state.may_reserve(wanted)?;
             state.reserve(wanted).map_err(|error| state.failed(error))

@@ -416,7 +416,7 @@ mod tests {
         }
         take_turns(&mut driver);
         while let Some(Incoming::Call(call)) = driver.accept() {
-            call.reply(&[7; 400_000]);
+            let _ = call.reply(vec![7; 400_000]);
         }
         // Nothing is read before the farewell.
         driver.say_shutdown(Deadline::after(PATIENCE));

@@ -9,7 +9,6 @@ use breezeway_proto::{CallViolation, ErrorCode, Kind};
 use super::{Place, ServerSession};
 use crate::call::{Call, Handler, Serving};
 use crate::channel::{Attended, Incoming};
-use crate::deferred::DeferredCall;
 use crate::error::{ReplyError, SessionError};
 use crate::link::LinkError;
 use crate::offload;
@@ -89,7 +88,7 @@ impl ServerSession {
         match (incoming, &self.streams) {
             (Incoming::Call(call), _) => {
                 let len = call.message().len();
-                offload::serve(DeferredCall::new(call), handler);
+                offload::serve(call, handler);
                 return len;
             }
             (Incoming::Stream(method, stream), Some((threads, share))) => {
@@ -243,7 +242,7 @@ impl ServerSession {
             Some(
                 ReplyError::TooLarge { .. } | ReplyError::NoMemory { .. } | ReplyError::Segment(_),
             ) => ErrorCode::NoMemory,
-            None => failure.code,
+            Some(ReplyError::SessionEnded | ReplyError::Forked) | None => failure.code,
         };
         let reason = &failure.reason;
         if code == ErrorCode::Panicked || request.one_way || replied {
@@ -261,9 +260,7 @@ impl ServerSession {
             Err(ReplyError::Session(error)) => Err(error),
             Err(ReplyError::Full { unconsumed }) => Err(too_many_calls(unconsumed)),
             // An inline reason needs no memory.
-            Err(
-                ReplyError::TooLarge { .. } | ReplyError::NoMemory { .. } | ReplyError::Segment(_),
-            ) => Err(too_many_calls(0)),
+            Err(_) => Err(too_many_calls(0)),
         }
     }
 }

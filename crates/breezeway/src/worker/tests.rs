@@ -365,7 +365,7 @@ fn what_waits_behind_deferred_calls_is_served_within_the_time_to_drain() {
     let terms = Terms { payload_cap: CAP as u64, ..Terms::default() };
     let (session, mut peer) = session_of(&options, terms);
     worker.start(session);
-    let (sender, deferred) = std::sync::mpsc::channel::<crate::DeferredCall>();
+    let (sender, deferred) = std::sync::mpsc::channel::<crate::OwnedCall>();
     let inbox = Arc::clone(&worker.inbox);
     let replying = thread::spawn(move || {
         for number in 0..ALL as u32 {

@@ -38,7 +38,7 @@ fn served(attack: impl FnOnce(&mut Peer) + Send) -> SessionError {
             let mut kept = Vec::new();
             loop {
                 match server.accept() {
-                    Ok(Some(Incoming::Call(call))) => call.echo(),
+                    Ok(Some(Incoming::Call(call))) => drop(call.echo()),
                     Ok(Some(incoming)) => kept.push(incoming),
                     Ok(None) => panic!("an end in order"),
                     Err(error) => return error,

@@ -8,7 +8,7 @@ use std::task::{Context, Wake, Waker};
 use std::thread::{self, Thread};
 
 use breezeway::{
-    Address, Call, DeferredCall, ErrorCode, HandlerError, Server, ServerOptions, SessionOptions,
+    Address, Call, ErrorCode, HandlerError, OwnedCall, Server, ServerOptions, SessionOptions,
     Stream,
 };
 use breezeway_adversary::vectors::{
@@ -64,7 +64,7 @@ fn play(has_streams: bool, check: impl Fn(&Conversation, &Path) -> Result<(), St
     let server = Server::bind_with(&Address::unix(path.clone()), options).unwrap();
     let server = if has_streams { server.on_stream(on_stream) } else { server };
     let stopper = server.stopper();
-    let held = Arc::new(Mutex::new(Vec::<DeferredCall>::new()));
+    let held = Arc::new(Mutex::new(Vec::<OwnedCall>::new()));
     let holding = Arc::clone(&held);
     thread::scope(|scope| {
         let serving = scope.spawn(move || {

@@ -16,7 +16,7 @@ use breezeway_proto::{ErrorCode, Head, Time};
 use crate::carrier::Carrier;
 use crate::channel::ending::tests::{pair, start};
 use crate::channel::state::State;
-use crate::channel::{Channel, Incoming, IncomingCall, PendingCall, ServerChannel};
+use crate::channel::{Channel, Incoming, OwnedCall, PendingCall, ServerChannel};
 use crate::error::CallError;
 use crate::message::Message;
 use crate::options::SessionOptions;
@@ -38,7 +38,7 @@ fn session(carrier: Carrier, patience: Duration) -> (Channel, ServerChannel) {
 }
 
 /// Takes up a call, if one is given out.
-fn accept(server: &ServerChannel) -> Option<IncomingCall> {
+fn accept(server: &ServerChannel) -> Option<OwnedCall> {
     server.handle.shared.turn(|_, _| ());
     match server.try_accept() {
         Some(Incoming::Call(call)) => Some(call),
@@ -49,7 +49,7 @@ fn accept(server: &ServerChannel) -> Option<IncomingCall> {
 
 /// Replies to what is given out; gives how many calls that were.
 fn serve(server: &ServerChannel) -> usize {
-    std::iter::from_fn(|| accept(server).map(|call| call.reply(&[7; PART]))).count()
+    std::iter::from_fn(|| accept(server).map(|call| call.reply(vec![7; PART]))).count()
 }
 
 fn head() -> Head {
@@ -153,7 +153,7 @@ fn a_reply_that_finds_no_room_waits_no_longer_than_its_caller() {
 fn with_large_message() -> (Channel, ServerChannel, Message) {
     let (channel, server) = pair(Carrier::Shm, &SessionOptions::new().cap(64 << 20));
     let mut call = start(&channel, b"x");
-    accept(&server).unwrap().reply(&[7; 5 << 20]);
+    let _ = accept(&server).unwrap().reply(vec![7; 5 << 20]);
     let began = Instant::now();
     // The segment is mapped in several turns.
     let message = loop {
@@ -263,7 +263,7 @@ fn whoever_drives_a_flooded_session_is_woken_to_write_a_reply() {
     let [mut first, _second] = [start(&channel, b"x"), start(&channel, b"x")];
     let [first_call, second_call] = [accept(&server).unwrap(), accept(&server).unwrap()];
     // The driver sleeps until the socket has room.
-    first_call.reply(&[7; LARGE]);
+    let _ = first_call.reply(vec![7; LARGE]);
     assert!(sleep());
     while poll(&channel, &mut first).is_none() {
         server.handle.shared.turn(|_, _| ());
@@ -280,6 +280,6 @@ fn whoever_drives_a_flooded_session_is_woken_to_write_a_reply() {
     }
     assert!(sleep());
     let before = woken.0.load(Ordering::Relaxed);
-    second_call.reply(&[7; LARGE]);
+    let _ = second_call.reply(vec![7; LARGE]);
     assert!(woken.0.load(Ordering::Relaxed) > before, "nobody watches the socket for room");
 }

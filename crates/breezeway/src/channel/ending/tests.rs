@@ -15,7 +15,7 @@ use breezeway_proto::{ErrorCode, Flags, Head, Kind};
 
 use crate::carrier::Carrier;
 use crate::channel::state::State;
-use crate::channel::{Channel, Driving, Incoming, IncomingCall, PendingCall, ServerChannel};
+use crate::channel::{Channel, Driving, Incoming, OwnedCall, PendingCall, ServerChannel};
 use crate::connect;
 use crate::error::CallError;
 use crate::handshake;
@@ -102,7 +102,7 @@ fn await_arrivals(server: &ServerChannel, arrivals: usize) {
     }
 }
 
-fn accept_call(server: &ServerChannel) -> IncomingCall {
+fn accept_call(server: &ServerChannel) -> OwnedCall {
     match server.accept().unwrap() {
         Some(Incoming::Call(call)) => call,
         _ => panic!("no call"),
@@ -130,7 +130,7 @@ fn what_was_committed_is_served_and_nothing_new_is_begun() {
                 messages += 1;
             } else {
                 served += 1;
-                call.echo();
+                let _ = call.echo();
             }
         }
         assert_eq!((served, messages), (50, 1));
@@ -158,7 +158,7 @@ fn calls_that_are_served_elsewhere_are_awaited() {
         });
         let replying = thread::spawn(move || held.echo());
         assert_eq!(reply(&channel, call).unwrap().to_vec(), b"x");
-        replying.join().unwrap();
+        replying.join().unwrap().unwrap();
         assert_eq!(draining.join().unwrap(), Unserved::default());
         assert!(start.elapsed() < PATIENCE, "nobody noticed that it was over");
     });
@@ -172,7 +172,7 @@ fn a_reply_that_finds_no_room_is_awaited() {
         let (channel, server) = pair(carrier, &SessionOptions::new().cap(3 * LEN as u64 / 2));
         let calls = [(); 2].map(|()| start(&channel, b""));
         for _ in 0..2 {
-            accept_call(&server).reply(&vec![7; LEN]);
+            let _ = accept_call(&server).reply(vec![7; LEN]);
         }
         server.drain(PATIENCE);
         let mut cx = Context::from_waker(Waker::noop());
@@ -278,7 +278,7 @@ fn threads_that_accept_learn_of_the_drain_and_of_its_end() {
             }
             assert_eq!(server.unserved().calls_cut, 1);
             // A reply still gets through as long as the session is there.
-            held.echo();
+            let _ = held.echo();
             assert_eq!(reply(&channel, call).unwrap().to_vec(), b"held");
         }
     }
@@ -427,7 +427,7 @@ fn a_client_that_takes_no_replies_ends_its_session_and_is_not_kept_them() {
                 let mut cx = Context::from_waker(Waker::noop());
                 while let Poll::Ready(Ok(Some(Incoming::Call(call)))) = server.poll_accept(&mut cx)
                 {
-                    call.echo();
+                    let _ = call.echo();
                 }
                 let state =
                     |state: &mut State| (state.connection.backlog.len(), state.check().err());

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use breezeway::{
-    Address, Call, CallError, Channel, ErrorCode, Incoming, IncomingCall, Server, SessionOptions,
+    Address, Call, CallError, Channel, ErrorCode, Incoming, OwnedCall, Server, SessionOptions,
 };
 
 use super::{PATIENCE, every_policy, pair, serve};
@@ -19,7 +19,7 @@ fn refuse_streams(_: u32, stream: breezeway::Stream) {
 fn each_of_many_threads_gets_the_replies_to_its_own_calls() {
     every_policy(|options| {
         let (channel, server) = pair(options);
-        let serving = serve(server, IncomingCall::echo, refuse_streams);
+        let serving = serve(server, OwnedCall::echo, refuse_streams);
         let callers: Vec<_> = (0..8u64)
             .map(|caller| {
                 let channel = channel.clone();
@@ -47,7 +47,7 @@ fn more_callers_than_calls_in_flight_wait_for_each_other() {
     every_policy(|options| {
         let (channel, server) = pair(&options.clone().ring_capacity(8));
         assert_eq!(channel.max_in_flight(), 4);
-        let serving = serve(server, IncomingCall::echo, refuse_streams);
+        let serving = serve(server, OwnedCall::echo, refuse_streams);
         let callers: Vec<_> = (0..16u8)
             .map(|caller| {
                 let channel = channel.clone();
@@ -76,7 +76,7 @@ fn replies_come_in_any_order_from_any_thread() {
             calls.push(call);
             if calls.len() == 3 {
                 for call in calls.drain(..).rev() {
-                    thread::spawn(move || call.echo()).join().unwrap();
+                    thread::spawn(move || call.echo()).join().unwrap().unwrap();
                 }
             }
         }
@@ -101,7 +101,7 @@ fn a_call_that_is_given_up_is_seen_by_its_handler_and_its_late_reply_is_dropped(
         let (held, holding) = mpsc::channel();
         let serving = thread::spawn(move || {
             while let Some(Incoming::Call(call)) = server.accept().unwrap() {
-                if call.method() == 1 { held.send(call).unwrap() } else { call.echo() }
+                if call.method() == 1 { held.send(call).unwrap() } else { drop(call.echo()) }
             }
         });
         let soon = Instant::now() + Duration::from_millis(20);
@@ -113,7 +113,7 @@ fn a_call_that_is_given_up_is_seen_by_its_handler_and_its_late_reply_is_dropped(
             assert!(Instant::now() < end, "the cancellation does not come");
             thread::yield_now();
         }
-        call.reply(b"late");
+        let _ = call.reply(b"late");
         assert_eq!(channel.call(0, b"next").unwrap().to_vec(), b"next");
         drop(channel);
         serving.join().unwrap();
@@ -179,7 +179,7 @@ fn metadata_travels_beside_requests_and_replies() {
         |call| {
             let metadata = call.message().metadata().unwrap_or_default().to_vec();
             let request = call.request().to_vec();
-            call.reply_with_metadata(&request, &metadata);
+            let _ = call.reply_with_metadata(&request, &metadata);
         },
         refuse_streams,
     );
@@ -236,7 +236,7 @@ fn a_handler_learns_how_long_its_caller_waits() {
             match incoming {
                 Incoming::Call(call) => {
                     seen.send(call.time_left()).unwrap();
-                    call.echo();
+                    let _ = call.echo();
                 }
                 Incoming::Stream(_, stream) => seen.send(stream.time_left()).unwrap(),
             }
@@ -313,7 +313,7 @@ fn what_was_posted_before_a_channel_is_dropped_arrives_also_on_a_socket() {
 #[test]
 fn a_reply_for_which_there_is_never_memory_fails_its_call_by_that_code() {
     let (channel, server) = pair(&SessionOptions::new().cap(1 << 20));
-    let serving = thread::spawn(move || server.serve(|call| call.reply(&[7; 2 << 20])));
+    let serving = thread::spawn(move || server.serve(|call| call.reply(vec![7; 2 << 20])));
     let error = channel.call(0, b"").map(drop).unwrap_err();
     let is_right = matches!(error, CallError::Failed { code: ErrorCode::NoMemory, .. });
     assert!(is_right, "{error:?}");

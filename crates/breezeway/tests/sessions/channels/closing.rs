@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use breezeway::{
-    CallError, Channel, Incoming, IncomingCall, ServerChannel, SessionError, SessionOptions,
+    CallError, Channel, Incoming, OwnedCall, ServerChannel, SessionError, SessionOptions,
     WaitPolicy,
 };
 
@@ -52,7 +52,7 @@ fn waits_of_a_server(server: &ServerChannel) -> Vec<Box<dyn FnOnce() -> Ended + 
             Ok(None) => Ok("this side has closed the session".to_owned()),
             _ => Err("it is not the end"),
         }),
-        Box::new(move || match serving.serve(IncomingCall::echo) {
+        Box::new(move || match serving.serve(OwnedCall::echo) {
             Ok(()) => Ok("this side has closed the session".to_owned()),
             Err(_) => Err("it is not the end"),
         }),
@@ -140,10 +140,10 @@ fn what_a_server_has_replied_comes_before_its_end_and_the_rest_fails() {
             })
             .collect();
         calls.sort_by_key(|call| call.request().to_vec());
-        calls.remove(0).echo();
+        let _ = calls.remove(0).echo();
         server.close();
         assert!(calls[0].is_cancelled());
-        calls.remove(0).reply(b"nobody gets it");
+        let _ = calls.remove(0).reply(b"nobody gets it");
         let mut outcomes = calling.into_iter().map(|thread| thread.join().unwrap());
         assert_eq!(outcomes.next().unwrap().unwrap(), [0]);
         let error = outcomes.next().unwrap().unwrap_err();

@@ -9,8 +9,8 @@ use std::thread;
 use std::time::Instant;
 
 use breezeway::{
-    Address, Call, DeferredCall, Incoming, IncomingCall, Server, ServerChannel, ServerOptions,
-    SessionOptions, StreamError,
+    Address, Call, Incoming, OwnedCall, Server, ServerChannel, ServerOptions, SessionOptions,
+    StreamError,
 };
 use breezeway_adversary::native::layout::{flag, kind};
 use breezeway_adversary::native::{Entry, Peer, Terms};
@@ -57,7 +57,7 @@ fn take_replies(peer: &mut Peer) {
     });
 }
 
-fn accept_calls(server: &ServerChannel) -> Vec<IncomingCall> {
+fn accept_calls(server: &ServerChannel) -> Vec<OwnedCall> {
     let mut calls = Vec::new();
     while let Some(incoming) = server.accept().unwrap() {
         let Incoming::Call(call) = incoming else { panic!("no call") };
@@ -88,7 +88,7 @@ fn calls_of_callers_get_replies_behind_a_shutdown() {
         assert!(calls.iter().all(|call| !call.is_cancelled()), "a shutdown cancels nothing");
         drop(server);
         for call in calls {
-            call.reply(&vec![7; len]);
+            let _ = call.reply(vec![7; len]);
         }
         take_replies(&mut peer);
     }
@@ -106,7 +106,7 @@ fn session_ends_behind_the_last_reply() {
     for _ in 1..CALLS {
         assert!(is_failed(peer.next_message().unwrap().flags()), "a call was dropped");
     }
-    last.echo();
+    let _ = last.echo();
     assert_eq!(peer.next_message().unwrap().flags(), flag::FIN);
     assert!(peer.next_entry().is_none(), "nothing is behind the last reply");
 }
@@ -130,7 +130,7 @@ fn stream_behind_a_shutdown_fails_and_sends_nothing() {
     assert!(stream.sender().is_reset());
     drop(stream);
     assert!(server.open(0, None).is_err(), "nothing new is begun");
-    call.echo();
+    let _ = call.echo();
     assert_eq!(peer.next_message().unwrap().stream(), 3);
     drop(server);
     assert!(peer.next_entry().is_none());
@@ -148,7 +148,7 @@ fn drain_awaits_calls_served_behind_a_shutdown() {
     });
     for call in calls {
         assert!(!draining.is_finished(), "a call is still served");
-        call.echo();
+        let _ = call.echo();
     }
     assert_eq!(draining.join().unwrap().calls_cut, 0);
     take_replies(&mut peer);
@@ -166,7 +166,7 @@ fn client_that_takes_no_replies_holds_no_session() {
     let start = Instant::now();
     let mut calls = 0;
     while let Some(Incoming::Call(call)) = server.accept().unwrap() {
-        call.reply(&[7; LEN]);
+        let _ = call.reply(vec![7; LEN]);
         calls += 1;
     }
     assert_eq!(calls, CALLS, "all is served");
@@ -183,7 +183,7 @@ fn reply_by_worker(connect: fn(&Path) -> Peer, len: usize, closes: bool) {
     let server = Server::bind_with(&address, ServerOptions::new().workers(1)).unwrap();
     let server = server.on_stream(|_, _| Ok(()));
     let (stopper, monitor) = (server.stopper(), server.monitor());
-    let deferred = Arc::new(Mutex::new(Vec::<DeferredCall>::new()));
+    let deferred = Arc::new(Mutex::new(Vec::<OwnedCall>::new()));
     let deferring = Arc::clone(&deferred);
     let serving = thread::spawn(move || {
         server.serve(move |call: Call<'_>| {
@@ -198,7 +198,7 @@ fn reply_by_worker(connect: fn(&Path) -> Peer, len: usize, closes: bool) {
     eventually("all calls are begun", || deferred.lock().unwrap().len() == CALLS as usize);
     if closes {
         close(&peer);
-        let is_cancelled = |calls: &Vec<DeferredCall>| calls.iter().all(DeferredCall::is_cancelled);
+        let is_cancelled = |calls: &Vec<OwnedCall>| calls.iter().all(OwnedCall::is_cancelled);
         eventually("the client is gone", || is_cancelled(&deferred.lock().unwrap()));
     }
     for call in std::mem::take(&mut *deferred.lock().unwrap()) {

@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use breezeway::{
-    Call, CallError, Carrier, Channel, DeferredCall, ErrorCode, Incoming, IncomingCall,
-    ReceiveHalf, Server, ServerChannel, ServerOptions, SessionOptions, StreamError, WaitPolicy,
+    Call, CallError, Carrier, Channel, ErrorCode, Incoming, OwnedCall, ReceiveHalf, Server,
+    ServerChannel, ServerOptions, SessionOptions, StreamError, WaitPolicy,
 };
 
 use super::{PATIENCE, every_policy, pair, serve};
@@ -54,7 +54,7 @@ fn a_message_that_never_fits_is_refused_with_the_limit() {
         server,
         |call| {
             let len = call.message().bytes().u32_le_at(0).unwrap() as usize;
-            call.reply(&vec![7; len]);
+            let _ = call.reply(vec![7; len]);
         },
         |_, stream| stream.reset(ErrorCode::Refused),
     );
@@ -91,7 +91,7 @@ fn a_message_that_never_fits_is_refused_with_the_limit() {
 fn streams_that_were_reset_before_a_client_accepts_them_are_not_kept() {
     let (channel, server) = pair(&SessionOptions::new().max_streams(4));
     let opener = server.clone();
-    let serving = thread::spawn(move || server.serve(IncomingCall::echo));
+    let serving = thread::spawn(move || server.serve(OwnedCall::echo));
     for round in 0..1_500 {
         // The numbers are free once the client has answered the resets, in front of a reply.
         drop(opener.open(round, None).unwrap());
@@ -165,7 +165,7 @@ fn a_reply_that_lacks_memory_holds_up_no_other() {
             server.reply_timeout(Duration::from_secs(3600)),
             |call| {
                 let len = call.request().u64_le_at(0).unwrap();
-                call.reply(&vec![7; len as usize]);
+                let _ = call.reply(vec![7; len as usize]);
             },
             |_, stream| drop(stream),
         );
@@ -301,7 +301,7 @@ fn one_way_messages_that_nobody_takes_stop_no_stream_and_no_call() {
             assert!(call.is_one_way());
         }
         let Some(Incoming::Call(call)) = server.accept().unwrap() else { panic!("no call") };
-        call.echo();
+        let _ = call.echo();
         assert_eq!(calling.join().unwrap(), b"x");
         channel.post(0, b"there is room again").unwrap();
         drop((stream, channel));
@@ -320,7 +320,7 @@ fn replies_without_room_are_sent_before_a_session_closes() {
                 thread::spawn(move || channel.call(0, &[]).unwrap())
             };
             let Some(Incoming::Call(call)) = server.accept().unwrap() else { panic!("no call") };
-            call.reply(&vec![1; large as usize]);
+            let _ = call.reply(vec![1; large as usize]);
             calling.join().unwrap()
         };
         let waiting = {
@@ -328,7 +328,7 @@ fn replies_without_room_are_sent_before_a_session_closes() {
             thread::spawn(move || channel.call(0, &[]).map(|reply| reply.to_vec()))
         };
         let Some(Incoming::Call(call)) = server.accept().unwrap() else { panic!("no call") };
-        call.reply(&vec![2; large as usize]);
+        let _ = call.reply(vec![2; large as usize]);
         let releasing = thread::spawn(move || {
             thread::sleep(Duration::from_millis(50));
             drop(kept);
@@ -354,7 +354,7 @@ fn a_session_that_closes_waits_a_second_at_most_for_a_client_that_makes_no_room(
             .collect();
         for _ in 0..3 {
             let Some(Incoming::Call(call)) = server.accept().unwrap() else { panic!("no call") };
-            call.reply(&[7; 40 << 10]);
+            let _ = call.reply(vec![7; 40 << 10]);
         }
         let (done, closes) = mpsc::channel();
         // The client's replies are kept by its threads until they are joined.
@@ -390,7 +390,7 @@ fn a_server_that_is_flooded_hears_of_room_for_the_reply_that_waits() {
         server.serve(|call| {
             if !call.is_one_way() {
                 let space = call.reserve(PART).unwrap();
-                call.reply_space(space);
+                let _ = call.reply_space(space);
             }
         })
     });
@@ -423,7 +423,7 @@ fn one_way_messages_that_wait_for_a_thread_or_a_reply_are_bounded() {
         let gate = Arc::new(Gate::default());
         let served = Arc::new(AtomicUsize::new(0));
         let (until, count) = (Arc::clone(&gate), Arc::clone(&served));
-        let (defer, deferred) = mpsc::channel::<DeferredCall>();
+        let (defer, deferred) = mpsc::channel::<OwnedCall>();
         let serving = thread::spawn(move || {
             server.serve(move |call: Call<'_>| {
                 if offload > 0 {
@@ -479,7 +479,7 @@ fn a_stream_that_floods_a_small_ring_unread_stops_no_stream_and_no_call() {
         let options = options.clone().ring_capacity(8).stream_window(MESSAGES, 1 << 40);
         let (channel, server) = pair(&options);
         let (held, holding) = mpsc::channel();
-        let serving = serve(server, IncomingCall::echo, move |method, mut stream| {
+        let serving = serve(server, OwnedCall::echo, move |method, mut stream| {
             if method == 1 {
                 return held.send(stream).unwrap();
             }

@@ -14,9 +14,7 @@ mod woken;
 
 use std::thread;
 
-use breezeway::{
-    Channel, Incoming, IncomingCall, ServerChannel, SessionOptions, Stream, WaitPolicy,
-};
+use breezeway::{Channel, Incoming, OwnedCall, ServerChannel, SessionOptions, Stream, WaitPolicy};
 
 /// How long something may take that must come.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
@@ -33,16 +31,16 @@ fn every_policy(test: impl Fn(&SessionOptions)) {
 }
 
 /// Serves every stream on a thread of its own, and calls on the thread that accepts.
-fn serve(
+fn serve<R>(
     server: ServerChannel,
-    call: impl Fn(IncomingCall) + Send + 'static,
+    call: impl Fn(OwnedCall) -> R + Send + 'static,
     stream: impl Fn(u32, Stream) + Clone + Send + 'static,
 ) -> thread::JoinHandle<()> {
     thread::spawn(move || {
         let mut streams = Vec::new();
         while let Some(incoming) = server.accept().unwrap() {
             match incoming {
-                Incoming::Call(incoming) => call(incoming),
+                Incoming::Call(incoming) => drop(call(incoming)),
                 Incoming::Stream(method, incoming) => {
                     let stream = stream.clone();
                     streams.push(thread::spawn(move || stream(method, incoming)));

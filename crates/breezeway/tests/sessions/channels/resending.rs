@@ -6,8 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use breezeway::{
-    Carrier, ChannelClient, Client, ClientOptions, ErrorCode, Incoming, IncomingCall,
-    ServerChannel, SessionOptions,
+    Carrier, ChannelClient, Client, ClientOptions, ErrorCode, Incoming, OwnedCall, ServerChannel,
+    SessionOptions,
 };
 
 use crate::support::{Folder, PATIENCE};
@@ -21,7 +21,7 @@ fn accept(listener: &UnixListener) -> ServerChannel {
     ServerChannel::from_socket(OwnedFd::from(socket), &options).unwrap()
 }
 
-fn call(server: &ServerChannel) -> IncomingCall {
+fn call(server: &ServerChannel) -> OwnedCall {
     match server.accept() {
         Ok(Some(Incoming::Call(call))) => call,
         _ => panic!("no call"),
@@ -38,11 +38,11 @@ fn said(listener: &UnixListener) -> [Option<Duration>; 2] {
         thread::sleep(WHILE);
     }
     first.go_away();
-    asked.fail(ErrorCode::Refused, "it goes away");
+    let _ = asked.fail(ErrorCode::Refused, "it goes away");
     let second = accept(listener);
     let asked = call(&second);
     let said = [said, asked.time_left()];
-    asked.echo();
+    let _ = asked.echo();
     said
 }
 

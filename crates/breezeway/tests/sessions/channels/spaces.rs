@@ -10,8 +10,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use breezeway::{
-    Address, CallError, Channel, Driver, ErrorCode, Incoming, IncomingCall, Message, Next,
-    OwnedSpace, ServerChannel, ServerOptions, SessionListener, SessionOptions, Stream, StreamError,
+    Address, CallError, Channel, Driver, ErrorCode, Incoming, Message, Next, OwnedCall, OwnedSpace,
+    ServerChannel, ServerOptions, SessionListener, SessionOptions, Stream, StreamError,
 };
 use proptest::prelude::*;
 
@@ -37,10 +37,10 @@ fn filled(mut space: OwnedSpace, mark: usize) -> OwnedSpace {
     filling.join().unwrap()
 }
 
-fn echo_in_space(call: IncomingCall) {
+fn echo_in_space(call: OwnedCall) {
     let mut space = call.reserve(call.request().len()).unwrap();
     call.request().copy_to(space.bytes_mut());
-    call.reply_space(space);
+    let _ = call.reply_space(space);
 }
 
 fn echo_stream(_: u32, mut stream: Stream) {
@@ -84,11 +84,11 @@ fn on_socket(address: &str, test: impl FnOnce(Channel)) {
 }
 
 /// The same metadata and message, both from space.
-fn echo_with_metadata(call: IncomingCall) {
+fn echo_with_metadata(call: OwnedCall) {
     let metadata = call.message().metadata().unwrap_or_default().to_vec();
     let mut space = call.reserve_with_metadata(&metadata, call.request().len()).unwrap();
     call.request().copy_to(space.bytes_mut());
-    call.reply_space(space);
+    let _ = call.reply_space(space);
 }
 
 /// The first message, its metadata behind it as the last.
@@ -230,7 +230,7 @@ fn who_waits_for_memory_is_woken_by_space_that_another_thread_drops() {
     every_policy(|options| {
         let options = options.clone().cap(1 << 20).call_timeout(Some(PATIENCE));
         let (channel, server) = pair(&options);
-        let serving = serve(server, IncomingCall::echo, reset);
+        let serving = serve(server, OwnedCall::echo, reset);
         for round in 0..30 {
             let space = channel.reserve(channel.cap()).unwrap();
             let (waiting, waits) = mpsc::channel();
@@ -295,7 +295,7 @@ fn another_session_refuses_the_space_and_both_go_on() {
     let (other, other_server) = pair(&options);
     let elsewhere = other.clone();
     let serving = [
-        serve(one_server, IncomingCall::echo, echo_stream),
+        serve(one_server, OwnedCall::echo, echo_stream),
         serve(
             other_server,
             move |call| call.reply_space(elsewhere.reserve(1_000).unwrap()),
@@ -411,7 +411,7 @@ fn space_counts_against_the_window_with_the_bytes_that_are_sent() {
 #[test]
 fn a_stream_that_reserves_all_it_may_stops_no_other() {
     let (channel, server) = pair(&SessionOptions::new().cap(1 << 20).max_streams(8));
-    let serving = serve(server, IncomingCall::echo, |_, mut stream| {
+    let serving = serve(server, OwnedCall::echo, |_, mut stream| {
         while let Ok(Some(message)) = stream.receive() {
             stream.send(&message.to_vec()).unwrap();
         }
@@ -444,7 +444,7 @@ fn a_stream_that_reserves_all_it_may_stops_no_other() {
 #[test]
 fn space_is_sent_once_and_who_tries_twice_harms_nobody_else() {
     let (channel, server) = pair(&SessionOptions::new());
-    let serving = serve(server, IncomingCall::echo, reset);
+    let serving = serve(server, OwnedCall::echo, reset);
     let mut cx = Context::from_waker(Waker::noop());
     for len in [10, 1_000] {
         let mut space = channel.reserve(len).unwrap();

@@ -37,7 +37,7 @@ fn reply(driven: &mut Driven, calls: usize) {
     driver.turn();
     for _ in 0..calls {
         let Some(Incoming::Call(call)) = channel.try_accept() else { panic!("no call") };
-        call.reply(b"reply");
+        let _ = call.reply(b"reply");
     }
     driver.turn();
 }

@@ -6,9 +6,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use breezeway::{
-    ErrorCode, Incoming, IncomingCall, SessionOptions, Stream, StreamError, WaitPolicy,
-};
+use breezeway::{ErrorCode, Incoming, OwnedCall, SessionOptions, Stream, StreamError, WaitPolicy};
 use breezeway_shm::statistics::WaitsFor;
 
 use super::{PATIENCE, every_policy, pair, serve};
@@ -33,7 +31,7 @@ fn echo_all(stream: &mut Stream) -> Result<(), StreamError> {
 fn messages_keep_their_order_and_their_boundaries() {
     every_policy(|options| {
         let (channel, server) = pair(options);
-        let serving = serve(server, IncomingCall::echo, echo);
+        let serving = serve(server, OwnedCall::echo, echo);
         let (mut send, mut receive) = channel.open(3, None).unwrap().split();
         let lens = [0, 1, 40, 41, 104, 105, 4_096, 300_000, 0, 7];
         let sender = thread::spawn(move || {
@@ -57,7 +55,7 @@ fn messages_keep_their_order_and_their_boundaries() {
 fn many_streams_of_one_session_go_on_at_the_same_time() {
     every_policy(|options| {
         let (channel, server) = pair(options);
-        let serving = serve(server, IncomingCall::echo, echo);
+        let serving = serve(server, OwnedCall::echo, echo);
         let threads: Vec<_> = (0..20u32)
             .map(|number| {
                 let channel = channel.clone();
@@ -87,7 +85,7 @@ fn a_stream_that_nobody_reads_stops_itself_and_nothing_else() {
         let options = options.clone().stream_window(4, 1_000);
         let (channel, server) = pair(&options);
         let (held, holding) = mpsc::channel();
-        let serving = serve(server, IncomingCall::echo, move |method, stream| {
+        let serving = serve(server, OwnedCall::echo, move |method, stream| {
             if method == 1 { held.send(stream).unwrap() } else { echo(method, stream) }
         });
         let mut stuck = channel.open(1, None).unwrap();
@@ -124,8 +122,7 @@ fn trying_sends_what_has_room_and_receives_what_is_there() {
     every_policy(|options| {
         let (channel, server) = pair(&options.clone().stream_window(4, 1_000));
         let (held, holding) = mpsc::channel();
-        let serving =
-            serve(server, IncomingCall::echo, move |_, stream| held.send(stream).unwrap());
+        let serving = serve(server, OwnedCall::echo, move |_, stream| held.send(stream).unwrap());
         let mut one = channel.open(0, None).unwrap();
         let mut other = holding.recv_timeout(PATIENCE).unwrap();
         assert!(other.receiver().try_receive().is_pending(), "nothing was sent");
@@ -176,7 +173,7 @@ fn trying_on_a_session_that_has_ended_says_so() {
 fn a_reset_is_seen_by_the_other_side_with_its_code() {
     let (channel, server) = pair(&SessionOptions::new());
     let (seen, sees) = mpsc::channel();
-    let serving = serve(server, IncomingCall::echo, move |_, mut stream| {
+    let serving = serve(server, OwnedCall::echo, move |_, mut stream| {
         seen.send(stream.receive().map(|message| message.is_some())).unwrap();
     });
     channel.open(0, None).unwrap().reset(ErrorCode::Application(9));
@@ -197,7 +194,7 @@ fn a_reset_is_seen_by_the_other_side_with_its_code() {
 #[test]
 fn a_refused_stream_says_so() {
     let (channel, server) = pair(&SessionOptions::new());
-    let serving = thread::spawn(move || server.serve(IncomingCall::echo));
+    let serving = thread::spawn(move || server.serve(OwnedCall::echo));
     let mut stream = channel.open(0, None).unwrap();
     match stream.receive() {
         Err(StreamError::Reset(ErrorCode::Refused)) => {}
@@ -235,7 +232,7 @@ fn a_server_opens_streams_to_its_client() {
 #[test]
 fn headers_and_trailers_come_with_and_without_messages() {
     let (channel, server) = pair(&SessionOptions::new());
-    let serving = serve(server, IncomingCall::echo, |_, mut stream| {
+    let serving = serve(server, OwnedCall::echo, |_, mut stream| {
         let opening = stream.receive().unwrap().unwrap();
         assert_eq!((opening.metadata(), opening.is_message()), (Some(&b"head"[..]), false));
         let last = stream.receive().unwrap().unwrap();
@@ -263,7 +260,7 @@ fn headers_and_trailers_come_with_and_without_messages() {
 #[test]
 fn as_many_streams_as_the_other_side_allows_are_open_at_one_time() {
     let (channel, server) = pair(&SessionOptions::new().max_streams(3));
-    let serving = serve(server, IncomingCall::echo, echo);
+    let serving = serve(server, OwnedCall::echo, echo);
     let mut streams: Vec<_> = (0..3).map(|_| channel.open(0, None).unwrap()).collect();
     assert!(matches!(channel.open(0, None), Err(StreamError::TooMany(3))));
     let mut first = streams.remove(0);
@@ -294,7 +291,7 @@ fn one_stream_that_keeps_all_it_may_stops_no_other() {
         let options = options.clone().cap(64 << 10).max_streams(4).stream_window(1_000, 1 << 30);
         let (channel, server) = pair(&options);
         let (held, holding) = mpsc::channel();
-        let serving = serve(server, IncomingCall::echo, move |method, mut stream| {
+        let serving = serve(server, OwnedCall::echo, move |method, mut stream| {
             if method == 1 {
                 // Keeps every message, and says how many there are when it ends.
                 let mut kept = Vec::new();
@@ -420,7 +417,7 @@ fn two_sides_that_are_full_of_each_others_messages_go_on_once_they_read() {
             let options = options.clone().cap(cap).ring_capacity(ring);
             let (channel, server) = pair(&options.stream_window(10_000, 1 << 30));
             let full = Arc::new(Barrier::new(2));
-            let serving = serve(server, IncomingCall::echo, {
+            let serving = serve(server, OwnedCall::echo, {
                 let full = Arc::clone(&full);
                 move |_, stream| flood(stream, &full)
             });
@@ -450,7 +447,7 @@ fn two_hundred_streams_go_on_against_the_smallest_cap() {
     let options = SessionOptions::new().cap(1);
     let (channel, server) = pair(&options);
     let (echoed, echoes) = mpsc::channel();
-    let serving = serve(server, IncomingCall::echo, move |_, mut stream| {
+    let serving = serve(server, OwnedCall::echo, move |_, mut stream| {
         // 104 bytes need no memory; 1,000 share one page with 199 others.
         while let Ok(Some(message)) = stream.receive() {
             let message = message.to_vec();
@@ -563,7 +560,7 @@ fn whoever_waits_for_a_reset_is_woken_for_it_also_after_trying_to_send_in_vain()
 fn an_opening_with_a_message_waits_while_too_many_streams_are_open() {
     every_policy(|options| {
         let (channel, server) = pair(&options.clone().max_streams(1));
-        let serving = serve(server, IncomingCall::echo, echo);
+        let serving = serve(server, OwnedCall::echo, echo);
         let woken = Arc::new(Woken(AtomicBool::new(false)));
         let waker = Waker::from(Arc::clone(&woken));
         let mut cx = Context::from_waker(&waker);

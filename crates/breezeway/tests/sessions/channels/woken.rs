@@ -175,7 +175,7 @@ fn tasks_that_have_given_up_waiting_are_forgotten_before_anything_comes() {
     let kept = gone.iter().filter(|task| task.upgrade().is_some()).count();
     assert!(kept <= 300, "{kept} of 1000 tasks that have gone are kept");
     let Some(Incoming::Call(call)) = driven.server.0.try_accept() else { panic!("no call") };
-    call.reply(b"");
+    let _ = call.reply(b"");
     driven.server.1.turn();
     driven.client.1.turn();
     assert_eq!(patient.wakes(), seen + 1, "who still waits is woken by what it waits for");

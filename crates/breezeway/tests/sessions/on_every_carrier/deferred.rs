@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use breezeway::{
-    Call, CallError, Channel, DeferredCall, DeferredError, ErrorCode, Handled, Monitor, Server,
+    Call, CallError, Channel, ErrorCode, Handled, Monitor, OwnedCall, ReplyError, Server,
     ServerOptions, ServerSession, Session, SessionOptions, Stopper, WaitPolicy,
 };
 
@@ -35,10 +35,10 @@ struct Deferring {
     stopper: Stopper,
     monitor: Monitor,
     serving: JoinHandle<()>,
-    calls: Receiver<DeferredCall>,
+    calls: Receiver<OwnedCall>,
 }
 
-fn defer_to(sender: &Mutex<Sender<DeferredCall>>, call: Call<'_>) -> Handled {
+fn defer_to(sender: &Mutex<Sender<OwnedCall>>, call: Call<'_>) -> Handled {
     match call.method() {
         DEFER => {
             let (call, later) = call.defer()?;
@@ -90,7 +90,7 @@ impl Deferring {
 
     /// The next deferred call.
     #[track_caller]
-    fn next(&self) -> DeferredCall {
+    fn next(&self) -> OwnedCall {
         wait_for(&self.calls, PATIENCE).expect("the call comes")
     }
 
@@ -194,7 +194,7 @@ fn a_handle_that_is_dropped_fails_its_call_and_says_why() {
         }
     }
     session.send(DEFER, b"").unwrap();
-    server.next().fail("no such user").unwrap();
+    server.next().fail(ErrorCode::Failed, "no such user").unwrap();
     match session.receive().map(|reply| reply.to_vec()) {
         Err(CallError::Failed { code: ErrorCode::Failed, reason, .. }) => {
             assert_eq!(reason, "no such user");
@@ -221,7 +221,7 @@ fn a_reply_to_a_session_that_has_ended_is_an_error() {
     assert_eq!(wait_for(&ended, PATIENCE).unwrap(), one.session());
     assert!(one.request().to_vec() == message(1, 5000), "what was lent stays, whoever is gone");
     let outcome = one.reply(b"late");
-    assert!(matches!(outcome, Err(DeferredError::SessionEnded)), "{outcome:?}");
+    assert!(matches!(outcome, Err(ReplyError::SessionEnded)), "{outcome:?}");
     drop(other);
     assert_eq!(connect(&server.folder).call(ECHO, b"hello").unwrap().to_vec(), b"hello");
     server.stop();
@@ -233,7 +233,7 @@ fn a_reply_above_the_cap_fails_the_call_by_name() {
     let mut session = connect(&server.folder);
     session.send(DEFER, b"").unwrap();
     let error = server.next().reply(vec![0; (1 << 20) + 1]).unwrap_err();
-    assert!(matches!(error, DeferredError::TooLarge { .. }), "{error:?}");
+    assert!(matches!(error, ReplyError::TooLarge { .. }), "{error:?}");
     match session.receive().map(|reply| reply.to_vec()) {
         Err(CallError::Failed { code: ErrorCode::NoMemory, reason, .. }) => {
             assert!(reason.contains("cap of 1048576 bytes"), "{reason}");
@@ -283,7 +283,7 @@ mod on_shm {
         let (first, second) = (server.next(), server.next());
         first.reply(vec![7; CAP]).unwrap();
         // No memory is left for so long a reason, and none is waited for.
-        second.fail_with(CODE, "r".repeat(1000)).unwrap();
+        second.fail(CODE, "r".repeat(1000)).unwrap();
         assert_eq!(session.receive().unwrap().to_vec(), [7; CAP]);
         match session.receive().map(|reply| reply.to_vec()) {
             Err(CallError::Failed { code: CODE, reason, .. }) => {
@@ -414,7 +414,7 @@ fn a_deferred_call_knows_how_long_its_client_waits() {
             check(server.next(), time);
             session.receive().map(drop).unwrap();
         };
-        fn check(call: DeferredCall, time: Option<Duration>) {
+        fn check(call: OwnedCall, time: Option<Duration>) {
             let left = call.time_left();
             assert_eq!(left.is_some(), time.is_some());
             // An entry says it rounded up.
@@ -560,7 +560,7 @@ fn a_reply_reaches_a_sleeping_client_before_the_handler_returns() {
 // ---- sessions that are served on their own ----
 
 /// Serves a session with a thread that defers.
-fn served_alone(session: ServerSession) -> (JoinHandle<()>, Receiver<DeferredCall>) {
+fn served_alone(session: ServerSession) -> (JoinHandle<()>, Receiver<OwnedCall>) {
     let (sender, calls) = channel();
     let sender = Mutex::new(sender);
     let handler = move |call: Call<'_>| defer_to(&sender, call);
@@ -607,7 +607,7 @@ fn a_session_that_is_served_on_its_own_defers_as_well() {
     for policy in EVERY_POLICY {
         let (mut session, server) = Session::pair(&patient().wait(policy)).unwrap();
         let (serving, calls) = served_alone(server);
-        let kept: Arc<Mutex<Vec<DeferredCall>>> = Arc::default();
+        let kept: Arc<Mutex<Vec<OwnedCall>>> = Arc::default();
         for number in 0..50 {
             let deferred = session.send(DEFER, message(number, 300)).unwrap();
             let call = wait_for(&calls, PATIENCE).unwrap();
@@ -646,7 +646,7 @@ fn reply_in_a_forked_child(_: &Settings) {
                 drop(call);
                 return 0;
             }
-            i32::from(!matches!(call.reply(b"child"), Err(DeferredError::Forked)))
+            i32::from(!matches!(call.reply(b"child"), Err(ReplyError::Forked)))
         });
         assert_eq!(child, Ok(0));
         call.take().unwrap().reply(b"parent").unwrap();

@@ -267,7 +267,7 @@ fn both_ends_of_a_socket_of_ones_own_ask_their_policies() {
         server.serve(|call| {
             let is_slice = call.request().as_slice().is_some();
             assert!(is_slice);
-            call.echo();
+            let _ = call.echo();
         })
     });
     assert!(channel.call(0, &[7; 10_000]).unwrap().bytes().as_slice().is_some());

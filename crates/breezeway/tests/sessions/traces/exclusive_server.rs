@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use breezeway::{
-    Call, Carrier, DeferredCall, ErrorCode, Handled, HandlerError, Server, ServerOptions,
+    Call, Carrier, ErrorCode, Handled, HandlerError, OwnedCall, Server, ServerOptions,
     ServerSession, SessionOptions, Stopper, Stream,
 };
 use breezeway_adversary::Connection;
@@ -75,14 +75,14 @@ impl Setting {
 
 /// What a script has of the server.
 pub(super) struct Serving {
-    deferred: Receiver<DeferredCall>,
+    deferred: Receiver<OwnedCall>,
     stopper: Option<Stopper>,
 }
 
 impl Serving {
     /// The next call that the handler has deferred.
     #[track_caller]
-    pub(super) fn deferred(&self) -> DeferredCall {
+    pub(super) fn deferred(&self) -> OwnedCall {
         wait_for(&self.deferred, PATIENCE).expect("a deferred call")
     }
 
@@ -91,7 +91,7 @@ impl Serving {
     }
 }
 
-fn handler(deferred: Sender<DeferredCall>) -> impl Fn(Call<'_>) -> Handled + Send + Sync {
+fn handler(deferred: Sender<OwnedCall>) -> impl Fn(Call<'_>) -> Handled + Send + Sync {
     let deferred = Mutex::new(deferred);
     move |call: Call<'_>| match call.method() {
         ECHO => call.echo(),
@@ -291,7 +291,7 @@ const CONVERSATIONS: &[Conversation] = &[
         peer.reads(1);
         deferred.remove(2).reply(pattern(5, KIBIBYTE)).unwrap();
         peer.reads(1);
-        deferred.remove(0).fail("later").unwrap();
+        deferred.remove(0).fail(ErrorCode::Failed, "later").unwrap();
         peer.reads(1);
         deferred.remove(1).echo().unwrap();
         peer.reads(1);

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use breezeway::{
-    Carrier, Driver, ErrorCode, Incoming, IncomingCall, Message, ServerChannel, ServerOptions,
+    Carrier, Driver, ErrorCode, Incoming, Message, OwnedCall, ServerChannel, ServerOptions,
     SessionListener, SessionOptions, Stream, StreamError,
 };
 
@@ -141,7 +141,7 @@ impl Server {
     }
 
     #[track_caller]
-    fn call(&mut self) -> IncomingCall {
+    fn call(&mut self) -> OwnedCall {
         match self.accepts() {
             Incoming::Call(call) => call,
             Incoming::Stream(..) => panic!("a stream"),
@@ -157,8 +157,8 @@ impl Server {
     }
 
     /// Replies, and sends that.
-    fn replies(&mut self, call: IncomingCall, bytes: &[u8]) {
-        call.reply(bytes);
+    fn replies(&mut self, call: OwnedCall, bytes: &[u8]) {
+        let _ = call.reply(bytes);
         self.turn();
     }
 
@@ -192,7 +192,7 @@ const CONVERSATIONS: &[Conversation] = &[
     ("calls of up to 104 bytes", USUAL, |mut server, peer| {
         for (index, len) in [0, 1, 40, 41, 104].into_iter().enumerate() {
             peer.sends(Entry::request(2 * index as u32 + 1, METHOD, &pattern(1, len)));
-            server.call().echo();
+            let _ = server.call().echo();
             server.turn();
             peer.reads(1);
         }
@@ -229,7 +229,7 @@ const CONVERSATIONS: &[Conversation] = &[
         for stream in [1, 3, 5] {
             let request = Entry::request(stream, METHOD, &pattern(1, KIBIBYTE));
             peer.sends(request.releasing(&reply));
-            server.call().echo();
+            let _ = server.call().echo();
             server.turn();
             reply = peer.reads(1);
             peer.notes_bits();
@@ -242,7 +242,7 @@ const CONVERSATIONS: &[Conversation] = &[
         let mut space = call.try_reserve(KIBIBYTE).unwrap();
         space.write(0, &pattern(4, KIBIBYTE));
         space.truncate(500);
-        call.reply_space(space);
+        let _ = call.reply_space(space);
         server.turn();
         peer.reads(1);
     }),
@@ -266,7 +266,7 @@ const CONVERSATIONS: &[Conversation] = &[
         }
         let mut calls: Vec<_> = (0..4).map(|_| server.call()).collect();
         for index in [2, 0, 1, 0] {
-            calls.remove(index).echo();
+            let _ = calls.remove(index).echo();
             server.turn();
             peer.reads(1);
         }
@@ -277,7 +277,7 @@ const CONVERSATIONS: &[Conversation] = &[
         }
         let calls: Vec<_> = (0..3).map(|_| server.call()).collect();
         for (call, len) in calls.into_iter().zip([10, KIBIBYTE, 104]) {
-            call.reply(&pattern(2, len));
+            let _ = call.reply(pattern(2, len));
         }
         server.turn();
         peer.reads(3);
@@ -285,7 +285,7 @@ const CONVERSATIONS: &[Conversation] = &[
     ("a number is used again once its call has its reply", USUAL, |mut server, peer| {
         for _ in 0..3 {
             peer.sends(Entry::request(1, METHOD, b"again"));
-            server.call().echo();
+            let _ = server.call().echo();
             server.turn();
             peer.reads(1);
         }
@@ -294,12 +294,12 @@ const CONVERSATIONS: &[Conversation] = &[
         let codes = [ErrorCode::Failed, ErrorCode::NoSuchMethod, ErrorCode::Application(404)];
         for (stream, code) in [1, 3, 5].into_iter().zip(codes) {
             peer.sends(Entry::request(stream, METHOD, b"call"));
-            server.call().fail(code, "reason");
+            let _ = server.call().fail(code, "reason");
             server.turn();
             peer.reads(1);
         }
         peer.sends(Entry::request(7, METHOD, b"call"));
-        server.call().fail(ErrorCode::Failed, &"r".repeat(2000));
+        let _ = server.call().fail(ErrorCode::Failed, "r".repeat(2000));
         server.turn();
         peer.reads(1);
         peer.sends(Entry::request(9, METHOD, b"call"));
@@ -313,7 +313,7 @@ const CONVERSATIONS: &[Conversation] = &[
         server.replies(call, &pattern(1, (1 << 20) + 1));
         peer.reads(1);
         peer.sends(Entry::request(3, METHOD, b"next"));
-        server.call().echo();
+        let _ = server.call().echo();
         server.turn();
         peer.reads(1);
     }),
@@ -321,15 +321,15 @@ const CONVERSATIONS: &[Conversation] = &[
         peer.sends(Entry::request(1, METHOD, b"request").metadata(b"block"));
         let call = server.call();
         assert_eq!(call.message().metadata(), Some(&b"block"[..]));
-        call.reply_with_metadata(b"answer", b"reply");
+        let _ = call.reply_with_metadata(b"answer", b"reply");
         server.turn();
         peer.reads(1);
         peer.sends(Entry::request(3, METHOD, &pattern(1, 100)).metadata(&pattern(2, 64)));
-        server.call().reply_with_metadata(&pattern(3, 64), &pattern(4, 100));
+        let _ = server.call().reply_with_metadata(&pattern(3, 64), &pattern(4, 100));
         server.turn();
         peer.reads(1);
         peer.sends(Entry::request(5, METHOD, b"request"));
-        server.call().reply_with_metadata(&pattern(3, 65), b"too long");
+        let _ = server.call().reply_with_metadata(&pattern(3, 65), b"too long");
         server.turn();
         peer.reads(1);
         peer.notes_bits();
@@ -348,7 +348,7 @@ const CONVERSATIONS: &[Conversation] = &[
         server.turn();
         peer.notes_bits();
         peer.sends(Entry::request(9, METHOD, b"behind them"));
-        server.call().echo();
+        let _ = server.call().echo();
         server.turn();
         peer.reads(1);
     }),
@@ -362,7 +362,7 @@ const CONVERSATIONS: &[Conversation] = &[
         drop(server.call());
         server.turn();
         peer.sends(Entry::request(1, METHOD, b"behind them"));
-        server.call().echo();
+        let _ = server.call().echo();
         server.turn();
     }),
     ("memory grows with what is lent", ONLY_SHM, |mut server, peer| {
@@ -424,7 +424,7 @@ const CONVERSATIONS: &[Conversation] = &[
         let call = server.call();
         peer.sends(Entry::cancel(1));
         server.awaits(|_, cx| call.poll_cancelled(cx));
-        call.fail(ErrorCode::Cancelled, "cancelled");
+        let _ = call.fail(ErrorCode::Cancelled, "cancelled");
         server.turn();
         peer.reads(1);
         peer.sends(Entry::request(3, METHOD, b"call"));
@@ -533,7 +533,7 @@ const CONVERSATIONS: &[Conversation] = &[
         peer.reads(2);
         peer.sends(Entry::reset(5, 5));
         peer.sends(Entry::request(7, METHOD, b"next"));
-        server.call().echo();
+        let _ = server.call().echo();
         server.turn();
         peer.reads(1);
     }),
@@ -551,7 +551,7 @@ const CONVERSATIONS: &[Conversation] = &[
         assert_eq!(server.takes(&mut stream).unwrap().unwrap().to_vec(), b"last");
         peer.reads(1);
         peer.sends(Entry::request(5, METHOD, b"next"));
-        server.call().echo();
+        let _ = server.call().echo();
         server.turn();
         peer.reads(1);
     }),
@@ -574,7 +574,7 @@ const CONVERSATIONS: &[Conversation] = &[
         server.replies(call, b"served");
         peer.reads(1);
         peer.sends(Entry::request(3, METHOD, b"committed before"));
-        server.call().echo();
+        let _ = server.call().echo();
         server.turn();
         peer.reads(1);
     }),
@@ -629,7 +629,7 @@ const CONVERSATIONS: &[Conversation] = &[
     ("a client that shuts down", USUAL, |mut server, peer| {
         peer.sends(Entry::request(1, METHOD, b"last"));
         peer.sends(Entry::shutdown());
-        server.call().echo();
+        let _ = server.call().echo();
         server.turn();
         server.sees_end();
     }),

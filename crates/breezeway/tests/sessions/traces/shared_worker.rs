@@ -1,6 +1,6 @@
 //! A server's worker with shared sessions, and a scripted client that takes streams.
 
-use breezeway::Carrier;
+use breezeway::{Carrier, ErrorCode};
 
 use super::exclusive_server::{
     CUT, Conversation, DEFER, ECHO, FAIL, PANIC, REFUSE, SINK, Setting, UNKNOWN, USUAL, give,
@@ -82,7 +82,7 @@ const CONVERSATIONS: &[Conversation] = &[
         peer.reads(1);
         deferred.remove(2).reply(pattern(5, KIBIBYTE)).unwrap();
         peer.reads(1);
-        deferred.remove(0).fail("later").unwrap();
+        deferred.remove(0).fail(ErrorCode::Failed, "later").unwrap();
         peer.reads(1);
         deferred.remove(0).echo().unwrap();
         peer.reads(1);
