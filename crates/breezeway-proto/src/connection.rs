@@ -4,7 +4,7 @@
 //! Nothing here reads a clock, a ring or a socket, wakes anybody or copies a message: the driver
 //! says until when senders wait; `M` is whatever it received, `W` whom it wakes. Threads, workers
 //! and tasks drive this same code. (The exclusive sessions, of one caller and in order, keep to the
-//! same rules by [`ordered`](crate::ordered).)
+//! same rules by [`in_flight`](crate::in_flight).)
 
 mod arrivals;
 mod backlog;
@@ -116,7 +116,6 @@ pub struct Connection<M, W, B, E> {
     pub backlog: Backlog<B>,
     /// The stage of the session on the way to its end.
     pub ending: Ending<E>,
-    next_number: u32,
     /// Bytes of one-way messages that may wait without a window, and of replies that may wait for
     /// room before no further call is begun.
     cap: usize,
@@ -128,13 +127,13 @@ impl<M: Payload, W, B, E> Connection<M, W, B, E> {
     pub fn new(is_client: bool, streams: Streams<M>, max_in_flight: usize, cap: usize) -> Self {
         Self {
             is_client,
-            calls: Calls::new(max_in_flight),
+            // A server makes no calls.
+            calls: if is_client { Calls::new(1, max_in_flight) } else { Calls::new(2, 0) },
             served: Served::new(max_in_flight),
             streams,
             arrivals: Arrivals::new(),
             backlog: Backlog::new(),
             ending: Ending::new(false, 0),
-            next_number: if is_client { 1 } else { 2 },
             cap,
         }
     }
@@ -147,37 +146,38 @@ impl<M: Payload, W, B, E> Connection<M, W, B, E> {
     // ---- numbers ----
 
     /// A number of this side's that nothing under way uses.
-    pub fn next_number(&mut self) -> u32 {
-        while self.calls.uses(self.next_number) || self.streams.uses(self.next_number) {
-            self.used_number();
-        }
-        self.next_number
+    pub fn next_number(&self) -> u32 {
+        self.calls.in_flight.next_number()
     }
 
     /// A request went out on [`Self::next_number`].
-    pub fn call_sent(&mut self, number: u32) {
-        self.calls.sent(number);
-        self.used_number();
+    pub fn call_sent(&mut self) {
+        self.calls.sent();
+        self.number_used();
     }
 
     /// A one-way message of so many bytes went out on [`Self::next_number`].
     pub fn one_way_sent(&mut self, len: usize) {
         self.streams.one_way_sent(len);
-        self.used_number();
+        self.number_used();
     }
 
     /// The opening entry of a stream went out on [`Self::next_number`].
-    pub fn stream_opened(&mut self, number: u32, carried: Carried) -> StreamKey {
-        self.used_number();
-        self.streams.opened(number, carried)
+    pub fn stream_opened(&mut self, carried: Carried) -> StreamKey {
+        let key = self.streams.opened(self.next_number(), carried);
+        self.number_used();
+        key
     }
 
-    fn used_number(&mut self) {
-        self.next_number = self.next_number.wrapping_add(2);
-        if self.next_number == 0 {
-            // Even ones begin anew behind the session's own.
-            self.next_number = 2;
-        }
+    fn number_used(&mut self) {
+        let Calls { in_flight, awaited } = &mut self.calls;
+        in_flight.number_used(|| awaited.keys().copied().chain(self.streams.numbers()));
+    }
+
+    #[cfg(test)]
+    fn renumber(&mut self, next: u32) {
+        let Calls { in_flight, awaited } = &mut self.calls;
+        in_flight.renumber(next, || awaited.keys().copied().chain(self.streams.numbers()));
     }
 
     // ---- what came ----
@@ -322,7 +322,7 @@ impl<M: Payload, W, B, E> Connection<M, W, B, E> {
             None => Ok(content),
             Some(code) => Err((code, content.reason())),
         };
-        Ok(Event::Answered(self.calls.answer(head.stream, answer)))
+        Ok(Event::Answered(self.calls.answer(head.stream, answer)?))
     }
 
     // ---- what nobody has taken up ----

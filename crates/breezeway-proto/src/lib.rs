@@ -12,7 +12,7 @@ mod entry;
 mod error_code;
 pub mod frame;
 pub mod hello;
-pub mod ordered;
+pub mod in_flight;
 mod printable;
 pub mod throttle;
 mod time;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use breezeway_os::segment::SegmentError;
 use breezeway_os::shortage::advice;
 use breezeway_os::socket_file::LONGEST_PATH;
-use breezeway_proto::ordered::CallId;
+use breezeway_proto::in_flight::CallId;
 use breezeway_proto::{CallViolation, ErrorCode, printable};
 use breezeway_shm::{SendError, Shortage, SocketError};
 use thiserror::Error;

@@ -155,7 +155,7 @@ pub use breezeway_proto::connection::{MetadataError, Window};
 pub use breezeway_proto::hello::{HelloError, Refusal};
 #[cfg(not(loom))]
 #[doc(inline)]
-pub use breezeway_proto::ordered::CallId;
+pub use breezeway_proto::in_flight::CallId;
 #[cfg(not(loom))]
 #[doc(inline)]
 pub use breezeway_proto::{CallViolation, ErrorCode, StreamViolation};

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use breezeway_os::{Deadline, Peer, TrustedPeer};
 use breezeway_proto::ending::Ending;
-use breezeway_proto::ordered::{CallId, OrderedCalls};
+use breezeway_proto::in_flight::{CallId, InFlight};
 use breezeway_proto::throttle::Throttle;
 use breezeway_proto::time_left;
 use breezeway_proto::{Head, Kind};
@@ -52,7 +52,7 @@ pub use requests::{Batch, RequestSpace};
 /// ```
 pub struct Session {
     link: Link,
-    calls: OrderedCalls,
+    calls: InFlight,
     peer: Peer,
     call_timeout: Option<Duration>,
     /// That timeout as requests say it.
@@ -108,7 +108,7 @@ impl Session {
         let agreed = handshake::connect(wire, carrier, &options.for_plain_calls())?;
         let session = Self {
             link: agreed.link,
-            calls: OrderedCalls::new(agreed.max_in_flight),
+            calls: InFlight::new(1, agreed.max_in_flight),
             peer,
             call_timeout: options.call_timeout,
             call_time: time_left::encode(options.call_timeout),

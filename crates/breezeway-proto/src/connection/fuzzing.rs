@@ -327,8 +327,7 @@ impl Application {
         if !is_allowed || self.connection.ending.is_going_away() {
             return;
         }
-        let number = self.connection.next_number();
-        let key = self.connection.stream_opened(number, carried);
+        let key = self.connection.stream_opened(carried);
         let under_way = self.under_way.entry(key).or_default();
         carried.message.into_iter().for_each(|len| under_way.send(len));
         self.hold(key);
@@ -348,7 +347,7 @@ impl Application {
             return;
         }
         let number = self.connection.next_number();
-        self.connection.call_sent(number);
+        self.connection.call_sent();
         self.calls.push(number);
         if self.calls.len() > MOST_HELD {
             let oldest = self.calls.remove(0);
@@ -363,7 +362,6 @@ impl Application {
         if self.connection.streams.limits_one_way() {
             self.one_way.send(len);
         }
-        self.connection.next_number();
         self.connection.one_way_sent(len);
     }
 

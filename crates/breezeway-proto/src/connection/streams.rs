@@ -231,6 +231,11 @@ impl<M> Streams<M> {
         self.by_number.contains_key(&number)
     }
 
+    /// Returns the numbers that streams use.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
+        self.by_number.keys().copied()
+    }
+
     // ---- one-way messages ----
 
     /// Whether one-way messages have a window.

@@ -133,7 +133,7 @@ impl End {
         self.streams().may_open()?;
         let number = self.connection.next_number();
         self.publish_message(number, Flags::OPEN.with(Flags::STREAM), carried, content);
-        Ok(self.connection.stream_opened(number, carried))
+        Ok(self.connection.stream_opened(carried))
     }
 
     /// Of messages alone every second goes the short way, which decides the same.
@@ -179,7 +179,7 @@ impl End {
         }
         let number = self.connection.next_number();
         self.publish_message(number, REQUEST, message(5), content);
-        self.connection.call_sent(number);
+        self.connection.call_sent();
         Some(number)
     }
 

@@ -4,7 +4,7 @@ use std::task::{Context, Poll, Waker};
 
 use breezeway_os::Deadline;
 use breezeway_proto::connection::StreamKey;
-use breezeway_proto::ordered::CallId;
+use breezeway_proto::in_flight::CallId;
 use breezeway_proto::validate::{ONE_WAY, REQUEST};
 use breezeway_proto::{Flags, Head, Kind};
 
@@ -35,7 +35,7 @@ impl State {
         let head = Head { kind: Kind::Message, flags: REQUEST, stream, tag: method, time };
         let sent = self.poll_send(cx, head, outgoing);
         sent.map_ok(|()| {
-            self.connection.call_sent(stream);
+            self.connection.call_sent();
             stream
         })
     }
@@ -134,6 +134,6 @@ impl State {
         let head = Head { kind: Kind::Message, flags, stream, tag: method, time };
         let sent = self.poll_send(cx, head, outgoing);
         sent.map_err(StreamError::from)
-            .map_ok(|()| self.connection.stream_opened(stream, outgoing.carried(last)))
+            .map_ok(|()| self.connection.stream_opened(outgoing.carried(last)))
     }
 }

@@ -179,7 +179,7 @@ impl State {
             && self.connection.calls.awaits(head.stream)
         {
             let failure = (ErrorCode::NoMemory, unreceived.to_string());
-            self.due.extend(self.connection.calls.answer(head.stream, Err(failure)));
+            self.due.extend(self.connection.calls.answer(head.stream, Err(failure))?);
             self.due.append(&mut self.call_waiters);
             return Ok(());
         }

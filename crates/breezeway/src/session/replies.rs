@@ -1,7 +1,7 @@
 //! What a client receives: replies, each to a call that somebody waits for.
 
 use breezeway_os::Deadline;
-use breezeway_proto::ordered::{CallId, OrderedReply};
+use breezeway_proto::in_flight::{CallId, CallReply};
 use breezeway_proto::validate::{Side, Subject, validate_plain};
 use breezeway_proto::{CallViolation, ErrorCode, Kind, LONGEST_REASON};
 use breezeway_shm::{ForeignBytes, Want};
@@ -15,11 +15,11 @@ impl Session {
     #[inline(always)]
     pub(super) fn await_reply(&mut self, deadline: Deadline) -> Result<Reply<'_>, CallError> {
         match self.next_answer(deadline) {
-            Ok(OrderedReply { call, error: None, .. }) => {
+            Ok(CallReply { call, error: None, .. }) => {
                 self.reply_lent = true;
                 Ok(Reply { session: self, call })
             }
-            Ok(OrderedReply { call, error: Some(code), .. }) => Err(self.failure(call, code)),
+            Ok(CallReply { call, error: Some(code), .. }) => Err(self.failure(call, code)),
             Err(error) => Err(self.not_answered(error)),
         }
     }
@@ -27,18 +27,18 @@ impl Session {
     /// Takes the next reply if it is there.
     pub(super) fn try_reply(&mut self) -> Result<Option<Reply<'_>>, CallError> {
         match self.answer_at_hand() {
-            Ok(Some(OrderedReply { call, error: None, .. })) => {
+            Ok(Some(CallReply { call, error: None, .. })) => {
                 self.reply_lent = true;
                 Ok(Some(Reply { session: self, call }))
             }
-            Ok(Some(OrderedReply { call, error: Some(code), .. })) => Err(self.failure(call, code)),
+            Ok(Some(CallReply { call, error: Some(code), .. })) => Err(self.failure(call, code)),
             Ok(None) => Ok(None),
             Err(error) => Err(self.not_answered(error)),
         }
     }
 
     /// Takes what has come until something answers a call that somebody waits for.
-    fn answer_at_hand(&mut self) -> Result<Option<OrderedReply>, CallError> {
+    fn answer_at_hand(&mut self) -> Result<Option<CallReply>, CallError> {
         self.link.flush_now()?;
         let mut sweep = self.sweep()?;
         while self.next_is_there(&mut sweep)? {
@@ -61,7 +61,7 @@ impl Session {
 
     /// Takes entries until one answers a call that somebody waits for.
     #[inline(always)]
-    fn next_answer(&mut self, deadline: Deadline) -> Result<OrderedReply, CallError> {
+    fn next_answer(&mut self, deadline: Deadline) -> Result<CallReply, CallError> {
         loop {
             if !self.take()? && !self.wait_and_take(deadline)? {
                 continue;
@@ -105,7 +105,7 @@ impl Session {
             _ => None,
         };
         let Some(head) = reply else { return Err(error.into()) };
-        let OrderedReply { call, wanted, .. } = self.calls.answer(head)?;
+        let CallReply { call, wanted, .. } = self.calls.answer(head)?;
         match (wanted, error) {
             (true, LinkError::Unreceived(unreceived)) => {
                 let (code, reason) = (ErrorCode::NoMemory, unreceived.to_string());
@@ -119,7 +119,7 @@ impl Session {
     #[cold]
     fn not_answered(&mut self, error: CallError) -> CallError {
         if matches!(error, CallError::DeadlinePassed | CallError::Shortage(_)) {
-            self.calls.give_up();
+            self.calls.give_up_all();
         }
         self.failed(error)
     }
@@ -258,7 +258,7 @@ impl Session {
     /// Begins to go through what has come.
     fn sweep(&mut self) -> Result<Sweep, LinkError> {
         self.link.look();
-        Ok(Sweep { left: self.link.max_pending(self.calls.in_flight()) })
+        Ok(Sweep { left: self.link.max_pending(self.calls.len()) })
     }
 
     /// Takes the next message of a sweep if one has come.

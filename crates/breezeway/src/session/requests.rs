@@ -1,7 +1,7 @@
 //! What a client sends: requests and one-way messages, each as soon as there is room for it.
 
 use breezeway_os::Deadline;
-use breezeway_proto::ordered::CallId;
+use breezeway_proto::in_flight::CallId;
 use breezeway_proto::throttle::{Admit, Hold, PATIENCE, THROTTLED_FROM};
 use breezeway_proto::validate::{ONE_WAY, REQUEST};
 use breezeway_proto::{Head, Kind};
@@ -47,7 +47,7 @@ impl Session {
         if !self.calls.has_room() {
             self.make_room_for_a_call()?;
         }
-        let stream = self.calls.next_stream();
+        let stream = self.calls.next_number();
         self.send_message(
             Head { kind: Kind::Message, flags: REQUEST, stream, tag: method, time: self.call_time },
             body,
@@ -66,7 +66,7 @@ impl Session {
         if let Body::Bytes(bytes) = body {
             self.hold_back(bytes.len(), deadline)?;
         }
-        let stream = self.calls.next_stream();
+        let stream = self.calls.next_number();
         // The number is there anyway, so it also counts; a call that takes the one that would be
         // checked notices the server's end by itself.
         if (stream >> 1) & self.check_mask == self.check_mask {
@@ -77,16 +77,16 @@ impl Session {
             body,
             deadline,
         )?;
-        self.calls.one_way_sent();
+        self.calls.number_used(std::iter::empty);
         Ok(())
     }
 
     /// Sends a one-way message if there is room for it; whether it was sent.
     pub(super) fn try_message(&mut self, method: u32, message: &[u8]) -> Result<bool, CallError> {
-        let stream = self.calls.next_stream();
+        let stream = self.calls.next_number();
         let head = Head { kind: Kind::Message, flags: ONE_WAY, stream, tag: method, time: 0 };
         match self.link.send(head, Body::Bytes(message)) {
-            Ok(()) => self.calls.one_way_sent(),
+            Ok(()) => self.calls.number_used(std::iter::empty),
             Err(SendError::Full { .. } | SendError::NoMemory { .. }) => {
                 // The server may sleep for what was published before, or be gone.
                 self.link.flush_now().map_err(|error| self.failed(error.into()))?;

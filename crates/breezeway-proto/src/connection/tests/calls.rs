@@ -67,13 +67,13 @@ fn a_number_that_is_in_use_is_left_out_whoever_uses_it() {
     pair.client.open(NO_BODY, 0).unwrap();
     // As far round as numbers go.
     for used in [call, stream] {
-        pair.client.connection.next_number = used;
+        pair.client.connection.renumber(used);
         assert_eq!(pair.client.connection.next_number(), stream + 2);
     }
-    pair.server.connection.next_number = u32::MAX - 1;
+    pair.server.connection.renumber(u32::MAX - 1);
     pair.server.open(NO_BODY, 0).unwrap();
     assert_eq!(pair.server.connection.next_number(), 2, "0 is the session's own");
-    pair.server.connection.next_number = u32::MAX - 1;
+    pair.server.connection.renumber(u32::MAX - 1);
     assert_eq!(pair.server.connection.next_number(), 2, "nor is it next to one in use");
 }
 
@@ -396,8 +396,8 @@ impl Game {
                 }
             }
             Step::Renumber(calls) => {
-                let next = &mut client.connection.next_number;
-                *next = next.saturating_sub(2 * calls).max(1);
+                let next = client.connection.next_number();
+                client.connection.renumber(next.saturating_sub(2 * calls).max(1));
             }
             Step::ServerTakes => self.serve(),
             Step::ServerReplies(which, failed) => {
@@ -482,8 +482,8 @@ impl Game {
         assert!(self.calls.is_empty(), "{:?}", self.calls);
         let Pair { client, server } = &mut self.pair;
         assert!(server.connection.served.len() == 0 && server.connection.arrivals.is_empty());
-        for number in (1..=client.connection.next_number + 2 * 200).step_by(2) {
-            assert!(!client.connection.calls.uses(number), "{number} is kept");
+        for number in (1..=client.connection.next_number() + 2 * 200).step_by(2) {
+            assert!(!client.connection.calls.awaited.contains_key(&number), "{number} is kept");
         }
         for content in 0..MAX_IN_FLIGHT as u32 {
             assert!(client.call(content).is_some());

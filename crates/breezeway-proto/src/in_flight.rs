@@ -1,0 +1,281 @@
+//! The calls that one side has in flight, and the numbers of everything that it begins.
+//!
+//! The replies of a plain session come in the order of the requests unless the server defers some;
+//! those of a shared session come in any order, mostly the same.
+
+use std::collections::VecDeque;
+
+use crate::validate::reply;
+use crate::violation::CallViolation;
+use crate::{ErrorCode, Flags, RawHead};
+
+/// A call in flight, or the reply to one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CallId(pub(crate) u32);
+
+impl CallId {
+    /// The call on the stream with this number.
+    pub fn from_number(number: u32) -> Self {
+        Self(number)
+    }
+}
+
+/// A reply, as a client sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallReply {
+    /// The call that it answers.
+    pub call: CallId,
+    /// Set if the call failed.
+    pub error: Option<ErrorCode>,
+    /// Whether somebody still wants it.
+    pub wanted: bool,
+}
+
+/// Calls whose reply is to come, each wanted or given up, and the next number.
+#[derive(Debug)]
+pub struct InFlight {
+    next: u32,
+    /// No number from `next` up to this one, modulo 2³², is in use.
+    in_use: u32,
+    limit: usize,
+    /// In the order of their requests: the reply's call is mostly the first.
+    calls: VecDeque<(CallId, bool)>,
+    wanted: usize,
+}
+
+impl InFlight {
+    /// Returns no call yet, of `limit` at one time; `first` is the number of the first.
+    pub fn new(first: u32, limit: usize) -> Self {
+        let calls = VecDeque::with_capacity(limit);
+        Self { next: first, in_use: first, limit, calls, wanted: 0 }
+    }
+
+    /// The most calls in flight.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Calls whose reply is still to be received.
+    #[inline]
+    pub fn wanted(&self) -> usize {
+        self.wanted
+    }
+
+    /// Calls that were given up and whose reply has not come.
+    pub fn late(&self) -> usize {
+        self.calls.len() - self.wanted
+    }
+
+    /// Calls whose reply has not come, wanted or not.
+    #[allow(clippy::len_without_is_empty, reason = "a count that is compared with a limit")]
+    pub fn len(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// Whether one more call may go out. Calls that were given up count until their late reply has
+    /// come.
+    #[inline]
+    pub fn has_room(&self) -> bool {
+        self.calls.len() < self.limit
+    }
+
+    /// The number of the next call, message or stream: none that is in use.
+    #[inline]
+    pub fn next_number(&self) -> u32 {
+        self.next
+    }
+
+    /// A request went out on [`Self::next_number`].
+    #[inline]
+    pub fn call_sent(&mut self) -> CallId {
+        let call = self.begin();
+        self.number_used(std::iter::empty);
+        call
+    }
+
+    /// Counts the call on [`Self::next_number`], which is still to be used up.
+    #[inline]
+    pub(crate) fn begin(&mut self) -> CallId {
+        let call = CallId(self.next);
+        self.calls.push_back((call, true));
+        self.wanted += 1;
+        call
+    }
+
+    /// Something went out on [`Self::next_number`]. Besides calls in flight, `others` are in use.
+    #[inline]
+    pub fn number_used<I: Iterator<Item = u32>>(&mut self, others: impl Fn() -> I) {
+        self.next = next_after(self.next);
+        if self.next == self.in_use {
+            self.pass_over_numbers_in_use(others);
+        }
+    }
+
+    #[cold]
+    fn pass_over_numbers_in_use<I: Iterator<Item = u32>>(&mut self, others: impl Fn() -> I) {
+        let distance = |next: u32| {
+            let in_use = self.calls.iter().map(|(call, _)| call.0).chain(others());
+            in_use.map(|number| number.wrapping_sub(next)).filter(|way| way % 2 == 0).min()
+        };
+        let mut next = self.next;
+        while distance(next) == Some(0) {
+            next = next_after(next);
+        }
+        self.in_use = next.wrapping_add(distance(next).unwrap_or(0));
+        self.next = next;
+    }
+
+    /// Continues with another number.
+    #[cfg(test)]
+    pub(crate) fn renumber<I: Iterator<Item = u32>>(&mut self, next: u32, others: impl Fn() -> I) {
+        self.next = next;
+        self.pass_over_numbers_in_use(others);
+    }
+
+    /// Nobody waits any more for the replies of the calls in flight.
+    pub fn give_up_all(&mut self) {
+        for (_, wanted) in &mut self.calls {
+            *wanted = false;
+        }
+        self.wanted = 0;
+    }
+
+    /// Nobody waits any more for the reply of one call; whether it is to come.
+    pub fn give_up(&mut self, number: u32) -> bool {
+        let call = self.calls.iter_mut().find(|(call, _)| call.0 == number);
+        let Some((_, wanted)) = call else { return false };
+        self.wanted -= usize::from(std::mem::take(wanted));
+        true
+    }
+
+    /// Whether a reply is to come on this number.
+    pub fn awaits(&self, number: u32) -> bool {
+        self.calls.iter().any(|(call, _)| call.0 == number)
+    }
+
+    /// Whether somebody waits for what an entry of kind message replies to.
+    pub fn wants(&self, head: RawHead) -> bool {
+        self.calls.contains(&(CallId(head.stream), true))
+    }
+
+    /// Ends a call whose reply came; gives whether somebody waited for it.
+    #[inline]
+    pub fn end(&mut self, number: u32) -> Result<bool, CallViolation> {
+        let wanted = match self.calls.front() {
+            Some(&(first, wanted)) if first.0 == number => {
+                self.calls.pop_front();
+                wanted
+            }
+            _ => self.end_later_call(number)?,
+        };
+        self.wanted -= usize::from(wanted);
+        Ok(wanted)
+    }
+
+    /// Ends a call that is not the oldest.
+    fn end_later_call(&mut self, number: u32) -> Result<bool, CallViolation> {
+        let index = self.calls.iter().position(|(call, _)| call.0 == number);
+        let ended = index.and_then(|index| self.calls.remove(index));
+        ended.map(|(_, wanted)| wanted).ok_or(CallViolation::UnexpectedReply(number))
+    }
+
+    /// Validates a message as a reply without metadata, and ends its call.
+    #[inline]
+    pub fn answer(&mut self, head: RawHead) -> Result<CallReply, CallViolation> {
+        // Metadata belongs to what the hello said this end does not take.
+        let error = reply(head, Flags::NONE)?;
+        let wanted = self.end(head.stream)?;
+        Ok(CallReply { call: CallId(head.stream), error, wanted })
+    }
+}
+
+/// The number two on. 0 is the session's own.
+#[inline]
+fn next_after(number: u32) -> u32 {
+    match number.wrapping_add(2) {
+        0 => 2,
+        next => next,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Kind;
+    use crate::validate::REQUEST;
+
+    fn message(flags: Flags, stream: u32) -> RawHead {
+        RawHead { kind: Kind::Message as u8, flags: flags.bits(), stream, tag: 9, time: 0 }
+    }
+
+    #[test]
+    fn a_reply_ends_its_call_once() {
+        let mut calls = InFlight::new(1, 4);
+        let call = calls.call_sent();
+        assert_eq!(calls.wanted(), 1);
+        let reply = message(Flags::FIN, call.0);
+        assert_eq!(calls.answer(reply), Ok(CallReply { call, error: None, wanted: true }));
+        assert_eq!(calls.wanted(), 0);
+        assert_eq!(calls.answer(reply), Err(CallViolation::UnexpectedReply(call.0)));
+    }
+
+    #[test]
+    fn replies_may_come_in_any_order() {
+        let mut calls = InFlight::new(1, 4);
+        let sent: Vec<_> = (0..4).map(|_| calls.call_sent()).collect();
+        assert!(!calls.has_room());
+        for index in [2, 0, 3, 1] {
+            let answer = calls.answer(message(Flags::FIN, sent[index].0)).unwrap();
+            assert_eq!(answer.call, sent[index]);
+        }
+        assert!(calls.has_room());
+    }
+
+    #[test]
+    fn a_call_given_up_counts_until_its_late_reply_comes() {
+        let mut calls = InFlight::new(1, 1);
+        let call = calls.call_sent();
+        calls.give_up_all();
+        assert_eq!(calls.wanted(), 0);
+        assert!(!calls.has_room());
+        let answer = calls.answer(message(Flags::FIN.with(Flags::ERROR), call.0)).unwrap();
+        assert_eq!(answer, CallReply { call, error: Some(ErrorCode::Other(9)), wanted: false });
+        assert!(calls.has_room());
+    }
+
+    #[test]
+    fn stream_numbers_stay_odd_when_they_wrap() {
+        let mut calls = InFlight::new(1, 1);
+        calls.next = u32::MAX;
+        calls.number_used(std::iter::empty);
+        assert_eq!(calls.next_number(), 1);
+    }
+
+    #[test]
+    fn numbers_in_use_are_passed_over_when_they_wrap() {
+        let mut calls = InFlight::new(1, 4);
+        let kept: Vec<_> = (0..3).map(|_| calls.call_sent().0).collect();
+        assert_eq!(kept, [1, 3, 5]);
+        calls.answer(message(Flags::FIN, 3)).unwrap();
+        calls.next = u32::MAX;
+        assert_eq!(calls.call_sent().0, u32::MAX);
+        let next: Vec<_> = (0..3)
+            .map(|_| {
+                let call = calls.call_sent();
+                calls.answer(message(Flags::FIN, call.0)).unwrap();
+                call.0
+            })
+            .collect();
+        assert_eq!(next, [3, 7, 9]);
+    }
+
+    #[test]
+    fn messages_that_are_no_replies_are_violations() {
+        for flags in [Flags::NONE, Flags::OPEN, REQUEST, Flags::FIN.with(Flags::NO_REPLY)] {
+            let mut calls = InFlight::new(1, 4);
+            let call = calls.call_sent();
+            let judged = calls.answer(message(flags, call.0));
+            assert_eq!(judged, Err(CallViolation::NotAReply(flags.bits())));
+        }
+    }
+}
