@@ -49,6 +49,38 @@ debug_is_message!(
     SessionError,
 );
 
+/// What ends a session, of its link or of its peer, as an error of calls and of serving.
+macro_rules! from_link {
+    ($($error:ident),+) => {$(
+        impl From<LinkError> for $error {
+            fn from(error: LinkError) -> Self {
+                match error {
+                    LinkError::Violation(violation) => Self::Violation(violation),
+                    LinkError::Shortage(error) => Self::Shortage(error),
+                    LinkError::Unreceived(unreceived) => Self::Io(unreceived.into()),
+                    LinkError::Io(errno) => Self::Io(errno.into()),
+                    LinkError::Tls(error) => Self::Tls(error),
+                    LinkError::Forked => Self::Forked,
+                }
+            }
+        }
+
+        impl From<SocketError> for $error {
+            fn from(error: SocketError) -> Self {
+                LinkError::from(error).into()
+            }
+        }
+
+        impl From<CallViolation> for $error {
+            fn from(violation: CallViolation) -> Self {
+                Self::Violation(violation.into())
+            }
+        }
+    )+};
+}
+
+from_link!(CallError, SessionError);
+
 /// Why a client has no session.
 #[derive(Error)]
 #[non_exhaustive]
@@ -312,25 +344,6 @@ impl CallError {
     }
 }
 
-impl From<LinkError> for CallError {
-    fn from(error: LinkError) -> Self {
-        match error {
-            LinkError::Violation(violation) => Self::Violation(violation),
-            LinkError::Shortage(error) => Self::Shortage(error),
-            LinkError::Unreceived(unreceived) => Self::Io(unreceived.into()),
-            LinkError::Io(errno) => Self::Io(errno.into()),
-            LinkError::Tls(error) => Self::Tls(error),
-            LinkError::Forked => Self::Forked,
-        }
-    }
-}
-
-impl From<SocketError> for CallError {
-    fn from(error: SocketError) -> Self {
-        LinkError::from(error).into()
-    }
-}
-
 impl From<Violation> for CallError {
     fn from(violation: Violation) -> Self {
         Self::Violation(violation)
@@ -346,12 +359,6 @@ impl From<SendError> for CallError {
             SendError::Segment(error) => Self::Segment(error),
             SendError::Socket(error) => error.into(),
         }
-    }
-}
-
-impl From<CallViolation> for CallError {
-    fn from(violation: CallViolation) -> Self {
-        Self::Violation(violation.into())
     }
 }
 
@@ -408,31 +415,6 @@ impl SessionError {
     /// Whether this side is short of something, so that the session goes on when that is mended.
     pub(crate) fn is_shortage(&self) -> bool {
         matches!(self, Self::Shortage(_))
-    }
-}
-
-impl From<LinkError> for SessionError {
-    fn from(error: LinkError) -> Self {
-        match error {
-            LinkError::Violation(violation) => Self::Violation(violation),
-            LinkError::Shortage(error) => Self::Shortage(error),
-            LinkError::Unreceived(unreceived) => Self::Io(unreceived.into()),
-            LinkError::Io(errno) => Self::Io(errno.into()),
-            LinkError::Tls(error) => Self::Tls(error),
-            LinkError::Forked => Self::Forked,
-        }
-    }
-}
-
-impl From<SocketError> for SessionError {
-    fn from(error: SocketError) -> Self {
-        LinkError::from(error).into()
-    }
-}
-
-impl From<CallViolation> for SessionError {
-    fn from(violation: CallViolation) -> Self {
-        Self::Violation(violation.into())
     }
 }
 
