@@ -19,16 +19,8 @@ pub struct Monitor {
     turned_away: Arc<TurnedAway>,
 }
 
-/// Clients that got no session, by the reason.
-#[derive(Debug, Default)]
-struct TurnedAway {
-    denied: AtomicU64,
-    beyond_limit: AtomicU64,
-    beyond_user_limit: AtomicU64,
-    beyond_memory: AtomicU64,
-    pushed_out: AtomicU64,
-    failed: AtomicU64,
-}
+/// Clients that got no session, in the order of the reasons.
+type TurnedAway = [AtomicU64; 6];
 
 /// Why a client got no session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +35,7 @@ pub(crate) enum Reason {
 
 /// Clients that got no session of any server of this process, by the reason.
 #[cfg(feature = "metrics")]
-static OF_THIS_PROCESS: [AtomicU64; 6] = [const { AtomicU64::new(0) }; 6];
+static OF_THIS_PROCESS: TurnedAway = [const { AtomicU64::new(0) }; 6];
 
 /// Clients that got no session of any server of this process, in the order of the reasons.
 #[cfg(feature = "metrics")]
@@ -114,7 +106,7 @@ impl Monitor {
         }
         (totals.waits_for, totals.waits_since) = (0, 0);
         (totals.own_control, totals.peer_control) = (0, 0);
-        let count = |reason| self.count(reason).load(Ordering::Relaxed);
+        let count = |reason: Reason| self.turned_away[reason as usize].load(Ordering::Relaxed);
         ServerStats {
             sessions,
             opened,
@@ -130,27 +122,8 @@ impl Monitor {
         }
     }
 
-    fn count(&self, reason: Reason) -> &AtomicU64 {
-        let TurnedAway {
-            denied,
-            beyond_limit,
-            beyond_user_limit,
-            beyond_memory,
-            pushed_out,
-            failed,
-        } = &*self.turned_away;
-        match reason {
-            Reason::Denied => denied,
-            Reason::BeyondLimit => beyond_limit,
-            Reason::BeyondUserLimit => beyond_user_limit,
-            Reason::BeyondMemory => beyond_memory,
-            Reason::PushedOut => pushed_out,
-            Reason::Failed => failed,
-        }
-    }
-
     pub(crate) fn turned_away(&self, reason: Reason) {
-        self.count(reason).fetch_add(1, Ordering::Relaxed);
+        self.turned_away[reason as usize].fetch_add(1, Ordering::Relaxed);
         #[cfg(feature = "metrics")]
         OF_THIS_PROCESS[reason as usize].fetch_add(1, Ordering::Relaxed);
     }
