@@ -235,18 +235,18 @@ impl Server {
         let queue = Arc::new(Queue::default());
         thread::scope(|scope| {
             // However this ends, the threads end with it.
-            let closing = CloseOnDrop(Arc::clone(&queue));
+            let closing = OnDrop(|| queue.close());
             for number in 0..threads {
                 let builder = thread::Builder::new().name(format!("breezeway-call-{number}"));
                 let queue = &queue;
                 let stopper = self.stopper();
                 let started = builder.spawn_scoped(scope, move || {
-                    let _stopper = StopOnDrop(stopper);
+                    let _stopping = OnDrop(|| stopper.stop());
                     queue.serve(handler);
                 });
                 started.map_err(shortage::no_thread)?;
             }
-            let outcome = self.serve_with(Limited(Offloading(Arc::clone(&closing.0)), limit));
+            let outcome = self.serve_with(Limited(Offloading(Arc::clone(&queue)), limit));
             drop(closing);
             outcome
         })
@@ -262,7 +262,7 @@ impl Server {
         };
         let options = ServerOptions { session, ..options };
         // Behind the sessions, whose end ends what is done on streams.
-        let _closing = streams.clone().map(CloseStreamsOnDrop);
+        let _closing = streams.clone().map(|threads| OnDrop(move || threads.close()));
         thread::scope(|scope| {
             let mut threads = Threads::default();
             let started = threads.start(scope, &options, &handler, &stopper);
@@ -379,29 +379,11 @@ impl Destination for Workers<'_> {
     }
 }
 
-/// Ends the server when dropped.
-struct StopOnDrop(Stopper);
+/// Calls a function when it is dropped, however its scope ends.
+struct OnDrop<F: Fn()>(F);
 
-impl Drop for StopOnDrop {
+impl<F: Fn()> Drop for OnDrop<F> {
     fn drop(&mut self) {
-        self.0.stop();
-    }
-}
-
-/// Waits for the threads that serve streams when dropped.
-struct CloseStreamsOnDrop(Arc<StreamThreads>);
-
-impl Drop for CloseStreamsOnDrop {
-    fn drop(&mut self) {
-        self.0.close();
-    }
-}
-
-/// Ends the threads that run handlers when dropped.
-struct CloseOnDrop(Arc<Queue>);
-
-impl Drop for CloseOnDrop {
-    fn drop(&mut self) {
-        self.0.close();
+        (self.0)();
     }
 }

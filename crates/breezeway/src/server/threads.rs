@@ -6,7 +6,7 @@ use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use breezeway_os::{Notifier, shortage};
 
-use super::{StopOnDrop, Stopper};
+use super::{OnDrop, Stopper};
 use crate::call::Handler;
 use crate::options::ServerOptions;
 use crate::worker::{Guard, Inbox, Worker};
@@ -80,7 +80,7 @@ fn spawn<'scope>(
 ) -> io::Result<Thread<'scope>> {
     let stopper = stopper.clone();
     let spawned = Builder::new().name(name.to_owned()).spawn_scoped(scope, move || {
-        let _stopper = StopOnDrop(stopper);
+        let _stopping = OnDrop(|| stopper.stop());
         run()
     });
     spawned.map_err(shortage::no_thread)
