@@ -11,10 +11,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cloudwego/kitex/pkg/kerrors"
 	"github.com/cloudwego/kitex/pkg/remote"
 	"github.com/cloudwego/kitex/pkg/rpcinfo"
 
 	breezeway "github.com/breezeway-ipc/breezeway/go"
+	"github.com/breezeway-ipc/breezeway/go/kitex/kitex_gen/users"
 )
 
 // rows returns the rows of docs/vectors/services.txt of a kind: their columns, and the outcome.
@@ -132,6 +134,32 @@ func TestPairsBeyondTheirLengthsAreRefused(t *testing.T) {
 	for _, pairs := range []map[string]string{{"a": long}, {long: "a"}} {
 		if _, err := encodePairs(pairs); !errors.Is(err, errLong) {
 			t.Error(err)
+		}
+	}
+}
+
+func TestLastMessageVectors(t *testing.T) {
+	for _, row := range rows(t, "last") {
+		message := unhex(t, row[0][0])
+		if !isOutcome(message) {
+			if row[1][0] != "message" {
+				t.Errorf("%x is no outcome, and not %v", message, row[1])
+			}
+			continue
+		}
+		err := decodeOutcome(message, users.NewUsersAgeResult())
+		var exception *remote.TransError
+		found := "violation"
+		if business, is := kerrors.FromBizStatusError(err); is {
+			found = fmt.Sprintf("business %d %x", business.BizStatusCode(), business.BizMessage())
+		} else if errors.As(err, &exception) {
+			found = fmt.Sprintf("exception %d %x", exception.TypeID(), exception.Error())
+		} else if errors.As(err, new(*users.NoSuchUser)) {
+			found = fmt.Sprintf("thrown %x", message[2:])
+		}
+		// A reply of no bytes is found out here at once, by Rust when it is read.
+		if expected := strings.Join(row[1], " "); found != expected && expected != "thrown -" {
+			t.Errorf("%x is %s, and not %s", message, found, expected)
 		}
 	}
 }
