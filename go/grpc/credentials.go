@@ -10,13 +10,13 @@ import (
 	breezeway "github.com/breezeway-ipc/breezeway/go"
 )
 
-// Credentials carry who is on the other side, as the kernel or TLS has said it: see PeerOf. They
-// encrypt nothing: shm and unix stay on this machine, and tls has encrypted already; over tcp
-// nothing is safe, and so is said to who asks for that (per-RPC credentials do).
+// Credentials returns credentials that carry the peer, as identified by the kernel or by TLS: see
+// [PeerOf]. They encrypt nothing: shm and unix stay on this machine, and tls is encrypted already.
+// Over tcp they report no security, which per-RPC credentials may require.
 func Credentials() credentials.TransportCredentials { return transportCredentials{} }
 
-// PeerOf is who has sent a call, in its handler's context, or who serves it, by grpc.Peer. False if
-// the credentials are not those of Credentials.
+// PeerOf returns the client of a call from its handler's context, or with grpc.Peer the server. It
+// returns false if the connection does not use [Credentials].
 func PeerOf(ctx context.Context) (breezeway.Peer, bool) {
 	p, has := peer.FromContext(ctx)
 	if !has {
@@ -26,13 +26,13 @@ func PeerOf(ctx context.Context) (breezeway.Peer, bool) {
 	return info.Peer, is
 }
 
-// AuthInfo is what Credentials say of a connection.
+// AuthInfo is the authentication information of [Credentials].
 type AuthInfo struct {
 	credentials.CommonAuthInfo
 	Peer breezeway.Peer
 }
 
-// AuthType names the credentials.
+// AuthType returns the name of the credentials.
 func (AuthInfo) AuthType() string { return "breezeway" }
 
 type transportCredentials struct{}

@@ -11,11 +11,11 @@ import (
 	breezeway "github.com/breezeway-ipc/breezeway/go"
 )
 
-// Scheme is that of targets: breezeway:shm:/run/user.sock,unix:/run/user-unix.sock.
+// Scheme is the scheme of targets: breezeway:shm:/run/user.sock,unix:/run/user-unix.sock.
 const Scheme = "breezeway"
 
-// A Dialer connects clients whose targets are of Scheme. Those with the same target share one
-// session, which is dialled again once it is over, or its server goes away.
+// A Dialer connects clients with targets of [Scheme]. Clients with the same target share one
+// session, which is dialled again after it has ended or its server goes away.
 type Dialer struct {
 	opts []breezeway.Option
 
@@ -24,12 +24,13 @@ type Dialer struct {
 	closed   bool
 }
 
-// NewDialer gives a dialer of sessions with these options.
+// NewDialer returns a dialer of sessions with these options.
 func NewDialer(opts ...breezeway.Option) *Dialer {
 	return &Dialer{opts: opts, sessions: map[string]*breezeway.NetDialer{}}
 }
 
-// Options have a client resolve targets of Scheme, connect by this dialer, and have Credentials:
+// Options returns options that make a client resolve targets of [Scheme], connect by this dialer,
+// and use [Credentials]:
 //
 //	dialer := breezegrpc.NewDialer()
 //	client, err := grpc.NewClient("breezeway:shm:/run/user.sock", dialer.Options()...)
@@ -38,7 +39,7 @@ func (d *Dialer) Options() []grpc.DialOption {
 		grpc.WithTransportCredentials(Credentials())}
 }
 
-// Close closes all sessions, with the connections that are open on them.
+// Close closes all sessions with the connections on them.
 func (d *Dialer) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -63,13 +64,13 @@ func (d *Dialer) dial(ctx context.Context, addresses string) (net.Conn, error) {
 	return session.Dial(ctx)
 }
 
-// builder resolves a target into itself: which of its addresses can be had shows when it is
-// dialled.
+// A builder resolves a target into itself. The dialer finds out which of its addresses is
+// reachable.
 type builder struct{}
 
 func (builder) Scheme() string { return Scheme }
 
-// OverrideAuthority is what calls name as their host, which a path is none of.
+// OverrideAuthority returns the host name in calls, since a path is not a host name.
 func (builder) OverrideAuthority(resolver.Target) string { return "localhost" }
 
 func (builder) Build(target resolver.Target, conn resolver.ClientConn, _ resolver.BuildOptions) (
@@ -78,12 +79,12 @@ func (builder) Build(target resolver.Target, conn resolver.ClientConn, _ resolve
 	if _, err := breezeway.ParseAddresses(addresses); err != nil {
 		return nil, err
 	}
-	// Their meaning is the dialer's: one address for gRPC, however many places it lists.
+	// The dialer interprets the list, which is one address for gRPC.
 	state := resolver.State{Addresses: []resolver.Address{{Addr: addresses}}}
 	return fixed{}, conn.UpdateState(state)
 }
 
-// fixed is a resolver of what never changes.
+// fixed is a resolver with a constant result.
 type fixed struct{}
 
 func (fixed) ResolveNow(resolver.ResolveNowOptions) {}

@@ -1,7 +1,7 @@
-// Package metrics publishes what Breezeway's sessions in this process count, under the names that
-// the Rust crates have (docs/watching.md): for expvar, and as text for Prometheus.
+// Package metrics publishes the statistics of Breezeway's sessions in this process, under the names
+// that the Rust crates use (docs/watching.md): for expvar, and as text for Prometheus.
 //
-// Nothing is recorded by itself: sessions keep their sums anyway, and they are read at each look.
+// It records nothing. Sessions keep their sums in any case, and each request reads them.
 package metrics
 
 import (
@@ -14,7 +14,7 @@ import (
 	breezeway "github.com/breezeway-ipc/breezeway/go"
 )
 
-// Publish publishes a map by that name in expvar, once for each name.
+// Publish publishes the statistics as a map in expvar. Each name can be used once.
 func Publish(name string) {
 	expvar.Publish(name, expvar.Func(func() any {
 		values := map[string]uint64{}
@@ -32,7 +32,7 @@ func labelled(s breezeway.Statistic) string {
 	return fmt.Sprintf("%s{role=%q}", s.Name, s.Role)
 }
 
-// Write writes them in Prometheus's text format.
+// Write writes the statistics in Prometheus's text format.
 func Write(w io.Writer) error {
 	var text strings.Builder
 	all := breezeway.Statistics()
@@ -57,10 +57,10 @@ func Write(w io.Writer) error {
 	return err
 }
 
-// Handler serves what Write writes.
+// Handler returns a handler that serves the output of Write.
 func Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-		_ = Write(w) // Who asked may be gone.
+		_ = Write(w) // The client may be gone.
 	})
 }

@@ -75,7 +75,7 @@ func (l *load) check() error {
 	return nil
 }
 
-// run runs all sessions, after each was warmed up.
+// run warms up all sessions and then runs them.
 func (l *load) run() (*report, error) {
 	options, err := l.options()
 	if err != nil {
@@ -133,7 +133,7 @@ func cpuTime() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// report has the fields of `breezeway bench --json`.
+// A report has the fields of `breezeway bench --json`.
 type report struct {
 	Addr              string       `json:"addr"`
 	Pattern           string       `json:"pattern"`

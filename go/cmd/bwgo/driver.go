@@ -15,30 +15,31 @@ import (
 )
 
 const (
-	// Payloads from large on are written in place and compared in pieces that stay in the
+	// Payloads of at least large bytes are written in place and compared in pieces that stay in the
 	// first-level cache.
 	pieceLen = 4096
 	large    = 16 << 10
-	// A message of up to small bytes lies in an entry, so that nothing can be reserved for it.
+	// A message of up to small bytes lies in an entry, so that there is no memory to reserve for
+	// it.
 	small  = 104
 	warmUp = 100
-	// countedAtOnce is how many latencies a caller keeps before it counts them.
+	// countedAtOnce is the number of latencies that a caller collects before it counts them.
 	countedAtOnce = 64
-	// awakeBefore is how long before a call of an open loop is due its caller stops sleeping.
+	// awakeBefore is how long before the next call of an open loop its caller stops sleeping.
 	awakeBefore        = 100 * time.Microsecond
 	openWithin         = 5 * time.Second
 	step        uint64 = 0x9E37_79B9_7F4A_7C15
-	// step4 is four of them, modulo 2^64.
+	// step4 is four steps, modulo 2^64.
 	step4 uint64 = 0x78DD_E6E5_FD29_F054
 )
 
-// driver is one session of a load, or one after the other.
+// A driver runs one session of a load, or several one after the other.
 type driver struct {
 	load      *load
 	options   []breezeway.Option
 	conn      *breezeway.Conn
 	count     uint64
-	counting  sync.Mutex // held by callers who count
+	counting  sync.Mutex // held by callers that count
 	latencies histogram
 }
 
@@ -91,7 +92,7 @@ func (d *driver) run(count uint64, until time.Time) error {
 	return errors.Join(errs...)
 }
 
-// open opens a stream. A server that has as many as it takes lets it wait.
+// open opens a stream, and waits while the server's limit on streams is reached.
 func (d *driver) open() (*breezeway.Stream, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), openWithin)
 	defer cancel()
@@ -102,7 +103,7 @@ func (d *driver) open() (*breezeway.Stream, error) {
 	return stream, err
 }
 
-// cold connects, makes one call and closes, again and again, and counts the time that all takes.
+// cold repeatedly connects, makes one call and closes, and records the total time of each round.
 func (d *driver) cold(count uint64, until time.Time) error {
 	c := d.newCaller()
 	for ; d.count < count && time.Now().Before(until); d.count++ {
@@ -141,24 +142,24 @@ func (d *driver) openLoop(count uint64, until time.Time) error {
 	return nil
 }
 
-// sleep sleeps in the kernel: the runtime's own timers end up to a millisecond late, as its poller
-// counts in milliseconds.
+// sleep sleeps in the kernel: the runtime's own timers end up to a millisecond late, since its
+// poller counts in milliseconds.
 func sleep(long time.Duration) {
 	left := unix.NsecToTimespec(int64(long))
 	for unix.Nanosleep(&left, &left) == unix.EINTR {
 	}
 }
 
-// caller makes calls, or exchanges messages on a stream, one after the other.
+// A caller makes calls, or exchanges messages on a stream, one after the other.
 type caller struct {
 	*driver
-	stream *breezeway.Stream // nil: calls
+	stream *breezeway.Stream // nil for calls
 	method uint32
 	round  uint64
 	buffer []byte
 	reply  []byte
-	// recent are latencies that are not yet counted: a histogram of its own for each of many
-	// callers would not fit into the caches.
+	// recent holds latencies that are not yet counted. Separate histograms for many callers would
+	// not fit into the caches.
 	recent []uint64
 }
 
@@ -283,16 +284,16 @@ func (c *caller) callReserved(seed uint64) error {
 	return c.check(same)
 }
 
-// pattern is what large payloads are made of: each piece is another window of it, as is the same
-// piece of the next round. So they are written and compared by what the runtime has of vector
-// instructions, and what they are compared with stays in the first-level cache.
+// pattern is the content of large payloads. Each piece is another window of it, as is the same
+// piece of the next round. Payloads are thus written and compared by the runtime's vector
+// instructions, and the expected bytes stay in the first-level cache.
 var pattern = func() (words [2 * pieceLen]byte) {
 	fill(words[:], step)
 	return words
 }()
 
-// window is what a piece consists of: another one for each of 512 pieces of a message in a row, and
-// of 512 rounds in a row.
+// window returns the content of a piece. It differs among 512 consecutive pieces of a message, and
+// among 512 consecutive rounds.
 func window(seed uint64, at int) []byte {
 	first := (seed + uint64(at/pieceLen)*step) % (pieceLen / 8) * 8
 	return pattern[first:][:pieceLen]
@@ -309,7 +310,7 @@ func (c *caller) check(same bool) error {
 // fill writes the pattern of a seed: word i is seed + i × step.
 func fill(bytes []byte, seed uint64) {
 	for ; len(bytes) >= 32; bytes = bytes[32:] {
-		// Four at once: the compiler unrolls no loop.
+		// Four words at once, since the compiler does not unroll loops.
 		binary.LittleEndian.PutUint64(bytes[0:], seed)
 		binary.LittleEndian.PutUint64(bytes[8:], seed+step)
 		binary.LittleEndian.PutUint64(bytes[16:], seed+step+step)
@@ -358,8 +359,8 @@ func (d *driver) tally() (count, sum uint64, err error) {
 	return binary.LittleEndian.Uint64(bytes), binary.LittleEndian.Uint64(bytes[8:]), nil
 }
 
-// oneWay posts messages in batches, and compares what the server has counted with what was sent.
-// Other clients' messages would show here.
+// oneWay posts messages in batches, and compares the server's count with the number sent. Messages
+// of other clients would cause a mismatch.
 func (d *driver) oneWay(count uint64, until time.Time) error {
 	counted, summed, err := d.tally()
 	if err != nil {

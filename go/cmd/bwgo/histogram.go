@@ -2,7 +2,7 @@ package main
 
 import "math/bits"
 
-// histogram counts nanoseconds in buckets that are at most 1 % wide.
+// A histogram counts nanoseconds in buckets that are at most 1 % wide.
 type histogram struct {
 	buckets [(64 - subBits) << subBits]uint64
 	count   uint64
@@ -21,7 +21,7 @@ func bucketOf(value uint64) int {
 	return power<<subBits + int(value>>power)
 }
 
-// middle is a value of a bucket.
+// middle returns a value in a bucket.
 func middle(bucket int) float64 {
 	power := bucket>>subBits - 1
 	if power < 0 {
@@ -66,7 +66,7 @@ type percentiles struct {
 	Mean  float64 `json:"mean"`
 }
 
-// percentiles gives nil if nothing was counted.
+// percentiles returns nil if nothing was counted.
 func (h *histogram) percentiles() *percentiles {
 	if h.count == 0 {
 		return nil

@@ -1,5 +1,5 @@
-// Command bwgo serves an echo and measures it, as `breezeway serve` and `breezeway bench` do, with
-// their flags, methods and JSON, so that every measurement can mix languages.
+// Command bwgo serves an echo and measures it like `breezeway serve` and `breezeway bench`, with
+// their flags, methods and JSON, so that a measurement can mix languages.
 package main
 
 import (

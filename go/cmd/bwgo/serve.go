@@ -14,7 +14,7 @@ import (
 	breezeway "github.com/breezeway-ipc/breezeway/go"
 )
 
-// The methods of `breezeway serve`.
+// Methods of `breezeway serve`.
 const (
 	echo        = 0
 	hollow      = 1
@@ -80,7 +80,7 @@ func serve(args []string) error {
 	return nil
 }
 
-// sunk is what was counted of one-way messages.
+// sunk counts one-way messages.
 type sunk struct{ count, sum atomic.Uint64 }
 
 func (s *sunk) handle(call *breezeway.Call) error {
@@ -103,10 +103,10 @@ func (s *sunk) handle(call *breezeway.Call) error {
 	return &breezeway.CallError{Code: breezeway.CodeNoSuchMethod}
 }
 
-// hollow replies with as many bytes as came, of which it copies the first 8.
+// hollow replies with the length of the request, of which it copies the first 8 bytes.
 func (*sunk) hollow(call *breezeway.Call) error {
 	var few [hollowBytes]byte
-	n, _ := call.Request().ReadAt(few[:], 0) // A shorter request ends sooner.
+	n, _ := call.Request().ReadAt(few[:], 0) // Fewer bytes if the request is shorter.
 	if call.Request().Len() <= small {
 		var reply [small]byte
 		copy(reply[:], few[:n])
@@ -122,7 +122,7 @@ func (*sunk) hollow(call *breezeway.Call) error {
 	return call.ReplyReserved(reply)
 }
 
-// bounce sends back what comes on a stream.
+// bounce echoes the messages of a stream.
 func bounce(stream *breezeway.Stream) {
 	ctx := stream.Context()
 	for {
@@ -136,10 +136,11 @@ func bounce(stream *breezeway.Stream) {
 			return
 		}
 	}
-	_ = stream.CloseSend() // One that was reset is over.
+	_ = stream.CloseSend() // Fails on a stream that was reset.
 }
 
-// sumOf is the wrapping sum of a message as little-endian words, the last one filled up with zeros.
+// sumOf returns the wrapping sum of a message as little-endian words, the last one padded with
+// zeros.
 func sumOf(m *breezeway.Message) (uint64, error) {
 	var sum uint64
 	var piece [4096]byte

@@ -15,7 +15,7 @@ import (
 	breezeway "github.com/breezeway-ipc/breezeway/go"
 )
 
-// settings are the flags that both commands have.
+// settings holds the flags that both commands have.
 type settings struct {
 	addr             string
 	cpu              int
@@ -34,7 +34,7 @@ type settings struct {
 	roots            string
 }
 
-// size is a number of bytes, such as 40 or 64KiB.
+// A size is a number of bytes, such as 40 or 64KiB.
 type size uint64
 
 func (s *size) String() string { return strconv.FormatUint(uint64(*s), 10) }
@@ -54,7 +54,7 @@ func (s *size) Set(text string) error {
 	return nil
 }
 
-// optional is a size, or a word for 0: none, auto.
+// An optional is a size, or a word for 0: none, auto.
 type optional struct{ size }
 
 func (o *optional) Set(text string) error {
@@ -134,8 +134,8 @@ func (s *settings) options() ([]breezeway.Option, error) {
 
 const pinned = "BWGO_PINNED"
 
-// pin pins the process to a CPU. The runtime has several threads already, so the program starts
-// once more, which inherits the mask, and counts its CPUs by it.
+// pin pins the process to a CPU. The runtime already has several threads, so the program starts
+// again, inherits the mask, and counts its CPUs by it.
 func pin(cpu int) error {
 	if cpu < 0 || os.Getenv(pinned) == strconv.Itoa(cpu) {
 		return nil

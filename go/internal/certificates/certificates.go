@@ -1,5 +1,5 @@
-// Package certificates makes authorities and certificates for the tests of this module and of those
-// beside it.
+// Package certificates creates authorities and certificates for the tests of this module and of its
+// sibling modules.
 package certificates
 
 import (
@@ -20,14 +20,14 @@ import (
 	breezeway "github.com/breezeway-ipc/breezeway/go"
 )
 
-// An Authority issues certificates into files of a folder.
+// An Authority issues certificates into files in a folder.
 type Authority struct {
 	folder, name string
 	certificate  *x509.Certificate
 	key          *ecdsa.PrivateKey
 }
 
-// New makes an authority.
+// New creates an authority.
 func New(folder, name string) (*Authority, error) {
 	a := &Authority{folder: folder, name: name}
 	template := &x509.Certificate{Subject: pkix.Name{CommonName: name}, IsCA: true,
@@ -35,7 +35,7 @@ func New(folder, name string) (*Authority, error) {
 	return a, a.Issue(name, template)
 }
 
-// Issue issues what a template says; the first certificate is the authority's own.
+// Issue issues a certificate from a template. The first one is the authority's own.
 func (a *Authority) Issue(name string, template *x509.Certificate) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -65,18 +65,19 @@ func (a *Authority) write(name, kind string, der []byte) error {
 	return os.WriteFile(a.Path(name), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600)
 }
 
-// Path is where a file of the authority's is.
+// Path returns the path of a file of the authority.
 func (a *Authority) Path(name string) string { return filepath.Join(a.folder, name) }
 
-// Shown is the option to show a certificate that was issued.
+// Shown returns the option that presents an issued certificate.
 func (a *Authority) Shown(name string) breezeway.Option {
 	return breezeway.Certificate(a.Path(name+".pem"), a.Path(name+".key"))
 }
 
-// Trusted is the option to trust what was issued.
+// Trusted returns the option that trusts issued certificates.
 func (a *Authority) Trusted() breezeway.Option { return breezeway.Roots(a.Path(a.name + ".pem")) }
 
-// Of is a certificate for a host and its addresses, of a server or a client of that name.
+// Of returns a template for a server or client with that name, valid for localhost, server.test and
+// hosts.
 func Of(name string, hosts ...net.IP) *x509.Certificate {
 	return &x509.Certificate{Subject: pkix.Name{CommonName: name},
 		DNSNames: []string{"localhost", "server.test"}, IPAddresses: hosts,
@@ -84,10 +85,11 @@ func Of(name string, hosts ...net.IP) *x509.Certificate {
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
 }
 
-// A Session is what both sides of a session over tls: show and trust.
+// A Session holds the options of both sides of a session over tls:.
 type Session struct{ Server, Client []breezeway.Option }
 
-// Mutual is that of sides which know each other by certificates of one authority, for such hosts.
+// Mutual returns a session whose sides trust certificates of one authority. The server's is valid
+// for hosts.
 func Mutual(folder string, hosts ...net.IP) (Session, error) {
 	a, err := New(folder, "ca")
 	if err == nil {
@@ -98,15 +100,15 @@ func Mutual(folder string, hosts ...net.IP) (Session, error) {
 		[]breezeway.Option{a.Shown("client"), a.Trusted()}}, err
 }
 
-// A Refusal is a session that does not come about.
+// A Refusal is a session that cannot be established.
 type Refusal struct {
 	Name string
 	Session
-	// Says is what the client's error has to say.
+	// Says is text that the client's error must contain.
 	Says string
 }
 
-// Refusals are sessions of which one side refuses the other's certificate.
+// Refusals returns sessions in which one side rejects the other's certificate.
 func Refusals(folder string, hosts ...net.IP) ([]Refusal, error) {
 	a, err := New(folder, "ca")
 	other, failed := New(folder, "other")
@@ -127,7 +129,7 @@ func Refusals(folder string, hosts ...net.IP) ([]Refusal, error) {
 			"cannot validate certificate"},
 		{"a client's that is absent",
 			Session{of(a.Shown("server"), a.Trusted()), of(a.Trusted())}, "certificate required"},
-		// It is not shown to a server that says whom it trusts.
+		// The certificate is not sent to a server whose list of authorities excludes it.
 		{"a client's of an unknown authority", Session{of(a.Shown("server"), a.Trusted()),
 			of(other.Shown("stranger"), a.Trusted())}, "certificate required"},
 	}, err

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Accept validates a descriptor that the peer says is a segment, before anything else is done with
-// it (section 3), and gives its size. Files without the seals are asked nothing else, so no call
-// here blocks on a file system.
+// Accept validates a received descriptor as a segment, before any other use (section 3), and
+// returns its size. It makes no other call on files without the seals, so that no call blocks on a
+// file system.
 func Accept(fd int) (size uint64, err error) {
 	const needed = unix.F_SEAL_SHRINK
 	seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
@@ -23,8 +23,8 @@ func Accept(fd int) (size uint64, err error) {
 	return backedSize(fd)
 }
 
-// Map validates a descriptor of the announced size, and maps it read-only. The descriptor stays the
-// caller's.
+// Map validates a descriptor of the announced size, and maps it read-only. The caller keeps the
+// descriptor.
 func Map(fd int, size uint64) (*Mapping, error) {
 	found, err := Accept(fd)
 	if err != nil {
@@ -41,7 +41,7 @@ func Map(fd int, size uint64) (*Mapping, error) {
 	return newMapping(memory, false), nil
 }
 
-// backedSize gives the size of a sealed segment all of whose pages are there.
+// backedSize returns the size of a sealed segment, or an error unless all its pages are allocated.
 func backedSize(fd int) (uint64, error) {
 	var system unix.Statfs_t
 	if err := retry(func() error { return unix.Fstatfs(fd, &system) }); err != nil {

@@ -10,8 +10,9 @@ import (
 
 const cgroupRoot = "/sys/fs/cgroup"
 
-// checkHeadroom refuses what the memory cgroup (version 2) has no room for: past its limit the
-// kernel kills instead of failing. Best effort, as others take memory meanwhile.
+// checkHeadroom returns an error if the memory cgroup (version 2) has no room: above its limit the
+// kernel kills the process instead of failing the call. The check is a best effort, since others
+// allocate concurrently.
 func checkHeadroom(size int) error {
 	for folder := ownCgroup(); folder != ""; folder = parent(folder) {
 		limit, limited := number(filepath.Join(folder, "memory.max"))
@@ -49,7 +50,7 @@ func parent(folder string) string {
 	return filepath.Dir(folder)
 }
 
-// number reads a file of one number; false where there is none, as for "max".
+// number reads a file with one number. It returns false if there is none, as for "max".
 func number(path string) (uint64, bool) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 const ownerSeals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_FUTURE_WRITE |
 	unix.F_SEAL_SEAL
 
-// A ShortageError says that this process or machine has not got what a segment takes. It is
-// nobody's fault, and may pass.
+// A ShortageError is returned if this process or machine lacks a resource that a segment needs. It
+// may pass.
 type ShortageError struct {
 	Text string
 	Err  error
@@ -42,8 +42,8 @@ func isShort(err error) bool {
 	return errors.Is(err, unix.ENOMEM) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.EMFILE)
 }
 
-// Create makes a sealed segment: the one writable mapping, and the descriptor for the peer, which
-// the caller closes.
+// Create creates a sealed segment. It returns the only writable mapping, and the descriptor for the
+// peer, which the caller closes.
 func Create(size int) (*Mapping, int, error) {
 	if err := checkHeadroom(size); err != nil {
 		return nil, -1, err
@@ -69,8 +69,8 @@ func memfd() (int, error) {
 	return fd, err
 }
 
-// touch sees to it that every page is there, as the peer asks for. MAP_POPULATE does that, but the
-// kernel says nothing if it has not, and an emulator may ignore it. The pages are zero either way.
+// touch ensures that every page is allocated, as the peer requires. MAP_POPULATE does that, but the
+// kernel does not report failures, and an emulator may ignore it. The pages are zero either way.
 func touch(fd int, memory []byte) error {
 	hole, err := unix.Seek(fd, 0, unix.SEEK_HOLE)
 	if err != nil {
@@ -82,8 +82,8 @@ func touch(fd int, memory []byte) error {
 	return nil
 }
 
-// checkFileSize refuses a file that is larger than this process may make: ftruncate(2) would end
-// the process by SIGXFSZ.
+// checkFileSize rejects a file larger than this process may create: ftruncate(2) would end the
+// process with SIGXFSZ.
 func checkFileSize(size int) error {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err != nil || uint64(size) <= limit.Cur {
@@ -114,13 +114,13 @@ func mapAndSeal(fd, size int) (*Mapping, error) {
 		_ = unix.Munmap(memory)
 		return nil, failed("lseek", size, err)
 	}
-	// A forked child has no business in it. (Go programs fork to exec at once; others of the
-	// process may not.)
+	// Keep the mapping out of forked children. (Go programs exec immediately after a fork; other
+	// code in the process may not.)
 	if err = unix.Madvise(memory, unix.MADV_DONTFORK); err == nil {
 		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, ownerSeals)
 	}
 	if err != nil {
-		_ = unix.Munmap(memory) // What failed before is what is reported.
+		_ = unix.Munmap(memory) // The earlier error is returned.
 		return nil, failed("sealing", size, err)
 	}
 	return newMapping(memory, true), nil
@@ -140,8 +140,8 @@ var probed struct {
 	err  error
 }
 
-// Probe says whether sealed segments work here. What it has found out holds for the process; a
-// shortage says nothing, and it tries again the next time.
+// Probe returns an error if sealed segments do not work here. The result holds for the process,
+// except that Probe tries again after a shortage.
 func Probe() error {
 	probed.Lock()
 	defer probed.Unlock()

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A User is whose processes hold something: all that are not known are one.
+// A User is an owner of processes. All users that are not known count as one.
 type User struct {
 	Known bool
 	UID   uint32
@@ -25,10 +25,10 @@ func (u User) String() string {
 	return fmt.Sprintf("processes of user %d", u.UID)
 }
 
-// A Ledger counts the segments that a server has handed out until nobody holds them any more. A
-// sealed memfd gives no page back while anybody has a descriptor or a mapping of it, and who has
-// one its owner cannot see. But the kernel says when the last hold is gone: the file, which has no
-// name, is deleted then, and inotify(7) reports that.
+// A Ledger counts the segments that a server has handed out until no process holds them. A sealed
+// memfd frees no page while a process has a descriptor or a mapping of it, and the owner cannot see
+// which processes do. But the kernel deletes the nameless file when the last hold is gone, and
+// inotify(7) reports that.
 type Ledger struct {
 	total, ofUser uint64 // 0 without a limit
 	reports       int
@@ -44,14 +44,15 @@ type holding struct {
 	size uint64
 }
 
-// An Account is to whom segments are handed out. One without a ledger counts nothing.
+// An Account is the recipient of segments. Without a ledger nothing is counted.
 type Account struct {
 	Ledger *Ledger
 	User   User
 }
 
-// NewLedger gives one with limits, of which 0 is none, if this machine reports what is gone: a
-// server that counts what it never gets back would sooner or later refuse everybody.
+// NewLedger returns a ledger with limits, where 0 is no limit. It fails if this machine does not
+// report the end of segments: a server that counts memory which it never gets back would eventually
+// refuse all clients.
 func NewLedger(total, ofUser uint64) (*Ledger, error) {
 	reports, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
@@ -81,7 +82,7 @@ func (l *Ledger) probe() error {
 	return nil
 }
 
-// Held is how many bytes are held now.
+// Held returns the number of bytes that are held now.
 func (l *Ledger) Held() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -89,8 +90,8 @@ func (l *Ledger) Held() uint64 {
 	return l.held
 }
 
-// Create makes a sealed segment, as the function of that name does, if there is room for it. It
-// counts until nobody has it any more.
+// Create creates a sealed segment like the function Create, within the limits. The segment counts
+// until no process has it any more.
 func (a *Account) Create(size int) (*Mapping, int, error) {
 	l := a.Ledger
 	if l == nil {
@@ -99,7 +100,7 @@ func (a *Account) Create(size int) (*Mapping, int, error) {
 	if err := l.reserve(a.User, uint64(size)); err != nil {
 		return nil, -1, err
 	}
-	// Without the lock: a large segment takes many milliseconds.
+	// The lock is not held: a large segment takes many milliseconds.
 	mapping, fd, err := Create(size)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,7 +119,7 @@ func (a *Account) Create(size int) (*Mapping, int, error) {
 	return mapping, fd, nil
 }
 
-// reserve counts a segment that is about to be made, if there is room for it.
+// reserve counts a segment that is about to be created, within the limits.
 func (l *Ledger) reserve(user User, size uint64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -131,7 +132,7 @@ func (l *Ledger) reserve(user User, size uint64) error {
 	return nil
 }
 
-// watch has the end of a segment reported, by a number.
+// watch requests a report of the end of a segment, and returns the number in that report.
 func (l *Ledger) watch(fd, size int) (number int, err error) {
 	path := fmt.Sprintf("/proc/self/fd/%d", fd)
 	if number, err = unix.InotifyAddWatch(l.reports, path, unix.IN_DELETE_SELF); err != nil {
@@ -156,7 +157,7 @@ func (l *Ledger) check(user User, size uint64) error {
 	return nil
 }
 
-// take forgets what is gone.
+// take processes the reports of segments that are gone.
 func (l *Ledger) take() {
 	const head = unix.SizeofInotifyEvent
 	var room [4096]byte
@@ -192,7 +193,7 @@ func (l *Ledger) forget(number int32) {
 	l.giveBack(gone)
 }
 
-// giveBack counts a segment no more. The lock is held.
+// giveBack removes a segment from the count. The lock is held.
 func (l *Ledger) giveBack(gone holding) {
 	l.held -= gone.size
 	if l.byUser[gone.user] -= gone.size; l.byUser[gone.user] == 0 {
@@ -200,7 +201,8 @@ func (l *Ledger) giveBack(gone holding) {
 	}
 }
 
-// compare forgets what is gone by the kernel's own list: there was no room for a report.
+// compare removes the segments that are gone according to the kernel's list, after reports were
+// lost.
 func (l *Ledger) compare() {
 	list, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", l.reports))
 	if err != nil {

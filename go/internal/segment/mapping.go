@@ -1,35 +1,35 @@
-// Package segment makes, checks and maps segments (docs/abi.md, section 3): memfds that one process
-// writes, sealed so that nobody, their owner included, can shrink them, punch holes into them or
-// write them through another mapping.
+// Package segment creates, validates and maps segments (docs/abi.md, section 3): memfds with one
+// writing process, sealed so that no process, their owner included, can shrink them, punch holes
+// into them or write them through another mapping.
 //
 // It is the only package of this module that imports unsafe: here, and in receiver.go for one
-// system call. Everybody else reaches mapped memory by the methods of Mapping, each of which checks
+// system call. Other packages access mapped memory by the methods of Mapping, each of which checks
 // the range that it touches.
 //
 // # Why this is sound
 //
 //   - Inside: every method checks its offset against the size of the mapping, which this process
 //     chose (own segments) or checked with fstat on a file that can no longer shrink (the peer's).
-//   - Mapped: a Mapping is unmapped when its last holder lets go of it, and holders are counted
-//     explicitly. No finalizer unmaps anything. What was unmapped has size 0, so that a wrong call
-//     panics instead of touching what may lie there now.
+//   - Mapped: a Mapping is unmapped when its last holder drops it, and holders are counted
+//     explicitly. No finalizer unmaps anything. An unmapped Mapping has size 0, so that a wrong
+//     call panics instead of touching memory that may be at the same address now.
 //   - Backed: SIGBUS would come from a page without a backing. The seals forbid shrinking, and
 //     F_SEAL_FUTURE_WRITE (or F_SEAL_WRITE) forbids punching holes; accept checks that every page
 //     is allocated after it has seen the seals, on tmpfs, whose pages are never taken back.
 //   - Words: control words and entries are loaded and stored by sync/atomic. The entry's body is
-//     stored plainly before the sequence, which is stored atomically, as the page asks for. All
+//     stored plainly before the sequence, which is stored atomically, as the ABI page requires. All
 //     accesses to words are aligned: offsets are multiples of 8 and mappings begin at pages.
-//   - Assembly: storeReleased of amd64 is one plain store, which that processor lets nobody see
-//     before those in front of it. The compiler moves nothing across a call of a function that it
-//     does not know. sync/atomic has no store that waits for nothing.
-//   - Bytes: this module reads payload of the peer by copy alone, into memory of this process, and
-//     judges it there. The peer may write it at the same time. In Go that is no undefined
-//     behaviour: a racy read of bytes gives some bytes, no value derived from them is a pointer or
+//   - Assembly: storeReleased of amd64 is one plain store, which that processor never makes
+//     visible before earlier stores. The compiler moves nothing across a call of a function that
+//     it does not know. sync/atomic has no store without a fence.
+//   - Bytes: this module reads payload of the peer only by copy, into memory of this process, and
+//     validates it there. The peer may write it at the same time. In Go that is not undefined
+//     behaviour: a racy read of bytes yields some bytes, no value derived from them is a pointer or
 //     a length before it was copied, and memmove reads no byte outside its range, whatever it
 //     reads.
-//   - Slices: Pin hands out a slice of the peer's memory to who has said that the peer is trusted
-//     not to write it meanwhile. Its mapping is never unmapped, so that the slice is never one of
-//     memory that is gone.
+//   - Slices: Pin returns a slice of the peer's memory to a caller that has declared its trust that
+//     the peer does not write it at the same time. Its mapping is never unmapped, so that the slice
+//     never refers to unmapped memory.
 //   - The race detector sees heap and globals only; mappings are neither, and both ends of a
 //     session in one process use mappings of their own.
 package segment
@@ -63,16 +63,17 @@ func newMapping(memory []byte, writable bool) *Mapping {
 	return m
 }
 
-// Size is the size in bytes.
+// Size returns the size in bytes.
 func (m *Mapping) Size() int { return m.size }
 
-// Holders says how many hold the mapping.
+// Holders returns the number of holders of the mapping.
 func (m *Mapping) Holders() int { return int(m.holders.Load()) }
 
-// Hold adds a holder. The caller is one, or is kept from letting go by a lock.
+// Hold adds a holder. The caller is a holder, or holds a lock that keeps one from dropping the
+// mapping.
 func (m *Mapping) Hold() { m.holders.Add(1) }
 
-// Drop lets go of the mapping; the last one unmaps it, unless a slice of it was handed out.
+// Drop removes a holder. The last one unmaps the mapping, unless a slice of it was handed out.
 func (m *Mapping) Drop() {
 	if m.holders.Add(-1) > 0 || m.pinned.Load() {
 		return
@@ -95,7 +96,7 @@ func (m *Mapping) word(at int) *uint64 {
 	if at%8 != 0 {
 		panic("a word that is not aligned")
 	}
-	// Inside the mapping, aligned, and mapped as long as the caller holds it.
+	// The word is inside the mapping, aligned, and mapped as long as the caller holds the mapping.
 	return (*uint64)(unsafe.Add(m.base, at))
 }
 
@@ -109,8 +110,8 @@ func (m *Mapping) Store(at int, value uint64) {
 	atomic.StoreUint64(m.word(at), value)
 }
 
-// Set stores a word of an own segment plainly: a counter for tools, or what a sequentially
-// consistent store follows before anything is loaded. Callers hold a lock against each other.
+// Set stores a word of an own segment plainly: a counter for tools, or a word before a sequentially
+// consistent store that precedes the next load. Callers exclude each other by a lock.
 func (m *Mapping) Set(at int, value uint64) {
 	m.mustWrite()
 	*m.word(at) = value
@@ -138,14 +139,14 @@ func (m *Mapping) slot(at int) *proto.Words {
 	return (*proto.Words)(unsafe.Pointer(m.word(at)))
 }
 
-// Publish writes an entry, and then its sequence, sequentially consistent.
+// Publish writes an entry and then its sequence, sequentially consistent.
 func (m *Mapping) Publish(at int, head *proto.Head, body []byte, sequence uint64) {
 	slot := m.pack(at, head, body)
 	atomic.StoreUint64(&slot[0], sequence)
 }
 
-// PublishUnfenced is Publish, but that the sequence is no more than released: what this process
-// loads afterwards may have been loaded before.
+// PublishUnfenced writes an entry and then its sequence, which is only released: later loads of
+// this process may be performed before the store.
 func (m *Mapping) PublishUnfenced(at int, head *proto.Head, body []byte, sequence uint64) {
 	slot := m.pack(at, head, body)
 	storeReleased(&slot[0], sequence)
@@ -154,13 +155,13 @@ func (m *Mapping) PublishUnfenced(at int, head *proto.Head, body []byte, sequenc
 func (m *Mapping) pack(at int, head *proto.Head, body []byte) *proto.Words {
 	m.mustWrite()
 	slot := m.slot(at)
-	// Plain stores: nobody in this process reads the slot, and the peer reads it after the
+	// Plain stores: no goroutine of this process reads the entry, and the peer reads it after the
 	// sequence.
 	slot.Pack(head, 0, body)
 	return slot
 }
 
-// Take copies an entry that is there, each word by one atomic load.
+// Take copies a committed entry, each word by one atomic load.
 func (m *Mapping) Take(at int, entry *proto.Entry) error {
 	slot := m.slot(at)
 	err := entry.Unpack(atomic.LoadUint64(&slot[1]), atomic.LoadUint64(&slot[2]))
@@ -194,7 +195,7 @@ func (m *Mapping) bytes(at, length int) []byte {
 // CopyOut copies from the mapping into private memory, while the peer may write.
 func (m *Mapping) CopyOut(to []byte, at int) { move(to, m.bytes(at, len(to))) }
 
-// CopyIn copies private memory into an own segment. The peer may read it at once.
+// CopyIn copies private memory into an own segment. The peer can read it immediately.
 func (m *Mapping) CopyIn(at int, from []byte) {
 	m.mustWrite()
 	move(m.bytes(at, len(from)), from)
@@ -206,8 +207,8 @@ func (m *Mapping) CopyAcross(at int, from *Mapping, fromAt, length int) {
 	move(m.bytes(at, length), from.bytes(fromAt, length))
 }
 
-// moved is how much is copied at once. The runtime copies 1 MiB and more past the caches, where the
-// other side then does not find it.
+// moved is the number of bytes to copy at once. The runtime copies 1 MiB and more past the caches,
+// and the peer then does not find the bytes there.
 const moved = 256 << 10
 
 func move(to, from []byte) {
@@ -224,15 +225,15 @@ var pinned struct {
 	bytes uint64
 }
 
-// Pinned says how many bytes are never unmapped.
+// Pinned returns the number of bytes of mappings that are never unmapped.
 func Pinned() uint64 {
 	pinned.mu.Lock()
 	defer pinned.mu.Unlock()
 	return pinned.bytes
 }
 
-// Pin gives a slice of the mapping, which is never unmapped from now on. False if such mappings
-// would take more than limit bytes.
+// Pin returns a slice of the mapping, which is never unmapped from now on. It returns false if such
+// mappings would take more than limit bytes.
 func (m *Mapping) Pin(at, length int, limit uint64) ([]byte, bool) {
 	pinned.mu.Lock()
 	defer pinned.mu.Unlock()

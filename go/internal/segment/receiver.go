@@ -6,23 +6,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MaxRights is the most descriptors that a message brings (SCM_MAX_FD).
+// MaxRights is the maximum number of descriptors in a message (SCM_MAX_FD).
 const MaxRights = 253
 
-// A Receiver makes recvmsg calls into buffers of its own, so that none of them allocates, as
-// unix.Recvmsg does.
+// A Receiver calls recvmsg with buffers of its own. Unlike unix.Recvmsg, it does not allocate.
 type Receiver struct {
 	header  unix.Msghdr
 	vector  unix.Iovec
 	control []byte
 }
 
-// NewReceiver has room for so many descriptors.
+// NewReceiver returns a receiver with room for the given number of descriptors.
 func NewReceiver(descriptors int) Receiver {
 	return Receiver{control: make([]byte, unix.CmsgSpace(4*descriptors))}
 }
 
-// Receive reads bytes, and the control message beside them, which is valid until the next call.
+// Receive reads bytes and the control message beside them, which is valid until the next call.
 func (r *Receiver) Receive(fd int, to []byte, flags int) (n int, control []byte, received int,
 	err error) {
 	r.vector = unix.Iovec{Base: unsafe.SliceData(to)}
@@ -30,8 +29,8 @@ func (r *Receiver) Receive(fd int, to []byte, flags int) (n int, control []byte,
 	r.header = unix.Msghdr{Iov: &r.vector, Control: &r.control[0]}
 	r.header.SetIovlen(1)
 	r.header.SetControllen(len(r.control))
-	// The kernel writes at most as many bytes as the lengths beside the pointers say; all of it is
-	// memory that r and to keep alive past the call.
+	// The kernel writes at most the lengths beside the pointers. All of it is memory that r and to
+	// keep alive past the call.
 	got, _, errno := unix.Syscall(unix.SYS_RECVMSG, uintptr(fd), uintptr(unsafe.Pointer(&r.header)),
 		uintptr(flags))
 	r.vector.Base = nil
@@ -41,7 +40,7 @@ func (r *Receiver) Receive(fd int, to []byte, flags int) (n int, control []byte,
 	return int(got), r.control[:r.header.Controllen], int(r.header.Flags), nil
 }
 
-// Rights gives the descriptors of a control message.
+// Rights returns the descriptors in a control message.
 func Rights(control []byte) (descriptors []int) {
 	if len(control) == 0 {
 		return nil

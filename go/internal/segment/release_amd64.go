@@ -1,6 +1,6 @@
 package segment
 
-// storeReleased stores a word that is seen no earlier than what was stored before it.
+// storeReleased stores a word that becomes visible no earlier than earlier stores.
 //
 //go:noescape
 func storeReleased(to *uint64, value uint64)

@@ -4,5 +4,5 @@ package segment
 
 import "sync/atomic"
 
-// storeReleased stores a word that is seen no earlier than what was stored before it.
+// storeReleased stores a word that becomes visible no earlier than earlier stores.
 func storeReleased(to *uint64, value uint64) { atomic.StoreUint64(to, value) }

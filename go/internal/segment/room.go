@@ -6,14 +6,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MakeRoom makes this process's table of descriptors large enough for count of them at once, or for
-// as many as it may have if those are fewer. The table never shrinks, and takes some 8 bytes for
-// each.
+// MakeRoom makes this process's descriptor table large enough for count descriptors at once, or for
+// its limit if that is lower. The table never shrinks, and takes some 8 bytes per descriptor.
 //
 // The kernel doubles the table when a higher number is needed, and waits until no CPU can still
-// read the old one (expand_fdtable in Linux's fs/file.c): some 15 ms, and seconds on an overloaded
-// machine. Meanwhile no thread of the process gets a descriptor. So peers that open many
-// connections would keep others waiting.
+// read the old one (expand_fdtable in Linux's fs/file.c), which takes milliseconds, or seconds on
+// an overloaded machine. Until then no thread of the process gets a descriptor. Peers that open
+// many connections would thus delay others.
 func MakeRoom(count int) error {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
@@ -26,8 +25,8 @@ func MakeRoom(count int) error {
 	}
 	defer unix.Close(any)
 	fd, err := unix.FcntlInt(uintptr(any), unix.F_DUPFD_CLOEXEC, highest)
-	// The limit is lower than a moment before, or fs.nr_open is, or no number from there on is
-	// free: there is as much room as there can be.
+	// The limit or fs.nr_open was lowered, or no number from there on is free: the table is as
+	// large as it can be.
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EMFILE) {
 		return nil
 	}

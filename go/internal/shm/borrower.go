@@ -15,7 +15,7 @@ type foreignSegment struct {
 	mapping *segment.Mapping
 }
 
-// borrower keeps the peer's payload segments, mapped read-only.
+// A borrower manages the peer's payload segments, which are mapped read-only.
 type borrower struct {
 	segments   []foreignSegment
 	nextNumber uint32
@@ -28,7 +28,7 @@ func (b *borrower) find(number uint32) int {
 	return slices.IndexFunc(b.segments, func(s foreignSegment) bool { return s.number == number })
 }
 
-// checkAdd judges what a segment add entry says.
+// checkAdd validates a segment add entry.
 func (b *borrower) checkAdd(number uint32, size uint64) error {
 	switch {
 	case number != b.nextNumber:
@@ -49,8 +49,9 @@ func (b *borrower) add(mapping *segment.Mapping) {
 	b.total += uint64(mapping.Size())
 }
 
-// retire unmaps what a segment retire entry names. Leases are counted as holders of the mapping,
-// and each lets go before its number is released: so one that still holds shows a broken rule.
+// retire unmaps the segment that a segment retire entry names. Leases count as holders of the
+// mapping, and each is dropped before its number is released. A remaining holder therefore means a
+// violation.
 func (b *borrower) retire(number uint32) error {
 	at := b.find(number)
 	if at < 0 {
@@ -67,7 +68,7 @@ func (b *borrower) retire(number uint32) error {
 	return nil
 }
 
-// borrow judges the descriptor of an entry, and takes a lease of what it names.
+// borrow validates the descriptor in an entry and returns a lease of its payload.
 func (b *borrower) borrow(entry *proto.Entry, releaser *Releaser) (Lease, error) {
 	descriptor, err := proto.DecodeDescriptor(entry.Bytes())
 	if err != nil {
@@ -98,8 +99,9 @@ func (b *borrower) close() {
 	b.segments = nil
 }
 
-// A Lease is a payload of the peer's that it does not write again before the lease ends, if it
-// keeps to the rules. It is ended once, on any goroutine, during the session or after it.
+// A Lease is a payload of the peer that the peer does not write again before the lease ends,
+// provided that it keeps the rules. A lease is ended once, by any goroutine, during the session or
+// after it.
 type Lease struct {
 	mapping  *segment.Mapping
 	releaser *Releaser
@@ -108,10 +110,10 @@ type Lease struct {
 	lend     uint16
 }
 
-// Len is its length in bytes.
+// Len returns the length in bytes.
 func (l *Lease) Len() int { return l.length }
 
-// CopyOut copies from it.
+// CopyOut copies bytes out of the payload.
 func (l *Lease) CopyOut(to []byte, at int) {
 	if at < 0 || at > l.length-len(to) {
 		panic("a read outside of a lent message")
@@ -119,8 +121,8 @@ func (l *Lease) CopyOut(to []byte, at int) {
 	l.mapping.CopyOut(to, l.offset+at)
 }
 
-// Pin gives a slice of it, whose segment is never unmapped from now on; false if segments that are
-// so would take more than limit bytes.
+// Pin returns a slice of the payload, whose segment stays mapped from now on. It returns false if
+// such segments would take more than limit bytes.
 func (l *Lease) Pin(at, length int, limit uint64) ([]byte, bool) {
 	if at < 0 || length < 0 || at > l.length-length {
 		panic("a slice outside of a lent message")
@@ -128,22 +130,23 @@ func (l *Lease) Pin(at, length int, limit uint64) ([]byte, bool) {
 	return l.mapping.Pin(l.offset+at, length, limit)
 }
 
-// End says that it is no longer read.
+// End releases the payload.
 func (l *Lease) End() {
-	// In this order: once the peer sees the release it may retire the segment, which is to find no
-	// lease in it.
+	// The order matters: once the peer sees the release it may retire the segment, in which no
+	// lease may then remain.
 	l.mapping.Drop()
 	l.releaser.release(l.lend)
 	*l = Lease{}
 }
 
-// A Releaser says, on any goroutine, which payloads are no longer read.
+// A Releaser releases payloads, on any goroutine.
 type Releaser struct {
 	own, peer *segment.Mapping
 	ring      func()
-	// rung is the wait of the peer that was last rung for.
+	// rung is the number of the peer's wait for which the doorbell was last rung.
 	rung atomic.Uint64
-	// closing is held for reading by who uses the control segments, which go when closed is set.
+	// closing is read-locked while the control segments are used. They are unmapped after closed is
+	// set.
 	closing sync.RWMutex
 	closed  bool
 }

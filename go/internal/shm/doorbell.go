@@ -15,54 +15,54 @@ import (
 const (
 	doorbellByte = 0
 	segmentByte  = 1
-	// sendBuffer is what a session socket's send buffer is set to: 64 doorbell bytes that the peer
-	// may leave unread, and 64 segments, take less than 800 bytes each.
+	// sendBuffer is the size of a session socket's send buffer. 64 doorbell bytes that the peer may
+	// leave unread, and 64 segments, take less than 800 bytes each.
 	sendBuffer = 160 * 1024
-	// readSize is more than the other side's socket holds of these one-byte messages: a peek that
-	// ends just before a descriptor would give that too (seen with Linux 6.18).
+	// readSize is more than the number of one-byte messages that the peer's socket holds: a peek
+	// that ends just before a descriptor would also return that descriptor (as on Linux 6.18).
 	readSize = 512
-	// maxReads bounds the reads in search of one segment.
+	// maxReads bounds the reads for one segment.
 	maxReads = 128
 	// maxPeeked bounds the bytes that were peeked at and not consumed.
 	maxPeeked = 64
-	// mostReceived is how many descriptors are received of a message, which has one if it keeps to
-	// the rules. The others stay in the socket.
+	// mostReceived is the number of descriptors to receive with a message, which has one if the
+	// peer keeps the rules. Others stay in the socket.
 	mostReceived = 2
 )
 
-// doorbell is our end of the session socket.
+// A doorbell is this side's end of the session socket.
 //
-// A descriptor that is received while this process has no number for it is lost, so every read only
-// peeks, from where the last one ended (SO_PEEK_OFF), and what was peeked is consumed later, many
-// bytes at once: a sleeper makes one system call, as it would without.
+// A descriptor that arrives while the process is at its limit of open files is lost when it is
+// read. Therefore reads only peek, from where the last one ended (SO_PEEK_OFF), and the bytes are
+// consumed later, many at once. A sleeper still makes one system call.
 type doorbell struct {
 	raw     syscall.RawConn
 	ringFn  func(fd uintptr)
 	readFn  func(fd uintptr)
 	pending []pendingSegment
-	// pendingBytes is the sum of their sizes, which is at most twice the cap.
+	// pendingBytes is the sum of the pending sizes, at most twice segmentCap.
 	pendingBytes, segmentCap uint64
-	// refused are descriptors that do not belong there. Closing them may take as long as the other
-	// side likes, so the session's owner does it, without the lock.
+	// refused holds descriptors that are not allowed. Closing them may take as long as the peer
+	// likes, so the session's owner closes them, without the lock.
 	refused []int
 	peeked  int
 	canPeek bool
 	closed  bool
-	exited  bool // the peer's process is gone, whoever else has its socket
-	// What the last read came to.
+	exited  bool // the peer's process has exited, even if another one has its socket
+	// readErr and more are the results of the last read.
 	readErr  error
 	more     bool
 	bytes    [readSize]byte
 	receiver segment.Receiver
 }
 
-// pendingSegment is a segment that came and was not announced.
+// A pendingSegment is a segment that was received but not announced.
 type pendingSegment struct {
 	fd   int
 	size uint64
 }
 
-// errNoNumber is that of a read which cannot receive a descriptor now.
+// errNoNumber is returned by a read that cannot receive a descriptor now.
 var errNoNumber = &segment.ShortageError{
 	Text: "no file descriptor is left for the peer's next segment (raise the limit of open " +
 		"files, ulimit -n)",
@@ -72,8 +72,7 @@ var errNoNumber = &segment.ShortageError{
 func newDoorbell(raw syscall.RawConn, segmentCap uint64) (*doorbell, error) {
 	d := &doorbell{raw: raw, segmentCap: segmentCap, receiver: segment.NewReceiver(mostReceived)}
 	d.ringFn = func(fd uintptr) {
-		// EAGAIN means that bytes are pending, and a peer that is gone is noticed by its end of
-		// file.
+		// EAGAIN means that bytes are pending. The end of file reports a peer that is gone.
 		_, _ = unix.SendmsgN(int(fd), doorbellBytes, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 	}
 	d.readFn = d.read
@@ -87,10 +86,10 @@ func newDoorbell(raw syscall.RawConn, segmentCap uint64) (*doorbell, error) {
 
 var doorbellBytes = []byte{doorbellByte}
 
-// ring wakes a peer that announced that it sleeps.
+// ring wakes a peer that has announced its sleep.
 func (d *doorbell) ring() { _ = d.raw.Control(d.ringFn) }
 
-// sendSegment hands a payload segment's descriptor to the peer.
+// sendSegment sends a payload segment's descriptor to the peer.
 func (d *doorbell) sendSegment(segmentFD int) error {
 	var err error
 	rights := unix.UnixRights(segmentFD)
@@ -100,7 +99,7 @@ func (d *doorbell) sendSegment(segmentFD int) error {
 	})
 	switch {
 	case errors.Is(err, unix.EPIPE), errors.Is(err, unix.ECONNRESET):
-		return nil // The end of file says so.
+		return nil // Reading reports the end of file.
 	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ETOOMANYREFS):
 		text := fmt.Sprintf("the peer leaves the session socket unread: %v", err)
 		return &segment.ShortageError{Text: text, Err: err}
@@ -108,7 +107,7 @@ func (d *doorbell) sendSegment(segmentFD int) error {
 	return errors.Join(err, control)
 }
 
-// drain reads what is there: forgets doorbells, keeps descriptors, notes the end of file.
+// drain reads what has arrived: it drops doorbells, keeps descriptors, and records the end of file.
 func (d *doorbell) drain() error {
 	for range maxReads {
 		if d.closed {
@@ -121,14 +120,14 @@ func (d *doorbell) drain() error {
 	return nil
 }
 
-// empty leaves nothing there, as the peer is to have room for as many bytes as it may ring.
+// empty leaves nothing in the socket, so that the peer has room for its doorbells.
 func (d *doorbell) empty() error {
 	err := d.drain()
 	_ = d.raw.Control(func(fd uintptr) { d.consume(int(fd)) })
 	return err
 }
 
-// readOnce reads what one recvmsg gives; more says whether it gave something.
+// readOnce performs one recvmsg. It sets more if there was input.
 func (d *doorbell) readOnce() error {
 	d.more, d.readErr = false, nil
 	if err := d.raw.Control(d.readFn); err != nil {
@@ -161,8 +160,8 @@ func (d *doorbell) read(fd uintptr) {
 		return
 	}
 	d.more = true
-	// What is refused stays in the socket: consumed, the descriptors that were not received would
-	// be closed here.
+	// Refused bytes stay in the socket: consuming them would close, here, the descriptors that were
+	// not received.
 	isCut := received&unix.MSG_CTRUNC != 0
 	if d.readErr = d.judge(d.bytes[:n], descriptors, isCut); d.readErr != nil {
 		return
@@ -173,7 +172,7 @@ func (d *doorbell) read(fd uintptr) {
 	}
 }
 
-// consume takes from the socket what was peeked at.
+// consume removes the peeked bytes from the socket.
 func (d *doorbell) consume(fd int) {
 	var bytes [256]byte
 	for d.peeked > 0 {
@@ -189,8 +188,9 @@ func (d *doorbell) consume(fd int) {
 	}
 }
 
-// judge judges what a read gave, which ends with the byte that carries descriptors: so only the
-// last one can be a segment. Of more descriptors than found a number here it is cut.
+// judge validates what a read returned. A read ends with a byte that carries descriptors, so only
+// its last byte can be a segment. isCut is true if descriptors did not fit within the limit on open
+// files.
 func (d *doorbell) judge(bytes []byte, descriptors []int, isCut bool) error {
 	last := len(bytes) - 1
 	wanted := 0
@@ -212,7 +212,7 @@ func (d *doorbell) judge(bytes []byte, descriptors []int, isCut bool) error {
 	return d.refuse(descriptors, d.keep(descriptors[0]))
 }
 
-// refuse has descriptors closed, if there is an error.
+// refuse schedules descriptors to be closed if there is an error.
 func (d *doorbell) refuse(descriptors []int, err error) error {
 	if err != nil {
 		d.refused = append(d.refused, descriptors...)
@@ -220,7 +220,7 @@ func (d *doorbell) refuse(descriptors []int, err error) error {
 	return err
 }
 
-// keep keeps a segment until it is announced.
+// keep stores a segment until it is announced.
 func (d *doorbell) keep(fd int) error {
 	size, err := segment.Accept(fd)
 	if err != nil {
@@ -238,7 +238,8 @@ func (d *doorbell) keep(fd int) error {
 	return nil
 }
 
-// nextSegment gives the descriptor of the next segment in order, read from the socket if need be.
+// nextSegment returns the descriptor of the next segment in order, and reads the socket for it if
+// needed.
 func (d *doorbell) nextSegment() (int, error) {
 	for range maxReads {
 		if len(d.pending) > 0 {
@@ -257,7 +258,7 @@ func (d *doorbell) nextSegment() (int, error) {
 	return -1, errors.New("a segment was announced, but its file descriptor was not sent before")
 }
 
-// segmentTaken closes the descriptor that nextSegment gave, which was mapped.
+// segmentTaken closes the descriptor of the last nextSegment, which was mapped.
 func (d *doorbell) segmentTaken() {
 	unix.Close(d.pending[0].fd)
 	d.pendingBytes -= d.pending[0].size

@@ -1,6 +1,6 @@
-// Package shm is one end of a session in shared memory, after the hellos: rings, lends and
+// Package shm implements one end of a session in shared memory, after the hellos: rings, lends and
 // releases, payload segments and the doorbell (docs/abi.md, sections 1 and 3 to 6). Its caller
-// keeps a lock; only Ready, and the end of a lease, need none.
+// holds a lock; only Ready and the end of a lease do not need it.
 package shm
 
 import (
@@ -16,14 +16,14 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/segment"
 )
 
-// ErrFull is that of an entry for which the ring has no slot; ErrNoMemory that of a payload for
-// which there is no memory, or no lend number, before the peer releases some.
+// ErrFull is returned for an entry if the ring is full. ErrNoMemory is returned for a payload if
+// memory or lend numbers are missing until the peer releases some.
 var (
 	ErrFull     = errors.New("the ring is full")
 	ErrNoMemory = errors.New("payload memory is lent")
 )
 
-// A TooLargeError is that of a message which never fits.
+// A TooLargeError is returned for a message that never fits.
 type TooLargeError struct{ Len, Max int }
 
 func (e *TooLargeError) Error() string {
@@ -35,12 +35,12 @@ func (e *TooLargeError) Error() string {
 type Limits struct {
 	Cap, FirstSegment int
 	ShrinkAfter       time.Duration
-	// Account is whom payload segments are handed out to.
+	// Account is the account that payload segments are charged to.
 	Account segment.Account
 }
 
-// eager is the length from which payload is taken where it was released last, at the price of a
-// look at the peer's release bits.
+// eager is the payload length from which on the most recently released memory is reused, at the
+// price of a load of the peer's release bits.
 const eager = 2048
 
 // An Endpoint is one end of a session.
@@ -53,15 +53,16 @@ type Endpoint struct {
 	doorbell  *doorbell
 	releaser  *Releaser
 	account   segment.Account
-	// Positions of segment add entries that the peer is not known to have consumed.
+	// adds holds the positions of segment add entries that the peer is not known to have consumed.
 	adds     []uint64
 	counters [8]uint64
 	// announced counts the announcements since the socket was last read.
 	announced int
-	stopped   bool // Nothing more is taken of the peer's ring.
+	stopped   bool // no entry of the peer is taken any more
 }
 
-// Control makes this side's control segment, and gives its descriptor, which the caller closes.
+// Control creates this side's control segment. It returns its descriptor too, which the caller
+// closes.
 func Control(hello *proto.Hello, account segment.Account) (*segment.Mapping, int, error) {
 	mapping, fd, err := account.Create(int(proto.ControlSize(hello.RingCapacity)))
 	if err != nil {
@@ -76,8 +77,7 @@ func Control(hello *proto.Hello, account segment.Account) (*segment.Mapping, int
 	return mapping, fd, nil
 }
 
-// New puts together what the hellos have exchanged. It owns both control segments, also if it
-// fails.
+// New returns the endpoint for exchanged hellos. It owns both control segments, even if it fails.
 func New(raw syscall.RawConn, own, peer *segment.Mapping, ownHello, peerHello *proto.Hello,
 	limits Limits) (*Endpoint, error) {
 	segmentCap := proto.SegmentCap(ownHello, peerHello)
@@ -100,21 +100,21 @@ func New(raw syscall.RawConn, own, peer *segment.Mapping, ownHello, peerHello *p
 	}, nil
 }
 
-// Stop has nothing more of the peer's ring looked at.
+// Stop ends the reading of the peer's ring.
 func (e *Endpoint) Stop() { e.stopped = true }
 
-// Exited says that the peer's process is gone: nothing more comes than there is.
+// Exited records that the peer's process has exited: nothing follows what has arrived.
 func (e *Endpoint) Exited() { e.doorbell.exited = true }
 
-// Refused takes the descriptors that the peer has sent and that do not belong there. Closing them
-// may take as long as the peer likes.
+// Refused returns, once, the received descriptors that are not allowed. Closing them may take as
+// long as the peer likes.
 func (e *Endpoint) Refused() []int {
 	refused := e.doorbell.refused
 	e.doorbell.refused = nil
 	return refused
 }
 
-// Cap is the largest message.
+// Cap returns the length of the largest message.
 func (e *Endpoint) Cap() int { return e.lender.cap }
 
 func (e *Endpoint) count(counter proto.Counter, more uint64) {
@@ -122,26 +122,26 @@ func (e *Endpoint) count(counter proto.Counter, more uint64) {
 	e.own.Set(proto.CountersAt+8*int(counter), e.counters[counter])
 }
 
-// Counters are what this side has counted.
+// Counters returns the counters of this side.
 func (e *Endpoint) Counters() [8]uint64 { return e.counters }
 
-// Memory gives the bytes of payload segments, own and the peer's, and the bits of the lends that
-// are not known to be released.
+// Memory returns the bytes of this side's and of the peer's payload segments, and the bits of the
+// lends that are not known to be released.
 func (e *Endpoint) Memory() (own, peer uint64, lent []uint64) {
 	return uint64(e.lender.total), e.borrower.total, e.lender.lent
 }
 
 // ---- receiving ----
 
-// Ready says whether the next entry is there. It needs no lock against senders, but nobody may take
-// an entry meanwhile.
+// Ready returns true if the next entry is committed. It may run concurrently with senders, but not
+// with Take.
 func (e *Endpoint) Ready() (bool, error) { return e.consumer.ready() }
 
-// IsReady says whether the next entry is there; what is wrong with it, Take says.
+// IsReady returns true if the next entry is committed. Take reports errors.
 func (e *Endpoint) IsReady() bool { return e.consumer.isReady() }
 
-// Take consumes the next entry. False if there is none, or if it was about segments. A shortage
-// leaves the entry where it is.
+// Take consumes the next entry. It returns false if there is none, or if it concerned segments. A
+// shortage leaves the entry in the ring.
 func (e *Endpoint) Take(entry *proto.Entry) (bool, error) {
 	if ready, err := e.consumer.ready(); err != nil || !ready {
 		return false, err
@@ -200,14 +200,14 @@ func (e *Endpoint) addForeign(entry *proto.Entry) error {
 	return nil
 }
 
-// Borrow takes a lease of what a message with FlagLent names.
+// Borrow takes a lease of the payload of a message with FlagLent.
 func (e *Endpoint) Borrow(entry *proto.Entry) (Lease, error) {
 	return e.borrower.borrow(entry, e.releaser)
 }
 
 // ---- sending ----
 
-// Publish publishes an entry with an inline body, which a spinning peer may see at once; Flush
+// Publish publishes an entry with an inline body. A polling peer may see it immediately; Flush
 // wakes a sleeping one.
 func (e *Endpoint) Publish(head *proto.Head, body []byte) error {
 	if e.producer.knownSpace() == 0 {
@@ -220,8 +220,8 @@ func (e *Endpoint) Publish(head *proto.Head, body []byte) error {
 	return nil
 }
 
-// PublishUnfenced is Publish before a Flush that somebody is sure to ask for. A peer that is known
-// to sleep is woken at once.
+// PublishUnfenced publishes before a Flush that is certain to follow. It immediately wakes a peer
+// that is known to sleep.
 func (e *Endpoint) PublishUnfenced(head *proto.Head, body []byte) error {
 	if e.producer.knownSpace() == 0 {
 		if err := e.needSlots(1); err != nil {
@@ -235,7 +235,7 @@ func (e *Endpoint) PublishUnfenced(head *proto.Head, body []byte) error {
 	return nil
 }
 
-// NeedSlot gives ErrFull if there is no slot for an entry.
+// NeedSlot returns ErrFull if the ring is full.
 func (e *Endpoint) NeedSlot() error { return e.needSlots(1) }
 
 func (e *Endpoint) needSlots(count uint64) error {
@@ -247,7 +247,7 @@ func (e *Endpoint) needSlots(count uint64) error {
 	return err
 }
 
-// Reserve takes payload space for n bytes. It is lent or abandoned later.
+// Reserve takes payload space for n bytes, to be lent or abandoned.
 func (e *Endpoint) Reserve(n int) (Loan, error) {
 	if n > e.lender.cap {
 		return Loan{}, &TooLargeError{n, e.lender.cap}
@@ -273,10 +273,10 @@ func (e *Endpoint) Reserve(n int) (Loan, error) {
 	return loan, nil
 }
 
-// UnderWay is how many bytes are reserved, or lent and not known to be released.
+// UnderWay returns the number of bytes that are reserved, or lent and not known to be released.
 func (e *Endpoint) UnderWay() int { return e.lender.taken }
 
-// Collect takes back what the peer has released.
+// Collect takes back the payloads that the peer has released.
 func (e *Endpoint) Collect() { e.lender.collect() }
 
 func (e *Endpoint) noMemory() error {
@@ -284,16 +284,16 @@ func (e *Endpoint) noMemory() error {
 	return ErrNoMemory
 }
 
-// Abandon gives back what was reserved and not lent.
+// Abandon frees a loan that is not lent.
 func (e *Endpoint) Abandon(loan Loan) { e.lender.giveBack(loan) }
 
-// Hold adds a holder of the loan's memory, who may fill it without the lock.
+// Hold adds a holder of the loan's memory, which may then be filled without the lock.
 func (l *Loan) Hold() { l.segment.mapping.Hold() }
 
-// Drop lets go of what Hold took.
+// Drop reverts Hold.
 func (l *Loan) Drop() { l.segment.mapping.Drop() }
 
-// CopyFrom fills all of it from a lease of the same length.
+// CopyFrom copies length bytes of a lease into the loan.
 func (l *Loan) CopyFrom(at int, lease *Lease, from, length int) {
 	if at < 0 || from < 0 || length < 0 || at > l.length-length || from > lease.length-length {
 		panic("a copy outside of lent or reserved space")
@@ -301,7 +301,7 @@ func (l *Loan) CopyFrom(at int, lease *Lease, from, length int) {
 	l.segment.mapping.CopyAcross(l.offset+at, lease.mapping, lease.offset+from, length)
 }
 
-// Lend publishes a message whose body is a filled loan. If it fails, the loan stays reserved.
+// Lend publishes a message with a filled loan as its body. If it fails, the loan stays reserved.
 func (e *Endpoint) Lend(head *proto.Head, loan Loan) error {
 	if err := e.needSlots(1); err != nil {
 		return err
@@ -316,12 +316,12 @@ func (e *Endpoint) Lend(head *proto.Head, loan Loan) error {
 	return nil
 }
 
-// grow adds a segment in which n bytes fit, and retires free ones where the cap asks for it.
+// grow adds a segment for n bytes, and retires free segments if the cap requires it.
 func (e *Endpoint) grow(n int) error {
 	if len(e.lender.free) == 0 || !e.lender.canMakeRoom(n) {
 		return e.noMemory()
 	}
-	// A slot for the segment, and one for the message in it.
+	// One entry for the segment, and one for the message in it.
 	if err := e.needSlots(2); err != nil {
 		return err
 	}
@@ -342,8 +342,8 @@ func (e *Endpoint) grow(n int) error {
 	return e.addOwn(size)
 }
 
-// Prefault makes so much payload memory, or as much as the cap, before a message needs it. What
-// keeps it from that the first message says, if it still does.
+// Prefault allocates payload memory, up to the cap, before a message needs it. It ignores errors:
+// the first message reports them if they persist.
 func (e *Endpoint) Prefault(bytes uint64) {
 	_ = e.addOwn(int(min(proto.RoundUp(bytes), uint64(e.lender.cap))))
 }
@@ -372,7 +372,7 @@ func (e *Endpoint) addOwn(size int) error {
 		e.adds = e.adds[1:]
 	}
 	if len(e.adds) >= proto.MaxPendingSegments {
-		return ErrFull // Progress of the peer brings room for one more.
+		return ErrFull // Progress of the peer makes room for one more.
 	}
 	mapping, fd, err := e.account.Create(size)
 	if err != nil {
@@ -399,8 +399,8 @@ func (e *Endpoint) noteSegments() {
 	e.count(proto.PayloadSegmentBytes, 0)
 }
 
-// Flush lets the peer see what was consumed, and wakes it if it sleeps for that or for anything
-// published since the last call: once for a batch.
+// Flush publishes the consumed progress, and rings the doorbell if the peer sleeps for that or for
+// an entry published since the last call: once per batch.
 func (e *Endpoint) Flush() {
 	if e.lender.total > e.lender.first {
 		e.tidy()
@@ -415,21 +415,21 @@ func (e *Endpoint) Flush() {
 	} else {
 		e.own.Set(proto.CountersAt, e.producer.tail)
 	}
-	// Both are asked: each remembers how far it has compared.
+	// Both are called: each records how far it has compared.
 	data, space := e.producer.doorbellDue(), e.consumer.doorbellDue()
 	if data || space {
 		e.ring()
 	}
 }
 
-// tidy retires what traffic has not needed for a while.
+// tidy retires a segment that traffic has not needed for a while.
 func (e *Endpoint) tidy() {
 	e.lender.collect()
 	s := e.lender.age(time.Now())
-	if s == nil || e.producer.refresh() != nil { // A violation shows again when space is needed.
+	if s == nil || e.producer.refresh() != nil { // The next need of space reports it.
 		return
 	}
-	// Never the last slots, which replies and control entries need.
+	// Do not use the last entries, which replies and control entries need.
 	if e.producer.knownSpace() > (e.producer.mask+1)/2 &&
 		e.lender.mayRetire(s, e.producer.consumed) {
 		e.retire(s)
@@ -443,8 +443,8 @@ func (e *Endpoint) ring() {
 
 // ---- waiting ----
 
-// Arm announces that a doorbell is wanted for the next entry, as somebody sleeps in the poller; and
-// lets the peer see everything. False if the entry is there already.
+// Arm announces that the doorbell must ring for the next entry, because a goroutine sleeps in the
+// poller, and flushes. It returns false if the entry is committed already.
 func (e *Endpoint) Arm() (bool, error) {
 	e.announced++
 	e.own.Store(proto.DataWakeAt, e.consumer.head)
@@ -453,7 +453,7 @@ func (e *Endpoint) Arm() (bool, error) {
 	return err == nil && !ready, err
 }
 
-// isNextReady is Ready, but that nothing is once this side has stopped taking.
+// isNextReady is Ready, but false after Stop.
 func (e *Endpoint) isNextReady() (bool, error) {
 	if e.stopped {
 		return false, nil
@@ -461,14 +461,14 @@ func (e *Endpoint) isNextReady() (bool, error) {
 	return e.consumer.ready()
 }
 
-// Disarm takes that back, as somebody polls for it.
+// Disarm withdraws Arm, because a goroutine polls for the entry.
 func (e *Endpoint) Disarm() { e.own.Store(proto.DataWakeAt, proto.Idle) }
 
-// PrepareSleep announces that this side is about to sleep for the next entry, and lets the peer see
-// everything. False if the entry, or the peer's end, is there already.
+// PrepareSleep announces that this side is about to sleep for the next entry, and flushes. It
+// returns false if the entry, or the peer's end, is there already.
 //
-// It also reads the socket, as the poller has just forgotten what it noticed before. What was rung
-// for by then is looked for afterwards: a doorbell that was read wakes nobody any more.
+// It also reads the socket, since the poller has just forgotten earlier events. Afterwards it
+// checks for the causes of doorbells, because a doorbell that was read wakes no goroutine any more.
 func (e *Endpoint) PrepareSleep() (bool, error) {
 	e.own.Store(proto.DataWakeAt, e.consumer.head)
 	e.Flush()
@@ -484,8 +484,8 @@ func (e *Endpoint) PrepareSleep() (bool, error) {
 	return asleep, err
 }
 
-// ArmRoom announces that somebody sleeps until there is more room: slots, and memory too if that
-// was missing. It gives what HasRoom is to be asked with.
+// ArmRoom announces that a goroutine sleeps until there is more room: ring entries, and memory too
+// if memory is true. It returns the argument for HasRoom.
 func (e *Endpoint) ArmRoom(memory bool) Room {
 	e.Flush()
 	unconsumed := e.producer.tail - e.producer.consumed
@@ -501,16 +501,16 @@ func (e *Endpoint) ArmRoom(memory bool) Room {
 	return room
 }
 
-// DisarmRoom takes the intent back, as nobody waits for room any more.
+// DisarmRoom withdraws the announcement for memory, since no goroutine waits for room any more.
 func (e *Endpoint) DisarmRoom() { e.lender.disarm() }
 
-// Room is what somebody waits for.
+// A Room is the state from which room is awaited.
 type Room struct {
 	consumed, back uint64
 	memory         bool
 }
 
-// HasRoom says whether some of it has come.
+// HasRoom returns true if the peer has made room since ArmRoom.
 func (e *Endpoint) HasRoom(room Room) (bool, error) {
 	if err := e.producer.refresh(); err != nil {
 		return false, err
@@ -521,23 +521,24 @@ func (e *Endpoint) HasRoom(room Room) (bool, error) {
 	return room.memory && (e.lender.back != room.back || e.lender.hasRelease()), nil
 }
 
-// Drain reads the session socket: forgets doorbells, keeps segments, notes the peer's end.
+// Drain reads the session socket: it drops doorbells, keeps segments, and records the peer's end.
 func (e *Endpoint) Drain() error {
 	e.announced = 0
 	return e.doorbell.empty()
 }
 
-// maxAnnounced is after how many announcements the socket is to be read: each may bring a byte, and
-// the peer's socket has room for 64.
+// maxAnnounced is the number of announcements after which the socket must be read: each may cause a
+// byte, and the peer's socket has room for 64.
 const maxAnnounced = 32
 
-// IsRungOut says whether the socket is to be read before anything else is announced.
+// IsRungOut returns true if the socket must be read before the next announcement.
 func (e *Endpoint) IsRungOut() bool { return e.announced+e.doorbell.peeked >= maxAnnounced }
 
-// IsClosed says whether the peer's end of file was seen. What it committed before is still taken.
+// IsClosed returns true once the peer's end of file was seen. Entries committed before are still
+// taken.
 func (e *Endpoint) IsClosed() bool { return e.doorbell.closed }
 
-// Close unmaps everything that no lease holds. The socket is the caller's.
+// Close unmaps everything without a lease. The caller owns the socket.
 func (e *Endpoint) Close() {
 	e.releaser.close()
 	e.lender.close()

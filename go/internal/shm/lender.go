@@ -10,19 +10,19 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/segment"
 )
 
-// ownSegment is a payload segment of ours.
+// An ownSegment is a payload segment of this side.
 type ownSegment struct {
 	number  uint32
 	mapping *segment.Mapping
 	free    *space
-	// used says whether anything was taken since the last window began, and quiet counts the
-	// windows in a row in which nothing was.
+	// used is true if space was taken since the last window began. quiet counts the consecutive
+	// windows without use.
 	used  bool
 	quiet int
 }
 
-// A Loan is space taken for one payload, with the lend number that it will have. The payload may be
-// shorter than what was taken.
+// A Loan is space taken for one payload, with its lend number. The payload may be shorter than the
+// space.
 type Loan struct {
 	segment *ownSegment
 	offset  int
@@ -31,13 +31,13 @@ type Loan struct {
 	lend    uint16
 }
 
-// Truncate keeps the first n bytes. The rest is given back with them.
+// Truncate keeps the first n bytes. The rest of the space is freed together with them.
 func (l *Loan) Truncate(n int) { l.length = min(l.length, n) }
 
-// Len is its length in bytes.
+// Len returns the length in bytes.
 func (l *Loan) Len() int { return l.length }
 
-// CopyIn fills part of it. The peer may read it at once.
+// CopyIn copies bytes into the loan. The peer can read them immediately.
 func (l *Loan) CopyIn(at int, bytes []byte) {
 	if at < 0 || at > l.length-len(bytes) {
 		panic("a write outside of reserved space")
@@ -45,7 +45,7 @@ func (l *Loan) CopyIn(at int, bytes []byte) {
 	l.segment.mapping.CopyIn(l.offset+at, bytes)
 }
 
-// CopyOut copies its beginning, which this side has filled.
+// CopyOut copies the beginning of the loan, which this side has filled.
 func (l *Loan) CopyOut(to []byte) {
 	l.segment.mapping.CopyOut(to[:min(len(to), l.length)], l.offset)
 }
@@ -55,8 +55,9 @@ func (l *Loan) descriptor() proto.Descriptor {
 		Offset: uint64(l.offset), Length: uint64(l.length)}
 }
 
-// lender keeps our payload segments, the smallest first, and what of them is lent. All but the
-// payload is private memory: the peer's bits only say which parts of our own memory we write again.
+// A lender manages this side's payload segments, the smallest first, and the lends in them. All
+// state but the payload is private memory: the peer's release bits affect only which parts of its
+// own segments this side writes again.
 type lender struct {
 	own, peer  *segment.Mapping
 	segments   []*ownSegment
@@ -64,17 +65,17 @@ type lender struct {
 	first, cap int
 	total      int
 	taken      int
-	// free lend numbers, of which the last was used last; loans by number, and as bits; and the
-	// peer's bits as last seen.
+	// free holds the free lend numbers, the last used one last. loans holds the lends by number,
+	// and lent the same as bits. seen holds the peer's bits when they were last collected.
 	free  []uint16
 	loans []Loan
 	lent  []uint64
 	seen  []uint64
-	// back counts payloads that have come back; wait numbers our waits for one.
+	// back counts released payloads. wait numbers this side's waits for a release.
 	back, wait uint64
 	announced  bool
-	// Retired segments that the peer may still have mapped: their bytes, until it has consumed up
-	// to a position.
+	// leaving counts the bytes of retired segments that the peer may still have mapped, until it
+	// has consumed the entries up to leavingUntil.
 	leaving      int
 	leavingUntil uint64
 	windowBegan  time.Time
@@ -92,7 +93,7 @@ func newLender(own, peer *segment.Mapping, lends uint32, limits Limits) *lender 
 	return l
 }
 
-// take takes space for n bytes and a lend number, if there is both.
+// take takes space for n bytes and a lend number. It returns false if either is missing.
 func (l *lender) take(n int) (Loan, bool) {
 	if len(l.free) == 0 {
 		return Loan{}, false
@@ -109,14 +110,14 @@ func (l *lender) take(n int) (Loan, bool) {
 	return Loan{}, false
 }
 
-// giveBack returns what was taken and is not lent.
+// giveBack frees a loan that is not lent.
 func (l *lender) giveBack(loan Loan) {
 	loan.segment.free.giveBack(loan.offset, loan.taken)
 	l.taken -= rounded(loan.taken)
 	l.free = append(l.free, loan.lend)
 }
 
-// lend notes that a loan's descriptor is about to be published.
+// lend records a loan whose descriptor is about to be published.
 func (l *lender) lend(loan Loan) {
 	l.loans[loan.lend] = loan
 	l.lent[loan.lend/64] |= 1 << (loan.lend % 64)
@@ -130,7 +131,7 @@ func (l *lender) takeBack(number uint16) {
 	l.back++
 }
 
-// released takes back what the peer says, in an entry, that it released.
+// released takes back a lend number that the peer has released in an entry.
 func (l *lender) released(number uint16) error {
 	if int(number) >= len(l.loans) || l.lent[number/64]>>(number%64)&1 == 0 {
 		return fmt.Errorf("lend number %d was released but is not lent", number)
@@ -146,7 +147,7 @@ func (l *lender) flipped(word int) uint64 {
 	return (l.peer.Load(proto.ReleasedAt+8*word) ^ l.seen[word]) & l.lent[word]
 }
 
-// collect takes back every number whose bit the peer has flipped.
+// collect takes back each lend number whose bit the peer has flipped.
 func (l *lender) collect() {
 	for word := range l.lent {
 		for released := l.flipped(word); released != 0; released &= released - 1 {
@@ -157,7 +158,7 @@ func (l *lender) collect() {
 	}
 }
 
-// hasRelease says whether the peer has flipped a bit that was not collected.
+// hasRelease returns true if the peer has flipped a bit that was not collected.
 func (l *lender) hasRelease() bool {
 	for word := range l.lent {
 		if l.flipped(word) != 0 {
@@ -167,14 +168,14 @@ func (l *lender) hasRelease() bool {
 	return false
 }
 
-// arm announces that this side sleeps until something is released; the caller checks once more.
+// arm announces that this side sleeps until a release. The caller then checks once more.
 func (l *lender) arm() {
 	l.wait++
 	l.own.Store(proto.ReleaseWakeAt, l.wait)
 	l.announced = true
 }
 
-// disarm takes it back, as nobody waits any more.
+// disarm withdraws the announcement.
 func (l *lender) disarm() {
 	if l.announced {
 		l.announced = false
@@ -182,7 +183,7 @@ func (l *lender) disarm() {
 	}
 }
 
-// canMakeRoom says whether n bytes fit once all wholly free segments are retired.
+// canMakeRoom returns true if n bytes fit once all free segments are retired.
 func (l *lender) canMakeRoom(n int) bool {
 	room := l.cap - l.total
 	for _, s := range l.segments {
@@ -193,8 +194,8 @@ func (l *lender) canMakeRoom(n int) bool {
 	return rounded(n) <= room
 }
 
-// growth is how large a new segment should be so that n bytes fit, with room to spare where the cap
-// allows; 0 if it leaves no room.
+// growth returns the size of a new segment for n bytes, with spare room if the cap allows it. It
+// returns 0 if the cap leaves no room.
 func (l *lender) growth(n int) int {
 	needed := int(proto.RoundUp(uint64(rounded(n))))
 	left := l.cap - l.total
@@ -215,8 +216,8 @@ func (l *lender) add(mapping *segment.Mapping) {
 	l.total += mapping.Size()
 }
 
-// mayRetire says whether what the peer may still have mapped of retired segments stays within the
-// cap if this one joins them.
+// mayRetire returns true if the retired segments that the peer may still have mapped stay within
+// the cap when s joins them.
 func (l *lender) mayRetire(s *ownSegment, consumed uint64) bool {
 	if consumed >= l.leavingUntil {
 		l.leaving = 0
@@ -224,7 +225,7 @@ func (l *lender) mayRetire(s *ownSegment, consumed uint64) bool {
 	return s.free.isWhole() && l.leaving+s.free.size <= l.cap
 }
 
-// retire drops a wholly free segment, of which the entry before position tells the peer.
+// retire drops a free segment. The entry before position announces that to the peer.
 func (l *lender) retire(s *ownSegment, position uint64) {
 	l.segments = slices.DeleteFunc(l.segments, func(other *ownSegment) bool { return other == s })
 	l.total -= s.free.size
@@ -233,8 +234,8 @@ func (l *lender) retire(s *ownSegment, position uint64) {
 	s.mapping.Drop()
 }
 
-// age ends a window, if it is over, and gives a segment that traffic has not needed for a while.
-// The largest free one is kept ten times as long, and one of the first size stays.
+// age ends a window if it is over. It returns a segment that traffic has not needed for a while, or
+// nil. The largest free segment is kept longer, and one of the first size stays.
 func (l *lender) age(now time.Time) *ownSegment {
 	if now.Sub(l.windowBegan) >= l.window {
 		l.windowBegan = now

@@ -7,14 +7,14 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/segment"
 )
 
-// producer is the producing end of our ring.
+// A producer is the producing end of this side's ring.
 type producer struct {
 	own, peer *segment.Mapping
 	mask      uint64
-	// tail is the position of the next entry; positions below announced were compared with the
-	// peer's intent; consumed is what the peer is known to have consumed.
+	// tail is the position of the next entry. Positions below announced were compared with the
+	// peer's sleep intent. consumed is the peer's last known progress.
 	tail, announced, consumed uint64
-	// unfenced says that the last entry's sequence may be seen later than what is loaded next.
+	// unfenced is true if the last entry's sequence may become visible after later loads.
 	unfenced bool
 }
 
@@ -24,7 +24,7 @@ func slot(position, mask uint64) int {
 
 func (p *producer) knownSpace() uint64 { return p.mask + 1 - (p.tail - p.consumed) }
 
-// refresh reads the peer's progress and judges it by its distance.
+// refresh reads the peer's progress and validates it by its distance.
 func (p *producer) refresh() error {
 	found := p.peer.Load(proto.ConsumedAt)
 	if found-p.consumed > p.tail-p.consumed {
@@ -35,7 +35,7 @@ func (p *producer) refresh() error {
 	return nil
 }
 
-// hasSpace says whether so many slots are free.
+// hasSpace returns true if count entries are free.
 func (p *producer) hasSpace(count uint64) (bool, error) {
 	if p.knownSpace() >= count {
 		return true, nil
@@ -44,15 +44,15 @@ func (p *producer) hasSpace(count uint64) (bool, error) {
 	return err == nil && p.knownSpace() >= count, err
 }
 
-// publish publishes an entry. There is a slot for it.
+// publish publishes an entry. There must be a free one.
 func (p *producer) publish(head *proto.Head, body []byte) {
 	p.own.Publish(slot(p.tail, p.mask), head, body, p.tail+1)
 	p.tail++
 	p.unfenced = false
 }
 
-// publishUnfenced is publish, before a fence and doorbellDue. It says whether the peer is already
-// known to sleep for it.
+// publishUnfenced publishes before a later fence and doorbellDue. It returns true if the peer is
+// already known to sleep for the entry.
 func (p *producer) publishUnfenced(head *proto.Head, body []byte) bool {
 	p.own.PublishUnfenced(slot(p.tail, p.mask), head, body, p.tail+1)
 	p.tail++
@@ -60,26 +60,27 @@ func (p *producer) publishUnfenced(head *proto.Head, body []byte) bool {
 	return proto.Crossed(p.peer.Load(proto.DataWakeAt), p.announced, p.tail)
 }
 
-// isCompared says whether nothing was published since doorbellDue was asked.
+// isCompared returns true if no entry was published since the last doorbellDue.
 func (p *producer) isCompared() bool { return p.announced == p.tail }
 
-// doorbellDue says whether the peer announced to sleep on something published since the last call.
+// doorbellDue returns true if the peer has announced to sleep on an entry published since the last
+// call.
 func (p *producer) doorbellDue() bool {
 	due := proto.Crossed(p.peer.Load(proto.DataWakeAt), p.announced, p.tail)
 	p.announced = p.tail
 	return due
 }
 
-// consumer is the consuming end of the peer's ring.
+// A consumer is the consuming end of the peer's ring.
 type consumer struct {
 	own, peer *segment.Mapping
 	mask      uint64
-	// head is the position of the next entry; published is the progress that the peer can see, and
-	// announced that which was compared with its intent.
+	// head is the position of the next entry, published the progress that the peer can see, and
+	// announced the progress that was compared with the peer's sleep intent.
 	head, published, announced uint64
 }
 
-// ready says whether the next entry is committed.
+// ready returns true if the next entry is committed.
 func (c *consumer) ready() (bool, error) {
 	sequence := c.peer.Load(slot(c.head, c.mask))
 	if sequence == c.head+1 {
@@ -92,7 +93,7 @@ func (c *consumer) isReady() bool {
 	return c.peer.Load(slot(c.head, c.mask)) == c.head+1
 }
 
-// judge says what is wrong with a sequence that is not the next one's.
+// judge returns an error if a sequence is neither the next nor the previous one.
 func (c *consumer) judge(sequence uint64) error {
 	previous := uint64(0)
 	if c.head > c.mask {
@@ -106,21 +107,22 @@ func (c *consumer) judge(sequence uint64) error {
 		c.head, sequence, c.head+1)
 }
 
-// peek copies the next entry, which is ready, into private memory.
+// peek copies the next entry, which must be ready, into private memory.
 func (c *consumer) peek(entry *proto.Entry) error {
 	return c.peer.Take(slot(c.head, c.mask), entry)
 }
 
-// advance consumes the entry. True if progress has to be published now.
+// advance consumes the entry. It returns true if progress must be published now.
 func (c *consumer) advance() bool {
 	c.head++
 	return c.head-c.published >= (c.mask+1)/4 ||
 		proto.Crossed(c.peer.Load(proto.SpaceWakeAt), c.published, c.head)
 }
 
-// shareProgress is publishProgress for who publishes an entry next: the store of its sequence comes
-// between this one and what is loaded afterwards. Of an entry without a fence nothing is loaded
-// before a Flush: by the caller of the very reply for which the peer has no room.
+// shareProgress publishes progress before the caller publishes an entry: the store of the entry's
+// sequence comes between this store and later loads. After an unfenced entry nothing is loaded
+// before a Flush: if the peer has no room for a reply, the caller that awaits the reply calls
+// Flush.
 func (c *consumer) shareProgress() {
 	if c.published != c.head {
 		c.own.Set(proto.ConsumedAt, c.head)
@@ -135,10 +137,11 @@ func (c *consumer) publishProgress() {
 	}
 }
 
-// isCompared says whether nothing was consumed since doorbellDue was asked.
+// isCompared returns true if no entry was consumed since the last doorbellDue.
 func (c *consumer) isCompared() bool { return c.announced == c.head }
 
-// doorbellDue says whether the peer announced to sleep on progress published since the last call.
+// doorbellDue returns true if the peer has announced to sleep on progress published since the last
+// call.
 func (c *consumer) doorbellDue() bool {
 	due := proto.Crossed(c.peer.Load(proto.SpaceWakeAt), c.announced, c.published)
 	c.announced = c.published

@@ -2,17 +2,17 @@ package shm
 
 import "slices"
 
-// granule is what allocations are rounded to in bytes: payloads never share a cache line, nor the
-// pair that a prefetcher fetches.
+// granule is the size in bytes to which allocations are rounded: payloads never share a cache line,
+// nor the pair of lines that a prefetcher fetches.
 const granule = 128
 
 func rounded(n int) int { return (n + granule - 1) &^ (granule - 1) }
 
-// extent is a run of free bytes.
+// An extent is a run of free bytes.
 type extent struct{ offset, length int }
 
-// space is the free space of one payload segment, in private memory: first fit over a sorted list,
-// as the lowest space is most often the one that was released last, and still warm.
+// A space is the free space of one payload segment, in private memory. It allocates first fit from
+// a sorted list, because the lowest space is usually the one released last, and still in a cache.
 type space struct {
 	size    int
 	extents []extent
@@ -38,7 +38,7 @@ func (s *space) take(n int) (int, bool) {
 	return 0, false
 }
 
-// giveBack returns what take(n) gave.
+// giveBack frees space of take(n).
 func (s *space) giveBack(offset, n int) {
 	n = rounded(n)
 	i := 0

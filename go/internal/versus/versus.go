@@ -1,5 +1,5 @@
 // Package versus measures the same calls over two transports, in turn, against servers in processes
-// of their own. It is for the measurements of the modules beside this one.
+// of their own. The measurements of the sibling modules use it.
 package versus
 
 import (
@@ -21,11 +21,11 @@ import (
 
 var asked = flag.Duration("versus", 0, "measure for so long per row and transport")
 
-// serveAt is the variable by which this program, started again, is told to serve.
+// serveAt is the environment variable that makes this program serve when it is started again.
 const serveAt = "BREEZEWAY_VERSUS_SERVE"
 
-// Main is what TestMain calls: it serves, if this program was started for that, or runs the tests.
-// Serve says once it listens, and gives why it ended.
+// Main implements TestMain: it serves if this program was started for that, or runs the tests. The
+// function serve calls listening once it listens, and returns the reason of its end.
 func Main(m *testing.M, serve func(address string, listening func()) error) {
 	if address := os.Getenv(serveAt); address != "" {
 		log.Fatal(serve(address, func() { fmt.Println("listening") }))
@@ -33,11 +33,11 @@ func Main(m *testing.M, serve func(address string, listening func()) error) {
 	os.Exit(m.Run())
 }
 
-// UnixPath is the path of an address that is a plain unix socket's; false of all others.
+// UnixPath returns the path of a unix address, and false for all others.
 func UnixPath(address string) (path string, is bool) { return strings.CutPrefix(address, "unix:") }
 
 // Servers starts this program as two servers, which end with the test: in shared memory, and on a
-// unix socket, whose path is given.
+// unix socket, whose path it returns.
 func Servers(t *testing.T) (shm, unix string) {
 	t.Helper()
 	folder := t.TempDir()
@@ -47,7 +47,7 @@ func Servers(t *testing.T) (shm, unix string) {
 	return shm, unix
 }
 
-// Ask skips a measurement that was not asked for.
+// Ask skips a measurement that was not requested.
 func Ask(t *testing.T) {
 	if *asked == 0 {
 		t.Skip("measures only with -versus, such as -versus 2s")
@@ -60,7 +60,7 @@ func start(t *testing.T, address string) {
 	command := exec.Command(os.Args[0])
 	command.Env = append(os.Environ(), serveAt+"="+address)
 	command.Stderr = os.Stderr
-	// Also where the tests are killed.
+	// The server also ends if the tests are killed.
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	said, err := command.StdoutPipe()
 	if err == nil {
@@ -78,10 +78,10 @@ func start(t *testing.T, address string) {
 	}
 }
 
-// rounds is how often the transports take turns.
+// rounds is the number of turns of each transport.
 const rounds = 8
 
-// Row measures calls by so many goroutines, over a socket and over shared memory, and prints both.
+// Row measures calls by several goroutines, over a socket and over shared memory, and prints both.
 func Row(t *testing.T, name string, goroutines int, socket, memory func() error) {
 	t.Helper()
 	var times [2][]time.Duration
@@ -108,7 +108,7 @@ func Row(t *testing.T, name string, goroutines int, socket, memory func() error)
 		at(times[1], 0.5)/at(times[0], 0.5), rates[1]/rates[0])
 }
 
-// at is the time in microseconds that such a part of the calls did not exceed; NaN without any.
+// at returns the latency in microseconds at a quantile, or NaN without calls.
 func at(times []time.Duration, part float64) float64 {
 	if len(times) == 0 {
 		return math.NaN()
