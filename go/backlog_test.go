@@ -12,7 +12,7 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/shm"
 )
 
-// A TCP socket that has taken everything reports no room any more.
+// A TCP socket that has accepted everything reports no further room.
 func TestWhatIsOwedBehindABacklogOverTCPIsSentAlthoughNothingElseIs(t *testing.T) {
 	received := make(chan error, 1)
 	server := &Server{Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
@@ -52,7 +52,7 @@ func TestWhatIsOwedBehindABacklogOverTCPIsSentAlthoughNothingElseIs(t *testing.T
 	if err != nil {
 		t.Fatal(err)
 	}
-	serving.mu.Lock() // It reads nothing meanwhile.
+	serving.mu.Lock() // The server reads nothing in between.
 	client.mu.Lock()
 	for err == nil {
 		err = client.transmit(proto.Head{Kind: proto.KindMessage, Stream: first.state.Number()},

@@ -7,7 +7,7 @@ import (
 	breezeway "github.com/breezeway-ipc/breezeway/go"
 )
 
-// BenchmarkCall is an echo with both sides in this process, polling.
+// BenchmarkCall measures an echo with both sides in this process, polling.
 func BenchmarkCall(b *testing.B) {
 	conn := dial(b, goServer(b, "shm", echoes, nil, breezeway.Wait(breezeway.Busy)),
 		breezeway.Wait(breezeway.Busy))
@@ -25,7 +25,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// BenchmarkManyGoroutines is 200 goroutines that share a session, of which 8 bytes are touched.
+// BenchmarkManyGoroutines measures 200 goroutines that share a session, with 8 bytes touched.
 func BenchmarkManyGoroutines(b *testing.B) {
 	conn := dial(b, goServer(b, "shm", echoes, nil))
 	b.SetParallelism(100)

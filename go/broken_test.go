@@ -68,7 +68,7 @@ func TestAListenerWithAClientThatCannotServeAnyMoreSaysWhy(t *testing.T) {
 	}
 	defer conn.Close()
 	session := sessionOf(t, listener.server)
-	session.mu.Lock() // Telling the client so takes a while.
+	session.mu.Lock() // Sending the go-away takes a while.
 	_ = listener.server.bound[0].socket.(*net.UnixListener).SetDeadline(longAgo)
 	accepted := make(chan error, 1)
 	go func() {

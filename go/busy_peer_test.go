@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// floods has a session driven whose other side never stops sending what makes nobody ready.
+// floods drives a session whose peer never stops sending entries that no waiter waits for.
 func floods(t *testing.T, driven, other *session) {
 	began := make(chan struct{})
 	over := make(chan error, 1)

@@ -10,14 +10,15 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/certificates"
 )
 
-// certified have every test's sessions verify each other over tls:, whose both sides show what one
-// authority has issued for hosts of this machine, and let a busy machine take its time for that.
+// certified holds the options with which each test's sessions verify each other over tls:. Both
+// sides present a certificate that one authority has issued for hosts of this machine. The timeouts
+// suit a busy machine.
 var certified []breezeway.Option
 
-// ofThisHost is a certificate for what tests listen at.
+// ofThisHost returns a certificate for the addresses at which tests listen.
 func ofThisHost() *x509.Certificate { return certificates.Of("test", thisHost) }
 
-// certify makes certificates for this process and those that it starts.
+// certify creates certificates for this process and those that it starts.
 func certify(folder string) error {
 	a, err := certificates.New(folder, "ca")
 	if err == nil {

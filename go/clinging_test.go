@@ -18,8 +18,8 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/shm"
 )
 
-// clinging is a descriptor whose last close takes a minute, or until the test ends: a socket that
-// lingers, with bytes that nobody reads.
+// clinging returns a descriptor whose last close takes a minute, or until the test ends: a socket
+// that lingers, with unread bytes.
 func clinging(t *testing.T) int {
 	t.Helper()
 	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) (err error) {
@@ -56,7 +56,7 @@ func clinging(t *testing.T) int {
 	return fd
 }
 
-// sent sends descriptors beside a byte, of which the receiver has the last copies then.
+// sent sends descriptors beside a byte. The receiver then has their last copies.
 func sent(t *testing.T, conn *net.UnixConn, bytes []byte, fds ...int) {
 	t.Helper()
 	if _, _, err := conn.WriteMsgUnix(bytes, unix.UnixRights(fds...), nil); err != nil {
@@ -65,7 +65,7 @@ func sent(t *testing.T, conn *net.UnixConn, bytes []byte, fds ...int) {
 	unix.Close(fds[len(fds)-1])
 }
 
-// many are as many descriptors as one message takes, the last one of which is given.
+// many returns as many descriptors as one message takes, with the given one last.
 func many(last int) []int {
 	fds := make([]int, 253)
 	for i := range fds {
@@ -75,7 +75,7 @@ func many(last int) []int {
 	return fds
 }
 
-// clings are ways to send a session what is slow to close.
+// clings are ways to send a session descriptors that are slow to close.
 var clings = map[string]func(t *testing.T, conn *net.UnixConn){
 	"with a byte": func(t *testing.T, conn *net.UnixConn) { sent(t, conn, []byte{0}, clinging(t)) },
 	"in place of a segment": func(t *testing.T, conn *net.UnixConn) {
@@ -90,7 +90,7 @@ var clings = map[string]func(t *testing.T, conn *net.UnixConn){
 	},
 }
 
-// returns fails the test if something does not return.
+// returns fails the test if a function does not return.
 func returns(t *testing.T, what string, do func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -116,7 +116,7 @@ func TestWhatAClientSendsAndIsSlowToCloseHoldsUpNothingOfTheServer(t *testing.T)
 					conn = dialByHand(t, "unix:"+path, smallHello()).conn.(*net.UnixConn)
 				}
 				session := sessionOf(t, server)
-				session.mu.Lock() // It reads nothing meanwhile.
+				session.mu.Lock() // It reads nothing in between.
 				send(t, conn)
 				session.mu.Unlock()
 				over := make(chan struct{})
@@ -225,7 +225,7 @@ func TestAClientTooManyThatIsSlowToCloseDoesNotHoldUpTheServersEnd(t *testing.T)
 	}
 	defer first.Close()
 	sessionOf(t, server)
-	server.mu.Lock() // The next one is not refused before it has sent.
+	server.mu.Lock() // The next client sends before it is refused.
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		t.Fatal(err)
@@ -273,7 +273,7 @@ func TestClientsTooManyThatAreSlowToCloseDoNotKeepOthersOpen(t *testing.T) {
 	defer first.Close()
 	sessionOf(t, server)
 	tooMany := func(send func(conn *net.UnixConn)) net.Conn {
-		server.mu.Lock() // It is not refused before it has sent.
+		server.mu.Lock() // The client sends before it is refused.
 		conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
 		if err != nil {
 			t.Fatal(err)

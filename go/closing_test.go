@@ -19,7 +19,7 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/segment"
 )
 
-// soon fails the test if something does not happen.
+// soon fails the test if an event does not happen.
 func soon[T any](t *testing.T, what string, done <-chan T) (value T) {
 	t.Helper()
 	select {
@@ -76,7 +76,8 @@ func quietServer(t *testing.T, addr string, handler Handler, opts ...Option) (*S
 
 func TestWhoWaitsForRoomLearnsThatTheOtherSideIsGone(t *testing.T) {
 	address := lyingServer(t, func(l *liar) {
-		// It reads nothing of its ring, and goes once the ring is full and the client asleep.
+		// The client reads nothing of its ring, and leaves once the ring is full and the peer
+		// asleep.
 		_, _ = io.CopyN(io.Discard, l.conn, 1)
 		l.close()
 	})
@@ -95,7 +96,7 @@ func TestWhoWaitsForRoomLearnsThatTheOtherSideIsGone(t *testing.T) {
 			}
 		}()
 	}
-	go func() { // The server's byte to wait for, once both wait.
+	go func() { // The byte from the server to wait for, once both wait.
 		for {
 			conn.session.mu.Lock()
 			waiting := len(conn.session.roomWaiters)
@@ -151,7 +152,7 @@ func TestASessionEndsWhileItsBacklogIsBeingWritten(t *testing.T) {
 	}
 	s := conn.session
 	s.mu.Lock()
-	// The writer runs, and waits for the lock that the end is holding.
+	// The writer runs, and waits for the lock that the end holds.
 	s.socket.writing = true
 	entered := make(chan struct{})
 	go func() {
@@ -285,7 +286,8 @@ func TestWhoIsSentAwayFromANewSessionDialsAgainAndNotForEver(t *testing.T) {
 	}
 }
 
-// sendsAway sends so many sessions away with the hello, and leaves those behind them to a server.
+// sendsAway ends leaving sessions with a go-away after the hello, and passes later ones to a
+// server.
 func sendsAway(listener net.Listener, leaving int, next *Server) {
 	for ; ; leaving-- {
 		conn, err := listener.Accept()
@@ -330,7 +332,7 @@ func TestASessionThatIsLeftEndsWithTheReplyToItsLastCall(t *testing.T) {
 	soon(t, "the call", began)
 	session := server.all()[0]
 	server.leave()
-	// closeOnceIdle, as the handler runs.
+	// closeOnceIdle sleeps, since the handler runs.
 	until(t, session, "its sleep", func() bool {
 		return session.leaving && session.isDriven() && session.link.counters().Sleeps > 0
 	})
@@ -374,7 +376,7 @@ func saysOnce(t *testing.T, streams int) {
 		}
 	}
 	close(end)
-	// The reply comes behind them, and a second one would have ended the session.
+	// The reply follows them, and a second one would have ended the session.
 	if err := soon(t, "the reply", answered); err != nil {
 		t.Fatal(err)
 	}
@@ -428,7 +430,7 @@ func TestABacklogThatIsNeverEmptyDoesNotGrow(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i > 0 {
-			link.sent += 4096 + proto.FrameLen // What a reader that is one message behind takes.
+			link.sent += 4096 + proto.FrameLen // A reader one message behind takes that.
 		}
 	}
 	if cap(link.out) > 4*proto.MaxUnwritten {
@@ -503,7 +505,7 @@ func TestAReplyToARequestThatWaitsForRoomBreaksARule(t *testing.T) {
 	const ring = 8
 	answered := make(chan struct{})
 	address := lyingServer(t, func(l *liar) {
-		// It reads nothing of its ring, and replies to the call that does not fit into it.
+		// The peer reads nothing of its ring, and replies to the call that does not fit into it.
 		for l.control.Load(proto.SpaceWakeAt) == proto.Idle {
 			time.Sleep(time.Millisecond)
 		}
@@ -575,7 +577,7 @@ func TestAWindowThatFoundNoSlotIsGivenBackOnceThereIsOne(t *testing.T) {
 		for range window {
 			l.publish(proto.Head{Kind: proto.KindMessage, Stream: 1}, 0, []byte("message"))
 		}
-		// Whoever sleeps says at which position it wants to be woken.
+		// A sleeper announces the position at which it is to be woken.
 		for l.control.Load(proto.SpaceWakeAt) == proto.Idle {
 			time.Sleep(time.Millisecond)
 		}
@@ -623,7 +625,7 @@ func (s *session) turnUntil(ready func() bool) {
 	}
 }
 
-// contextOf bounds a test's waits.
+// contextOf returns a context that bounds a test's waits.
 func contextOf(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	t.Cleanup(cancel)

@@ -8,7 +8,7 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
-// TestACallsTimeRunsFromItsReceipt: the second call waits until the first one was served.
+// TestACallsTimeRunsFromItsReceipt makes the second call wait until the first one was served.
 func TestACallsTimeRunsFromItsReceipt(t *testing.T) {
 	const patience = time.Minute
 	for name, offload := range map[string]int{"inline": 0, "offloaded": 1} {

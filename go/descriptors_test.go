@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// While the kernel makes the table of descriptors larger, no thread of the process gets one, and on
-// an overloaded machine that has taken seconds. More sessions than those of other tests, which
+// While the kernel enlarges the descriptor table, no thread of the process gets a descriptor; on an
+// overloaded machine that has taken seconds. The test needs more sessions than other tests, which
 // share this process.
 func TestAServerHasRoomForTheDescriptorsOfManyClientsBeforeTheyCome(t *testing.T) {
 	var limit syscall.Rlimit

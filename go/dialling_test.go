@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// silent is an address at which somebody listens and says nothing.
+// silent returns an address with a listener that sends nothing.
 func silent(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "s")
 	listener, err := net.Listen("unix", path)
@@ -54,7 +54,8 @@ func TestAnUnservedFileNamesTheMountOfItsFolder(t *testing.T) {
 	}
 }
 
-// TestManyWhoWaitForAServerWaitTogether: one after the other would dial as often as all of them.
+// TestManyWhoWaitForAServerWaitTogether fails if the callers dial one after the other: each would
+// dial.
 func TestManyWhoWaitForAServerWaitTogether(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	listener, err := net.Listen("unix", path)

@@ -16,7 +16,7 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
-// stoppedServer greets, and reads nothing.
+// stoppedServer returns the address of a server that sends its hello and reads nothing.
 func stoppedServer(t *testing.T) (address string) {
 	path := filepath.Join(t.TempDir(), "s")
 	listener, err := net.Listen("unix", path)
@@ -114,7 +114,7 @@ func TestAWriteToAConnectionThatTheOtherSideHasClosedIsNoEndOfFile(t *testing.T)
 		t.Fatal(err)
 	}
 	_ = accepted.Close()
-	for err == nil { // The first goes out before the other side resets the stream.
+	for err == nil { // The first write leaves before the peer resets the stream.
 		_, err = conn.Write([]byte("nobody reads"))
 	}
 	if !errors.Is(err, syscall.EPIPE) {
@@ -140,7 +140,7 @@ func TestALastMessageThatFindsNoRoomIsSentOnceThereIsSome(t *testing.T) {
 	}
 	defer accepted.Close()
 	server := listener.server.all()[0]
-	server.mu.Lock() // It takes nothing meanwhile.
+	server.mu.Lock() // It takes nothing in between.
 	client := conn.(*streamConn).stream.session
 	client.mu.Lock()
 	for client.transmit(crossedReset, &outgoing{}) == nil {
@@ -345,7 +345,7 @@ func TestAHelloWhoseDescriptorFindsNoNumberIsAShortageOfThisProcess(t *testing.T
 	if err := sendHello(theirs, liarHello.Encode(), int(file.Fd())); err != nil {
 		t.Fatal(err)
 	}
-	// What comes is what has one, and every other number is taken meanwhile.
+	// The received descriptor has a number; every other number is taken in between.
 	withoutDescriptors(t, func() {
 		_, fds, err := receiveHello(ours)
 		closeAll(fds)
@@ -376,7 +376,7 @@ func withoutDescriptors(t *testing.T, do func()) {
 	do()
 }
 
-// pair is both ends of a connection.
+// pair returns both ends of a connection.
 func pair(t *testing.T) (one, other *net.UnixConn) {
 	path := filepath.Join(t.TempDir(), "s")
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
@@ -404,7 +404,7 @@ func TestAPostLeavesTheDoorbellToWhoSleepsForIt(t *testing.T) {
 	conn := standingBy(t, server)
 	s := conn.session
 	s.mu.Lock()
-	// Of the number behind these the socket is read, if nobody else does.
+	// The socket is read at the next number, if no goroutine drives.
 	for s.rules.TakeNumber()%postsPerLook != postsPerLook-1 {
 		continue
 	}
@@ -428,7 +428,7 @@ func TestAPostLeavesTheDoorbellToWhoSleepsForIt(t *testing.T) {
 }
 
 func TestAServerIsClosedAsASessionBegins(t *testing.T) {
-	for range 50 { // The race detector is what finds something here.
+	for range 50 { // Only the race detector finds faults here.
 		began := make(chan struct{}, 1)
 		server, address := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"), nil, Offload(1),
 			OnSessionStart(func(Peer) { began <- struct{}{} }))
@@ -464,7 +464,7 @@ func TestAnnouncementsThatBringDoorbellsDoNotFillTheSocket(t *testing.T) {
 				s.mu.Unlock()
 				t.Fatal(err)
 			}
-			// As the other side does for an announcement.
+			// This is what the peer sends for an announcement.
 			_ = peer.raw.Control(func(fd uintptr) {
 				_, _ = unix.SendmsgN(int(fd), []byte{0}, nil, nil, unix.MSG_DONTWAIT)
 			})
@@ -487,14 +487,14 @@ func TestAClientLeavesASessionAlthoughNobodyAcceptsAStreamOfTheServer(t *testing
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // One is accepted, the other one is not.
+	for range 2 { // The first is accepted, the second is not.
 		stream, err := sessionOf(t, server).openStream(contextOf(t), 0, &outgoing{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer stream.Close()
 	}
-	if _, err := conn.Call(contextOf(t), 0, nil); err != nil { // They have come before the reply.
+	if _, err := conn.Call(contextOf(t), 0, nil); err != nil { // They arrive before the reply.
 		t.Fatal(err)
 	}
 	accepted, err := conn.AcceptStream(contextOf(t))

@@ -15,7 +15,7 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
-// holdings are what this process has of what sessions could leak.
+// holdings counts resources of this process that sessions could leak.
 type holdings struct{ goroutines, files, segments int }
 
 func holdingsNow(t *testing.T) holdings {
@@ -31,7 +31,7 @@ func (h holdings) areWithin(most holdings) bool {
 	return h.goroutines <= most.goroutines && h.files <= most.files && h.segments <= most.segments
 }
 
-// interruptions end what goes on behind a client's shutdown.
+// interruptions end the service that continues after a client's shutdown.
 var interruptions = map[string]func(t *testing.T, server *Server, client lastClient){
 	"the client leaves": func(_ *testing.T, _ *Server, client lastClient) { client.leaves() },
 	"Close":             func(_ *testing.T, server *Server, _ lastClient) { _ = server.Close() },
@@ -47,7 +47,7 @@ var interruptions = map[string]func(t *testing.T, server *Server, client lastCli
 }
 
 // endInTheMiddle interrupts the end of a session with replies that wait for room, calls that are
-// served, and a stream whose reader's context ends meanwhile.
+// being served, and a stream whose reader's context ends.
 func endInTheMiddle(t *testing.T, carrier string,
 	interrupt func(t *testing.T, server *Server, client lastClient)) {
 	const calls = 4
@@ -100,7 +100,7 @@ func TestNothingIsLeftOfAnEndThatIsInterrupted(t *testing.T) {
 		for name, interrupt := range interruptions {
 			t.Run(carrier+" "+name, func(t *testing.T) {
 				once := func(t *testing.T) { endInTheMiddle(t, carrier, interrupt) }
-				t.Run("at first", once) // Some things are made once.
+				t.Run("at first", once) // The first run creates lasting resources.
 				before := holdingsNow(t)
 				for round := range 10 {
 					t.Run(fmt.Sprint(round), once)

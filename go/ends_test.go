@@ -30,7 +30,7 @@ var bwgo = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// built is where bwgo was built, if a test has asked for it.
+// built is the folder where bwgo was built, if a test has needed it.
 var built string
 
 func TestMain(m *testing.M) {
@@ -50,8 +50,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// startsPrograms says whether the system starts programs like this one: under an emulator it may
-// not know how.
+// startsPrograms returns true if the system can start programs like this one. An emulator may not.
 var startsPrograms = sync.OnceValue(func() bool {
 	err := exec.Command(os.Args[0], "-test.run", "^$").Run()
 	return !errors.Is(err, syscall.ENOEXEC)
@@ -63,7 +62,7 @@ func mustStartPrograms(t testing.TB) {
 	}
 }
 
-// commands are the commands of both languages.
+// commands returns the commands of both languages.
 func commands(t *testing.T) map[string]string {
 	mustStartPrograms(t)
 	goCommand, err := bwgo()
@@ -173,7 +172,7 @@ func TestAServerThatIsKilledIsNoticedAtOnce(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				// Stopped first, so that the call is under way when it dies.
+				// The server is stopped first, so that the call is in flight when it dies.
 				suspend(t, server)
 				failed := make(chan error, 1)
 				go func() {

@@ -127,7 +127,7 @@ func ExampleConn_Open() {
 	// c
 }
 
-// A server is replaced by another one while a client calls.
+// A server is replaced by another one while a client makes calls.
 func ExampleTakeOver() {
 	folder, err := os.MkdirTemp("", "example")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
-// watchable is a connection whose other side's process the kernel tells of.
+// watchable returns a connection for whose peer the kernel reports the exit of the process.
 func watchable(t *testing.T) syscall.RawConn {
 	t.Helper()
 	_, ours := pair(t)
@@ -56,7 +56,7 @@ func TestAClientThatCannotBeWatchedForAShortageIsRefused(t *testing.T) {
 	}
 }
 
-// A forked child has a copy of what is watched until it runs another program.
+// A forked child has a copy of the watched descriptor until it executes another program.
 func TestAProcessIsWatchedNoLongerThanItsSessionLastsWhoeverHasACopy(t *testing.T) {
 	raw := watchable(t)
 	number, err := everyExit.watch(raw)

@@ -10,8 +10,8 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
-// backlog leaves more to a session's socket than that takes, and less than what makes others wait.
-// Close waits for that as long as it is told.
+// backlog leaves more bytes to a session's socket than it accepts, and fewer than make senders
+// wait. Close waits for them within linger.
 func (s *session) backlog(t *testing.T, head proto.Head, body []byte, linger time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -27,7 +27,7 @@ func (s *session) backlog(t *testing.T, head proto.Head, body []byte, linger tim
 	t.Error("the socket takes everything")
 }
 
-// closing is a client's session that is being closed, with a stream, while its server reads
+// closing returns a client's session that is being closed, with a stream, while its server reads
 // nothing.
 func closing(t *testing.T, linger time.Duration) (conn *Conn, stream *Stream, closed chan error) {
 	conn, err := Dial(contextOf(t), stoppedServer(t))
@@ -96,7 +96,7 @@ func TestAReplyBehindTheFarewellEndsNoSession(t *testing.T) {
 	}()
 	soon(t, "the call", began)
 	s := sessionOf(t, server)
-	conn.session.mu.Lock() // It reads nothing meanwhile.
+	conn.session.mu.Lock() // It reads nothing in between.
 	s.backlog(t, crossedReset, nil, time.Minute)
 	past, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -14,7 +14,7 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
-// byHand is a client of a unix socket that keeps to the frames, and to nothing else.
+// byHand is a client of a unix socket that keeps the frames valid, and no other rule.
 type byHand struct {
 	t    *testing.T
 	conn net.Conn
@@ -53,7 +53,7 @@ func (c *byHand) ask(number int, body []byte) error {
 	return err
 }
 
-// takeReplies takes so many replies of no bytes.
+// takeReplies takes count replies without bytes.
 func (c *byHand) takeReplies(count int) {
 	c.t.Helper()
 	if n, err := io.ReadFull(c.conn, make([]byte, count*proto.FrameLen)); err != nil {
@@ -61,7 +61,7 @@ func (c *byHand) takeReplies(count int) {
 	}
 }
 
-// sessionOf is a server's one session, which it lists a moment after the handshake.
+// sessionOf returns a server's only session, which the server lists shortly after the handshake.
 func sessionOf(t *testing.T, server *Server) *session {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); runtime.Gosched() {
@@ -177,7 +177,7 @@ func TestOneWayMessagesWithoutAWindowStopReadingAtTheirNumber(t *testing.T) {
 	if _, err := client.conn.Write(bytes.Repeat(post, proto.MaxOneWay+10)); err != nil {
 		t.Fatal(err)
 	}
-	for session.rules.TakesEntries() { // Nobody else reads while the handler runs.
+	for session.rules.TakesEntries() { // No other goroutine reads while the handler runs.
 		session.catchUp()
 	}
 	session.mu.Lock()
@@ -219,7 +219,7 @@ func TestWhoOpensAndResetsStreamsAndReadsNothingKeepsABoundedBacklog(t *testing.
 		}
 		if _, err := client.conn.Write(frames); err != nil {
 			soon(t, "the session's end", ended)
-			return // It opened more than may be open before it had read that others were over.
+			return // It opened one more before it had read that others were over.
 		}
 		session.mu.Lock()
 		unwritten := session.socket.unwritten()
@@ -231,7 +231,7 @@ func TestWhoOpensAndResetsStreamsAndReadsNothingKeepsABoundedBacklog(t *testing.
 	soon(t, "the session's end", ended)
 }
 
-// flood posts as many messages as a server keeps of a client without a window, and one that a
+// flood posts as many messages as a server keeps for a client without a window, and one more that a
 // handler takes up.
 func (c *caller) flood(t *testing.T) {
 	t.Helper()

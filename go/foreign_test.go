@@ -15,7 +15,7 @@ import (
 	breezeway "github.com/breezeway-ipc/breezeway/go"
 )
 
-// foreign connects to an address as a client that does not speak Breezeway.
+// foreign connects to an address as a client of another protocol.
 func foreign(t *testing.T, address string) net.Conn {
 	carrier, place, _ := strings.Cut(address, ":")
 	network := map[string]string{"shm": "unix", "unix": "unix", "tcp": "tcp", "tls": "tcp"}[carrier]
@@ -33,7 +33,7 @@ func foreign(t *testing.T, address string) net.Conn {
 	return conn
 }
 
-// foreignTLS shows and trusts what the tests' sessions do.
+// foreignTLS returns the certificates that the tests' sessions use.
 func foreignTLS(t *testing.T) *tls.Config {
 	own, err := tls.LoadX509KeyPair(os.Getenv("BREEZEWAY_CERTIFICATE"), os.Getenv("BREEZEWAY_KEY"))
 	if err != nil {
@@ -48,7 +48,7 @@ func foreignTLS(t *testing.T) *tls.Config {
 		ServerName: thisHost.String()}
 }
 
-// echoAll echoes what comes on a listener's connections.
+// echoAll echoes the bytes of a listener's connections.
 func echoAll(listener net.Listener) {
 	for {
 		conn, err := listener.Accept()
@@ -76,7 +76,7 @@ func listenForeign(t *testing.T, carrier string, opts ...breezeway.Option) *bree
 	return listener
 }
 
-// bounces sends text by pieces, and compares what comes back.
+// bounces sends text in pieces, and compares the echo.
 func bounces(t *testing.T, conn net.Conn, text string) {
 	t.Helper()
 	for _, piece := range []string{text[:1], text[1:]} {
@@ -95,7 +95,7 @@ func TestForeignClientIsAcceptedBesideStreams(t *testing.T) {
 		listener := listenForeign(t, carrier)
 		go echoAll(listener)
 		address := listener.Addr().String()
-		// Of these, one is like a hello at first.
+		// One of these begins like a hello.
 		for _, text := range []string{"PRI * HTTP/2.0", "BRZWHELP", strings.Repeat("x", 99)} {
 			bounces(t, foreign(t, address), text)
 		}

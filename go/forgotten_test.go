@@ -10,7 +10,7 @@ import (
 	breezeway "github.com/breezeway-ipc/breezeway/go"
 )
 
-// forgets makes a session that nobody refers to any more, and gives a reply that came on it.
+// forgets creates a session, drops all references to it, and returns a reply of it.
 func forgets(t *testing.T, address string, request []byte) breezeway.Reply {
 	ctx := within(t, time.Minute)
 	conn, err := breezeway.Dial(ctx, address, certified...)
@@ -50,7 +50,7 @@ func TestASessionThatTheProgramForgetsEndsInOrderAndLeavesNothing(t *testing.T) 
 		request := pattern(100_000, 1)
 		reply := forgets(t, address, request)
 		for isOver, end := false, time.After(20*time.Second); !isOver; {
-			runtime.GC() // More than one may be needed, and finalizers run when they like.
+			runtime.GC() // More than one may be needed, and finalizers run at any time.
 			select {
 			case err := <-ended:
 				if isOver = true; err != nil {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fullServer is a server that does not serve yet, whose backlog is full.
+// fullServer returns a server that does not serve yet and has a full backlog.
 func fullServer(t *testing.T, scheme string) (*Server, string) {
 	address := scheme + ":" + filepath.Join(t.TempDir(), "s")
 	server, err := Listen(address, (*Call).Echo)

@@ -19,7 +19,7 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/segment"
 )
 
-// silentConns connect to an address, and send nothing.
+// silentConns returns connections to an address on which nothing was sent.
 func silentConns(t *testing.T, address Address, count int) []net.Conn {
 	var list []net.Conn
 	for range count {

@@ -27,7 +27,7 @@ func TestAServerThatIsClosedAsItTakesOverLeavesNoFiles(t *testing.T) {
 		go func() { oldServed <- old.Serve() }()
 		successor, served := begin()
 		go func() { served <- successor.Serve() }()
-		_ = successor.Close() // Before it has said that it serves, or after it.
+		_ = successor.Close() // Before or after it has announced that it serves.
 		if err := soon(t, "the successor's end", served); !errors.Is(err, ErrServerClosed) {
 			t.Error(err)
 		}
@@ -58,7 +58,7 @@ func TestASecondAdminSocketIsNoPredecessorsAndNothingStaysOpen(t *testing.T) {
 		for range 2 {
 			err = errors.Join(err, sendSocket(conn, adminSocket, "", listener))
 		}
-		_, _ = conn.Write([]byte{lastSocket, 0, 0}) // The other side may have gone by then.
+		_, _ = conn.Write([]byte{lastSocket, 0, 0}) // The peer may be gone by then.
 		_, _ = io.Copy(io.Discard, conn)            // Until it is closed.
 		_ = conn.Close()
 		left <- err
@@ -75,7 +75,8 @@ func TestASecondAdminSocketIsNoPredecessorsAndNothingStaysOpen(t *testing.T) {
 	if err := soon(t, "the end of asking", left); err != nil {
 		t.Error(err)
 	}
-	// The copy of a socket that goes last is closed apart, as that may take long: bound.close.
+	// The last copy of a socket is closed in a goroutine, since that may take long: see
+	// bound.close.
 	eventually(t, "the end of all sockets", func() bool { return openFiles(t) <= before })
 }
 

@@ -21,7 +21,7 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/shm"
 )
 
-// liar is a peer made by hand: it writes whatever it likes into its own segment and socket.
+// A liar is a peer made by hand, which writes arbitrary bytes into its own segment and socket.
 type liar struct {
 	t     testing.TB
 	conn  *net.UnixConn
@@ -29,14 +29,14 @@ type liar struct {
 	peer  *proto.Hello
 	words proto.Words
 	tail  uint64
-	// control is the other side's control segment, if it was mapped.
+	// control is the peer's control segment, if it was mapped.
 	control *segment.Mapping
 }
 
 var liarHello = proto.Hello{RingCapacity: 64, LendCount: 64, PayloadCap: 1 << 20, Memory: true,
 	StreamMessages: 4, StreamBytes: 4096, MaxStreams: 8}
 
-// newLiar connects to a server, and says a hello as it should be.
+// newLiar connects to a server, and sends a valid hello.
 func newLiar(t testing.TB, path string) *liar {
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
@@ -79,7 +79,7 @@ func (l *liar) slot() int {
 	return proto.RingAt + int(l.tail%uint64(liarHello.RingCapacity))*proto.EntrySize
 }
 
-// publish publishes an entry, and rings.
+// publish publishes an entry and rings the doorbell.
 func (l *liar) publish(head proto.Head, released uint16, body []byte) {
 	l.words.Pack(&head, released, body)
 	l.publishWords()
@@ -94,13 +94,13 @@ func (l *liar) publishWords() {
 	l.ring()
 }
 
-func (l *liar) ring() { _, _ = l.conn.Write([]byte{0}) } // The other side may have gone already.
+func (l *liar) ring() { _, _ = l.conn.Write([]byte{0}) } // The peer may be gone already.
 
 func (l *liar) sendFDs(b byte, fds ...int) {
 	_, _, _ = l.conn.WriteMsgUnix([]byte{b}, unix.UnixRights(fds...), nil)
 }
 
-// sendUrgently sends a byte that is urgent, with descriptors.
+// sendUrgently sends a byte of urgent data with descriptors.
 func (l *liar) sendUrgently(b byte, fds ...int) {
 	raw, err := l.conn.SyscallConn()
 	if err != nil {
@@ -111,7 +111,7 @@ func (l *liar) sendUrgently(b byte, fds ...int) {
 	})
 }
 
-// segment sends a payload segment and announces it as it likes.
+// segment sends a payload segment, and announces it with the given number and size.
 func (l *liar) segment(number uint32, size, announced int) {
 	mapping, fd, err := segment.Create(size)
 	if err != nil {
@@ -130,10 +130,10 @@ func (l *liar) lend(segment, lend uint32, offset, length uint64) {
 		Stream: 1}, 0, d[:])
 }
 
-// crossedReset breaks no rule: it is of a stream that the other side has forgotten.
+// crossedReset is valid: it concerns a stream that the peer has already forgotten.
 var crossedReset = proto.Head{Kind: proto.KindReset, Stream: 99, Tag: 5}
 
-// withLie gives the lies, and one that only one side tells.
+// withLie returns the lies and one that only one side can commit.
 func withLie(name string, lie func(l *liar)) map[string]func(l *liar) {
 	all := maps.Clone(lies)
 	all[name] = lie
@@ -142,7 +142,7 @@ func withLie(name string, lie func(l *liar)) map[string]func(l *liar) {
 
 func goAway(l *liar) { l.publish(proto.Head{Kind: proto.KindGoAway}, 0, nil) }
 
-// lies are what breaks a rule of shared memory, whoever tells it.
+// lies are violations of the rules of shared memory that either side can commit.
 var lies = map[string]func(l *liar){
 	"a sequence from the future": func(l *liar) { l.own.Store(l.slot(), 1000); l.ring() },
 	"a length past the entry": func(l *liar) {
@@ -232,7 +232,7 @@ func hostileServer(t testing.TB) string {
 	return path
 }
 
-// honest says that another session of the server is well.
+// honest fails the test if another session of the server does not work.
 func honest(t testing.TB, conn *Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -304,7 +304,7 @@ func TestAClientEndsItsSessionWithAServerThatLies(t *testing.T) {
 	}
 }
 
-// TestRandomLiesHarmNobody has clients that write anything anywhere in their segment, at any time.
+// TestRandomLiesHarmNobody runs clients that write anything anywhere in their segment, at any time.
 func TestRandomLiesHarmNobody(t *testing.T) {
 	path := hostileServer(t)
 	other, err := Dial(context.Background(), "shm:"+path)

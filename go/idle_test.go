@@ -22,11 +22,11 @@ import (
 
 var idleSessions = flag.Int("idle", 0, "measure what so many idle sessions cost, such as 1000")
 
-// runs are how long a thread has run, and how often it began to: the kernel counts both, and one
+// runs holds how long a thread has run, and how often it began to. The kernel counts both. A thread
 // that did not run has made no system call.
 type runs struct{ nanoseconds, times uint64 }
 
-// ran are the runs of a process, by thread.
+// ran returns the runs of a process by thread.
 func ran(t testing.TB, pid int) map[string]runs {
 	t.Helper()
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
@@ -37,7 +37,7 @@ func ran(t testing.TB, pid int) map[string]runs {
 	for _, thread := range threads {
 		text, err := os.ReadFile(thread)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
-			continue // It has ended.
+			continue // The thread has ended.
 		}
 		var one runs
 		var waited uint64
@@ -52,11 +52,11 @@ func ran(t testing.TB, pid int) map[string]runs {
 	return all
 }
 
-// ranSince are the runs of threads since then, of those that have not ended.
+// ranSince returns the sum of the runs since the sample before, of threads that have not ended.
 func ranSince(t testing.TB, pid int, before map[string]runs) (sum runs) {
 	t.Helper()
 	for thread, now := range ran(t, pid) {
-		was := before[thread] // Nothing of one that is new.
+		was := before[thread] // Zero for a new thread.
 		sum.nanoseconds += now.nanoseconds - was.nanoseconds
 		sum.times += now.times - was.times
 	}
@@ -82,8 +82,8 @@ func TestWhoIsIdleIsNotRunForAndBusyOnesAmongThemAreServed(t *testing.T) {
 	const sessions, window = 300, 300 * time.Millisecond
 	server, address := start(t, commands(t)["go"], "shm")
 	conns := idle(t, address, sessions)
-	// The runtime's own threads run a few times more, less and less. What ran for each session now
-	// and then would run as often as there are sessions, in every window.
+	// The runtime's own threads run a few more times, and ever less often. Work for each session
+	// would run as often as there are sessions, in every window.
 	var began uint64
 	for range 20 {
 		before := ran(t, server.Process.Pid)
@@ -106,7 +106,7 @@ func TestWhoIsIdleIsNotRunForAndBusyOnesAmongThemAreServed(t *testing.T) {
 	}
 }
 
-// kibibytes is the number behind a name, of a page of the kernel's that says KiB.
+// kibibytes returns the number behind a name in a page of the kernel with sizes in KiB.
 func kibibytes(t testing.TB, page, name string) float64 {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -126,8 +126,9 @@ func kibibytes(t testing.TB, page, name string) float64 {
 	return 0
 }
 
-// TestMeasureIdle prints what idle sessions cost, as `make bench-idle` does for Rust:
-// go test -run MeasureIdle . -idle 1000
+// TestMeasureIdle prints the cost of idle sessions, as `make bench-idle` does for Rust:
+//
+//	go test -run MeasureIdle . -idle 1000
 func TestMeasureIdle(t *testing.T) {
 	if *idleSessions == 0 {
 		t.Skip("measures only with -idle, such as -idle 1000")

@@ -79,7 +79,7 @@ func TestEachServerOfAProcessHasTheSocketsThatWerePassedOnForIt(t *testing.T) {
 	}
 	defer func(was func() []net.Listener) { inherited = was }(inherited)
 	inherited = func() []net.Listener { return passedOn }
-	for _, name := range []string{"first", "second", "first"} { // The last one once that is closed.
+	for _, name := range []string{"first", "second", "first"} { // The last after a close.
 		address := "shm:" + filepath.Join(folder, name)
 		server, err := Listen(address, (*Call).Echo, TakeOver(true))
 		if err != nil {
@@ -102,7 +102,7 @@ func TestEachServerOfAProcessHasTheSocketsThatWerePassedOnForIt(t *testing.T) {
 	}
 }
 
-// listenerAt is a listener with an address.
+// A listenerAt is a listener with an address.
 type listenerAt struct {
 	net.Listener
 	at net.Addr

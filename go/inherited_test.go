@@ -15,7 +15,7 @@ import (
 	breezeway "github.com/breezeway-ipc/breezeway/go"
 )
 
-// passedOn starts a command's serve with descriptors from 3 on, as systemd does.
+// passedOn runs a command's serve with inherited descriptors from 3 on, as systemd does.
 func passedOn(t *testing.T, command string, files []*os.File, flags ...string) (*exec.Cmd, string) {
 	t.Helper()
 	arguments := append([]string{"-c", `export LISTEN_PID=$$ LISTEN_FDS=$1; shift; exec "$@"`, "sh",
@@ -61,7 +61,7 @@ func TestSocketsThatAServiceManagerPassesOnAreServedAndKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tcp.Close()
-	other, err := net.ListenTCP("tcp", &net.TCPAddr{IP: thisHost}) // Which no address asks for.
+	other, err := net.ListenTCP("tcp", &net.TCPAddr{IP: thisHost}) // No address names this socket.
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestSocketsThatAServiceManagerPassesOnAreServedAndKept(t *testing.T) {
 			}
 			call()
 			second, _ := passedOn(t, successor, nil, "--addr", addresses)
-			call() // Which have moved, and closed their sessions with the first one.
+			call() // The client has moved, and closed its session with the first server.
 			if err := first.Wait(); err != nil {
 				t.Error(err)
 			}

@@ -21,10 +21,10 @@ import (
 	breezeway "github.com/breezeway-ipc/breezeway/go"
 )
 
-// The service of crates/breezeway-interop, and its clients' cases: see service.rs and cases.rs
-// there, of which this is the like in Go. Every client is tried with every server.
+// This is the service of crates/breezeway-interop and its clients' cases in Go: see service.rs and
+// cases.rs there. Every client is tried with every server.
 
-// The methods of calls, beside echo, and of streams.
+// Methods of calls, beside echo, and of streams.
 const (
 	hold     = 1
 	givenUp  = 2
@@ -49,11 +49,12 @@ const (
 	defaultWindow    = 64
 	serviceResetCode = 7
 	trailer          = "that is all"
-	// What a server is told of 5 s is rounded up (docs/abi.md, section 4.4).
+	// mostTold is the most milliseconds that a server may receive for 5 s (docs/abi.md, section
+	// 4.4).
 	mostTold = 5100
 )
 
-// sessionOptions are those of both sides.
+// sessionOptions holds the options of both sides.
 var sessionOptions = []breezeway.Option{
 	breezeway.Cap(serviceCap), breezeway.MaxMetadata(serviceMetadata),
 	breezeway.ShrinkAfter(serviceShrink),
@@ -122,7 +123,7 @@ func (s *service) handle(call *breezeway.Call) error {
 	return &breezeway.CallError{Code: breezeway.CodeNoSuchMethod}
 }
 
-// stream serves one. That a client is gone, or has reset it, is no matter.
+// stream serves one stream. It ignores a client that is gone or has reset the stream.
 func (s *service) stream(t *breezeway.Stream) {
 	ctx := context.Background()
 	switch t.Method() {
@@ -179,12 +180,12 @@ func byteSum(bytes []byte) (sum uint64) {
 // A peer serves the cases.
 type peer struct {
 	address string
-	// pid is the process that serves, and ended gives what became of it once it was asked to leave.
+	// pid is the serving process. ended returns its outcome after it was asked to leave.
 	pid   int
 	ended func() error
 }
 
-// serviceOptions are a server's.
+// serviceOptions returns a server's options.
 func serviceOptions() []breezeway.Option {
 	return append(sessionOptions[:len(sessionOptions):len(sessionOptions)],
 		breezeway.MaxStreams(serviceStreams), breezeway.MaxSessions(serviceSessions),
@@ -229,7 +230,7 @@ func servedInGo(t testing.TB, address string, more ...breezeway.Option) peer {
 		select {
 		case err := <-s.left:
 			return err
-		case err := <-served: // It was succeeded.
+		case err := <-served: // A successor has taken over.
 			served <- err
 			if errors.Is(err, breezeway.ErrServerClosed) {
 				err = nil
@@ -239,7 +240,7 @@ func servedInGo(t testing.TB, address string, more ...breezeway.Option) peer {
 	}}
 }
 
-// interop gives the command of crates/breezeway-interop, which BREEZEWAY_INTEROP names.
+// interop returns the command of crates/breezeway-interop, whose path is in BREEZEWAY_INTEROP.
 func interop(t testing.TB, arguments ...string) *exec.Cmd {
 	path := os.Getenv("BREEZEWAY_INTEROP")
 	if path == "" {
@@ -248,7 +249,7 @@ func interop(t testing.TB, arguments ...string) *exec.Cmd {
 	return exec.Command(path, arguments...)
 }
 
-// begin starts a command, and gives its first line.
+// begin starts a command, and returns its first line.
 func begin(t testing.TB, command *exec.Cmd) string {
 	input, err := command.StdinPipe()
 	if err != nil {
@@ -278,7 +279,7 @@ func inRust(t testing.TB, carrier string) peer {
 	return servedBy(t, interop(t, "serve", addressOf(t, carrier)))
 }
 
-// servedBy serves in a process of its own, which says where it listens.
+// servedBy serves in a process of its own, which prints its address.
 func servedBy(t testing.TB, command *exec.Cmd) peer {
 	line := begin(t, command)
 	return peer{strings.TrimPrefix(line, "listening on "), command.Process.Pid, command.Wait}
@@ -286,7 +287,7 @@ func servedBy(t testing.TB, command *exec.Cmd) peer {
 
 var peers = map[string]func(t testing.TB, carrier string) peer{"go": inGo, "rust": inRust}
 
-// cases are those of a client in Go, by the names that the one in Rust has for them.
+// cases holds the cases of a client in Go, under the names of the client in Rust.
 var cases = []struct {
 	name string
 	run  func(t *testing.T, ctx context.Context, conn *breezeway.Conn)
@@ -294,7 +295,7 @@ var cases = []struct {
 	{"sizes", sizes}, {"streams", streams}, {"crowd", crowd}, {"cancellation", cancellation},
 	{"deadlines", deadlines}, {"back-pressure", backPressure}, {"limits", limits},
 	{"memory", memory}, {"growth", growth},
-	{"drain", drain}, // Which ends the server.
+	{"drain", drain}, // This ends the server.
 }
 
 func TestEveryCaseHoldsBetweenTheLanguages(t *testing.T) {
@@ -307,7 +308,7 @@ func TestEveryCaseHoldsBetweenTheLanguages(t *testing.T) {
 				for _, client := range []string{"go", "rust"} {
 					t.Run("from "+client, func(t *testing.T) {
 						if client == "rust" {
-							interop(t) // Without it nobody would end the server.
+							interop(t) // Without it the server would not be ended.
 						}
 						peer := begin(t, carrier)
 						for _, c := range cases {
@@ -403,7 +404,7 @@ func streams(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
 		code != breezeway.ApplicationCode(serviceResetCode) {
 		t.Fatalf("a reset came as %v", err)
 	}
-	_ = opened(t, ctx, conn, bounceStream).Close() // Which resets it.
+	_ = opened(t, ctx, conn, bounceStream).Close() // This resets it.
 	if err := bounced(ctx, conn, 3); err != nil {
 		t.Fatal(err)
 	}
@@ -419,7 +420,7 @@ func opened(t *testing.T, ctx context.Context, conn *breezeway.Conn,
 	return stream
 }
 
-// bounced sends messages while it receives them.
+// bounced sends messages while it receives their echoes.
 func bounced(ctx context.Context, conn *breezeway.Conn, count int) error {
 	stream, err := conn.Open(ctx, bounceStream)
 	if err != nil {
@@ -461,7 +462,7 @@ func sendPatterns(t *testing.T, ctx context.Context, stream *breezeway.Stream, f
 	}
 }
 
-// collects checks what a stream that was collected says of so many patterns.
+// collects checks the result of a collecting stream after count patterns.
 func collects(t *testing.T, ctx context.Context, stream *breezeway.Stream, count int) {
 	t.Helper()
 	if err := stream.CloseSend(); err != nil {
@@ -514,7 +515,7 @@ func expanded(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
 	}
 }
 
-// crowd is five hundred goroutines that call, and as many streams, on one session.
+// crowd runs five hundred goroutines that call, and as many streams, on one session.
 func crowd(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
 	var all sync.WaitGroup
 	for g := range 500 {
@@ -569,7 +570,7 @@ func deadlines(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
 	before := firstWord(callFor(t, ctx, conn, givenUp, nil))
 	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 	defer cancel()
-	// The server, which knows the deadline as well, may be the first to give up.
+	// The server also knows the deadline, and may give up first.
 	var failure *breezeway.CallError
 	if _, err := conn.Call(short, hold, nil); !errors.Is(err, context.DeadlineExceeded) &&
 		(!errors.As(err, &failure) || failure.Code != breezeway.CodeCancelled) {
@@ -593,7 +594,7 @@ func deadlines(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
 	}
 }
 
-// backPressure shows that a stream that nobody reads stops at its window, and nothing else stops.
+// backPressure checks that an unread stream stops at its window without stopping anything else.
 func backPressure(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
 	stream := opened(t, ctx, conn, slowStream)
 	sendPatterns(t, ctx, stream, 0, defaultWindow)
@@ -659,7 +660,7 @@ func limits(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
 	_ = dialOnceTaken(t, ctx, address).Close()
 }
 
-// dialOnceTaken dials until a server with too many sessions has noticed that some are gone.
+// dialOnceTaken dials until a server with too many sessions has noticed that some have ended.
 func dialOnceTaken(t *testing.T, ctx context.Context, address string) *breezeway.Conn {
 	for {
 		conn, err := breezeway.Dial(ctx, address, append(certified, sessionOptions...)...)
@@ -674,7 +675,8 @@ func dialOnceTaken(t *testing.T, ctx context.Context, address string) *breezeway
 	}
 }
 
-// memory shows that who keeps what it was lent is told so, and goes on once it gives it back.
+// memory checks that a client that keeps lent memory gets an error, and succeeds after it releases
+// the memory.
 func memory(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
 	request := pattern(18<<20, 1)
 	var kept []breezeway.Reply
@@ -703,7 +705,8 @@ func memory(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
 	}
 }
 
-// growth shows that segments grow with the messages, and go once traffic does without them.
+// growth checks that segments grow with the messages, and are freed once traffic does not need
+// them.
 func growth(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
 	for size := 1000; size < 40<<20; size *= 3 {
 		if err := echoed(ctx, conn, pattern(size, byte(size))); err != nil {
@@ -720,7 +723,7 @@ func growth(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
 	}
 }
 
-// drain shows that a server that leaves goes on with what is open, and takes nothing new.
+// drain checks that a server that leaves continues open calls and streams, and accepts no new ones.
 func drain(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
 	stream := opened(t, ctx, conn, bounceStream)
 	callFor(t, ctx, conn, leave, nil)

@@ -16,9 +16,9 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/segment"
 )
 
-// TestEchoesRefusedForMemoryDelayNoOtherSession has sessions ask for large echoes, which the
-// server's limit of memory refuses. While all of them are held at their refusal, calls and new
-// clients of others are served; and a refusal copies nothing of its request.
+// TestEchoesRefusedForMemoryDelayNoOtherSession requests large echoes on several sessions, which
+// the server's limit on memory refuses. While all of them are held at their refusal, other clients
+// and their calls are served. A refusal copies nothing of its request.
 func TestEchoesRefusedForMemoryDelayNoOtherSession(t *testing.T) {
 	const size, sessions, rounds = 48 << 20, 4, 10
 	path := filepath.Join(t.TempDir(), "s")
@@ -94,7 +94,7 @@ func TestEchoesRefusedForMemoryDelayNoOtherSession(t *testing.T) {
 	}
 }
 
-// asks asks for an echo, and releases the last answer; false if none comes.
+// asks requests an echo, and releases the last answer. It returns false if there is no answer.
 func (c *caller) asks(number uint32, size uint64) bool {
 	d := proto.Descriptor{Lend: number % 64, Length: size}.Encode()
 	released := c.lent

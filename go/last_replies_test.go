@@ -108,7 +108,7 @@ func (c *caller) hears() (heard []proto.Head) {
 
 func (c *caller) leaves() { _ = c.conn.Close() }
 
-// lastClients connect to a server at a path.
+// lastClients connects a client to a server at a path, by carrier.
 var lastClients = map[string]func(t *testing.T, path string) lastClient{
 	"shm": func(t *testing.T, path string) lastClient { return newCaller(t, path) },
 	"unix": func(t *testing.T, path string) lastClient {
@@ -148,7 +148,7 @@ func TestStreamsEndWithAShutdownThoughACallIsServed(t *testing.T) {
 		mine, read := streams, make(chan struct{})
 		return &Server{
 			Handler: func(call *Call) error {
-				<-read // It waits for the stream's reader.
+				<-read // Wait for the stream's reader.
 				return call.Echo()
 			},
 			Streams: func(stream *Stream) {
@@ -218,7 +218,7 @@ func TestAServedCallIsCancelledByItsClientsDeathAndNoShutdown(t *testing.T) {
 		})
 }
 
-// A client may send entries behind its shutdown, which break rules: nobody looks at them.
+// Entries of a client behind its shutdown may break rules: they are not read.
 func TestWhatIsBehindAShutdownIsNotRead(t *testing.T) {
 	for name, policy := range policies {
 		t.Run(name, func(t *testing.T) { readsNothingBehind(t, policy) })
@@ -281,7 +281,7 @@ func TestAServerThatClosesBehindAShutdownSaysNone(t *testing.T) {
 		})
 }
 
-// release gives back what the last entry has lent, and rings if that is wanted.
+// release releases the last entry's payload, and rings the doorbell if the peer wants that.
 func (c *caller) release() {
 	if c.lent == 0 {
 		c.t.Error("nothing is lent")
@@ -294,7 +294,7 @@ func (c *caller) release() {
 	}
 }
 
-// nextReply waits for the next message.
+// nextReply waits for the next message and returns its stream.
 func (c *caller) nextReply() (stream uint32) {
 	c.t.Helper()
 	for {
@@ -309,7 +309,7 @@ func (c *caller) nextReply() (stream uint32) {
 	}
 }
 
-const twoFit = 400_000 // Of so many bytes two fit into the memory of a liar.
+const twoFit = 400_000 // Two messages of this length fit into the memory of a liar.
 
 func TestAReplyThatLacksMemoryBehindAShutdownWaitsForIt(t *testing.T) {
 	const calls = 6
@@ -347,7 +347,7 @@ func TestAReplyThatLacksASlotBehindAShutdownWaitsForIt(t *testing.T) {
 	s := sessionOf(t, server)
 	client.says(lastEntry{proto.RequestFlags, 1, "x"}, shutsDown)
 	s.mu.Lock()
-	for s.memory.end.Publish(&crossedReset, nil) == nil { // Whether the shutdown was read or not.
+	for s.memory.end.Publish(&crossedReset, nil) == nil { // The shutdown may be unread.
 	}
 	s.flush()
 	s.mu.Unlock()
@@ -388,7 +388,7 @@ func TestAReplyThatASocketLacksRoomForWaitsBehindAShutdown(t *testing.T) {
 	}
 }
 
-// Each of many replies would wait for a second.
+// Each of many replies would otherwise wait for a second.
 func TestAClientThatTakesNoneOfManyRepliesHoldsNoSession(t *testing.T) {
 	const calls = 20
 	for name, offload := range map[string]int{"inline": 0, "offloaded": calls} {

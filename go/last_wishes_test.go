@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestWhatAClientAskedForBeforeItsEndIsServedThoughRepliesFindNoRoom: nobody takes the replies.
+// TestWhatAClientAskedForBeforeItsEndIsServedThoughRepliesFindNoRoom has a client that takes no
+// replies.
 func TestWhatAClientAskedForBeforeItsEndIsServedThoughRepliesFindNoRoom(t *testing.T) {
 	const size = 1 << 20
 	for _, offload := range []int{0, 1} {

@@ -18,7 +18,7 @@ func asks(client lastClient, calls int, more ...lastEntry) {
 	client.says(append(entries, more...)...)
 }
 
-// setLinger changes how long a session waits at its end for a client that takes nothing.
+// setLinger sets how long a session waits at its end for a client that takes nothing.
 func (s *session) setLinger(linger time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,7 +46,8 @@ func TestLateClientLosesItsSessionThoughACallIsServed(t *testing.T) {
 	}
 }
 
-// takesSlowly reads so many bytes at a time, with pauses, until the end of the connection.
+// takesSlowly reads in portions, with pauses, until the end of the connection. It returns the bytes
+// read.
 func (c *byHand) takesSlowly(bytes int, pause time.Duration) (taken int) {
 	for {
 		n, err := io.ReadFull(c.conn, make([]byte, bytes))

@@ -31,7 +31,7 @@ func TestListenAtMountedSocketFileNamesItsFolder(t *testing.T) {
 	leaveSocketFile(t, path)
 	outcome := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // And not unlocked, so that the thread ends with this.
+		runtime.LockOSThread() // Without an unlock, the thread ends with this goroutine.
 		if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 			outcome <- nil
 			return

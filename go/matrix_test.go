@@ -18,7 +18,7 @@ import (
 	breezeway "github.com/breezeway-ipc/breezeway/go"
 )
 
-// The methods of `breezeway serve`.
+// Methods of `breezeway serve`.
 const (
 	echo   = 0
 	hollow = 1
@@ -28,7 +28,7 @@ const (
 
 var carriers = []string{"shm", "unix", "tcp", "tls"}
 
-// addressOf is an address of a test's own.
+// addressOf returns an unused address.
 func addressOf(t testing.TB, carrier string) string {
 	if carrier == "tcp" || carrier == "tls" {
 		return carrier + ":" + thisHost.String() + ":0"
@@ -36,11 +36,10 @@ func addressOf(t testing.TB, carrier string) string {
 	return carrier + ":" + filepath.Join(t.TempDir(), "s")
 }
 
-// thisHost is an address at which nobody else listens: a port that was found there can be listened
-// at again.
+// thisHost is an address without other listeners: a port that was found there can be used again.
 var thisHost = net.IPv4(127, byte(1+rand.Intn(250)), byte(rand.Intn(250)), byte(1+rand.Intn(250)))
 
-// rustServer starts `breezeway serve`, the command that BREEZEWAY_BIN names, and gives its address.
+// rustServer starts `breezeway serve`, whose path is in BREEZEWAY_BIN, and returns its address.
 func rustServer(t testing.TB, carrier string) string {
 	command := os.Getenv("BREEZEWAY_BIN")
 	if command == "" {
@@ -50,7 +49,7 @@ func rustServer(t testing.TB, carrier string) string {
 	return address
 }
 
-// echoes is the handler of `breezeway serve`, as far as tests need it.
+// echoes implements the handler of `breezeway serve`, as far as tests need it.
 func echoes(call *breezeway.Call) error {
 	if call.Method() == echo {
 		return call.Echo()
@@ -58,7 +57,7 @@ func echoes(call *breezeway.Call) error {
 	return &breezeway.CallError{Code: breezeway.CodeNoSuchMethod}
 }
 
-// goServer serves in this process, and gives the address.
+// goServer serves in this process, and returns the address.
 func goServer(t testing.TB, carrier string, handler breezeway.Handler,
 	streams breezeway.StreamHandler, opts ...breezeway.Option) string {
 	server := &breezeway.Server{Handler: handler, Streams: streams,
@@ -92,7 +91,7 @@ func dial(t testing.TB, address string, opts ...breezeway.Option) *breezeway.Con
 	return conn
 }
 
-// within gives a context that bounds a test's waits.
+// within returns a context that bounds a test's waits.
 func within(t testing.TB, limit time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	t.Cleanup(cancel)
@@ -107,7 +106,7 @@ func pattern(n int, seed byte) []byte {
 	return bytes
 }
 
-// servers are the servers of the matrix.
+// servers holds the servers of the matrix.
 var servers = map[string]func(t testing.TB, carrier string) string{
 	"go":   func(t testing.TB, carrier string) string { return goServer(t, carrier, echoes, nil) },
 	"rust": func(t testing.TB, carrier string) string { return rustServer(t, carrier) },

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// manyCall has as many callers of a client wait for the server as yield before they sleep.
+// manyCall makes as many concurrent calls as it takes for callers to yield before they sleep.
 func manyCall(t *testing.T, client *Client) (ended chan error, cancel context.CancelFunc) {
 	t.Helper()
 	conn, err := client.Conn(contextOf(t))

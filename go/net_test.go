@@ -23,7 +23,7 @@ func netListener(t *testing.T, carrier string) *breezeway.NetListener {
 	return listener
 }
 
-// end ends a listener with all connections.
+// end closes a listener with all its connections.
 func end(listener *breezeway.NetListener) {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -104,7 +104,7 @@ func TestAConnectionKeepsToItsDeadlinesAndHalfCloses(t *testing.T) {
 	}
 }
 
-// accepted hands out what a listener accepts.
+// accepted returns a channel of the connections that a listener accepts.
 func accepted(listener *breezeway.NetListener) <-chan net.Conn {
 	conns := make(chan net.Conn, 10)
 	go func() {
@@ -170,7 +170,7 @@ func TestAConnectionTooManyLeavesTheOthersOpen(t *testing.T) {
 	})
 }
 
-// relisten listens where a listener that was closed did.
+// relisten listens at the address of a closed listener.
 func relisten(t *testing.T, address string) (*breezeway.NetListener, <-chan net.Conn) {
 	t.Helper()
 	listener, err := breezeway.ListenNet(address, certified...)
@@ -181,7 +181,7 @@ func relisten(t *testing.T, address string) (*breezeway.NetListener, <-chan net.
 	return listener, accepted(listener)
 }
 
-// becomesInactive waits until a connection has learnt that it is not wanted any more.
+// becomesInactive waits until a connection is no longer active.
 func becomesInactive(t *testing.T, conn net.Conn) {
 	t.Helper()
 	active := conn.(interface{ IsActive() bool })

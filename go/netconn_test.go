@@ -16,7 +16,7 @@ import (
 )
 
 func TestAConnectionThatIsClosedKeepsNothingOfWhatItHasRead(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // Which would give it back, late.
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // The collector would eventually release it.
 	for _, length := range []int{200, 100} {
 		listener := netListener(t, "shm")
 		go func() {
@@ -81,7 +81,7 @@ func TestADeadlineThatMovesEndsAReadWhereItIsThenAndCostsNoTimer(t *testing.T) {
 	}
 }
 
-// copying serves connections whose bytes it sends back as io.Copy does: by WriteTo and ReadFrom.
+// copying serves connections and echoes their bytes as io.Copy does: by WriteTo and ReadFrom.
 func copying(t *testing.T, carrier string, opts ...breezeway.Option) string {
 	listener, err := breezeway.ListenNet(addressOf(t, carrier), append(opts, certified...)...)
 	if err != nil {
@@ -123,7 +123,7 @@ func TestAConnectionCopiesFromReadersAndBuffersAndToWritersAndConnections(t *tes
 			_ = conn.(interface{ CloseWrite() error }).CloseWrite()
 		}()
 		var came bytes.Buffer
-		first := make([]byte, 100) // Of a message whose rest is left to WriteTo.
+		first := make([]byte, 100) // The rest of the message is left to WriteTo.
 		if _, err := io.ReadFull(conn, first); err != nil {
 			t.Fatal(err)
 		}

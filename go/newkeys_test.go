@@ -22,7 +22,7 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
-// expand is HKDF-Expand-Label of RFC 8446, section 7.1, for at most one hash.
+// expand implements HKDF-Expand-Label of RFC 8446, section 7.1, for at most one hash.
 func expand(secret []byte, label string, length int) []byte {
 	label = "tls13 " + label
 	info := binary.BigEndian.AppendUint16(nil, uint16(length))
@@ -32,7 +32,8 @@ func expand(secret []byte, label string, length int) []byte {
 	return mac.Sum(nil)[:length]
 }
 
-// A sealer writes records of TLS_AES_128_GCM_SHA256 by hand, as crypto/tls never asks for new keys.
+// A sealer writes records of TLS_AES_128_GCM_SHA256 by hand, because crypto/tls never requests new
+// keys.
 type sealer struct {
 	secret, iv []byte
 	aead       cipher.AEAD
@@ -60,7 +61,7 @@ func (s *sealer) record(kind byte, bytes ...byte) []byte {
 	return s.aead.Seal(head, nonce, append(bytes, kind), head)
 }
 
-// clientSecret is what crypto/tls logs of a handshake.
+// A clientSecret is a secret from the key log of crypto/tls.
 type clientSecret []byte
 
 func (c *clientSecret) Write(line []byte) (int, error) {
@@ -129,7 +130,7 @@ func TestWhoAsksForNewKeysAndReadsNothingEndsItsSession(t *testing.T) {
 		defer cancel()
 		for count := range 50_000 {
 			var asked []byte
-			if count%8 == 0 { // crypto/tls gives up who sends nothing else.
+			if count%8 == 0 { // crypto/tls ends a peer that sends nothing else.
 				asked = s.record(applicationData, proto.AppendFrame(nil, crossedReset, 0)...)
 			}
 			const keyUpdate, requested = 24, 1

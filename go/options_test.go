@@ -138,7 +138,7 @@ func TestClientsHoldNoMoreMemoryThanTheServerAllows(t *testing.T) {
 				break
 			}
 			_ = conn.Close()
-			for { // Until the kernel has said that its memory is gone.
+			for { // Until the kernel has reported that its memory is gone.
 				more, err := breezeway.Dial(ctx, address)
 				if err == nil {
 					_ = more.Close()
@@ -190,7 +190,7 @@ func TestACallWaitsForAServerThatComesAndNoLongerThanItMay(t *testing.T) {
 	}
 }
 
-// goServerThatEnds gives an address at which a server was.
+// goServerThatEnds returns the address of a server that has ended.
 func goServerThatEnds(t *testing.T, carrier string) string {
 	server := &breezeway.Server{Handler: echoes}
 	if err := server.Listen(addressOf(t, carrier), certified...); err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// fill leaves no room in a ring. The session's lock is held.
+// fill fills the ring. The session's lock is held.
 func (s *session) fill() {
 	for s.transmit(crossedReset, &outgoing{}) == nil {
 	}
@@ -22,7 +22,7 @@ func TestAGoAwayThatFindsNoRoomIsSaidOnceThereIsSome(t *testing.T) {
 	}
 	defer conn.Close()
 	session := sessionOf(t, server)
-	conn.session.mu.Lock() // It takes nothing meanwhile.
+	conn.session.mu.Lock() // It takes nothing in between.
 	session.mu.Lock()
 	session.fill()
 	session.mu.Unlock()
@@ -36,7 +36,7 @@ func TestAGoAwayThatFindsNoRoomIsSaidOnceThereIsSome(t *testing.T) {
 	}
 }
 
-// Nobody waits for anything of the client's session.
+// The client's session has no waiters.
 func TestAResetThatFindsNoRoomIsSentOnceThereIsSome(t *testing.T) {
 	for name, end := range map[string]func(*Stream){
 		"reset": func(stream *Stream) { stream.Reset(CodeOverloaded) },
@@ -54,7 +54,7 @@ func TestAResetThatFindsNoRoomIsSentOnceThereIsSome(t *testing.T) {
 				t.Fatal(err)
 			}
 			serving := soon(t, "the stream", come).session
-			serving.mu.Lock() // It takes nothing meanwhile.
+			serving.mu.Lock() // It takes nothing in between.
 			conn.session.mu.Lock()
 			conn.session.fill()
 			conn.session.mu.Unlock()
@@ -67,7 +67,7 @@ func TestAResetThatFindsNoRoomIsSentOnceThereIsSome(t *testing.T) {
 	}
 }
 
-// Nobody waits for anything of the client's session here either.
+// The client's session has no waiters here either.
 func TestAnAnswerToAResetThatFindsNoRoomIsSentOnceThereIsSome(t *testing.T) {
 	come := make(chan *Stream, 1)
 	conn := serveStreams(t, "shm", func(stream *Stream) {
@@ -79,7 +79,7 @@ func TestAnAnswerToAResetThatFindsNoRoomIsSentOnceThereIsSome(t *testing.T) {
 	}
 	stream := soon(t, "the stream", come)
 	serving := stream.session
-	serving.mu.Lock() // It takes nothing meanwhile.
+	serving.mu.Lock() // It takes nothing in between.
 	serving.rules.Streams.Reset(stream.state, 0)
 	if _, err := serving.sendOwed(); err != nil {
 		t.Error(err)

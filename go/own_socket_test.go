@@ -15,7 +15,7 @@ import (
 
 var policies = map[string]WaitPolicy{"adaptive": Adaptive, "busy": Busy, "park": Park}
 
-// sendPending sends segments that are as they should be, and are not announced.
+// sendPending sends valid segments without announcing them.
 func (l *liar) sendPending(count int) {
 	for range count {
 		mapping, fd, err := segment.Create(4096)
@@ -29,7 +29,7 @@ func (l *liar) sendPending(count int) {
 	}
 }
 
-// sendSocket sends a connection's own end with a byte of another one.
+// sendOwnEnd sends a connection's own end with a byte of another one.
 func sendOwnEnd(t testing.TB, over *net.UnixConn, b byte, own *net.UnixConn) {
 	raw, err := own.SyscallConn()
 	if err != nil {
@@ -44,8 +44,8 @@ func sendOwnEnd(t testing.TB, over *net.UnixConn, b byte, own *net.UnixConn) {
 	}
 }
 
-// TestServersOwnEndSentToAClientEndsItsSession: the socket that is on its way keeps the connection
-// open, whose end would otherwise never come.
+// TestServersOwnEndSentToAClientEndsItsSession sends a socket over itself: in flight, it keeps the
+// connection open, whose end would otherwise never come.
 func TestServersOwnEndSentToAClientEndsItsSession(t *testing.T) {
 	for name, policy := range policies {
 		for _, pending := range []int{0, 8, proto.MaxPendingSegments} {

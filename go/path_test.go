@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// greeted is a server whose sessions nobody serves, a client of it, and the server's side of that.
+// greeted returns a server that does not serve its sessions, a client of it, and the server's side
+// of the session.
 func greeted(tb testing.TB, opts ...Option) (*Server, *Conn, *session) {
 	server, address := &Server{Handler: (*Call).Echo}, "shm:"+filepath.Join(tb.TempDir(), "s")
 	if err := server.Listen(address); err != nil {
@@ -43,8 +44,8 @@ func greeted(tb testing.TB, opts ...Option) (*Server, *Conn, *session) {
 	return server, conn, serving
 }
 
-// BenchmarkPath is what both sides of an echo of 64 B run, by one goroutine, so that nobody waits
-// for another CPU: the best of many thousands.
+// BenchmarkPath measures the code of both sides of an echo of 64 B, run by one goroutine, so that
+// neither side waits for another CPU. It reports the best of many runs.
 func BenchmarkPath(b *testing.B) {
 	server, conn, serving := greeted(b)
 	client := conn.session

@@ -15,7 +15,7 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/segment"
 )
 
-// A caller is a peer made by hand that reads the other side's ring.
+// A caller is a peer made by hand that reads the peer's ring.
 type caller struct {
 	*liar
 	head uint64
@@ -50,14 +50,14 @@ func newCallerWith(t *testing.T, path string, own *proto.Hello) *caller {
 	return &caller{liar: l}
 }
 
-// next waits for the other side's next entry, and gives its stream; false if none comes.
+// next waits for the peer's next entry, and returns its stream, or false if there is none.
 func (c *caller) next() (stream uint32, came bool) {
 	at := proto.RingAt + int(c.head%uint64(c.peer.RingCapacity))*proto.EntrySize
 	for end := time.Now().Add(10 * time.Second); c.control.Load(at) != c.head+1; {
 		if time.Now().After(end) {
 			return 0, false
 		}
-		time.Sleep(50 * time.Microsecond) // Who yields keeps the runtime from its poller.
+		time.Sleep(50 * time.Microsecond) // Yielding keeps the runtime from its poller.
 	}
 	word := c.control.Load(at + 8)
 	stream, c.lent = uint32(word>>32), 0
@@ -69,7 +69,7 @@ func (c *caller) next() (stream uint32, came bool) {
 	return stream, true
 }
 
-// publishUnrung publishes an entry, and leaves ringing to its caller.
+// publishUnrung publishes an entry. The caller rings the doorbell.
 func (c *caller) publishUnrung(head proto.Head) {
 	c.words.Pack(&head, 0, nil)
 	for i, word := range c.words[1:] {
@@ -79,7 +79,7 @@ func (c *caller) publishUnrung(head proto.Head) {
 	c.tail++
 }
 
-// ringTimes rings without waiting for room, as section 5 of docs/abi.md has it.
+// ringTimes rings the doorbell without waiting for room, as section 5 of docs/abi.md allows.
 func (c *caller) ringTimes(count int) {
 	raw, err := c.conn.SyscallConn()
 	if err != nil {
@@ -93,7 +93,8 @@ func (c *caller) ringTimes(count int) {
 	})
 }
 
-// doorbells are how many doorbells and pending segments a peer sends: at each entry, and before.
+// doorbells holds how many pending segments a peer sends first, and how many doorbells with each
+// entry.
 var doorbells = []struct{ pending, rings int }{
 	{20, 1}, {0, 1}, {proto.MaxPendingSegments, 2}, {proto.MaxPendingSegments, 1000},
 }
@@ -162,7 +163,7 @@ func TestServerWithPendingSegmentsAndDoorbellsIsHeard(t *testing.T) {
 }
 
 func TestPendingSegmentsAreBoundedByTheirBytes(t *testing.T) {
-	const segmentCap = 5 << 18 // A quarter above that of a liar's hello.
+	const segmentCap = 5 << 18 // A quarter above the cap in a liar's hello.
 	for name, c := range map[string]struct {
 		sizes []int
 		ends  bool
@@ -197,7 +198,8 @@ func TestPendingSegmentsAreBoundedByTheirBytes(t *testing.T) {
 	}
 }
 
-// sendPendingOf sends a segment of a size that is not announced; of a negative one, without memory.
+// sendPendingOf sends a segment that is not announced. A negative size stands for one without
+// memory.
 func (l *liar) sendPendingOf(size int) {
 	mapping, fd, err := segment.Create(max(size, 4096))
 	if err != nil {

@@ -49,7 +49,7 @@ func TestPollingStopsOnceProcessorsAreTakenAway(t *testing.T) {
 	}
 }
 
-// callAtOnce makes calls from so many goroutines.
+// callAtOnce makes calls from several goroutines.
 func callAtOnce(t *testing.T, conn *Conn, goroutines, calls int) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -88,7 +88,7 @@ func TestPollingIsGivenUpWhereItIsInVainAndTakenUpWhereItPays(t *testing.T) {
 		t.Fatalf("after the second one it polls for %v", left)
 	}
 	if left := waits(100, false, 20*time.Microsecond); left >= leastBudget {
-		// What comes soon after polling for nothing may have waited for this CPU.
+		// An entry that arrives soon after polling without success may have waited for this CPU.
 		t.Fatalf("after polling for nothing again and again it polls for %v", left)
 	}
 	if left := waits(mostBackOff+1, false, 20*time.Microsecond); left < leastBudget {
@@ -163,5 +163,5 @@ func TestACallThatFollowsEndsWithItsContext(t *testing.T) {
 	if err := soon(t, "the leader's reply", leader); err != nil {
 		t.Fatal(err)
 	}
-	callAtOnce(t, conn, 2, 10) // The reply that nobody waited for is not somebody else's.
+	callAtOnce(t, conn, 2, 10) // The late reply is not given to another call.
 }

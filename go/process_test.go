@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// start starts a command's serve, and gives its address.
+// start starts a command's serve, and returns its address.
 func start(t testing.TB, command, carrier string, flags ...string) (*exec.Cmd, string) {
 	server := exec.Command(command, append([]string{"serve", "--addr", addressOf(t, carrier)},
 		flags...)...)
@@ -47,7 +47,7 @@ func TestBenchesOfBothLanguagesAgreeWithServersOfBoth(t *testing.T) {
 	for serverName, server := range commands(t) {
 		for clientName, client := range commands(t) {
 			if clientName == "rust" && serverName == "rust" {
-				continue // Its own tests show it.
+				continue // Its own tests cover it.
 			}
 			for _, carrier := range carriers {
 				t.Run(clientName+" to "+serverName+" over "+carrier, func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestBenchesOfBothLanguagesAgreeWithServersOfBoth(t *testing.T) {
 						"--count 1000 --sessions 4 --wait park", "--count 50 --rate 1000 --size 8",
 						"--count 20 --pattern cold",
 					}
-					if serverName == "go" { // Rust's serves streams only under tokio.
+					if serverName == "go" { // Rust's server serves streams only under tokio.
 						runtime := map[string]string{"rust": " --runtime tokio"}[clientName]
 						loads = append(loads, "--count 2000 --streams 20"+runtime,
 							"--count 100 --streams 4 --size 100KiB"+runtime)

@@ -13,7 +13,7 @@ import (
 	breezeway "github.com/breezeway-ipc/breezeway/go"
 )
 
-// numbered are the options whose values are numbers, by their names.
+// numbered holds the options with numeric values by their names.
 var numbered = map[string]func(value int64) breezeway.Option{
 	"SpinBound": timed(breezeway.SpinBound), "ShrinkAfter": timed(breezeway.ShrinkAfter),
 	"HandshakeTimeout": timed(breezeway.HandshakeTimeout),
@@ -48,7 +48,7 @@ func counted(option func(int) breezeway.Option) func(int64) breezeway.Option {
 	return func(value int64) breezeway.Option { return option(int(value)) }
 }
 
-// listed are the lines of the list of options of both languages.
+// listed returns the rows of the table of options in both languages.
 func listed(t *testing.T) (lines [][]string) {
 	t.Helper()
 	text, err := os.ReadFile("../docs/vectors/options.txt")
@@ -65,7 +65,7 @@ func listed(t *testing.T) (lines [][]string) {
 
 func TestOptionsHaveTheRangesOfTheList(t *testing.T) {
 	refusal := func(name string, value int64) string {
-		// Ranges are judged first, and there is no such folder.
+		// Ranges are validated first; the folder does not exist.
 		_, err := breezeway.Listen("unix:/nowhere/at/all/s", echoes, numbered[name](value))
 		if err == nil || !strings.Contains(err.Error(), "option ") {
 			return ""
@@ -95,7 +95,7 @@ func TestOptionsHaveTheRangesOfTheList(t *testing.T) {
 			}
 			past := int64(value) + step
 			if name == "Service" || past < 0 && value == 0 && isUnsigned(name) {
-				continue // Its type has no such value.
+				continue // The option's type cannot hold the value.
 			}
 			if text := refusal(name, past); !strings.Contains(text, "option "+name+" = ") {
 				t.Errorf("%s = %d is allowed, or refused by %q", name, past, text)
@@ -116,11 +116,11 @@ func isUnsigned(name string) bool {
 	return false
 }
 
-// setter is how an option's method begins in Rust.
+// setter matches the start of an option's method in Rust.
 var setter = regexp.MustCompile(`pub fn ([a-z_]+)\(\s*mut self,`)
 
 func TestTheListHasEveryOptionOfRust(t *testing.T) {
-	known := map[string]bool{"session": true} // What a client and a server have of a session.
+	known := map[string]bool{"session": true} // Shared by clients and servers.
 	page, err := os.ReadFile("../docs/go.md")
 	if err != nil {
 		t.Fatal(err)

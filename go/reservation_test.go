@@ -33,7 +33,7 @@ func TestAMessageMayBeShorterThanWhatWasReserved(t *testing.T) {
 		}
 		for name, serve := range servers {
 			conn, ctx := dial(t, serve(), breezeway.Cap(256<<10)), within(t, time.Minute)
-			// Together more than there is, unless all of each reservation comes back.
+			// The sum exceeds the memory, unless all of each reservation is freed.
 			for i := range 100 {
 				for _, size := range []int{0, 1, 104, 105, 4096, 60_000} {
 					request, err := conn.Reserve(ctx, size+50_000)

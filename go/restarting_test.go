@@ -20,7 +20,7 @@ import (
 	breezeway "github.com/breezeway-ipc/breezeway/go"
 )
 
-// succeeding serve an address by servers that take over from each other at an admin socket.
+// succeeding starts servers at an address that take over from each other at an admin socket.
 var succeeding = map[string]func(t testing.TB, address, admin string) peer{
 	"go": func(t testing.TB, address, admin string) peer {
 		return servedInGo(t, address, breezeway.TakeOver(true), breezeway.AdminSocket(admin),
@@ -31,10 +31,10 @@ var succeeding = map[string]func(t testing.TB, address, admin string) peer{
 	},
 }
 
-// A mover calls until it is asked to stop, and says what became of it.
+// A mover calls until it is asked to stop, and returns the outcome.
 type mover func() error
 
-// fromGo calls in this process.
+// movesFromGo calls in this process.
 func movesFromGo(t *testing.T, address string) mover {
 	client := breezeway.NewClient(address, sessionOptions...)
 	t.Cleanup(func() { _ = client.Close() })
@@ -75,7 +75,7 @@ func movesFromGo(t *testing.T, address string) mover {
 	return func() error { close(stop); return <-done }
 }
 
-// dialsFromGo has a client of its own for each call, until the server is another one.
+// dialsFromGo uses a new client for each call, until another server answers.
 func dialsFromGo(t *testing.T, address string) mover {
 	ctx := within(t, time.Minute)
 	ask := func() (string, error) {
@@ -122,7 +122,7 @@ func TestServersOfEitherLanguageTakeOverFromEachOtherWithoutAFailedCall(t *testi
 	for _, carrier := range carriers {
 		addresses[carrier] = func(t *testing.T) string { return addressOf(t, carrier) }
 	}
-	// Hosts of which the kernel has another name.
+	// The kernel reports other names for these hosts.
 	for _, address := range []string{"tcp:localhost:0", "tls:localhost:0", "tcp:0.0.0.0:0"} {
 		addresses[address] = func(*testing.T) string { return address }
 	}
@@ -299,7 +299,7 @@ func goServerAt(t *testing.T, address string, opts ...breezeway.Option) {
 func TestWhoIsSilentOrTalksNonsenseAtTheAdminSocketChangesNothing(t *testing.T) {
 	admin := filepath.Join(t.TempDir(), "admin")
 	old := succeeding["go"](t, addressOf(t, "unix"), admin)
-	silent, err := net.Dial("unix", admin) // Until it is given up.
+	silent, err := net.Dial("unix", admin) // Until the server gives up on it.
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,7 +313,7 @@ func TestWhoIsSilentOrTalksNonsenseAtTheAdminSocketChangesNothing(t *testing.T) 
 		_, _ = conn.Write([]byte(says))
 		_ = conn.Close()
 	}
-	// Nobody that was not bound to take over does so.
+	// A server without TakeOver does not take over.
 	if _, err := breezeway.Listen(old.address, echoes); err == nil {
 		t.Error("a server that was not to take over listens where another one does")
 	}
@@ -332,8 +332,8 @@ func TestWhoIsSilentOrTalksNonsenseAtTheAdminSocketChangesNothing(t *testing.T) 
 
 // ---- kills ----
 
-// inAnotherProcess names what this test's program does in place of tests, as a process to be
-// killed.
+// inAnotherProcess names the role that this test program plays instead of running tests, as a
+// process to be killed.
 const inAnotherProcess = "BREEZEWAY_TEST_ROLE"
 
 // actRole plays a role if there is one: "serve ADDRESS" or "hold ADDRESS".
@@ -379,8 +379,8 @@ func actRole() bool {
 	return true
 }
 
-// leaveSockets has a child that has copies of this process's sockets, says which process it is, and
-// waits to be killed.
+// leaveSockets starts a child with copies of this process's sockets, prints its number, and waits
+// to be killed.
 func leaveSockets() {
 	child := exec.Command("sleep", "60")
 	open, err := os.ReadDir("/proc/self/fd")
@@ -398,7 +398,7 @@ func leaveSockets() {
 	select {}
 }
 
-// mustTellOfExits skips the test where the kernel has no SO_PEERPIDFD (before Linux 6.5).
+// mustTellOfExits skips the test if the kernel has no SO_PEERPIDFD (before Linux 6.5).
 func mustTellOfExits(t *testing.T) {
 	t.Helper()
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -481,7 +481,7 @@ func TestEitherSideLearnsThatTheOtherOneWasKilled(t *testing.T) {
 					_ = client.Process.Kill()
 					untilGivenUp(t, ctx, conn, 1)
 					settles(t, pid, fds, maps)
-					// And a client that outlives its server.
+					// This client outlives its server.
 					client = hold(t, address)
 					if line := begin(t, client); line != "holding" {
 						t.Fatalf("the client says %q", line)

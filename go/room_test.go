@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// lookInVain looks for more memory than there is, while what is released is not yet reported to
-// anybody, and waits for it no longer than its context says. The other side may take an entry in
-// between, which ends the wait too.
+// lookInVain requests more memory than there is, while a release has not been reported yet, and
+// waits for it no longer than its context allows. The peer may take an entry in between, which also
+// ends the wait.
 func (s *session) lookInVain(t *testing.T, n int) {
 	_, err := s.link.reserve(n)
 	if err == nil {
@@ -56,7 +56,7 @@ func TestLookingForMemoryInVainDoesNotMakeOthersMissTheirRelease(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// One message is kept in the end, of all that fit.
+			// In the end one of the messages that fit is kept.
 			sent := make(chan error)
 			message := make([]byte, 2000)
 			count, full := 0, waiting(conn.session)
@@ -90,8 +90,8 @@ func TestLookingForMemoryInVainDoesNotMakeOthersMissTheirRelease(t *testing.T) {
 	}
 }
 
-// waiting tells once one of a session's goroutines waits for memory, and one drives it, or that
-// this does not happen.
+// waiting sends true once one goroutine of a session waits for memory and another one drives, or
+// false if that does not happen.
 func waiting(s *session) <-chan bool {
 	does := make(chan bool, 1)
 	go func() {

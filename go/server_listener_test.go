@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestListenerBesideCallsAcceptsForeignClients has calls, streams and plain clients at one address.
+// TestListenerBesideCallsAcceptsForeignClients serves calls, streams and plain clients at one
+// address.
 func TestListenerBesideCallsAcceptsForeignClients(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	server := &Server{Handler: func(call *Call) error { return call.Echo() },

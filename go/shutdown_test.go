@@ -13,7 +13,7 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
-// A socket takes less of the reply at once than it is long.
+// A socket accepts only a part of the reply at once.
 func TestAReplyIsWrittenWholeBehindTheShutdownOfItsClient(t *testing.T) {
 	ended := make(chan error, 1)
 	_, address := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"), (*Call).Echo,
@@ -56,7 +56,7 @@ func TestAClientThatTakesNoReplyBehindItsShutdownHoldsNoSession(t *testing.T) {
 	}
 }
 
-// Whether the end has come by then makes no difference.
+// The result is the same before and after the end has arrived.
 func TestAStreamOfWhichTheEndWasNotReadIsResetByClose(t *testing.T) {
 	served := make(chan error, 1)
 	server := &Server{Handler: (*Call).Echo, Streams: func(stream *Stream) {

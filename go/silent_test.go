@@ -10,7 +10,7 @@ import (
 	breezeway "github.com/breezeway-ipc/breezeway/go"
 )
 
-// silentClients connect to an address, and send nothing.
+// silentClients connects clients to an address that send nothing.
 func silentClients(t *testing.T, address string, count int) {
 	carrier, place, _ := strings.Cut(address, ":")
 	network := map[string]string{"shm": "unix", "unix": "unix", "tcp": "tcp", "tls": "tcp"}[carrier]
@@ -41,7 +41,7 @@ func TestSilentClientsTakeNoSessionOfOthers(t *testing.T) {
 					}
 				}
 				if name == "MaxSessionsOfUser" && (carrier == "tcp" || carrier == "tls") {
-					return // Nobody is known there.
+					return // Users are not known there.
 				}
 				var refused *breezeway.RefusedError
 				_, err := breezeway.Dial(ctx, address, certified...)

@@ -20,7 +20,7 @@ import (
 
 var soakFor = flag.Duration("soak", 0, "how long the soak goes on; 0: it is skipped")
 
-// footprint is what a process holds.
+// A footprint counts the resources of a process.
 type footprint struct{ heap, descriptors, mappings, goroutines, threads int }
 
 func (f footprint) String() string {
@@ -32,7 +32,7 @@ func (f footprint) within(g footprint) bool {
 	// The pools and the runtime keep a little more or less each time.
 	return f.heap <= g.heap+g.heap/4+1<<20 && f.descriptors <= g.descriptors+8 &&
 		f.mappings <= g.mappings+2 && f.goroutines <= g.goroutines+8 &&
-		// The runtime starts more where threads sleep in the kernel, and keeps them.
+		// The runtime starts more threads if some sleep in the kernel, and keeps them.
 		f.threads <= g.threads+16
 }
 
@@ -45,7 +45,8 @@ func footprintNow(t *testing.T) (f footprint) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Of segments only: each thread of a program with cgo, as tests are, has mappings too.
+	// Only mappings of segments count: each thread of a program with cgo, as tests are, has
+	// mappings too.
 	f.descriptors, f.mappings = len(descriptors), mappings(t, os.Getpid())
 	threads, err := os.ReadDir("/proc/self/task")
 	if err != nil {
@@ -55,10 +56,9 @@ func footprintNow(t *testing.T) (f footprint) {
 	return f
 }
 
-// TestASoakLeavesHeapDescriptorsAndMappingsAsTheyWere: sessions that come and go, calls of all
-// sizes from many goroutines, streams, and calls that are given up. Both sides run in this process.
-// What it holds between two rounds, when no client is there, is compared with what it held early
-// on.
+// TestASoakLeavesHeapDescriptorsAndMappingsAsTheyWere opens and ends sessions, makes calls of all
+// sizes from many goroutines, uses streams, and abandons calls. Both sides run in this process. The
+// resources between two rounds, without a client, are compared with those of an early round.
 func TestASoakLeavesHeapDescriptorsAndMappingsAsTheyWere(t *testing.T) {
 	if *soakFor == 0 {
 		t.Skip("goes on for as long as -soak says, such as -soak 10m (make soak-go)")
@@ -104,7 +104,7 @@ func TestASoakLeavesHeapDescriptorsAndMappingsAsTheyWere(t *testing.T) {
 	}
 }
 
-// settled gives the server time to see that its clients are gone.
+// settled waits until the server has noticed that its clients are gone.
 func settled(t *testing.T, early footprint) (now footprint) {
 	for range 100 {
 		if now = footprintNow(t); early.heap > 0 && now.within(early) {
@@ -116,7 +116,7 @@ func settled(t *testing.T, early footprint) (now footprint) {
 }
 
 func soakSession(address string, random *rand.Rand, calls *atomic.Int64) error {
-	// A machine may stand still.
+	// The machine may pause.
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	defer cancel()
 	conn, err := breezeway.Dial(ctx, address)
@@ -166,7 +166,7 @@ func soakCalls(
 			if !bytes.Equal(reply.Bytes(), request) {
 				return errors.New("another reply")
 			}
-			if random.Intn(100) > 0 { // Else the collector releases it.
+			if random.Intn(100) > 0 { // Otherwise the collector releases it.
 				reply.Release()
 			}
 		}

@@ -21,10 +21,10 @@ import (
 	breezeway "github.com/breezeway-ipc/breezeway/go"
 )
 
-// hostileSessions is how many hostile peers each of the tests below meets.
+// hostileSessions is the number of hostile peers in each of the tests below.
 var hostileSessions = flag.Int("hostile-sessions", 300, "sessions with hostile peers in Rust")
 
-// hostileSeed repeats a run, as far as two processes can be repeated.
+// hostileSeed repeats a run, as far as two processes can repeat one.
 var hostileSeed = flag.Int64("hostile-seed", 0, "seed of hostile peers; 0: by the clock")
 
 func seed(t *testing.T) int64 {
@@ -35,7 +35,7 @@ func seed(t *testing.T) int64 {
 	return *hostileSeed
 }
 
-// descriptors counts the open ones of a process.
+// descriptors returns the number of open descriptors of a process.
 func descriptors(t testing.TB, pid int) int {
 	list, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 	if err != nil {
@@ -44,7 +44,7 @@ func descriptors(t testing.TB, pid int) int {
 	return len(list)
 }
 
-// mappings counts the memory segments that a process has mapped.
+// mappings returns the number of memory segments that a process has mapped.
 func mappings(t testing.TB, pid int) int {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
@@ -57,7 +57,7 @@ func mappings(t testing.TB, pid int) int {
 func settles(t testing.TB, pid, fds, maps int) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		runtime.GC() // Which releases what was forgotten.
+		runtime.GC() // This releases unreachable messages.
 		nowFDs, nowMaps := descriptors(t, pid), mappings(t, pid)
 		if nowFDs <= fds && nowMaps <= maps {
 			return
@@ -70,10 +70,10 @@ func settles(t testing.TB, pid, fds, maps int) {
 	}
 }
 
-// What hostile clients ask for most: an echo, and a reply of as many bytes as they say.
+// ofSize is the method of a reply with a requested length. Hostile clients mostly call it and echo.
 const ofSize = 2
 
-// answer serves them.
+// answer serves hostile clients.
 func answer(call *breezeway.Call) error {
 	switch call.Method() {
 	case echo:
@@ -149,7 +149,7 @@ func TestAServerOutlivesHostileClientsInRustAndServesOthers(t *testing.T) {
 	}
 }
 
-// A lockedBuffer is a log of handlers of streams, for which Serve does not wait.
+// A lockedBuffer is a log for handlers of streams, which may outlive Serve.
 type lockedBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -193,8 +193,8 @@ func TestAClientOutlivesHostileServersInRust(t *testing.T) {
 	settles(t, os.Getpid(), fds, maps)
 }
 
-// visit is an honest client, until its session ends or it has made enough calls. Errors are what
-// this is about: any but a panic or a hang will do.
+// visit runs an honest client until its session ends or it has made enough calls. It accepts any
+// error, but not a panic or a hang.
 func visit(conn *breezeway.Conn, random *rand.Rand) (replies int) {
 	sizes := []int{0, 8, 100, 300, 5_000, 80_000}
 	for i := 0; i < 60 && conn.Err() == nil; i++ {

@@ -13,7 +13,7 @@ import (
 	breezeway "github.com/breezeway-ipc/breezeway/go"
 )
 
-// bounce sends back what comes, and ends its direction behind the other's.
+// bounce echoes messages, and ends its direction after the peer's.
 func bounce(stream *breezeway.Stream) {
 	for {
 		m, err := stream.Recv(context.Background())
@@ -177,8 +177,8 @@ func TestAResetBehindTheLastMessageTakesNothingBack(t *testing.T) {
 	})
 }
 
-// receiveAllOnceRefused sends until the other side's reset has come, and then receives three
-// messages and the end.
+// receiveAllOnceRefused sends until the peer's reset has arrived, and then receives three messages
+// and the end.
 func receiveAllOnceRefused(ctx context.Context, stream *breezeway.Stream) error {
 	var err error
 	for err == nil {

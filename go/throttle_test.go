@@ -47,7 +47,7 @@ func TestMessagesRunNoFartherAheadThanUnderWaySaysUnlessNobodyTakesThem(t *testi
 	for range 4 {
 		<-taken
 	}
-	if _, err := conn.Call(ctx, 0, nil); err != nil { // Behind the release of all messages.
+	if _, err := conn.Call(ctx, 0, nil); err != nil { // It follows the release of all messages.
 		t.Fatal(err)
 	}
 	<-taken

@@ -17,7 +17,7 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/certificates"
 )
 
-// hosts is an authority of a test's own, and options of a server with a certificate of it.
+// hosts returns an authority for a test, and options of a server with a certificate of it.
 func hosts(t *testing.T) (*certificates.Authority, []breezeway.Option) {
 	t.Helper()
 	a, err := certificates.New(t.TempDir(), "ca")
@@ -159,7 +159,7 @@ func TestWhoSpeaksNoTLSIsToldSoAndOthersAreServed(t *testing.T) {
 	}
 }
 
-// relay passes bytes on between a client and a server of tls:, as change has changed them.
+// relay passes bytes on between a client and a server of tls:, as modified by change.
 func relay(t *testing.T, address string, change func(toClient bool, bytes []byte) bool) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", thisHost.String()+":0")

@@ -39,7 +39,7 @@ func TestSlicesOfATrustedPeerStayMappedAndAreBounded(t *testing.T) {
 	if _, err := reply.Slice(); !errors.Is(err, breezeway.ErrReleased) {
 		t.Fatalf("a slice of what was released: %v", err)
 	}
-	// Who still holds the slice after the end reads something, and no signal comes.
+	// Reading the slice after the end yields some bytes, and no signal.
 	_ = conn.Close()
 	if read := bytes.Clone(slice); len(read) != len(sent) {
 		t.Fatalf("%d bytes are left", len(read))
@@ -75,12 +75,12 @@ func TestASliceInUseIsNotWrittenAgainAfterItsMessageWasForgotten(t *testing.T) {
 		return slice
 	}()
 	for round := range 20 {
-		runtime.GC() // Twice: what a pool holds is dropped at the second one.
+		runtime.GC() // Twice: the second run drops what a pool holds.
 		runtime.GC()
 		collected := make(chan struct{})
 		runtime.SetFinalizer(new([16]byte), func(*[16]byte) { close(collected) })
 		runtime.GC()
-		<-collected // Finalizers run in one goroutine, so those from before have run.
+		<-collected // Finalizers run in one goroutine, so earlier ones have run.
 		reply, err := conn.Call(within(t, time.Minute), echo, pattern(size, byte(round+4)))
 		if err != nil {
 			t.Fatal(err)

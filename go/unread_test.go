@@ -13,7 +13,7 @@ import (
 
 const fewStreams = 4
 
-// serveStreams serves on a carrier, and gives a connection to it.
+// serveStreams serves on a carrier, and returns a connection to it.
 func serveStreams(t *testing.T, carrier string, streams func(*Stream), opts ...Option) *Conn {
 	server := &Server{Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Streams: streams,
 		Handler: func(call *Call) error { return call.Echo() }}
@@ -35,7 +35,7 @@ func serveStreams(t *testing.T, carrier string, streams func(*Stream), opts ...O
 	return conn
 }
 
-// finishAndReset opens a stream, sends on it, ends its direction, and wants no answer.
+// finishAndReset opens a stream, sends on it, ends its direction, and resets it.
 func finishAndReset(ctx context.Context, s *session, messages int) error {
 	out := outgoing{}
 	stream, err := s.openStream(ctx, 1, &out)
@@ -75,7 +75,7 @@ func TestStreamsThatNobodyReadsCountThoughTheyAreFinishedAndReset(t *testing.T) 
 				for {
 					m, err := stream.Recv(context.Background())
 					if err != nil {
-						// The test may be over before it.
+						// The test may end before it.
 						if !errors.Is(err, io.EOF) && !inOrder(err) {
 							t.Error(err)
 						}
@@ -127,7 +127,7 @@ func TestAClientThatOpensMoreStreamsThanAreReadIsEnded(t *testing.T) {
 				count.Add(1)
 				<-goOn
 			})
-			conn.session.peerHello.MaxStreams = 1000 // It keeps to no bound.
+			conn.session.peerHello.MaxStreams = 1000 // It exceeds the limit.
 			ctx := briefly(t, 20*time.Second)
 			var err error
 			for tries := 0; err == nil && tries < 10*fewStreams; tries++ {
@@ -168,7 +168,7 @@ func TestAClientThatAcceptsNoStreamKeepsABoundedNumber(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				_, _ = stream.Recv(briefly(t, 20*time.Second)) // It drives the session meanwhile.
+				_, _ = stream.Recv(briefly(t, 20*time.Second)) // It drives the session.
 				if count := <-opened; count != most {
 					t.Errorf("%d streams were opened, not %d", count, most)
 				}

@@ -19,7 +19,7 @@ import (
 	breezeway "github.com/breezeway-ipc/breezeway/go"
 )
 
-// The service of the vectors, beside the echo of method 0: docs/vectors/README.md.
+// Methods of the service of the vectors, beside the echo of method 0: docs/vectors/README.md.
 const (
 	vectorHold  = 9
 	vectorReset = 10
@@ -27,7 +27,7 @@ const (
 	vectorDrop  = 11
 )
 
-// Nothing comes for so long where no answer is expected.
+// silence is how long a server must stay silent where no answer is expected.
 const silence = 300 * time.Millisecond
 
 // A conversation is a client's bytes and a server's answers.
@@ -52,7 +52,7 @@ func conversations(t *testing.T, name string) (list []conversation) {
 	return list
 }
 
-// takesStreams says whether the client's hello takes streams.
+// takesStreams returns true if the client's hello accepts streams.
 func (c *conversation) takesStreams(t *testing.T) bool {
 	for _, line := range c.lines {
 		if text, found := strings.CutPrefix(line, "> "); found {
@@ -63,8 +63,8 @@ func (c *conversation) takesStreams(t *testing.T) bool {
 	return false
 }
 
-// play plays it against the server of an engine, which must answer as written or, if pending.txt
-// names both, as is written there.
+// play plays the conversation against the server of an engine. The server must answer as written
+// there or, if pending.txt names both, as is written in that file.
 func (c *conversation) play(t *testing.T, address, engine string) {
 	lines, pending := c.pending(t, engine)
 	t.Run(c.name, func(t *testing.T) {
@@ -78,8 +78,8 @@ func (c *conversation) play(t *testing.T, address, engine string) {
 	})
 }
 
-// pending gives the lines that an engine holds: those up to the answer that pending.txt has for it,
-// if it has one.
+// pending returns the lines that an engine must follow: those up to the answer that pending.txt has
+// for it, if there is one.
 func (c *conversation) pending(t *testing.T, engine string) ([]string, bool) {
 	for _, text := range strings.Split(vectorFile(t, "pending.txt"), "\n") {
 		parts := strings.SplitN(text, " : ", 4)
@@ -126,7 +126,7 @@ func TestTheServiceAnswersAsTheVectorsSay(t *testing.T) {
 	address := goServer(t, "unix", vectorCall, func(s *breezeway.Stream) { vectorStream(s, done) },
 		breezeway.MaxStreams(2), breezeway.StreamWindow(4, 1000), breezeway.MaxMetadata(64),
 		breezeway.Offload(1024))
-	t.Cleanup(func() { close(done) }) // Comes before the server's end.
+	t.Cleanup(func() { close(done) }) // This runs before the server's end.
 	for _, c := range conversations(t, "service.txt") {
 		c.play(t, address, "go")
 	}
@@ -267,7 +267,7 @@ func expect(conn net.Conn, what string) error {
 	return err
 }
 
-// readFrame reads a frame that gives back no window: a server sends those when it likes.
+// readFrame reads a frame that is not a window, which a server may send at any time.
 func readFrame(conn net.Conn) ([]byte, error) {
 	const head, windowKind = 16, 4
 	for {

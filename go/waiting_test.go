@@ -12,7 +12,7 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
-// eventually polls for something that other goroutines of this process bring about.
+// eventually polls for a condition that other goroutines of this process bring about.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
@@ -22,7 +22,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// until is eventually with the lock of a session.
+// until is eventually under the lock of a session.
 func until(t *testing.T, s *session, what string, is func() bool) {
 	t.Helper()
 	eventually(t, what, func() bool {
@@ -63,7 +63,7 @@ func TestWhoIsAsleepForTheOtherSideIsWokenByThisOne(t *testing.T) {
 		return first.state.RecvState() == proto.RecvEnd && len(s.openers) == 1 &&
 			s.openers[0].parkedOn == s
 	})
-	// The number is free by this, and the other side has nothing to say to it.
+	// Afterwards the number is free, and the peer sends nothing for it.
 	if err := first.CloseSend(); err != nil {
 		t.Fatal(err)
 	}
@@ -141,8 +141,8 @@ func TestWhoWaitsForArrivalsIsWokenWhileNobodyReadsItsStreams(t *testing.T) {
 	}
 }
 
-// standingBy is a session of shm whose last messages were a stream's, and at whose client's side
-// somebody waits for arrivals in the poller.
+// standingBy returns a session over shm whose last messages were those of a stream, and whose
+// client has a waiter for arrivals in the poller.
 func standingBy(t *testing.T, server *Server, options ...Option) *Conn {
 	t.Helper()
 	server.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -199,7 +199,7 @@ func TestWhoIsAnsweredWhileItRestsLearnsFromThatAndNobodyElseRestsAfterIt(t *tes
 		replies <- err
 	}
 	for range 20 {
-		// Who follows one that drives does not rest.
+		// A follower of a driver does not rest.
 		until(t, s, "standing by", func() bool {
 			s.budget = s.opts.spinBound
 			return s.standing != nil && !s.leading

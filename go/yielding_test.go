@@ -51,8 +51,8 @@ func TestYieldingIsGivenUpWhereItMissesAndTakenUpWhereItPays(t *testing.T) {
 	}
 }
 
-// TestWhoFindsRoomForACallAsTheSessionEndsIsToldSo: a reply makes room for a call, and what comes
-// behind it breaks a rule.
+// TestWhoFindsRoomForACallAsTheSessionEndsIsToldSo makes room for a call by a reply that is
+// followed by a violation.
 func TestWhoFindsRoomForACallAsTheSessionEndsIsToldSo(t *testing.T) {
 	_, conn, serving := greeted(t, RingCapacity(64))
 	for range conn.MaxInFlight() {
@@ -81,7 +81,7 @@ func TestWhoFindsRoomForACallAsTheSessionEndsIsToldSo(t *testing.T) {
 	}
 }
 
-// manyWait has so many callers wait for a server that does not reply before it may.
+// manyWait makes many callers wait for a server that does not reply before release.
 func manyWait(t *testing.T) (conn *Conn, release func(), ended chan error,
 	cancel context.CancelFunc) {
 	t.Helper()
@@ -152,7 +152,7 @@ func TestManyWhoCallAServerThatSleepsAreServed(t *testing.T) {
 	}
 }
 
-// TestAnUnfencedEntryWakesWhoSleepsForIt: nobody flushes it here.
+// TestAnUnfencedEntryWakesWhoSleepsForIt publishes without a flush.
 func TestAnUnfencedEntryWakesWhoSleepsForIt(t *testing.T) {
 	taken := make(chan struct{}, 1)
 	server, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), func(*Call) error {
@@ -180,8 +180,8 @@ func TestAnUnfencedEntryWakesWhoSleepsForIt(t *testing.T) {
 	soon(t, "the message", taken)
 }
 
-// TestCallersThatYieldAndThoseThatSleepAreServedTogether: more and fewer of them than those with
-// whom yielding begins.
+// TestCallersThatYieldAndThoseThatSleepAreServedTogether runs more and fewer callers than those
+// from which yielding begins.
 func TestCallersThatYieldAndThoseThatSleepAreServedTogether(t *testing.T) {
 	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), (*Call).Echo)
 	conn, err := Dial(contextOf(t), address)
@@ -200,7 +200,7 @@ func TestCallersThatYieldAndThoseThatSleepAreServedTogether(t *testing.T) {
 	rounds.Wait()
 }
 
-// It announces that after the request.
+// The peer announces its sleep after the request.
 func TestWhoFindsNoReplyAsksWhetherTheOtherSideSleeps(t *testing.T) {
 	for _, givesUp := range []bool{false, true} {
 		come, end := make(chan *liar, 1), make(chan struct{})

@@ -23,7 +23,7 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/certificates"
 )
 
-// serve serves gRPC's health service, and gives a client of it.
+// serve serves gRPC's health service, and returns a client of it.
 func serve(t testing.TB, address string, ends certificates.Session) grpc_health_v1.HealthClient {
 	listener, err := breezegrpc.Listen(address, ends.Server...)
 	if err != nil {
@@ -63,10 +63,10 @@ func TestGRPCRunsOverEveryCarrier(t *testing.T) {
 	})
 }
 
-// thisHost is where the tests listen over TCP.
+// thisHost is the address at which the tests listen over TCP.
 var thisHost = net.IPv4(127, 0, 0, 1)
 
-// onEveryCarrier gives a test what its sessions show and trust over tls:, and ignore elsewhere.
+// onEveryCarrier runs a test on each carrier. Only tls: uses the certificates in ends.
 func onEveryCarrier(t *testing.T,
 	test func(t *testing.T, address string, ends certificates.Session)) {
 	folder := t.TempDir()
@@ -80,7 +80,7 @@ func onEveryCarrier(t *testing.T,
 	}
 }
 
-// start serves gRPC's health service with credentials, and a call of it by check.
+// start serves gRPC's health service with credentials. The interceptor check sees each call.
 func start(t testing.TB, address string, check grpc.UnaryServerInterceptor,
 	opts ...breezeway.Option) (string, *grpc.Server) {
 	listener, err := breezegrpc.Listen(address, opts...)
@@ -113,7 +113,7 @@ func TestATargetIsResolvedAndBothSidesKnowWhoIsOnTheOtherOne(t *testing.T) {
 		}, ends.Server...)
 		dialer := breezegrpc.NewDialer(ends.Client...)
 		defer dialer.Close()
-		// What cannot be had is passed over.
+		// An unreachable address is skipped.
 		conn, err := grpc.NewClient("breezeway:shm:/nowhere/s,"+address, dialer.Options()...)
 		if err != nil {
 			t.Fatal(err)

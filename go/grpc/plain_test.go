@@ -33,7 +33,8 @@ func checked(t *testing.T, conn *grpc.ClientConn) {
 	}
 }
 
-// clientTLS is what a plain client of a server of certificates.Mutual in that folder speaks by.
+// clientTLS returns the credentials of a plain client for a server of certificates.Mutual in that
+// folder.
 func clientTLS(t *testing.T, folder string) credentials.TransportCredentials {
 	own, err := tls.LoadX509KeyPair(filepath.Join(folder, "client.pem"),
 		filepath.Join(folder, "client.key"))
@@ -92,7 +93,7 @@ func TestPlainClientsOfGRPCAreServedOnEverySocket(t *testing.T) {
 	}
 }
 
-// TestBreezewayBenchIsServedOnEverySocket has health checks made by Rust, over HTTP/2.
+// TestBreezewayBenchIsServedOnEverySocket makes health checks with the Rust command, over HTTP/2.
 func TestBreezewayBenchIsServedOnEverySocket(t *testing.T) {
 	command := os.Getenv("BREEZEWAY_BIN")
 	if command == "" {

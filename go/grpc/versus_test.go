@@ -21,7 +21,9 @@ import (
 func TestMain(m *testing.M) { versus.Main(m, serveForMeasurement) }
 
 // TestMeasureBesideUnix prints calls of grpc-go over shared memory beside those over its own unix
-// sockets: go test -run MeasureBesideUnix . -versus 4s -v
+// sockets:
+//
+//	go test -run MeasureBesideUnix . -versus 4s -v
 func TestMeasureBesideUnix(t *testing.T) {
 	versus.Ask(t)
 	shm, unix := versus.Servers(t)
@@ -29,9 +31,10 @@ func TestMeasureBesideUnix(t *testing.T) {
 		dialForMeasurement(t, "passthrough:///test", breezegrpc.WithDialer(shm)))
 }
 
-// TestMeasureBound prints, as those over shm, calls over a pipe within one process, beside those
-// over a unix socket within it: what a connection gives that wakes no other process and asks the
-// kernel for nothing. It copies bytes twice, as a net.Conn must whose writers do not wait.
+// TestMeasureBound prints, in the columns of shm, calls over a pipe within one process, beside
+// those over a unix socket within it. The pipe is the bound for a connection that wakes no other
+// process and makes no system call. It copies bytes twice, as any net.Conn must whose writers do
+// not wait.
 func TestMeasureBound(t *testing.T) {
 	versus.Ask(t)
 	path := filepath.Join(t.TempDir(), "unix")
@@ -110,7 +113,7 @@ func serverForMeasurement() *grpc.Server {
 
 const bouncePath = "/test.Bounce/Bounce"
 
-// bounceService gives back what it gets.
+// bounceService returns its request.
 var bounceService = grpc.ServiceDesc{ServiceName: "test.Bounce", HandlerType: (*any)(nil),
 	Methods: []grpc.MethodDesc{{MethodName: "Bounce", Handler: func(_ any, _ context.Context,
 		decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/metrics"
 )
 
-// TestMain publishes, as a name can be published once in a process.
+// TestMain publishes once, as a name can be published only once in a process.
 func TestMain(m *testing.M) {
 	metrics.Publish("breezeway")
 	os.Exit(m.Run())

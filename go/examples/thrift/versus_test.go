@@ -22,9 +22,11 @@ import (
 
 func TestMain(m *testing.M) { versus.Main(m, serveForMeasurement) }
 
-// TestMeasureBesideUnix prints calls whose messages generated code writes into reserved memory
-// beside the same code on a unix socket, with buffers of its own library and four bytes of length
-// before each message: go test -run MeasureBesideUnix . -versus 3s -v
+// TestMeasureBesideUnix prints calls with messages that generated code writes into reserved memory,
+// beside the same code on a unix socket, with buffers of its own library and a length of four bytes
+// before each message:
+//
+//	go test -run MeasureBesideUnix . -versus 3s -v
 func TestMeasureBesideUnix(t *testing.T) {
 	versus.Ask(t)
 	shm, unix := versus.Servers(t)
@@ -58,7 +60,7 @@ func TestMeasureBesideUnix(t *testing.T) {
 	}
 }
 
-// plain is a connection of a unix socket, one for each generator.
+// plain is a connection of a unix socket, used by each generator.
 type plain struct {
 	net.Conn
 	framed thrift.TTransport
@@ -142,7 +144,7 @@ func (p *plain) serveKitex() error {
 	return errors.Join(err, p.writeKitex(&echo.EchoEchoResult{Success: args.Body}))
 }
 
-// serveForMeasurement serves reserved messages, or both generators' on sockets.
+// serveForMeasurement serves with reserved messages, or with both generators' code on sockets.
 func serveForMeasurement(address string, listening func()) error {
 	path, isUnix := versus.UnixPath(address)
 	if !isUnix {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// The service of the vectors, beside the echo of method 0: docs/vectors/README.md.
+// Methods of the service of the vectors, beside the echo of method 0: docs/vectors/README.md.
 const (
 	vectorHold  = 9
 	vectorReset = 10
@@ -18,10 +18,10 @@ const (
 	vectorCode  = FirstApplicationCode + 7
 )
 
-// A vectorServer is the server of the vectors: the rules, with bytes in place of a socket.
+// A vectorServer is the server of the vectors: the protocol core with bytes in place of a socket.
 type vectorServer struct {
 	rules   *Session[int, *vectorStream]
-	service bool // the one of service.txt
+	service bool // serves service.txt
 	input   []byte
 	answers []string // that were not compared
 	over    bool
@@ -42,7 +42,7 @@ func (v *vectorServer) end() {
 }
 
 func (v *vectorServer) send(head Head, body []byte) {
-	if head.Kind == KindWindow { // The vectors leave them out.
+	if head.Kind == KindWindow { // The vectors omit windows.
 		return
 	}
 	if !v.rules.Allows(&head) {
@@ -51,7 +51,7 @@ func (v *vectorServer) send(head Head, body []byte) {
 	v.answer(hex.EncodeToString(append(AppendFrame(nil, head, len(body)), body...)))
 }
 
-// feed takes in bytes of the client.
+// feed processes bytes of the client.
 func (v *vectorServer) feed(input []byte) {
 	v.input = append(v.input, input...)
 	for !v.over && v.rules == nil {
@@ -75,7 +75,7 @@ func (v *vectorServer) feed(input []byte) {
 	}
 }
 
-// greet takes in the client's hello. It returns false if that is not complete.
+// greet processes the client's hello. It returns false if the hello is incomplete.
 func (v *vectorServer) greet() bool {
 	length, wanted, err := 0, 0, error(nil)
 	for err == nil {
@@ -83,7 +83,7 @@ func (v *vectorServer) greet() bool {
 			break
 		}
 		if length += wanted; length > len(v.input) {
-			// A receiver reads in pieces, too: it refuses as soon as it can.
+			// Like a receiver that reads in pieces, refuse as soon as possible.
 			_, err = HelloWanted(v.input)
 			break
 		}
@@ -118,7 +118,7 @@ func (v *vectorServer) greet() bool {
 	return true
 }
 
-// entry takes in a frame, and does what the service does.
+// entry processes a frame as the service does.
 func (v *vectorServer) entry(head *Head, body []byte) error {
 	var prefix [8]byte
 	copy(prefix[:], body)
@@ -152,7 +152,7 @@ func (v *vectorServer) entry(head *Head, body []byte) error {
 	case WasReset:
 		v.serve(event.Stream)
 	case Closed:
-		// Handlers let go of their streams.
+		// Handlers close their streams.
 		v.rules.Streams.Each(func(kept *vectorStream) { v.rules.Streams.Close(kept.stream) })
 	}
 	for {
@@ -169,7 +169,7 @@ func (v *vectorServer) entry(head *Head, body []byte) error {
 	return nil
 }
 
-// serve has a stream's handler take what there is for it.
+// serve runs a stream's handler on the available messages.
 func (v *vectorServer) serve(stream *Stream[*vectorStream]) {
 	kept, streams := stream.Owner, &v.rules.Streams
 	if kept.method == vectorHold {
@@ -210,7 +210,7 @@ func (v *vectorServer) serve(stream *Stream[*vectorStream]) {
 	}
 }
 
-// play plays a conversation, and returns the first line whose answer is another one.
+// play plays a conversation, and returns the first line with another answer.
 func (v *vectorServer) play(t *testing.T, lines []string) string {
 	for _, line := range lines {
 		direction, text, _ := strings.Cut(line, " ")

@@ -2,7 +2,7 @@ package proto
 
 import "testing"
 
-// served is a server's end with a call on number 1 and a stream on number 3.
+// served returns a server's end with a call on number 1 and a stream on number 3.
 func served(t *testing.T) *Session[int, int] {
 	s := sessionOf(false)
 	request := Head{Kind: KindMessage, Flags: RequestFlags, Stream: 1}
@@ -54,7 +54,7 @@ func TestRepliesWaitBehindAShutdownWhileSomeAreTaken(t *testing.T) {
 		t.Error("they do not wait before the end")
 	}
 	e.closed()
-	e.Gone() // A half of a socket may go on.
+	e.Gone() // One half of a socket may remain.
 	for range 3 {
 		if e.RoomMade(); e.RepliesElapsed() || !e.RepliesWait() {
 			t.Error("they do not wait for a client that takes some")

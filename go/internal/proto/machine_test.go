@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The file that does not compile belongs to the package where it is not to be built.
+// The file that does not compile belongs to the package on unsupported machines.
 func TestOtherMachinesAreToldWhatIsNeeded(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("SKIPPED: there is no go command here")

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// sessionOf returns an end of a session over shared memory whose sides take two streams.
+// sessionOf returns one end of a session over shared memory whose sides accept two streams.
 func sessionOf(isClient bool) *Session[int, int] {
 	hello := &Hello{RingCapacity: 8, PayloadCap: 4096, MaxStreams: 2, StreamMessages: 4,
 		StreamBytes: 100, MaxMetadata: 8}
@@ -18,7 +18,7 @@ func receive(s *Session[int, int], head Head, length int) (Change, error) {
 	return event.Change, err
 }
 
-// Frames and servers' answers show the other rules: see TestConversationsAreHeldByTheRulesAlone.
+// Frames and servers' answers cover the other rules: see TestConversationsAreHeldByTheRulesAlone.
 func TestEntriesThatNoFrameShowsAreViolations(t *testing.T) {
 	for name, c := range map[string]struct {
 		isClient bool
@@ -101,7 +101,7 @@ func TestFloodOfRequestsIsCountedUntilTheyAreTakenUp(t *testing.T) {
 		t.Error("one message of all bytes is a flood")
 	}
 	s = sessionOf(false)
-	for range MaxOneWay { // Their window stops them, and nothing else.
+	for range MaxOneWay { // Only their window stops them.
 		if _, err := receive(s, post, 0); err != nil {
 			t.Fatal(err)
 		}

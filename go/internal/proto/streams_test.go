@@ -2,7 +2,7 @@ package proto
 
 import "testing"
 
-// streamsOf returns the streams of a server that takes two, with windows of 4 messages.
+// streamsOf returns the streams of a server that accepts two, with windows of 4 messages.
 func streamsOf() *Streams[int] {
 	hello := &Hello{PayloadCap: 4096, MaxStreams: 2, StreamMessages: 4, StreamBytes: 100}
 	streams := NewStreams[int](false, hello, hello)
@@ -74,7 +74,7 @@ func TestStreamThatDiscardsResetsAtTheNextMessage(t *testing.T) {
 }
 
 func TestStreamThatWasNotOpenedIsKeptNowhere(t *testing.T) {
-	hello := &Hello{MaxStreams: 1} // Its window takes no message.
+	hello := &Hello{MaxStreams: 1} // Its window admits no message.
 	streams := NewStreams[int](false, hello, hello)
 	head := Head{Kind: KindMessage, Flags: FlagOpen | FlagStream, Stream: 1}
 	err := streams.Message(&head, 1, new(StreamEvent[int]))

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// vectors gives the lines of a file of docs/vectors, split at " -> ".
+// vectors returns the lines of a file of docs/vectors, split at " -> ".
 func vectors(t testing.TB, name string) (rows [][]string) {
 	text, err := os.ReadFile("../../../docs/vectors/" + name)
 	if err != nil {

@@ -99,7 +99,7 @@ func TestSegmentsWhoseReportsFoundNoRoomAreForgottenAllTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range room/2 + 10 { // Each makes two reports, which nobody reads.
+	for range room/2 + 10 { // Each makes two reports, which are not read.
 		fd, err := memfd()
 		if err != nil {
 			t.Fatal(err)
@@ -138,7 +138,7 @@ func TestLargeSegmentBeingMadeDelaysNoOther(t *testing.T) {
 		mapping.Drop()
 		unix.Close(fd)
 	}()
-	for account.Ledger.Held() < large { // It counts from the start.
+	for account.Ledger.Held() < large { // The segment counts from the start.
 		runtime.Gosched()
 	}
 	mapping, fd, err := account.Create(page)
