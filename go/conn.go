@@ -14,7 +14,7 @@ import (
 
 // A Conn is a client's session. Any number of goroutines share it. Calls are multiplexed, and a
 // waiting goroutine drives the session, so that a lone caller reads its own reply. The garbage
-// collector eventually closes a Conn that is unreachable, as are its streams.
+// collector eventually closes a Conn if neither it nor a stream of it is reachable.
 type Conn struct {
 	session *session
 	address Address

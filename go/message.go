@@ -10,16 +10,15 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/shm"
 )
 
-// A Message is a received message. It holds a private copy of up to 104 bytes. In shared memory, a
-// longer message is a lease of the sender's memory, which the sender does not write again before
-// the message is released, provided that it keeps the rules. Therefore bytes are copied out before
-// they are validated, except for those of a trusted peer: see [Message.Slice].
+// A Message is a received message. It is a private copy or, if it is longer than 104 bytes and came
+// through shared memory, a lease of the sender's memory. The sender does not write to leased memory
+// before the message is released, provided that it keeps the rules. Therefore bytes are copied out
+// before they are validated, except for those of a trusted peer: see [Message.Slice].
 //
 // Release returns the memory to the sender. The garbage collector eventually releases a message
 // that is unreachable, unless Slice was called. Messages may be kept in any number, past the
-// session's end, and released in any order; those that are kept count against the cap on what the
-// sender can send. Copies of a Message are the same message.
-// same message.
+// session's end, and released in any order. Kept messages count against the sender's cap. Copies of
+// a Message are the same message.
 type Message struct {
 	length      int
 	start       int // within the lent or private bytes

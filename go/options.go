@@ -111,8 +111,8 @@ func ShrinkAfter(after time.Duration) Option { return func(o *options) { o.shrin
 func UnderWay(bytes uint64) Option { return func(o *options) { o.underWay = bytes } }
 
 // RingCapacity sets the number of entries in this side's ring: a power of two, 8 to 65536. Half of
-// the smaller ring of both sides is the maximum number of calls in flight. A server accepts up to
-// 1024 from a client. The default is 256.
+// the smaller ring of both sides is the maximum number of calls in flight. A server enlarges its
+// ring to the size of its client's, up to 1024 entries. The default is 256.
 func RingCapacity(entries uint32) Option { return func(o *options) { o.ringCapacity = entries } }
 
 // HandshakeTimeout sets the limit on connecting, which includes retries while the server's backlog
@@ -127,8 +127,8 @@ func CallTimeout(timeout time.Duration) Option {
 }
 
 // StreamWindow sets how much the peer may send on each stream before this side has received some of
-// it: at least 1 message and 1 byte. A message may start while both limits are not reached, so that
-// a larger message passes alone. The default is 64 messages and 1 MiB.
+// it: at least 1 message and 1 byte. A message may start while neither limit is reached, so that a
+// message larger than the window passes alone. The default is 64 messages and 1 MiB.
 func StreamWindow(messages uint32, bytes uint64) Option {
 	return func(o *options) { o.streamMessages, o.streamBytes = messages, bytes }
 }
