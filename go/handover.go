@@ -61,8 +61,8 @@ func (e *TakeOverError) Unwrap() error { return e.Reason }
 var (
 	errOtherUser = errors.New("it is another user's, and servers hand over to their own user only")
 	errGarbled   = errors.New("it does not speak as servers of this version do")
-	errNoAdmin   = errors.New("breezeway: no address has a socket file, beside which the admin " +
-		"socket would be; set the option AdminSocket")
+	errNoAdmin   = errors.New("breezeway: no address has a socket file to derive the path of " +
+		"the admin socket from; set the option AdminSocket")
 )
 
 // A succession is a server's part in taking over and being taken over.

@@ -228,8 +228,8 @@ func (e *foreignError) Unwrap() error { return e.error }
 var errHandshakeClosed = errors.New("breezeway: the other side closed the connection during the " +
 	"handshake; it may not speak Breezeway")
 
-var errNoDescriptor = &ShortageError{Text: "breezeway: a descriptor came for which this process " +
-	"has no number (raise the limit of open files, ulimit -n)", Err: unix.EMFILE}
+var errNoDescriptor = &ShortageError{Text: "breezeway: a descriptor arrived that this process " +
+	"has no number for (raise the limit of open files, ulimit -n)", Err: unix.EMFILE}
 
 // readUrgentInLine makes urgent data (MSG_OOB) readable like any other byte, including data that
 // has already arrived. Otherwise a read drops it together with its descriptors, and a peek skips

@@ -41,7 +41,7 @@ func inheritedListeners() (list []net.Listener) {
 }
 
 var errNotPassedOn = errors.New(
-	"it was opened by this process, or is no stream socket that listens")
+	"it was opened by this process, or is not a listening stream socket")
 
 // inherit returns a listener for an inherited descriptor. A descriptor with the close-on-exec flag
 // was opened by this process, and is left alone.

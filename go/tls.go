@@ -119,7 +119,7 @@ func readRoots(path string) (*x509.CertPool, error) {
 		count++
 	}
 	if count == 0 {
-		return nil, errors.New("there is no certificate in it (PEM)")
+		return nil, errors.New("it contains no certificate (PEM)")
 	}
 	return roots, nil
 }

@@ -209,7 +209,7 @@ func (s *session) wait(w *waiter, lim limit, ready func() bool) error {
 			s.standBy(w, &lim)
 		case s.leading || !s.rules.AwaitsPeer() || !w.rests.IsZero():
 			if s.follow(w, s.untilLook(&lim)) {
-				panic("a reply for who waits for none")
+				panic("a reply for a waiter without a call")
 			}
 			s.rested(w)
 		case s.lead(w, &lim, ready):

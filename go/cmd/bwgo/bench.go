@@ -36,9 +36,9 @@ func bench(args []string) error {
 	flags.Float64Var(&l.rate, "rate", 0, "open loop: calls a second and session, one outstanding")
 	flags.IntVar(&l.depth, "depth", 1, "calls in flight on each session, each of a goroutine")
 	flags.IntVar(&l.batch, "batch", 64, "one-way messages per wake-up of the server")
-	flags.IntVar(&l.sessions, "sessions", 1, "sessions at one time")
+	flags.IntVar(&l.sessions, "sessions", 1, "concurrent sessions")
 	flags.IntVar(&l.streams, "streams", 0,
-		"exchange messages on this many streams of each session, one under way on each, in place "+
+		"exchange messages on this many streams of each session, one in flight on each, in place "+
 			"of calls; a server in Rust must be one of --runtime tokio")
 	flags.StringVar(&l.touch, "touch", "all",
 		"all: every byte is written and compared; none: the first 8")

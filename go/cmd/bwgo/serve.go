@@ -26,14 +26,14 @@ const (
 func serve(args []string) error {
 	var s settings
 	flags := newFlags("serve", &s)
-	maxSessions := flags.Int("max-sessions", 4096, "the most sessions at one time")
+	maxSessions := flags.Int("max-sessions", 4096, "the maximum number of sessions")
 	var maxMemory, memoryOfUser optional
 	flags.Var(&maxMemory, "max-memory", "the most shared memory of all clients, or none")
 	flags.Var(&memoryOfUser, "max-memory-of-user",
 		"the most memory of each user's clients, or none")
 	mode := flags.String("socket-mode", "0600", "permission bits of the socket file, in octal")
 	offload := flags.Int("offload", 0,
-		"handlers that run at one time in goroutines of their own; 0: in that of their session")
+		"handlers that run concurrently in goroutines of their own; 0: in that of their session")
 	takeOver := flags.Bool("take-over", false, "take over from a server that serves there already")
 	admin := flags.String("admin", "", "`path` where servers that take over meet")
 	drain := flags.Duration("drain", time.Second,

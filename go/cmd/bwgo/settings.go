@@ -48,7 +48,7 @@ func (s *size) Set(text string) error {
 	}
 	value, err := strconv.ParseUint(text, 10, 34)
 	if err != nil {
-		return fmt.Errorf("%q is no number of bytes, such as 40 or 64KiB", text)
+		return fmt.Errorf("%q is not a number of bytes, such as 40 or 64KiB", text)
 	}
 	*s = size(value << shift)
 	return nil
@@ -91,7 +91,7 @@ func newFlags(name string, s *settings) *flag.FlagSet {
 		"PEM `file` with this side's certificate, for tls:")
 	flags.StringVar(&s.key, "key", os.Getenv("BREEZEWAY_KEY"), "PEM `file` with its private key")
 	flags.StringVar(&s.roots, "roots", os.Getenv("BREEZEWAY_ROOTS"),
-		"PEM `file` with those who may issue the other side's")
+		"PEM `file` with authorities that may issue the peer's")
 	return flags
 }
 
