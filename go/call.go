@@ -195,8 +195,9 @@ func (c *Call) failWith(err error) {
 	}
 }
 
-// unsent ends the session of a client that takes no replies. If the client has announced its end,
-// the session serves the client's other requests; no reply is sent behind the farewell.
+// unsent ends the session of a client that takes no replies. If the session's end has begun, the
+// call is only counted as over: a client that is gone takes no replies, its other requests are
+// still served, and no reply is sent after the farewell.
 func (c *Call) unsent() {
 	s := c.session
 	s.mu.Lock()

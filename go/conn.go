@@ -226,7 +226,7 @@ func (c *Conn) Err() error {
 // Carrier returns the carrier of the session.
 func (c *Conn) Carrier() Carrier { return c.address.Carrier }
 
-// Address returns the address at which the session was established.
+// Address returns the address that was dialled successfully.
 func (c *Conn) Address() Address { return c.address }
 
 // Peer returns the server's credentials, as the kernel recorded them when it began to listen.

@@ -64,7 +64,8 @@ func (s *session) clientIsGone() {
 	s.endIfServed()
 }
 
-// awaitGone returns true once, when the connection ends after a client's shutdown.
+// awaitGone looks for the end of the connection after a client's shutdown. It returns true when it
+// first finds it.
 func (s *session) awaitGone() bool {
 	isNew := s.link.isClosed() && !s.rules.Ending.IsGone()
 	if isNew {
@@ -73,8 +74,8 @@ func (s *session) awaitGone() bool {
 	return isNew
 }
 
-// ending returns the error with which the peer has ended the session, or nil. Requests from before
-// the end may still be served.
+// ending returns the error of the session's end by the peer, or nil. Requests from before the end
+// may still be served.
 func (s *session) ending() error {
 	switch {
 	case s.rules.Ending.HasClosed():

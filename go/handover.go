@@ -144,8 +144,8 @@ func (s *Server) takeOver(list []Address) (err error) {
 	return err
 }
 
-// ask asks the server at the path for its sockets, if there is one. That server serves until
-// commit.
+// ask asks the server at the path for its sockets, if there is one. That server keeps serving until
+// begin.
 func (s *succession) ask() (offers []*offer, err error) {
 	conn, err := connectTo(context.Background(), Address{Unix, s.path}, patience)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ECONNREFUSED) {

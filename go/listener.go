@@ -60,7 +60,7 @@ func placeOf(wanted string, found net.Addr) (string, error) {
 	return net.JoinHostPort(host, port), err
 }
 
-// errServed is returned for a path at which another server listens.
+// errServed is returned for the path of another server that listens.
 var errServed = errors.New("it is served by another process; stop it or choose another path")
 
 // removeStale removes the socket file of a server that has ended.

@@ -126,7 +126,8 @@ func (l *NetListener) Accept() (net.Conn, error) {
 }
 
 // GoAway asks clients to begin nothing new here, and accepts no new ones. Accept still returns the
-// connections that clients open before they have learned of it, so keep accepting after GoAway.
+// connections that clients open before they have learned of it. They are not served if the caller
+// stops accepting right after Close.
 func (l *NetListener) GoAway() { l.server.sendAway() }
 
 // Close stops listening. Open connections continue until they are closed, as those of any listener.

@@ -8,7 +8,7 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
-// A WaitPolicy is the way in which a goroutine that drives a session waits for input.
+// A WaitPolicy determines how a goroutine that drives a session waits for input.
 type WaitPolicy int
 
 const (
@@ -249,9 +249,9 @@ func ReplyTimeout(timeout time.Duration) Option {
 // false.
 func TakeOver(takeOver bool) Option { return func(o *options) { o.takeOver = takeOver } }
 
-// AdminSocket sets the path of the unix socket at which servers with [TakeOver] meet; its
-// permission bits are 0600. The default is the path of the first socket file of the addresses with
-// .admin appended. The option is required if all addresses are of tcp: and tls:.
+// AdminSocket sets the path of the unix socket that servers with [TakeOver] meet at; its permission
+// bits are 0600. The default is the path of the first socket file of the addresses with .admin
+// appended. The option is required if all addresses are of tcp: and tls:.
 func AdminSocket(path string) Option { return func(o *options) { o.adminSocket = path } }
 
 // DrainTimeout sets how long a server with a successor serves clients that have not moved, 0 to 1

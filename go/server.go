@@ -154,8 +154,7 @@ func (s *Server) unbind() <-chan struct{} {
 	return closed
 }
 
-// Addresses returns the addresses at which the server listens. A port 0 is replaced by the chosen
-// one.
+// Addresses returns the addresses of the server. A port 0 is replaced by the chosen one.
 func (s *Server) Addresses() []Address {
 	var list []Address
 	for _, b := range s.bound {
@@ -617,8 +616,9 @@ func (s *Server) serveStream(stream *Stream) {
 
 // ---- the end ----
 
-// sendAway stops taking new sessions and asks all clients to begin nothing new here. If the end of
-// listening was reported to a caller, the clients have been asked before.
+// sendAway stops taking new sessions and asks all clients to begin nothing new here. Shutdown and
+// leave call it before listening stops, so that a client that finds no listener has been asked
+// before.
 func (s *Server) sendAway() {
 	s.mu.Lock()
 	s.draining = true

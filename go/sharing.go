@@ -256,7 +256,7 @@ func mayGoOn(ctx context.Context, conn *Conn, isNew bool, tries int) bool {
 	return (!isNew || conn.isGoingAway()) && tries < resends && ctx.Err() == nil
 }
 
-// closeOnceIdle drives a session on which nothing new begins until it is idle, and closes it
+// closeOnceIdle drives a session without new calls and streams until it is idle, and closes it
 // (docs/abi.md, section 1.2).
 func (s *session) closeOnceIdle() {
 	s.mu.Lock()

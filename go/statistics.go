@@ -18,7 +18,7 @@ type Statistic struct {
 	Value  uint64
 }
 
-// A class is a category in which entries are counted.
+// A class is a category of counted entries.
 type class int
 
 const (

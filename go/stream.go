@@ -33,7 +33,7 @@ type Stream struct {
 	isOver bool // true once the stream or its session is over
 }
 
-// Method returns the method with which the stream was opened.
+// Method returns the method that the stream was opened for.
 func (t *Stream) Method() uint32 { return t.method }
 
 // Deadline returns the time until which the peer waits for the stream, or false if it set none.

@@ -22,7 +22,7 @@ type waiter struct {
 	ch chan bool
 	// woken is set by wake, and asleep while the waiter listens to ch. The lock guards both.
 	woken, asleep bool
-	// parkedOn is the session that the waiter leads while it sleeps in the poller.
+	// parkedOn is the session on whose socket the waiter sleeps in the poller.
 	parkedOn *session
 	// stands is set for a waiter for arrivals. It can sleep in the poller while others drive.
 	stands bool

@@ -19,7 +19,7 @@ const (
 	peerGone         // The peer's end of the connection is closed.
 )
 
-// HasClosed returns true after the peer's shutdown, behind which no entry is read.
+// HasClosed returns true after the peer's shutdown. Later entries are not read.
 func (e *Ending) HasClosed() bool { return e.has&peerShutdown != 0 }
 
 // IsGone returns true once the peer's end of the connection is closed. Without a shutdown before

@@ -55,13 +55,13 @@ func (t *Stream[S]) IsActive() bool {
 type SendState int
 
 const (
-	// SendNow is the state in which a message may be sent.
+	// SendNow means that a message may be sent.
 	SendNow SendState = iota
-	// SendLater is the state in which the peer must consume messages first.
+	// SendLater means that the peer must consume messages first.
 	SendLater
-	// SendReset is the state after a reset by either side.
+	// SendReset means that either side has reset the stream.
 	SendReset
-	// SendEnded is the state after the last message of this side.
+	// SendEnded means that this side has sent its last message.
 	SendEnded
 )
 
@@ -82,13 +82,13 @@ func (t *Stream[S]) SendState(empty bool) SendState {
 type RecvState int
 
 const (
-	// RecvNothing is the state in which a message may still arrive.
+	// RecvNothing means that a message may still arrive.
 	RecvNothing RecvState = iota
-	// RecvMessage is the state in which a message can be taken.
+	// RecvMessage means that a message can be taken.
 	RecvMessage
-	// RecvEnd is the state in which all messages were taken and no more arrive.
+	// RecvEnd means that all messages were taken and no more arrive.
 	RecvEnd
-	// RecvReset is the state after a reset by either side.
+	// RecvReset means that either side has reset the stream.
 	RecvReset
 )
 

@@ -14,7 +14,7 @@
 //     explicitly. No finalizer unmaps anything. An unmapped Mapping has size 0, so that a wrong
 //     call panics instead of touching memory that may be at the same address now.
 //   - Backed: SIGBUS would come from a page without a backing. The seals forbid shrinking, and
-//     F_SEAL_FUTURE_WRITE (or F_SEAL_WRITE) forbids punching holes; accept checks that every page
+//     F_SEAL_FUTURE_WRITE (or F_SEAL_WRITE) forbids punching holes; Accept checks that every page
 //     is allocated after it has seen the seals, on tmpfs, whose pages are never taken back.
 //   - Words: control words and entries are loaded and stored by sync/atomic. The entry's body is
 //     stored plainly before the sequence, which is stored atomically, as the ABI page requires. All

@@ -143,7 +143,7 @@ func (l *Lease) End() {
 type Releaser struct {
 	own, peer *segment.Mapping
 	ring      func()
-	// rung is the number of the peer's wait for which the doorbell was last rung.
+	// rung is the number of the last wait of the peer that the doorbell was rung for.
 	rung atomic.Uint64
 	// closing is read-locked while the control segments are used. They are unmapped after closed is
 	// set.

@@ -504,7 +504,7 @@ func (e *Endpoint) ArmRoom(memory bool) Room {
 // DisarmRoom withdraws the announcement for memory, since no goroutine waits for room any more.
 func (e *Endpoint) DisarmRoom() { e.lender.disarm() }
 
-// A Room is the state from which room is awaited.
+// A Room records the progress of the peer before a wait for room.
 type Room struct {
 	consumed, back uint64
 	memory         bool
