@@ -2,7 +2,6 @@ package kitex
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/bytedance/gopkg/lang/mcache"
 	"github.com/cloudwego/gopkg/protocol/thrift"
@@ -38,9 +37,5 @@ func decodeBody(ctx context.Context, codec remote.PayloadCodec, method string,
 	if !is {
 		return kthrift.UnmarshalThriftData(ctx, codec, method, body, value)
 	}
-	read, err := fast.FastRead(body)
-	if err == nil && read < len(body) {
-		err = fmt.Errorf("%d bytes behind the struct", len(body)-read)
-	}
-	return err
+	return readStruct(body, fast)
 }

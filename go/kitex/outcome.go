@@ -71,7 +71,7 @@ func decodeOutcome(message []byte, result any) error {
 		return declared(rest, result)
 	case outcomeFailed:
 		exception := thrift.NewApplicationException(remote.UnknownApplicationException, "")
-		if _, err := exception.FastRead(rest); err != nil {
+		if err := readStruct(rest, exception); err != nil {
 			return errors.Join(errOutcome, err)
 		}
 		return remote.NewTransErrorWithMsg(exception.TypeID(), exception.Msg())
@@ -110,7 +110,7 @@ func thrown(err error, result any) thrift.FastCodec {
 // declared returns the declared exception that a reply has.
 func declared(reply []byte, result any) error {
 	if fast, is := result.(thrift.FastCodec); is {
-		if _, err := fast.FastRead(reply); err != nil {
+		if err := readStruct(reply, fast); err != nil {
 			return errors.Join(errOutcome, err)
 		}
 		value := reflect.ValueOf(result).Elem()

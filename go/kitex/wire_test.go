@@ -163,3 +163,12 @@ func TestLastMessageVectors(t *testing.T) {
 		}
 	}
 }
+
+func TestOutcomeWithBytesBehindItsStructIsRefused(t *testing.T) {
+	for _, message := range []string{"ff0100aa", "ff000c00010b000100000003426f620000aa"} {
+		err := decodeOutcome(unhex(t, message), users.NewUsersAgeResult())
+		if !errors.Is(err, errOutcome) {
+			t.Errorf("%s is %v", message, err)
+		}
+	}
+}
