@@ -128,6 +128,9 @@ func (s *session) lingered() {
 	defer s.mu.Unlock()
 	s.lateness = nil
 	s.writeUnasked()
+	if s.err == nil && len(s.roomWaiters) > 0 {
+		_, _ = s.hasRoom() // A waiter finds an error again.
+	}
 	switch {
 	case s.err != nil:
 	case len(s.roomWaiters) == 0 && !s.hasBacklog(), s.ending() == nil && !s.rules.IsIdle():

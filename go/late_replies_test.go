@@ -46,6 +46,16 @@ func TestLateClientLosesItsSessionThoughACallIsServed(t *testing.T) {
 	}
 }
 
+// lingersOut runs lingered in place of its timer.
+func (s *session) lingersOut() {
+	s.mu.Lock()
+	if s.lateness != nil {
+		s.lateness.Stop()
+	}
+	s.mu.Unlock()
+	s.lingered()
+}
+
 // takesSlowly reads in portions, with pauses, until the end of the connection. It returns the bytes
 // read.
 func (c *byHand) takesSlowly(bytes int, pause time.Duration) (taken int) {
@@ -101,12 +111,41 @@ func TestSessionNotesBytesThatLeaveTheSocketUnwritable(t *testing.T) {
 		if _, err := io.ReadFull(client.conn, make([]byte, 80<<10)); err != nil {
 			t.Fatal(err)
 		}
-		if s.lingered(); s.isOver() {
+		if s.lingersOut(); s.isOver() {
 			t.Fatal("the session has ended while its client took bytes")
 		}
 	}
-	if s.lingered(); !s.isOver() {
+	if s.lingersOut(); !s.isOver() {
 		t.Error("the session goes on although its client takes nothing")
+	}
+}
+
+func TestSlowClientHasRepliesThatWaitForItsSocket(t *testing.T) {
+	const size, calls = 600 << 10, 3
+	address, may := "unix:"+filepath.Join(t.TempDir(), "s"), make(chan struct{})
+	server, _ := quietServer(t, address, func(call *Call) error {
+		<-may
+		return call.Reply(make([]byte, size))
+	}, Offload(calls), ReplyTimeout(time.Hour))
+	client := dialByHand(t, address, smallHello())
+	s := sessionOf(t, server)
+	s.setLinger(time.Hour)
+	asks(client, calls, shutsDown)
+	until(t, s, "the shutdown", func() bool {
+		return s.ending() != nil && s.rules.Served.Running() == calls
+	})
+	close(may)
+	until(t, s, "the wait for room", func() bool { return len(s.roomWaiters) == calls-1 })
+	taken := 0
+	for {
+		n, err := io.ReadFull(client.conn, make([]byte, 80<<10))
+		if taken += n; err != nil {
+			break
+		}
+		s.lingersOut()
+	}
+	if want := calls * (proto.FrameLen + size); taken != want {
+		t.Errorf("%d of %d bytes came", taken, want)
 	}
 }
 
@@ -225,6 +264,7 @@ func TestRoomThatItsWaiterAloneHasSeenCountsAsTaken(t *testing.T) {
 	}, Offload(calls), ReplyTimeout(time.Minute))
 	client := newCaller(t, path)
 	s := sessionOf(t, server)
+	s.setLinger(time.Hour)
 	asks(client, calls, shutsDown)
 	until(t, s, "the wait for memory", func() bool {
 		return s.ending() != nil && s.memoryWaits > 0
