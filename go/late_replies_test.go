@@ -186,20 +186,45 @@ func TestReplyBehindAShutdownWaitsForASocketPastReplyTimeout(t *testing.T) {
 	server, _ := quietServer(t, address, func(call *Call) error {
 		<-may
 		return call.Reply(make([]byte, size))
-	}, Offload(calls), ReplyTimeout(time.Nanosecond))
+	}, ReplyTimeout(time.Nanosecond))
 	client := dialByHand(t, address, smallHello())
 	s := sessionOf(t, server)
 	asks(client, calls, shutsDown)
 	until(t, s, "the shutdown", func() bool {
-		return s.ending() != nil && s.rules.Served.Running() == calls
+		return s.ending() != nil && s.rules.Served.Running() == 1
 	})
 	close(may)
-	until(t, s, "the wait for room", func() bool { return len(s.roomWaiters) == calls-1 })
+	until(t, s, "the wait for room", func() bool { return len(s.roomWaiters) == 1 })
 	for _, head := range client.hears() {
 		if head.Flags != proto.FlagFin {
 			t.Errorf("a reply has flags %#02x", head.Flags)
 		}
 	}
+}
+
+func TestClientBehindItsShutdownHoldsNoHandlersOfOthers(t *testing.T) {
+	const size, calls = 1 << 20, 3
+	address := "unix:" + filepath.Join(t.TempDir(), "s")
+	server, _ := quietServer(t, address, func(call *Call) error {
+		return call.Reply(make([]byte, size*call.Request().Len()))
+	}, Offload(1), ReplyTimeout(20*time.Millisecond))
+	client := dialByHand(t, address, smallHello())
+	s := sessionOf(t, server)
+	s.setLinger(time.Hour)
+	asks(client, calls, shutsDown)
+	until(t, s, "the wait for room behind the shutdown", func() bool {
+		return s.lateness != nil
+	})
+	conn, err := Dial(contextOf(t), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	reply, err := conn.Call(contextOf(t), 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply.Release()
 }
 
 func TestReplyBehindAShutdownFailsForMemoryAtReplyTimeout(t *testing.T) {

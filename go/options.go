@@ -234,8 +234,8 @@ func Offload(handlers int) Option { return func(o *options) { o.offload = handle
 
 // ReplyTimeout sets how long a server's reply waits for room that its client must make before the
 // call fails, and how long Close waits for the calls that are being served, 0 to 1 h. The default
-// is 1 s. After a client's shutdown, a reply waits for a ring entry or for the socket for as long
-// as the client takes other replies.
+// is 1 s. After a client's shutdown, without Offload, a reply waits for a ring entry or for the
+// socket for as long as the client takes other replies.
 func ReplyTimeout(timeout time.Duration) Option {
 	return func(o *options) { o.replyTimeout = timeout }
 }

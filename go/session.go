@@ -360,7 +360,7 @@ func (s *session) waitForRoom(err error, lim limit) error {
 			return s.ending()
 		}
 		s.limitLastReplies()
-		if !memory {
+		if !memory && s.opts.offload == 0 { // An offloaded handler holds a place of all sessions.
 			lim.deadline = time.Time{} // Only the lateness timer limits room on a ring or a socket.
 		}
 	}
