@@ -61,7 +61,14 @@ func lyingServer(t *testing.T, serve func(l *liar)) string {
 }
 
 func quietServer(t *testing.T, addr string, handler Handler, opts ...Option) (*Server, string) {
-	server := &Server{Handler: handler, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	server := &Server{Handler: handler}
+	serveQuietly(t, server, addr, opts...)
+	return server, server.Addresses()[0].String()
+}
+
+// serveQuietly serves without a log until the test's end.
+func serveQuietly(t *testing.T, server *Server, addr string, opts ...Option) {
+	server.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	if err := server.Listen(addr, opts...); err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +78,6 @@ func quietServer(t *testing.T, addr string, handler Handler, opts ...Option) (*S
 		_ = server.Close()
 		soon(t, "the server's end", served)
 	})
-	return server, server.Addresses()[0].String()
 }
 
 func TestWhoWaitsForRoomLearnsThatTheOtherSideIsGone(t *testing.T) {

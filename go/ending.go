@@ -116,6 +116,9 @@ func (s *session) endIfServed() {
 // within each linger.
 func (s *session) limitLastReplies() {
 	if s.lateness != nil {
+		if len(s.roomWaiters) == 0 && !s.hasBacklog() {
+			_, _ = s.hasRoom() // The peer may have made room while no reply waited for it.
+		}
 		return
 	}
 	s.lateness = time.AfterFunc(s.linger, s.lingered)
@@ -133,13 +136,15 @@ func (s *session) lingered() {
 	}
 	switch {
 	case s.err != nil:
-	case len(s.roomWaiters) == 0 && !s.hasBacklog(), s.ending() == nil && !s.rules.IsIdle():
+	case len(s.roomWaiters) == 0 && !s.hasBacklog(), s.ending() == nil && s.isUnderWay():
 		s.written()
-	case s.rules.Ending.RepliesElapsed():
+	case !s.rules.Ending.RepliesElapsed():
+		s.limitLastReplies()
+	case s.ending() == nil && !s.isClient:
+		s.finish(errUnread)
+	default:
 		s.hangUp()
 		s.end(ErrPeerDied)
-	default:
-		s.limitLastReplies()
 	}
 }
 

@@ -1,6 +1,7 @@
 package breezeway
 
 import (
+	"errors"
 	"io"
 	"path/filepath"
 	"testing"
@@ -304,5 +305,93 @@ func TestRoomThatItsWaiterAloneHasSeenCountsAsTaken(t *testing.T) {
 	defer s.mu.Unlock()
 	if s.rules.Ending.RepliesElapsed() {
 		t.Error("the client counts as one that takes nothing")
+	}
+}
+
+func TestRoomMadeBetweenTwoWaitsCountsAsTaken(t *testing.T) {
+	const calls, fit = 6, 2
+	path, ended := filepath.Join(t.TempDir(), "s"), make(chan error, 1)
+	may := make(chan struct{})
+	server, _ := quietServer(t, "shm:"+path, func(call *Call) error {
+		<-may
+		return call.Reply(make([]byte, twoFit))
+	}, Offload(calls), ReplyTimeout(20*time.Millisecond),
+		OnSessionEnd(func(_ Peer, err error) { ended <- err }))
+	client := newCaller(t, path)
+	s := sessionOf(t, server)
+	s.setLinger(time.Hour)
+	asks(client, calls, shutsDown)
+	until(t, s, "the shutdown", func() bool {
+		return s.ending() != nil && s.rules.Served.Running() == calls
+	})
+	var lent [fit]uint16
+	for i := range lent {
+		may <- struct{}{}
+		client.nextReply()
+		lent[i] = client.lent
+	}
+	may <- struct{}{}
+	until(t, s, "a reply that fails for memory", func() bool {
+		return s.rules.Served.Running() == calls-fit-1
+	})
+	s.mu.Lock()
+	s.rules.Ending.RoomMade()
+	s.rules.Ending.RepliesElapsed() // As at the end of a linger.
+	s.mu.Unlock()
+	for _, client.lent = range lent {
+		client.release()
+	}
+	close(may)
+	soon(t, "the session's end", ended)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rules.Ending.RepliesElapsed() {
+		t.Error("the client counts as one that takes nothing")
+	}
+}
+
+// leavesWithABacklog has a session that a client has asked for a reply of 1 MiB closed once idle.
+func leavesWithABacklog(t *testing.T, server *Server, hello proto.Hello,
+	opts ...Option) (*byHand, *session) {
+	address := "unix:" + filepath.Join(t.TempDir(), "s")
+	server.Handler = func(call *Call) error { return call.Reply(make([]byte, 1<<20)) }
+	serveQuietly(t, server, address, opts...)
+	client := dialByHand(t, address, hello)
+	s := sessionOf(t, server)
+	s.setLinger(time.Hour)
+	asks(client, 1)
+	until(t, s, "the reply", func() bool { return s.hasBacklog() && s.rules.IsIdle() })
+	go s.closeOnceIdle()
+	until(t, s, "the wait for the client", func() bool { return s.lateness != nil })
+	return client, s
+}
+
+func TestLeftSessionGoesOnWhileAStreamIsOpenOnIt(t *testing.T) {
+	opened, may := make(chan struct{}), make(chan struct{})
+	defer close(may)
+	hello := smallHello()
+	hello.MaxStreams, hello.StreamMessages, hello.StreamBytes = 1, 1, 1
+	client, s := leavesWithABacklog(t, &Server{Streams: func(*Stream) {
+		close(opened)
+		<-may
+	}}, hello)
+	client.says(lastEntry{proto.FlagOpen | proto.FlagStream, 3, "x"})
+	soon(t, "the stream", opened)
+	for range 3 {
+		if s.lingersOut(); s.isOver() {
+			t.Fatal("the session has ended while a stream is open")
+		}
+	}
+}
+
+func TestLeftSessionEndsForRepliesThatItsClientLeaves(t *testing.T) {
+	ended := make(chan error, 1)
+	_, s := leavesWithABacklog(t, &Server{}, smallHello(),
+		OnSessionEnd(func(_ Peer, err error) { ended <- err }))
+	for range 3 {
+		s.lingersOut()
+	}
+	if err := soon(t, "the session's end", ended); !errors.Is(err, errUnread) {
+		t.Error(err)
 	}
 }

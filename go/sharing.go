@@ -282,15 +282,18 @@ func (s *session) closeOnceIdle() {
 // session that its client has shut down ends after its last reply instead.
 func (s *session) mayLeave() bool {
 	switch {
-	case s.ending() != nil || !s.rules.IsIdle():
-		return false
-	case (s.openStreams > 0 || s.hasArrival()) && !s.isLeftAlone():
+	case s.ending() != nil || s.isUnderWay():
 		return false
 	case s.hasBacklog():
 		s.limitLastReplies()
 		return false
 	}
 	return true
+}
+
+// isUnderWay returns true while a call or a stream is not over.
+func (s *session) isUnderWay() bool {
+	return !s.rules.IsIdle() || (s.openStreams > 0 || s.hasArrival()) && !s.isLeftAlone()
 }
 
 // isLeftAlone returns true if a client has only streams of the server that no caller accepts.
