@@ -151,6 +151,11 @@ impl<E> Ending<E> {
         self.drain = Drain::Over;
     }
 
+    /// Returns true while the session drains: requests are served, and the time has not passed.
+    pub fn is_draining(&self) -> bool {
+        matches!(self.drain, Drain::Until { .. })
+    }
+
     /// Returns true if requests that were not begun never run.
     #[inline]
     pub fn has_drained(&self) -> bool {
@@ -244,8 +249,9 @@ impl<E> Ending<E> {
         }
     }
 
-    /// Returns true while the failure of a call may wait for room.
-    pub fn keeps_failures(&self) -> bool {
+    /// Returns true while this side may commit entries: the session is not over, and no shutdown was
+    /// sent.
+    pub fn may_send(&self) -> bool {
         !matches!(self.stage, Stage::Over | Stage::Closing { has_sent_shutdown: true, .. })
     }
 

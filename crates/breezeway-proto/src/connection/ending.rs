@@ -16,11 +16,13 @@ impl<M: Payload, W, B, E> Connection<M, W, B, E> {
         self.backlog.poll_timeout().min(self.ending.poll_timeout())
     }
 
-    /// Returns the entry that is to be sent as soon as there is room for one.
+    /// Returns the entry that is to be sent as soon as there is room for one; `None` behind this
+    /// side's shutdown and once the session is over.
     #[inline]
     pub fn next_transmit(&mut self) -> Option<Transmit> {
         match self.ending.next_transmit() {
             Some(Kind::GoAway) => Some(Transmit::GoAway),
+            _ if !self.ending.may_send() => None,
             _ => self.streams.next_transmit(),
         }
     }
@@ -120,8 +122,7 @@ impl<M: Payload, W, B, E> Connection<M, W, B, E> {
     /// Returns true if a request may still be taken up although the session has a reason to end:
     /// last replies wait for room first, or the session drains.
     pub fn awaits_last_arrivals(&self) -> bool {
-        let may_come =
-            !self.arrivals.is_empty() || matches!(self.ending.drain, Drain::Until { .. });
+        let may_come = !self.arrivals.is_empty() || self.ending.is_draining();
         self.ending.serves_last_replies() && may_come
     }
 }

@@ -110,7 +110,7 @@ impl State {
         let flags = Flags::FIN.with(Flags::ERROR);
         let head = Head { flags, tag: code.number(), ..Head::of_reply(stream) };
         let mut bytes = &reason.as_bytes()[..reason.floor_char_boundary(LONGEST_REASON)];
-        if !self.connection.ending.keeps_failures() {
+        if !self.connection.ending.may_send() {
             // As much of it as finds room at once.
             let _ = self.send_behind_the_end(head, Outgoing::message(bytes));
             return;

@@ -55,7 +55,7 @@ fn send_replies(server: &mut End) {
 #[test]
 fn each_stage_allows_what_it_has_to_send() {
     let open = ending();
-    assert!(open.may_begin() && open.keeps_failures() && !open.is_ended() && !open.has_begun());
+    assert!(open.may_begin() && open.may_send() && !open.is_ended() && !open.has_begun());
     assert_eq!((open.reason(), open.next_transmit()), (None, None));
     let shutdown = Some(Kind::Shutdown);
     let expected = [
@@ -64,14 +64,14 @@ fn each_stage_allows_what_it_has_to_send() {
         (true, false, None, DEADLINE),
         (true, false, None, Time::NEVER),
     ];
-    for ((stage, ending), (is_ended, keeps_failures, transmit, timeout)) in
+    for ((stage, ending), (is_ended, may_send, transmit, timeout)) in
         stages().into_iter().zip(expected)
     {
         assert!(ending.has_begun() && !ending.may_begin(), "{stage}");
         assert_eq!(ending.reason(), Some(&"first"), "{stage}");
         assert_eq!(ending.is_ended(), is_ended, "{stage}");
         assert_eq!(ending.serves_last_replies(), !is_ended, "{stage}");
-        assert_eq!(ending.keeps_failures(), keeps_failures, "{stage}");
+        assert_eq!(ending.may_send(), may_send, "{stage}");
         assert_eq!(ending.next_transmit(), transmit, "{stage}");
         assert_eq!(ending.poll_timeout(), timeout, "{stage}");
         assert_eq!(ending.closes_until().is_some(), timeout == DEADLINE, "{stage}");
@@ -117,7 +117,7 @@ fn closing_that_is_over_sends_nothing() {
     for (stage, mut ending) in stages() {
         ending.end_closing();
         let serves = stage == "replies";
-        assert_eq!((ending.is_ended(), ending.keeps_failures()), (!serves, serves), "{stage}");
+        assert_eq!((ending.is_ended(), ending.may_send()), (!serves, serves), "{stage}");
         assert!(ending.next_transmit().is_none() && ending.closes_until().is_none(), "{stage}");
     }
 }
@@ -128,7 +128,7 @@ fn peers_shutdown_is_not_answered_by_another() {
     ending.peer_closed();
     assert!(ending.begin_last_replies("closed") && ending.close("here", DEADLINE));
     assert_eq!(ending.next_transmit(), None);
-    assert!(ending.keeps_failures(), "requests that were not begun are refused");
+    assert!(ending.may_send(), "requests that were not begun are refused");
 }
 
 #[test]
@@ -270,6 +270,28 @@ fn nothing_is_refused_behind_the_own_shutdown() {
     server.ending.close((), DEADLINE);
     server.ending.transmitted();
     assert!(server.take_refused().is_none());
+}
+
+#[test]
+fn stream_entries_are_not_sent_behind_the_end() {
+    type End = fn(&mut Ending<()>);
+    let ends: [(&str, bool, End); 4] = [
+        ("open", true, |_| ()),
+        ("closing", true, |ending| assert!(ending.close((), DEADLINE))),
+        ("shutdown", false, |ending| {
+            ending.close((), DEADLINE);
+            ending.transmitted();
+        }),
+        ("over", false, |ending| assert!(ending.end((), false))),
+    ];
+    for (name, may_send, end) in ends {
+        let mut pair = Pair::new();
+        let (_, key) = pair.open();
+        let server = &mut pair.server.connection;
+        end(&mut server.ending);
+        server.streams.reset(key, ErrorCode::Refused);
+        assert_eq!(server.next_transmit().is_some(), may_send, "{name}");
+    }
 }
 
 #[test]

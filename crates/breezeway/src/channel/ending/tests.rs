@@ -377,6 +377,26 @@ fn what_a_client_committed_before_it_left_is_served() {
 }
 
 #[test]
+fn stream_of_a_session_that_is_over_sends_no_reset() {
+    let (channel, server) = pair(Carrier::Shm, &SessionOptions::new());
+    let _stream = channel.open(1, None).unwrap();
+    let Some(Incoming::Stream(1, stream)) = server.accept().unwrap() else { panic!("no stream") };
+    server.close();
+    drop(stream);
+    server.go_away();
+    server.drain(Duration::ZERO);
+    let entries = channel.handle.shared.with(|state| {
+        let mut entries = Vec::new();
+        while state.link.take_to_keep().unwrap() {
+            entries.push(state.link.head().kind);
+            state.link.finish().unwrap();
+        }
+        entries
+    });
+    assert_eq!(entries, [Kind::Shutdown as u8]);
+}
+
+#[test]
 fn a_thread_that_sleeps_through_the_drain_learns_that_it_was_shortened() {
     for carrier in CARRIERS {
         let options = SessionOptions::new().wait(WaitPolicy::Park);
