@@ -268,7 +268,10 @@ where
                 Poll::Ready(None) => return false,
                 Poll::Pending => {
                     let Ending::Drains(end) = &mut self.ending else { return true };
-                    return end.as_mut().poll(cx).is_pending();
+                    // The end comes early if the client is gone and all it sent was begun.
+                    let has_drained = self.channel.as_ref().is_none_or(ServerChannel::has_drained);
+                    // No turn of a session that is over has a timer.
+                    return !has_drained && end.as_mut().poll(cx).is_pending();
                 }
             }
         }

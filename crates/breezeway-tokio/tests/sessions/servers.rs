@@ -384,6 +384,43 @@ fn stopping_does_not_wait_for_handlers_whose_client_is_gone() {
     });
 }
 
+#[test]
+fn stop_with_held_messages_of_a_gone_client_ends_at_once() {
+    /// As many handlers of one-way messages as a session may have.
+    const MESSAGES: usize = 1024;
+    on_both_runtimes(|| async {
+        for stops_first in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let options = ServerOptions::new().drain_timeout(100 * PATIENCE);
+            let server = Server::bind_with(&addresses(folder.path())[0], options).unwrap();
+            let (address, stopper) = (server.address(), server.stopper());
+            let begun = Arc::new(Semaphore::new(0));
+            let serving = tokio::spawn(server.serve({
+                let begun = Arc::clone(&begun);
+                move |call| {
+                    begun.add_permits(1);
+                    async move {
+                        std::future::pending::<()>().await;
+                        drop(call);
+                    }
+                }
+            }));
+            let channel = Channel::connect(&address).await.unwrap();
+            for _ in 0..MESSAGES {
+                soon(channel.post(0, b"for ever")).await.unwrap();
+            }
+            let _ = soon(begun.acquire_many(MESSAGES as u32)).await.unwrap();
+            if stops_first {
+                stopper.stop();
+                yield_now().await;
+            }
+            drop(channel);
+            stopper.stop();
+            soon(serving).await.unwrap().unwrap();
+        }
+    });
+}
+
 /// A client without a driver: what it sends is out at once, over shared memory and unix sockets.
 pub(crate) async fn connect(address: &Address) -> breezeway::Channel {
     let address = address.clone();

@@ -227,6 +227,15 @@ impl ServerChannel {
         arrival.map(|arrival| self.incoming(arrival))
     }
 
+    /// Returns true once the session has [drained](Self::drain).
+    #[doc(hidden)]
+    pub fn has_drained(&self) -> bool {
+        self.handle.shared.with(|state| {
+            state.step_drain();
+            state.connection.ending.has_drained()
+        })
+    }
+
     fn taken(
         &self,
         arrival: Result<Option<Arrival>, CallError>,
