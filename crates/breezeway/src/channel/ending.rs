@@ -158,10 +158,21 @@ impl State {
     pub(super) fn lose_driver(&mut self) {
         self.has_driver = false;
         if self.connection.ending.serves_last_replies() {
+            self.refuse_last_arrivals();
             return self.linger_for_last_replies();
         }
         self.finish(CallError::ClosedHere);
         self.linger();
+    }
+
+    /// Ends a drain that no turn ends, as the driver is gone.
+    fn refuse_last_arrivals(&mut self) {
+        if self.connection.ending.is_draining() {
+            self.connection.ending.cut_drain();
+            self.step_drain();
+            let _ = self.flush();
+            self.wake_acceptors();
+        }
     }
 
     /// Waits until the replies that wait behind the client's shutdown are sent, or have waited for

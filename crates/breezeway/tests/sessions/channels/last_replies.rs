@@ -5,6 +5,7 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 use std::thread;
 use std::time::Instant;
 
@@ -16,6 +17,7 @@ use breezeway_adversary::native::layout::{flag, kind};
 use breezeway_adversary::native::{Entry, Peer, Terms};
 
 use super::PATIENCE;
+use super::woken::Task;
 
 const CALLS: u32 = 20;
 const LENGTHS: [usize; 2] = [8, 5_000];
@@ -151,6 +153,41 @@ fn drain_awaits_calls_served_behind_a_shutdown() {
         let _ = call.echo();
     }
     assert_eq!(draining.join().unwrap().calls_cut, 0);
+    take_replies(&mut peer);
+}
+
+#[test]
+fn drain_behind_a_shutdown_ends_with_the_driver() {
+    let (client, server) = UnixStream::pair().unwrap();
+    let options = SessionOptions::new();
+    let accepting =
+        thread::spawn(move || ServerChannel::from_socket_driven(server.into(), &options));
+    let mut peer = Peer::client(client.into(), Terms::default());
+    let (server, mut driver) = accepting.join().unwrap().unwrap();
+    ask_and_shut_down(&mut peer);
+    let mut calls = Vec::new();
+    eventually("all calls", || {
+        driver.turn();
+        while let Some(Incoming::Call(call)) = server.try_accept() {
+            calls.push(call);
+        }
+        calls.len() == CALLS as usize
+    });
+    eventually("the shutdown is read", || {
+        driver.turn();
+        peer.view.consumed() == u64::from(CALLS) + 1
+    });
+    server.drain(10 * PATIENCE);
+    let (task, waker) = Task::new();
+    let mut cx = Context::from_waker(&waker);
+    assert!(server.poll_accept(&mut cx).is_pending(), "the calls are served");
+    let before = task.wakes();
+    drop(driver);
+    assert!(task.wakes() > before, "the task learns of the end");
+    assert!(matches!(server.poll_accept(&mut cx), Poll::Ready(Ok(None))));
+    for call in calls {
+        let _ = call.echo();
+    }
     take_replies(&mut peer);
 }
 

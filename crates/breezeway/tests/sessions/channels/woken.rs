@@ -13,15 +13,15 @@ use super::drivers::Driven;
 
 /// A task that counts how often it is woken.
 #[derive(Default)]
-struct Task(AtomicUsize);
+pub(super) struct Task(AtomicUsize);
 
 impl Task {
-    fn new() -> (Arc<Self>, Waker) {
+    pub(super) fn new() -> (Arc<Self>, Waker) {
         let task = Arc::new(Self::default());
         (Arc::clone(&task), Waker::from(task))
     }
 
-    fn wakes(&self) -> usize {
+    pub(super) fn wakes(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
 }
