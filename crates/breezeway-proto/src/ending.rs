@@ -249,8 +249,8 @@ impl<E> Ending<E> {
         }
     }
 
-    /// Returns true while this side may commit entries: the session is not over, and no shutdown was
-    /// sent.
+    /// Returns true while this side may commit entries: the session is not over, and this side has
+    /// sent no shutdown.
     pub fn may_send(&self) -> bool {
         !matches!(self.stage, Stage::Over | Stage::Closing { has_sent_shutdown: true, .. })
     }
