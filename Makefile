@@ -9,7 +9,7 @@ TEST = $(CARGO) test --workspace --all-features --locked
 # Clippy compiles the workspace in place of rustc, in a slower build of its own.
 # CLIPPY_ARGS has the form in which `cargo clippy` passes its own arguments.
 LINTED = RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
-LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test -p breezeway-shm -p breezeway-shmipc -p breezeway --profile model --lib --target-dir target/loom
+LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test -p breezeway-shm -p breezeway-shmipc -p breezeway --profile model --lib --test model --target-dir target/loom
 
 # What tests may need of a machine. Such a test is in a module of this name and ignored; `make needs`
 # runs it where there is what it needs.

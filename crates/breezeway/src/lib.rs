@@ -55,178 +55,107 @@
 //! `main` may return it and `unwrap` reads well.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
+// The model checker runs a part of it, which needs no operating system: see `tests/model.rs`.
+#![cfg(not(loom))]
 
-#[cfg(not(loom))]
 mod address;
-#[cfg(not(loom))]
 mod bytes;
-#[cfg(not(loom))]
 mod call;
-#[cfg(not(loom))]
 mod call_limit;
-#[cfg(not(loom))]
 mod carrier;
-#[cfg(not(loom))]
 mod channel;
-#[cfg(not(loom))]
 mod channel_client;
-#[cfg(not(loom))]
 mod client;
-#[cfg(not(loom))]
 mod connect;
-#[cfg(not(loom))]
 mod error;
-#[cfg(not(loom))]
 mod foreign;
-#[cfg(all(feature = "fuzzing", not(loom)))]
+#[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
-#[cfg(not(loom))]
 mod hand_over;
-#[cfg(not(loom))]
 mod handler_timer;
-#[cfg(not(loom))]
 mod handshake;
-#[cfg(not(loom))]
 mod link;
-#[cfg(not(loom))]
 mod listener;
-#[cfg(not(loom))]
 mod log_limit;
-#[cfg(not(loom))]
 mod message;
-#[cfg(all(feature = "metrics", not(loom)))]
+#[cfg(feature = "metrics")]
 #[cfg_attr(docsrs, doc(cfg(feature = "metrics")))]
 pub mod metrics;
-#[cfg(not(loom))]
 mod offload;
-#[cfg(not(loom))]
 mod options;
-#[cfg(not(loom))]
 mod post_queue;
-#[cfg(not(loom))]
 mod presence;
-#[cfg(not(loom))]
 mod reconnect;
-#[cfg(not(loom))]
 mod served;
-#[cfg(not(loom))]
 mod server;
-#[cfg(not(loom))]
 mod session;
-#[cfg(not(loom))]
 mod short_reason;
-#[cfg(not(loom))]
 mod slice;
-#[cfg(not(loom))]
 mod spans;
-#[cfg(not(loom))]
 mod streaming;
-#[cfg(not(loom))]
 mod time;
-#[cfg(not(loom))]
 mod tls;
-#[cfg(not(loom))]
 mod violation;
-#[cfg(not(loom))]
 mod wire;
-#[cfg(not(loom))]
-mod worker;
-/// What of it the model checker runs, which needs no operating system.
-#[cfg(loom)]
-#[path = "worker/modelled.rs"]
 mod worker;
 
-#[cfg(not(loom))]
 pub use address::{Address, AddressError, Place};
 /// For the crates on top.
-#[cfg(not(loom))]
 #[doc(hidden)]
 pub use breezeway_os::shortage;
-#[cfg(not(loom))]
 pub use breezeway_os::{
     Identity, NotAStreamSocket, Peer, TrustedPeer, WaitPolicy, inherited, segment::SegmentError,
 };
-#[cfg(not(loom))]
 #[doc(inline)]
 pub use breezeway_proto::connection::{MetadataError, Window};
-#[cfg(not(loom))]
 #[doc(inline)]
 pub use breezeway_proto::hello::{HelloError, Refusal};
-#[cfg(not(loom))]
 #[doc(inline)]
 pub use breezeway_proto::in_flight::CallId;
-#[cfg(not(loom))]
 #[doc(inline)]
 pub use breezeway_proto::{CallViolation, ErrorCode, StreamViolation};
-#[cfg(not(loom))]
 #[doc(inline)]
 pub use breezeway_shm::statistics::{Record as SessionStats, Totals};
-#[cfg(not(loom))]
 pub use breezeway_shm::{
     ForeignBytes, ForeignReader, PayloadMemory, Shortage, Violation as MemoryViolation,
 };
-#[cfg(not(loom))]
 #[doc(hidden)]
 pub use bytes::gather;
-#[cfg(not(loom))]
 pub use bytes::{ByteStream, MessageBytes};
-#[cfg(not(loom))]
 pub use call::{Call, Handled, Handler, HandlerError, Replied, ReplySpace};
-#[cfg(not(loom))]
 #[doc(hidden)]
 pub use call_limit::{CallInFlight, CallLimit};
-#[cfg(not(loom))]
 pub use carrier::Carrier;
-#[cfg(not(loom))]
 pub use channel::{
     BackChannel, Channel, Driver, Incoming, Next, OwnedCall, OwnedSpace, PendingCall, ReceiveHalf,
     SendHalf, ServerChannel, Stream, StreamError,
 };
-#[cfg(not(loom))]
 pub use channel_client::ChannelClient;
-#[cfg(not(loom))]
 pub use client::{Client, ClientError, ClientReply, PooledSession};
-#[cfg(not(loom))]
 pub use error::{CallError, ConnectError, ReplyError, ServeError, SessionError};
-#[cfg(not(loom))]
 pub use foreign::ForeignConnection;
-#[cfg(not(loom))]
 pub use hand_over::TakeOverError;
-#[cfg(not(loom))]
 #[doc(hidden)]
 pub use handler_timer::HandlerTimer;
-#[cfg(not(loom))]
 pub use handshake::HandshakeError;
-#[cfg(not(loom))]
 pub use message::Message;
-#[cfg(not(loom))]
 pub use options::{ClientOptions, OptionError, ServerOptions, SessionOptions};
-#[cfg(not(loom))]
 pub use post_queue::{PostQueue, TryPost};
-#[cfg(not(loom))]
 pub use presence::SessionId;
-#[cfg(not(loom))]
 #[doc(hidden)]
 pub use reconnect::Reconnecting;
-#[cfg(not(loom))]
 pub use served::ServerSession;
-#[cfg(not(loom))]
 pub use server::{Monitor, Server, ServerStats, SessionListener, Stopper, Unserved};
-#[cfg(not(loom))]
 pub use session::{Batch, Reply, RequestSpace, Session};
-#[cfg(not(loom))]
 #[doc(hidden)]
 pub use slice::Slice;
-#[cfg(not(loom))]
 #[doc(hidden)]
 pub use spans::{CallOf, CallSpan};
-#[cfg(all(feature = "tls", not(loom)))]
+#[cfg(feature = "tls")]
 #[cfg_attr(docsrs, doc(cfg(feature = "tls")))]
 pub use tls::Tls;
-#[cfg(not(loom))]
 pub use tls::TlsError;
-#[cfg(not(loom))]
 pub use violation::Violation;
 
 /// The programs of the package's README compile.

@@ -1,8 +1,8 @@
 //! loom models of how a worker is woken, how its armed sessions are taken over, and how threads
 //! signal a worker; and of mutants of that which must fail.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test -p breezeway --profile model --lib --target-dir target/loom
-//! model`
+//! `RUSTFLAGS="--cfg loom" cargo test -p breezeway --profile model --test model --target-dir
+//! target/loom`
 //!
 //! [`News`], [`Armed`] and [`Signal`] are the shipped code. The eventfd is a [`Notify`],
 //! and the worker's loop takes its steps in the same order. What is left is a plain cell behind a
