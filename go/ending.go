@@ -136,7 +136,8 @@ func (s *session) lingered() {
 	}
 	switch {
 	case s.err != nil:
-	case len(s.roomWaiters) == 0 && !s.hasBacklog(), s.ending() == nil && s.isUnderWay():
+	case len(s.roomWaiters) == 0 && !s.hasBacklog(), s.ending() == nil && s.isUnderWay(),
+		s.rules.Ending.IsOwn(): // close limits its wait itself.
 		s.written()
 	case !s.rules.Ending.RepliesElapsed():
 		s.limitLastReplies()

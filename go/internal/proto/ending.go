@@ -36,6 +36,9 @@ func (e *Ending) HasBegun() bool { return e.has != 0 }
 // replaces it. Nothing is sent afterwards.
 func (e *Ending) SaidShutdown() { e.has |= ownShutdown }
 
+// IsOwn returns true once this side has sent its shutdown.
+func (e *Ending) IsOwn() bool { return e.has&ownShutdown != 0 }
+
 // closed records the peer's shutdown.
 func (e *Ending) closed() { e.has |= peerShutdown }
 

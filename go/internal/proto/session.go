@@ -251,7 +251,7 @@ func (s *Session[C, S]) IsServed() bool {
 // Allows returns true if an entry may be sent. After this side's shutdown no entry is sent, and
 // after a client's end only replies are.
 func (s *Session[C, S]) Allows(head *Head) bool {
-	return !s.Ending.HasBegun() || s.Ending.has&ownShutdown == 0 && s.isReply(head)
+	return !s.Ending.HasBegun() || !s.Ending.IsOwn() && s.isReply(head)
 }
 
 func (s *Session[C, S]) isReply(head *Head) bool {
