@@ -395,3 +395,64 @@ func TestLeftSessionEndsForRepliesThatItsClientLeaves(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestClosingSessionWaitsPastTheEndOfALinger(t *testing.T) {
+	client, s := leavesWithABacklog(t, &Server{}, smallHello())
+	closed := make(chan struct{})
+	go func() {
+		s.close()
+		close(closed)
+	}()
+	until(t, s, "this side's shutdown", s.rules.Ending.IsOwn)
+	for range 3 {
+		if s.lingersOut(); s.isOver() {
+			t.Fatal("the session has ended before its time to close")
+		}
+	}
+	client.leaves()
+	soon(t, "the session's end", closed)
+}
+
+func TestOneOfTheRepliesWithoutADriverPollsForRoom(t *testing.T) {
+	const calls = 4 // Two fit.
+	path, ended := filepath.Join(t.TempDir(), "s"), make(chan error, 1)
+	server, _ := quietServer(t, "shm:"+path, func(call *Call) error {
+		return call.Reply(make([]byte, twoFit))
+	}, Offload(calls), ReplyTimeout(time.Hour),
+		OnSessionEnd(func(_ Peer, err error) { ended <- err }))
+	client := newCaller(t, path)
+	s := sessionOf(t, server)
+	s.setLinger(time.Hour)
+	asks(client, calls, shutsDown)
+	until(t, s, "the shutdown", func() bool { return s.ending() != nil })
+	client.leaves()
+	until(t, s, "the end of the connection", s.rules.Ending.IsGone)
+	var next *waiter
+	until(t, s, "the waits for memory", func() bool {
+		if len(s.roomWaiters) < calls-2 || !s.roomWaiters[1].asleep {
+			return false
+		}
+		polling := 0
+		for _, w := range s.roomWaiters {
+			if lim := (limit{isReply: true}); s.untilLook(w, &lim) != &lim {
+				polling++
+			}
+		}
+		if polling != 1 {
+			t.Errorf("%d replies poll", polling)
+		}
+		next = s.roomWaiters[1]
+		s.roomWaiters[0].wake() // Its reply waits again, behind the other one.
+		return true
+	})
+	until(t, s, "the other order", func() bool {
+		return len(s.roomWaiters) == calls-2 && s.roomWaiters[0] == next
+	})
+	for range calls {
+		client.nextReply()
+		client.release()
+	}
+	if err := soon(t, "the session's end", ended); err != nil {
+		t.Error(err)
+	}
+}

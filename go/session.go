@@ -381,7 +381,11 @@ func (s *session) waitForRoom(err error, lim limit) error {
 		}
 		return has || failed != nil || w.isWoken()
 	})
+	isFirst := s.isFirstForRoom(w)
 	remove(&s.roomWaiters, w)
+	if isFirst && len(s.roomWaiters) > 0 {
+		s.roomWaiters[0].rouse(false) // The next one polls.
+	}
 	if memory {
 		s.memoryWaits--
 		if s.memoryWaits == 0 && !s.freed {
@@ -392,6 +396,10 @@ func (s *session) waitForRoom(err error, lim limit) error {
 		return s.concerns(failed)
 	}
 	return outcome
+}
+
+func (s *session) isFirstForRoom(w *waiter) bool {
+	return len(s.roomWaiters) > 0 && s.roomWaiters[0] == w
 }
 
 // armRoom announces that a goroutine waits for room. All waiters share one announcement, and it

@@ -208,7 +208,7 @@ func (s *session) wait(w *waiter, lim limit, ready func() bool) error {
 		case w.stands && s.mayStandBy():
 			s.standBy(w, &lim)
 		case s.leading || !s.rules.AwaitsPeer() || !w.rests.IsZero():
-			if s.follow(w, s.untilLook(&lim)) {
+			if s.follow(w, s.untilLook(w, &lim)) {
 				panic("a reply for a waiter without a call")
 			}
 			s.rested(w)
@@ -355,10 +355,10 @@ func (s *session) rested(w *waiter) {
 // lookAgain is the pause between two checks for room in shared memory without a driver.
 const lookAgain = time.Millisecond
 
-// untilLook returns the limit of a sleep. A reply without a driver polls for room, because its
-// session is flooded or the client has closed its socket.
-func (s *session) untilLook(lim *limit) *limit {
-	if !lim.isReply || s.memory == nil || s.rules.AwaitsPeer() {
+// untilLook returns the limit of a sleep. Without a driver, because the session is flooded or the
+// client has closed its socket, the first of those that wait for room polls for it.
+func (s *session) untilLook(w *waiter, lim *limit) *limit {
+	if s.memory == nil || s.rules.AwaitsPeer() || !s.isFirstForRoom(w) {
 		return lim
 	}
 	soon := *lim
