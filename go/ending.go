@@ -121,6 +121,9 @@ func (s *session) limitLastReplies() {
 		}
 		return
 	}
+	if s.memory != nil {
+		s.memory.hasProgressed() // What the peer has consumed before does not count.
+	}
 	s.lateness = time.AfterFunc(s.linger, s.lingered)
 }
 
@@ -133,6 +136,9 @@ func (s *session) lingered() {
 	s.writeUnasked()
 	if s.err == nil && len(s.roomWaiters) > 0 {
 		_, _ = s.hasRoom() // A waiter finds an error again.
+	}
+	if s.memory != nil && s.memory.hasProgressed() {
+		s.rules.Ending.RoomMade() // Less than a waiter waits for counts as well.
 	}
 	switch {
 	case s.err != nil:

@@ -456,3 +456,40 @@ func TestOneOfTheRepliesWithoutADriverPollsForRoom(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestClientThatConsumesEntriesSlowlyKeepsItsSession(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	may := make(chan struct{})
+	server, _ := quietServer(t, "shm:"+path, func(call *Call) error {
+		<-may
+		return call.Echo()
+	})
+	client := newCaller(t, path)
+	s := sessionOf(t, server)
+	s.setLinger(time.Hour)
+	client.says(lastEntry{proto.RequestFlags, 1, "x"}, shutsDown)
+	s.mu.Lock()
+	for s.memory.end.Publish(&crossedReset, nil) == nil {
+	}
+	s.flush()
+	s.mu.Unlock()
+	close(may)
+	until(t, s, "the wait for a slot behind the shutdown", func() bool {
+		return s.ending() != nil && len(s.roomWaiters) > 0
+	})
+	waits := func() bool {
+		s.lingersOut()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.rules.Ending.RepliesWait()
+	}
+	for range 4 { // Of 64 entries, 16 end the wait.
+		if _, came := client.next(); !came || !waits() {
+			t.Fatal("the reply waits no longer while its client consumes entries")
+		}
+	}
+	waits() // The last entry may count in this linger.
+	if waits() {
+		t.Error("the reply waits although its client takes nothing")
+	}
+}

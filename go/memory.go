@@ -12,6 +12,8 @@ import (
 type memoryLink struct {
 	end  *shm.Endpoint
 	room shm.Room
+	// consumed is the progress of the peer as of the last hasProgressed.
+	consumed uint64
 	// trusted is the value of the option TrustPeer.
 	trusted uint64
 }
@@ -176,6 +178,13 @@ func (l *memoryLink) prepareSleep() (bool, error) { return judged(l.end.PrepareS
 func (l *memoryLink) armRoom(memory bool)         { l.room = l.end.ArmRoom(memory) }
 func (l *memoryLink) disarmRoom()                 { l.end.DisarmRoom() }
 func (l *memoryLink) hasRoom() (bool, error)      { return judged(l.end.HasRoom(l.room)) }
+
+// hasProgressed returns true if the peer is known to have consumed entries since the last call.
+func (l *memoryLink) hasProgressed() bool {
+	before := l.consumed
+	l.consumed = l.end.Consumed()
+	return l.consumed != before
+}
 
 func (l *memoryLink) awake() error { return violation(l.end.Drain()) }
 

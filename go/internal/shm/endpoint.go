@@ -521,6 +521,9 @@ func (e *Endpoint) HasRoom(room Room) (bool, error) {
 	return room.memory && (e.lender.back != room.back || e.lender.hasRelease()), nil
 }
 
+// Consumed returns the position up to which the peer is known to have consumed entries.
+func (e *Endpoint) Consumed() uint64 { return e.producer.consumed }
+
 // Drain reads the session socket: it drops doorbells, keeps segments, and records the peer's end.
 func (e *Endpoint) Drain() error {
 	e.announced = 0
