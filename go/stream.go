@@ -42,17 +42,17 @@ func (t *Stream) Deadline() (time.Time, bool) { return t.deadline, !t.deadline.I
 // Peer returns the peer's credentials.
 func (t *Stream) Peer() Peer { return t.session.peer }
 
-// Context returns a context that ends at the stream's deadline, or earlier with the stream or its
-// session. If the peer has set no deadline, the context never ends. Recv and Send report the reason
-// why the stream has ended.
+// Context returns a context that ends with the stream or its session, or earlier at the stream's
+// deadline. Recv and Send report the reason why the stream has ended.
 func (t *Stream) Context() context.Context {
-	if t.deadline.IsZero() {
-		return context.Background()
-	}
 	t.session.mu.Lock()
 	defer t.session.mu.Unlock()
 	if t.ctx == nil {
-		t.ctx, t.cancel = context.WithDeadline(context.Background(), t.deadline)
+		if t.deadline.IsZero() {
+			t.ctx, t.cancel = context.WithCancel(context.Background())
+		} else {
+			t.ctx, t.cancel = context.WithDeadline(context.Background(), t.deadline)
+		}
 		if t.isOver {
 			t.cancel()
 		}
