@@ -20,8 +20,6 @@ type NetListener struct {
 	failed error
 	// left limits the connections of clients that are gone which were not accepted yet.
 	left chan struct{}
-	// stopped is done once served was read.
-	stopped sync.Once
 }
 
 // ListenNet listens at addresses and returns a net.Listener of the streams that clients open, for
@@ -144,11 +142,14 @@ func (l *NetListener) Close() error {
 func (l *NetListener) Shutdown(ctx context.Context) error {
 	_ = l.Close()
 	err := l.server.closeOnceServed(ctx)
-	l.stopped.Do(func() {
-		if served := <-l.served; !errors.Is(served, ErrServerClosed) {
+	select {
+	case served := <-l.served:
+		l.served <- served // For the next Shutdown.
+		if !errors.Is(served, ErrServerClosed) {
 			err = errors.Join(err, served)
 		}
-	})
+	case <-ctx.Done(): // A handler that ignores its end keeps Serve from returning.
+	}
 	return err
 }
 
