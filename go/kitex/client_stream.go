@@ -83,18 +83,30 @@ func (s *clientStream) giveUp() {
 // letGo lets go of the session.
 func (s *clientStream) letGo() { s.over.Do(s.sessions.endStream) }
 
-// SendMsg sends a message, and waits while the server does not read.
+// SendMsg sends a message, and waits while the server does not read. It returns io.EOF once the
+// server has ended the stream, whose outcome RecvMsg returns.
 func (s *clientStream) SendMsg(ctx context.Context, message any) error {
 	body, err := encodeBody(ctx, s.codec, message)
 	if err != nil {
 		return err
 	}
 	defer freeBody(body)
-	return s.failed(s.stream.Send(ctx, body))
+	err = s.stream.Send(ctx, body)
+	if _, isReset := breezeway.IsReset(err); isReset && s.ctx.Err() == nil {
+		return io.EOF
+	}
+	return s.failed(err)
 }
 
-// CloseSend ends the client's direction.
-func (s *clientStream) CloseSend(context.Context) error { return s.failed(s.stream.CloseSend()) }
+// CloseSend ends the client's direction. RecvMsg returns the outcome of a stream that the server
+// has ended.
+func (s *clientStream) CloseSend(context.Context) error {
+	err := s.stream.CloseSend()
+	if _, isReset := breezeway.IsReset(err); isReset && s.ctx.Err() == nil {
+		return nil
+	}
+	return s.failed(err)
+}
 
 // RecvMsg receives the server's next message; io.EOF behind the last one.
 func (s *clientStream) RecvMsg(ctx context.Context, message any) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"time"
 
 	"github.com/bytedance/gopkg/cloud/metainfo"
 	"github.com/cloudwego/kitex/pkg/consts"
@@ -30,6 +31,24 @@ func (s *transServer) serveStream(stream *breezeway.Stream) {
 		err = s.runStream(ctx, info, served)
 	}
 	served.finish(ctx, info, err)
+	served.drain()
+}
+
+// farewell is how long a server takes messages behind the end of a stream's handler, so that a
+// client which is about to end is not reset. A reset behind the end loses no messages.
+const farewell = time.Second
+
+// drain releases the client's messages until its end.
+func (s *serverStream) drain() {
+	ctx, cancel := context.WithTimeout(context.Background(), farewell)
+	defer cancel()
+	for {
+		message, err := s.stream.Recv(ctx)
+		if err != nil {
+			return
+		}
+		message.Release()
+	}
 }
 
 // openedStream returns the context of a stream's handler.
@@ -145,11 +164,19 @@ func (s *serverStream) finish(ctx context.Context, info rpcinfo.RPCInfo, err err
 		}
 	}
 	maps.Copy(s.values, metainfo.AllBackwardValuesToSend(ctx))
-	block, err := encodePairs(s.values)
-	if err == nil {
-		err = s.stream.CloseSendWith(block)
+	block, failed := encodePairs(s.values)
+	if failed == nil {
+		failed = s.stream.CloseSendWith(block)
 	}
-	if err != nil {
+	if failed == nil {
+		return
+	}
+	var tooMuch *breezeway.TooMuchMetadataError
+	if is := errors.As(failed, &tooMuch); err == nil && !(is && tooMuch.Max == 0) {
+		outcome, _ := encodeOutcome(failed, nil)
+		_ = s.stream.Send(ctx, outcome)
+	}
+	if s.stream.CloseSend() != nil {
 		s.stream.Reset(breezeway.CodeFailed)
 	}
 }
