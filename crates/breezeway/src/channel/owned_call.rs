@@ -66,9 +66,10 @@ impl OwnedCall {
     }
 
     /// Notes that the reply comes later, and so in any order with others. Until then the call
-    /// counts in a limit of the server, if there is one.
+    /// counts in a limit of the server, if there is one, as an offloaded call does before.
     pub(crate) fn deferred(mut self, counted: Option<CallInFlight>) -> Self {
-        (self.is_deferred, self.counted) = (true, counted);
+        self.is_deferred = true;
+        self.counted = counted.or(self.counted.take());
         self
     }
 
