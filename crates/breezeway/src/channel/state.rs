@@ -82,6 +82,8 @@ pub(crate) struct State {
     pub(super) driver: Option<Waker>,
     /// What tasks do while whoever drives sleeps.
     pub(super) stand_in: StandIn,
+    /// Entries that the last turn took.
+    pub(super) turn_entries: usize,
     /// Whether whoever drives sleeps for room as well.
     room_is_awaited: bool,
     /// Whether something was published and the peer not yet woken for it.
@@ -132,6 +134,7 @@ impl State {
             driver_is_awake: false,
             driver: None,
             stand_in: StandIn::default(),
+            turn_entries: 0,
             room_is_awaited: false,
             unflushed: false,
             leadership,
@@ -266,6 +269,7 @@ impl State {
                 mapped = false;
             }
         }
+        self.turn_entries = taken;
         let found_nothing = taken == 0 && shortage.is_none();
         if found_nothing && self.link.is_closed() && self.connection.takes_entries() {
             return Err(CallError::PeerDied);

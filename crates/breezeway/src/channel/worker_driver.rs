@@ -18,6 +18,9 @@ use crate::error::SessionError;
 use crate::link::{Notice, WaitFailure};
 use crate::server::Unserved;
 
+/// Most entries that a session which ends takes from a socket: as many as the largest ring holds.
+const IN_A_SOCKET: usize = 1 << 16;
+
 /// What came of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Attended {
@@ -202,23 +205,17 @@ impl WorkerDriver {
     /// is left.
     pub(crate) fn refuse_the_rest(&mut self) -> Unserved {
         self.refuse_new();
-        let mut undone = self.channel.unserved();
-        // A client that asks for more meanwhile, without end, keeps nobody.
-        let shared = self.shared();
-        let mut left = shared.with(|state| state.link.max_pending(shared.max_in_flight));
+        // A client that sends further entries without end does not delay the server's end.
+        let mut left = self.shared().with(|state| state.link.max_pending(IN_A_SOCKET));
         while left > 0 {
-            match self.turn(1) {
+            let taken = match self.turn(1) {
                 // The worker ends, so it may wait for the lock.
-                Ok((Attended::Busy, _)) => self.shared().with(|_| ()),
-                Ok((Attended::Worked, _)) => {}
+                Ok((Attended::Busy, _)) => self.shared().with(|_| 0),
+                Ok((Attended::Worked, _)) => self.shared().with(|state| state.turn_entries),
                 // An error ends the session, which ends anyway.
                 Ok((Attended::Idle | Attended::Ended, _)) | Err(_) => break,
-            }
-            let now = self.channel.unserved();
-            let refused =
-                now.calls_refused - undone.calls_refused + now.messages_lost - undone.messages_lost;
-            left = left.saturating_sub(refused.max(1));
-            undone = now;
+            };
+            left = left.saturating_sub(taken.max(1));
         }
         // What a client has asked for before its own end is there behind that.
         self.refuse_new();

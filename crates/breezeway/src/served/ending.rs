@@ -80,10 +80,74 @@ impl Drop for ServerSession {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixStream;
+    use std::thread;
+
+    use breezeway_adversary::native::layout::kind;
+    use breezeway_adversary::native::{Entry, Peer, Terms};
+
     use super::*;
     use crate::error::CallError;
     use crate::options::SessionOptions;
     use crate::session::Session;
+
+    /// A session and its client, whose ring has room for so many entries.
+    fn session(ring_capacity: u32) -> (ServerSession, Peer) {
+        let (client, server) = UnixStream::pair().unwrap();
+        let accepting =
+            thread::spawn(|| ServerSession::from_socket(server.into(), &SessionOptions::new()));
+        let terms = Terms { ring_capacity, ..Terms::default() };
+        let peer = Peer::client_with_streams(client.into(), terms, 8);
+        (accepting.join().unwrap().unwrap(), peer)
+    }
+
+    #[test]
+    fn go_away_without_room_is_sent_later_alone_and_shared() {
+        for is_shared in [false, true] {
+            let (mut server, mut peer) = session(64);
+            let reply = Head::of_reply(1);
+            while server.place.link_mut().send(reply, Body::Bytes(&[])).is_ok() {}
+            server.say_go_away();
+            if is_shared {
+                server.place.share(&server.terms);
+            }
+            while let Some(entry) = peer.view.try_next() {
+                assert_ne!(entry.kind(), kind::GO_AWAY, "it found room");
+            }
+            peer.consume();
+            if is_shared {
+                server.place.driver_mut().turn(1).unwrap();
+            } else {
+                server.say_go_away();
+            }
+            assert_eq!(peer.view.try_next().map(|entry| entry.kind()), Some(kind::GO_AWAY));
+            assert!(peer.view.try_next().is_none(), "it is sent once");
+        }
+    }
+
+    #[test]
+    fn client_that_cancels_without_end_is_left_after_a_ring() {
+        const RING: u64 = 1 << 16;
+        // Pieces of segments, and a last turn.
+        const MORE: u64 = 1 << 12;
+        let (mut server, mut peer) = session(RING as u32);
+        peer.publish(&Entry::request(1, 0, b"x"));
+        let cancel = Entry { stream: 1, ..Entry::session(kind::CANCEL, 0, b"") };
+        while peer.has_room() {
+            peer.publish_silently(&cancel);
+        }
+        let taken = thread::scope(|scope| {
+            let ending = scope.spawn(|| server.refuse_the_rest());
+            while !ending.is_finished() {
+                if peer.has_room() {
+                    peer.publish_silently(&cancel);
+                }
+            }
+            assert_eq!(ending.join().unwrap().calls_refused, 1);
+            peer.view.consumed()
+        });
+        assert!(taken <= RING + MORE, "{taken} entries are taken");
+    }
 
     #[test]
     fn what_was_not_begun_is_told_so_and_what_nobody_is_told_of_is_counted() {

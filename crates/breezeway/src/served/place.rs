@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use breezeway_os::{Peer, Waiting, clock};
+use breezeway_proto::Kind;
 use breezeway_proto::connection::StreamTerms;
 use breezeway_proto::ending::Ending;
 use breezeway_proto::throttle::Throttle;
@@ -144,6 +145,9 @@ impl Place {
         let driver = WorkerDriver::new(channel.in_order());
         if let Some(worker) = &terms.worker {
             driver.set_waker(&Arc::clone(worker).into());
+        }
+        if terms.ending.next_transmit() == Some(Kind::GoAway) {
+            driver.say_go_away();
         }
         *self = Self::Shared(Some(driver));
         self.driver().channel()
