@@ -98,7 +98,8 @@ impl<E> Ending<E> {
         self.may_begin
     }
 
-    /// Returns true if no further reply is sent.
+    /// Returns true once this side closes the session, or it is over: only entries that wait are
+    /// sent.
     #[inline(always)]
     pub fn is_ended(&self) -> bool {
         matches!(self.stage, Stage::Closing { .. } | Stage::Over)

@@ -97,7 +97,7 @@ impl<M: Payload, W, B, E> Connection<M, W, B, E> {
     /// Returns true once the last replies are over: no call is left, or the client is gone and no
     /// reply waits, or it has taken none of those that wait for too long. `sent` is true if replies
     /// were sent since the last turn, and the socket has not taken `unwritten` bytes.
-    pub fn has_last_replied(
+    pub fn step_last_replies(
         &mut self,
         sent: bool,
         unwritten: usize,

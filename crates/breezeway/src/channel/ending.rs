@@ -55,7 +55,7 @@ impl State {
         self.step_drain();
         self.flush()?;
         let (unwritten, is_gone) = (self.link.unwritten(), self.link.is_peer_gone());
-        if !self.connection.has_last_replied(sent, unwritten, is_gone, now()) {
+        if !self.connection.step_last_replies(sent, unwritten, is_gone, now()) {
             return Ok(());
         }
         if unwritten > 0 || !self.connection.backlog.is_empty() {
@@ -111,7 +111,7 @@ impl State {
 // ---- last replies, behind the client's shutdown ----
 impl State {
     /// Takes note of the peer's shutdown: nothing behind it is read. An error is the end.
-    pub(super) fn peer_has_closed(&mut self) -> Result<(), CallError> {
+    pub(super) fn peer_closed(&mut self) -> Result<(), CallError> {
         if self.connection.is_client() {
             return Err(CallError::Closed);
         }

@@ -157,7 +157,7 @@ impl State {
             }
             Event::Cancelled(waiter) => self.due.extend(waiter),
             Event::GoingAway => self.wake_openers(),
-            Event::Shutdown => self.peer_has_closed()?,
+            Event::Shutdown => self.peer_closed()?,
         }
         // What nobody wants was not taken.
         Ok(self.link.finish()?)

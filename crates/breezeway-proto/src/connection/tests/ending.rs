@@ -223,6 +223,40 @@ fn drain_goes_on_while_anything_is_left() {
     }
 }
 
+/// Lets a server drain, in a turn that finds nothing.
+fn drain(server: &mut End) {
+    assert!(server.connection.ending.drain(DEADLINE));
+    server.connection.ending.transmitted();
+    server.connection.turn_taken(true);
+}
+
+#[test]
+fn drain_awaits_entries_behind_a_flood() {
+    let mut pair = Pair::with(StreamTerms::NONE, StreamTerms::NONE);
+    assert!(pair.client.post(1_000, 0));
+    pair.server_receives();
+    assert!(pair.server.connection.is_flooded());
+    drain(&mut pair.server);
+    let server = &mut pair.server.connection;
+    assert!(server.take_arrival().is_some());
+    server.one_way_ended(1_000);
+    assert!(!server.step_drain(false, BEFORE), "no turn has looked behind the message");
+    server.turn_taken(true);
+    assert!(server.step_drain(false, BEFORE));
+}
+
+#[test]
+fn drain_awaits_a_turn_behind_the_last_reply() {
+    let (mut pair, call) = server_of_call();
+    keep_reply(&mut pair.server, call);
+    drain(&mut pair.server);
+    send_replies(&mut pair.server);
+    let server = &mut pair.server.connection;
+    assert!(!server.step_drain(false, BEFORE), "no turn has followed the reply");
+    server.turn_taken(true);
+    assert!(server.step_drain(false, BEFORE));
+}
+
 #[test]
 fn drain_of_a_session_that_is_over_serves_what_had_come() {
     let (mut pair, _) = server_with_call();
@@ -309,7 +343,7 @@ fn drained_session_is_never_flooded() {
 fn last_replies_end_with_the_last_or_a_client_that_is_gone() {
     let (mut pair, call) = server_of_call();
     let over = |end: &mut End, sent, unwritten, is_gone| {
-        end.connection.has_last_replied(sent, unwritten, is_gone, DEADLINE)
+        end.connection.step_last_replies(sent, unwritten, is_gone, DEADLINE)
     };
     assert!(!over(&mut pair.server, false, 0, true), "the client has not closed");
     assert!(pair.server.connection.ending.begin_last_replies(()));
@@ -337,10 +371,10 @@ fn last_replies_wait_for_a_client_only_while_it_takes_some() {
         (false, 49, 208, 308),
         (false, 60, 307, 308),
     ] {
-        assert!(!server.has_last_replied(sent, unwritten, false, at(now)), "{now}");
+        assert!(!server.step_last_replies(sent, unwritten, false, at(now)), "{now}");
         assert_eq!(server.poll_timeout(), at(timeout), "{now}");
     }
-    assert!(server.has_last_replied(false, 60, false, at(308)));
+    assert!(server.step_last_replies(false, 60, false, at(308)));
 }
 
 #[test]
