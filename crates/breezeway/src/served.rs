@@ -220,8 +220,8 @@ impl ServerSession {
 
     /// Announces that this side is about to sleep until there is something to do, and polls once
     /// more. Returns the time at which the session is to be served again although no event reports
-    /// anything, as replies wait or the socket could not be read empty; `None` if there is
-    /// something to do.
+    /// anything: replies wait, the socket could not be read empty, or a drain or the last replies
+    /// are late. `None` if there is something to do.
     pub(crate) fn prepare_sleep(&mut self) -> Result<Option<Deadline>, SessionError> {
         match &mut self.place {
             Place::Alone(link) => {

@@ -30,8 +30,9 @@ pub enum Next {
     Sleep {
         /// Whether to wait until the socket can be written as well.
         writable: bool,
-        /// The longest sleep, if there is one: a reply waits no longer, or nothing would tell of
-        /// room for one.
+        /// The longest sleep, if it has a limit: then a reply has waited for too long or room for
+        /// one is to be looked for, the session has drained, or its client has taken no reply for
+        /// too long.
         at_most: Option<Duration>,
     },
     /// This process is short of open files or memory, or the session closes and the other side

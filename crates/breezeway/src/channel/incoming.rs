@@ -210,7 +210,8 @@ impl ServerChannel {
         arrival.map_or(Err(SessionError::DeadlinePassed), |arrival| self.taken(arrival))
     }
 
-    /// As [`Self::accept`], if something is there. Wakes `cx` when that may be so.
+    /// As [`Self::accept`], if something is there. Wakes `cx` when that may be so, and at the end
+    /// of a drain, as long as a [`Driver`](super::Driver) or a thread that waits takes turns.
     pub fn poll_accept(
         &self,
         cx: &mut Context<'_>,
