@@ -132,6 +132,9 @@ func (f clientFactory) NewTransHandler(opts *remote.ClientOption) (
 		return nil, fmt.Errorf("kitex: %s is a service of %v, and Breezeway carries Thrift",
 			opts.SvcInfo.ServiceName, codec)
 	}
+	if opts.SvcInfo.GenericMethod != nil {
+		return nil, genericError(opts.SvcInfo.ServiceName)
+	}
 	opts.TTHeaderStreamingCliHandlerFactory = clientStreams{f.sessions, opts.PayloadCodec}
 	return &clientHandler{opts}, nil
 }
@@ -222,6 +225,10 @@ func failure(ctx context.Context, err error) error {
 	case errors.Is(err, context.DeadlineExceeded), ctx.Err() != nil:
 		return kerrors.ErrRPCTimeout.WithCause(err)
 	case !errors.As(err, &failed):
+		if errors.As(err, new(*breezeway.TooLargeError)) ||
+			errors.As(err, new(*breezeway.TooMuchMetadataError)) {
+			return err // Another try would fail alike.
+		}
 		if !breezeway.MayHaveRun(err) {
 			return kerrors.ErrGetConnection.WithCause(err)
 		}

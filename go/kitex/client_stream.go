@@ -166,8 +166,9 @@ func (s *clientStream) failed(err error) error {
 
 // finish takes the stream's end, behind the server's only message.
 func (s *clientStream) finish() {
-	_, err := s.stream.Recv(s.ctx)
+	surplus, err := s.stream.Recv(s.ctx)
 	if err == nil {
+		surplus.Release()
 		err = errOutcome
 	}
 	s.end(err)

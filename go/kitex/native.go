@@ -31,6 +31,9 @@ func methodsOf(services map[string]*serviceinfo.ServiceInfo) (map[uint32]method,
 			return nil, fmt.Errorf("kitex: %s is a service of %v, and Breezeway carries Thrift",
 				service.ServiceName, service.PayloadCodec)
 		}
+		if service.GenericMethod != nil {
+			return nil, genericError(service.ServiceName)
+		}
 		for name, info := range service.Methods {
 			mode := info.StreamingMode()
 			m := method{service.ServiceName, name, info.OneWay(),
@@ -45,6 +48,10 @@ func methodsOf(services map[string]*serviceinfo.ServiceInfo) (map[uint32]method,
 		}
 	}
 	return methods, nil
+}
+
+func genericError(service string) error {
+	return fmt.Errorf("kitex: %s is a generic service, and Breezeway carries generated code", service)
 }
 
 // nativeCall is a call of a session, which stands for a connection to Kitex.
@@ -82,7 +89,7 @@ func (s *transServer) handle(call *breezeway.Call) error {
 	switch {
 	case conn.replied:
 		return nil
-	case errors.Is(err, kerrors.ErrOverlimit):
+	case neverRan(err):
 		return &breezeway.CallError{Code: breezeway.CodeOverloaded, Reason: err.Error()}
 	case err == nil && called.isOneway:
 		return call.Reply(nil)
@@ -218,8 +225,16 @@ func (c *nativeCall) fail(why any) error {
 	switch {
 	case errors.Is(c.call.Context().Err(), context.DeadlineExceeded):
 		code = breezeway.CodeDeadlinePassed
-	case errors.Is(err, kerrors.ErrOverlimit):
+	case neverRan(err):
 		code = breezeway.CodeOverloaded
+	case errors.Is(err, kerrors.ErrPanic) && !errors.Is(err, kerrors.ErrBiz):
+		code = breezeway.CodePanicked
 	}
 	return c.call.Fail(code, err.Error())
+}
+
+// neverRan returns true for the error of a call that a limit of this server has refused. A handler
+// may return one of a service that it has called itself.
+func neverRan(err error) bool {
+	return errors.Is(err, kerrors.ErrOverlimit) && !errors.Is(err, kerrors.ErrBiz)
 }

@@ -39,7 +39,12 @@ func readStruct(bytes []byte, value thrift.FastCodec) error {
 }
 
 // validate returns an error unless the bytes are one struct of the form of a value.
-func validate(bytes []byte, value any) error {
+func validate(bytes []byte, value any) (err error) {
+	defer func() {
+		if reason := recover(); reason != nil { // gopkg's Skip panics at types beyond 127.
+			err = fmt.Errorf("an unknown type of a field: %v", reason)
+		}
+	}()
 	length, err := shapeOf(reflect.TypeOf(value)).length(bytes, maxDepth)
 	if err == nil && length < len(bytes) {
 		err = fmt.Errorf("%d bytes behind the struct", len(bytes)-length)
