@@ -51,7 +51,8 @@ func methodsOf(services map[string]*serviceinfo.ServiceInfo) (map[uint32]method,
 }
 
 func genericError(service string) error {
-	return fmt.Errorf("kitex: %s is a generic service, and Breezeway carries generated code", service)
+	return fmt.Errorf("kitex: %s is a generic service, and Breezeway carries generated code",
+		service)
 }
 
 // nativeCall is a call of a session, which stands for a connection to Kitex.
