@@ -74,7 +74,7 @@ func (s *transServer) openedStream(stream *breezeway.Stream, called method) (con
 		invoked.SetStreamingMode(found.StreamingMode())
 	}
 	_ = rpcinfo.AsMutableEndpointInfo(info.To()).SetMethod(called.name)
-	//nolint:staticcheck // The key is Kitex's.
+	//lint:ignore SA1029 The key is Kitex's.
 	ctx = context.WithValue(ctx, consts.CtxKeyMethod, called.name)
 	ctx = metainfo.WithBackwardValuesToSend(ctx)
 	if block, has := stream.Metadata(); has {
