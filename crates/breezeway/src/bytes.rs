@@ -7,24 +7,24 @@ use breezeway_os::memory;
 use crate::channel::{OwnedSpace, ReceiveHalf, SendHalf, Stream, StreamError};
 use crate::message::Message;
 
-/// The longest message that [`ByteStream`] makes of what it writes: larger writes are split.
+/// Size of the longest message that [`ByteStream`] sends, in bytes: larger writes are split.
 const LONGEST: usize = 1 << 20;
 
-/// Bytes of messages, in order.
+/// A reader of messages as bytes, in order.
 ///
-/// A message that may be given as a slice is lent until all of it was consumed; another is copied
+/// A message that may be read as a slice stays lent until all of it was consumed; another is copied
 /// once, into memory that is used again.
 #[derive(Default)]
 pub struct MessageBytes {
     message: Option<Message>,
     copied: Vec<u8>,
     at: usize,
-    /// A message of which no copy could be made yet.
+    /// Message that could not be copied yet.
     uncopied: Option<Message>,
 }
 
 impl MessageBytes {
-    /// Whether everything was consumed, so that the next message is to be put in.
+    /// Returns true if all bytes were consumed, so that the next message can be put in.
     pub fn is_empty(&self) -> bool {
         self.at == self.len()
     }
@@ -36,8 +36,8 @@ impl MessageBytes {
         }
     }
 
-    /// Puts in the next message, when everything was consumed. Fails if there is no memory for a
-    /// copy of it, and keeps it for [`retry`](Self::retry).
+    /// Puts in the next message, once all bytes were consumed. If there is no memory for a copy of
+    /// it, fails and keeps it for [`retry`](Self::retry).
     pub fn put(&mut self, message: Message) -> io::Result<()> {
         debug_assert!(self.is_empty(), "bytes that nobody has consumed");
         self.at = 0;
@@ -46,14 +46,14 @@ impl MessageBytes {
             self.message = Some(message);
             return Ok(());
         }
-        // Of the other side's memory there are no slices; the lease ends with the copy.
+        // The peer's memory has no slices; the lease ends with the copy.
         self.message = None;
         self.uncopied = Some(message);
         self.retry()
     }
 
-    /// Puts in the message that was kept when [`put`](Self::put) failed, if any. Fails as that
-    /// does. It comes before the next message.
+    /// Puts in the message that was kept when [`put`](Self::put) failed, if any, before the next
+    /// message. Fails like `put`.
     pub fn retry(&mut self) -> io::Result<()> {
         let Some(message) = &self.uncopied else { return Ok(()) };
         let bytes = message.bytes();
@@ -64,7 +64,7 @@ impl MessageBytes {
         Ok(())
     }
 
-    /// What was not consumed.
+    /// Returns the bytes that were not consumed.
     pub fn remaining(&self) -> &[u8] {
         match &self.message {
             Some(message) => &message.bytes().as_slice().unwrap_or_default()[self.at..],
@@ -72,7 +72,7 @@ impl MessageBytes {
         }
     }
 
-    /// Consumes so many bytes. Panics if there are not as many.
+    /// Consumes `count` bytes. Panics if fewer are left.
     pub fn consume(&mut self, count: usize) {
         assert!(count <= self.len() - self.at, "more is consumed than there is");
         self.at += count;
@@ -85,7 +85,7 @@ impl MessageBytes {
     }
 }
 
-/// Puts pieces of what is written into one message, of at most the longest.
+/// Joins the written pieces into one message of at most 1 MiB; the rest is left out.
 pub fn gather<'b>(pieces: &'b [IoSlice<'b>], buffer: &'b mut Vec<u8>) -> &'b [u8] {
     buffer.clear();
     if let Some(only) = single(pieces) {
@@ -107,7 +107,7 @@ fn single<'b>(pieces: &'b [IoSlice<'b>]) -> Option<&'b [u8]> {
     }
 }
 
-/// A stream's error as an error of IO: what has ended it, by its kind.
+/// Converts a stream's error into an IO error whose kind names the cause.
 impl From<StreamError> for io::Error {
     fn from(error: StreamError) -> Self {
         let kind = match &error {
@@ -121,13 +121,13 @@ impl From<StreamError> for io::Error {
     }
 }
 
-/// A stream of a session as a stream of bytes: `Read`, `BufRead` and `Write`, which block.
+/// A stream of a session as a stream of bytes, with blocking `Read`, `BufRead` and `Write`.
 ///
-/// Each write is sent as a message at once; boundaries mean nothing to the reader. An end of file
-/// is the other side's [`finish`](Self::finish).
+/// Each write is sent as a message at once; boundaries mean nothing to the reader. The reader
+/// reaches the end of file when the peer [finishes](Self::finish).
 ///
-/// Dropped before it has finished, the stream is reset. Dropped behind that, as with TCP, the other
-/// side reads all that was written; what it writes from then on fails.
+/// If it is dropped before it has finished, the stream is reset. If it is dropped after that, the
+/// peer reads all that was written, as with TCP, and later writes of the peer fail.
 pub struct ByteStream {
     send: SendHalf,
     receive: ReceiveHalf,
@@ -136,24 +136,24 @@ pub struct ByteStream {
 }
 
 impl ByteStream {
-    /// Bytes of a stream on which nothing but bytes is sent.
+    /// Creates a byte stream from a stream that carries only bytes.
     pub fn new(stream: Stream) -> Self {
         let (send, receive) = stream.split();
         Self { send, receive, received: MessageBytes::default(), gathered: Vec::new() }
     }
 
-    /// Takes space for `len` bytes, to be filled in place and written by [`Self::write_space`]
+    /// Reserves space for `len` bytes, to be filled in place and written by [`Self::write_space`]
     /// without a copy. Waits while the memory is lent or reserved.
     pub fn reserve(&mut self, len: usize) -> io::Result<OwnedSpace> {
         Ok(self.send.reserve(len).map_err(StreamError::from)?)
     }
 
-    /// Writes all that `space` of this session holds.
+    /// Writes all bytes of `space`, which belongs to this session.
     pub fn write_space(&mut self, space: OwnedSpace) -> io::Result<()> {
         Ok(self.send.send_space(space)?)
     }
 
-    /// Ends the direction in which this side writes: the other side's reader comes to its end.
+    /// Ends the direction in which this side writes: the peer's reader reaches its end.
     pub fn finish(&mut self) -> io::Result<()> {
         Ok(self.send.finish()?)
     }
@@ -198,7 +198,7 @@ impl Write for ByteStream {
         Ok(message.len())
     }
 
-    /// Does nothing: what was written is on its way.
+    /// Does nothing: each write is sent at once.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }

@@ -66,29 +66,29 @@ use shared::Shared;
 use state::State;
 use waiters::NOBODY;
 
-/// A session to a server that threads and tasks share: any number of calls and streams at one time.
+/// A session to a server that threads and tasks share, with any number of calls and streams at a
+/// time.
 ///
 /// A channel is cheap to clone; the session closes when the last clone and the last stream of it
-/// are dropped. Threads that wait take turns: one of them takes what comes, for all. (The fastest
-/// way for one thread that makes one call after the other is a [`Session`](crate::Session), which
-/// needs no lock.)
+/// are dropped. Threads that wait take turns: one of them receives for all. (The fastest way for
+/// one thread that makes one call after the other is a [`Session`](crate::Session), which needs no
+/// lock.)
 ///
 /// **Order.** The messages of one stream arrive in the order in which they were sent, in each
 /// direction. Calls and one-way messages of one thread reach the server in the order in which they
 /// were made; the server may serve them at the same time and reply in any order. Between streams,
 /// and between threads, there is no order.
 ///
-/// **Room.** What finds no room waits: for the server to take entries, to give memory back, or to
-/// read on the stream. A stream that nobody reads stops itself, and nothing else. One-way messages
-/// that a server has not served stop further ones, and no stream, once there are 1,024 of them, or
-/// as many bytes as the cap. Nor do they stop calls of up to 104 bytes; larger ones share their
-/// memory.
+/// **Room.** A message that finds no room waits: for the server to take entries, to release memory,
+/// or to read the stream. A stream without a reader stops only itself. One-way messages that a
+/// server has not served stop further ones, and no stream, once there are 1,024 of them, or as many
+/// bytes as the cap. They do not stop calls of up to 104 bytes; larger calls share their memory.
 ///
-/// **End.** What was sent before the last clone is dropped, or the session is
-/// [closed](Self::close), is still sent: on a socket that does not take it at once, that waits for
-/// up to a second. So does the end of a [`ServerChannel`] whose replies find no room; what then is
-/// left is lost, and logged as a warning. Where a [`Driver`] takes the turns, it waits instead, and
-/// nobody else.
+/// **End.** Messages sent before the last clone is dropped, or the session is
+/// [closed](Self::close), are still sent: on a socket that does not take them at once, the drop or
+/// close waits for up to a second. The end of a [`ServerChannel`] whose replies find no room waits
+/// in the same way. Messages left after that are lost, and logged as a warning. If a [`Driver`]
+/// takes the turns, only the driver waits.
 ///
 /// ```
 /// use breezeway::{Channel, SessionOptions};
@@ -113,7 +113,7 @@ pub struct Channel {
     handle: Arc<Handle>,
 }
 
-/// Closes the session when nobody is left who uses it.
+/// Closes the session when its last user drops it.
 struct Handle {
     shared: Arc<Shared>,
     call_timeout: Option<Duration>,
@@ -131,15 +131,15 @@ impl Channel {
         Self::connect_with(address, &SessionOptions::new())
     }
 
-    /// Connects to the first of the address's places that works, as
-    /// [`Session::connect_with`](crate::Session::connect_with) does.
+    /// Connects to the first of the address's places that works, like
+    /// [`Session::connect_with`](crate::Session::connect_with).
     pub fn connect_with(address: &Address, options: &SessionOptions) -> Result<Self, ConnectError> {
         options.validate()?;
         connect::first_place(address, |place| Self::connect_to(place, options, Driving::ByCallers))
     }
 
-    /// Connects for a driver that runs elsewhere, such as a task: nothing is received unless that
-    /// [`Driver`] is run.
+    /// Connects for a driver that runs elsewhere, such as a task. The session receives nothing
+    /// unless that [`Driver`] is run.
     pub fn connect_driven(
         address: &Address,
         options: &SessionOptions,
@@ -161,15 +161,15 @@ impl Channel {
         Self::negotiate(wire, peer, place.carrier(), options, driving)
     }
 
-    /// Opens a session in shared memory over a connected unix stream socket, as
-    /// [`Session::from_socket`](crate::Session::from_socket) does.
+    /// Opens a session in shared memory over a connected unix stream socket, like
+    /// [`Session::from_socket`](crate::Session::from_socket).
     pub fn from_socket(socket: OwnedFd, options: &SessionOptions) -> Result<Self, ConnectError> {
         options.validate()?;
         let peer = Peer::of(&socket).map_err(HandshakeError::from)?;
         Self::negotiate(socket, peer, Carrier::Shm, options, Driving::ByCallers)
     }
 
-    /// As [`Self::from_socket`], for a driver that runs elsewhere.
+    /// Opens a session like [`Self::from_socket`], for a driver that runs elsewhere.
     pub fn from_socket_driven(
         socket: OwnedFd,
         options: &SessionOptions,
@@ -213,8 +213,8 @@ impl Channel {
         })
     }
 
-    /// Both ends of a session in shared memory within this process. The handshake may take an hour
-    /// here, whatever the options say.
+    /// Returns both ends of a session in shared memory within this process. The handshake may take
+    /// an hour here, whatever the options are.
     pub fn pair(options: &SessionOptions) -> Result<(Self, ServerChannel), ConnectError> {
         let (one, other) = UnixStream::pair().map_err(HandshakeError::from)?;
         let options = options.for_own_ends()?;
@@ -226,67 +226,66 @@ impl Channel {
         Ok((client, server))
     }
 
-    /// From now on messages are given as slices, without a copy.
+    /// Returns received messages as slices, without a copy, from now on.
     pub fn trusting(self, proof: TrustedPeer) -> Self {
         self.handle.shared.with(|state| state.link.trust(proof));
         self
     }
 
-    /// What its messages travel by.
+    /// Returns the carrier: shared memory, unix socket, TCP or TLS.
     pub fn carrier(&self) -> Carrier {
         self.handle.shared.carrier
     }
 
-    /// Who serves this session: the credentials of the process that listens.
+    /// Returns the credentials of the peer, the process that listens.
     pub fn peer(&self) -> &Peer {
         &self.handle.shared.peer
     }
 
-    /// What the other side's messages mean, as its hello says it: see
-    /// [`SessionOptions::service`].
+    /// Returns the service number of the peer's hello: see [`SessionOptions::service`].
     pub fn service(&self) -> u16 {
         self.handle.shared.service
     }
 
-    /// What it has counted so far, and holds and waits for now, as tools see it.
+    /// Returns the numbers counted so far and the session's current state, as tools read them.
     pub fn stats(&self) -> Record {
         self.handle.shared.with(|state| state.link.stats())
     }
 
-    /// The largest message, in bytes: the smaller cap of both sides.
+    /// Returns the size of the largest message in bytes: the smaller cap of both sides.
     pub fn cap(&self) -> usize {
         self.handle.shared.cap
     }
 
-    /// The most calls in flight. Further ones wait.
+    /// Returns the limit of calls in flight. Further calls wait.
     pub fn max_in_flight(&self) -> usize {
         self.handle.shared.max_in_flight
     }
 
-    /// How long a call may take that is given no deadline of its own.
+    /// Returns the timeout of calls without a deadline of their own, or None if they have none.
     pub fn call_timeout(&self) -> Option<Duration> {
         self.handle.call_timeout
     }
 
-    /// Whether the session is over.
+    /// Returns true if the session is over.
     pub fn is_ended(&self) -> bool {
         self.handle.shared.with(|state| state.is_ended())
     }
 
-    /// Whether another session is to be used for what is new: this one is over, or its server has
-    /// said that it ends ([`CallError::GoingAway`]). What is under way goes on, and the session
-    /// closes when its last clone and its last stream are dropped.
+    /// Returns true if new calls and streams need another session: this one is over, or its server
+    /// has announced its end ([`CallError::GoingAway`]). Calls and streams in flight continue, and
+    /// the session closes when its last clone and its last stream are dropped.
     pub fn is_going_away(&self) -> bool {
         self.handle.shared.glance(|state| state.may_begin().is_err())
     }
 
-    /// Closes the session for all its clones and streams, as the drop of the last of them does:
-    /// from any thread, to end what others wait for. They get an error that wraps
-    /// [`CallError::ClosedHere`], once what was sent before is out. Nothing happens to a session
-    /// that is over.
+    /// Closes the session for all its clones and streams, as the drop of the last of them does. Any
+    /// thread may call it, to end the waits of others: they fail with an error that wraps
+    /// [`CallError::ClosedHere`], once the messages sent before are out. If the session is over
+    /// already, nothing happens.
     ///
-    /// Without a [`Driver`], while a socket does not take what was sent before, for a second at
-    /// most, this waits, and so does whoever asks anything of the session meanwhile.
+    /// Without a [`Driver`], this call waits while a socket does not take the messages sent before,
+    /// for a second at most. Other uses of the session wait as long.
     ///
     /// ```
     /// use breezeway::{Channel, SessionOptions};
@@ -311,7 +310,8 @@ impl Channel {
         self.call_within(method, Outgoing::message(request), self.deadline())
     }
 
-    /// As [`Self::call`], giving up at `deadline`.
+    /// Calls `method` like [`Self::call`], but fails with [`CallError::DeadlinePassed`] at
+    /// `deadline`.
     pub fn call_until(
         &self,
         method: u32,
@@ -321,7 +321,7 @@ impl Channel {
         self.call_within(method, Outgoing::message(request), Deadline::at(deadline))
     }
 
-    /// As [`Self::call`], with a metadata block beside the request.
+    /// Calls `method` like [`Self::call`], with a metadata block beside the request.
     pub fn call_with_metadata(
         &self,
         method: u32,
@@ -332,7 +332,8 @@ impl Channel {
         self.call_within(method, outgoing, self.deadline())
     }
 
-    /// As [`Self::call_with_metadata`], giving up at `deadline`.
+    /// Calls `method` like [`Self::call_with_metadata`], but fails with
+    /// [`CallError::DeadlinePassed`] at `deadline`.
     pub fn call_with_metadata_until(
         &self,
         method: u32,
@@ -344,7 +345,8 @@ impl Channel {
         self.call_within(method, outgoing, Deadline::at(deadline))
     }
 
-    /// As [`Self::call`], giving up at `deadline`.
+    /// Calls `method` like [`Self::call`], but fails with [`CallError::DeadlinePassed`] at
+    /// `deadline`.
     pub(crate) fn call_by(
         &self,
         method: u32,
@@ -363,7 +365,7 @@ impl Channel {
         self.span(method).of(|| self.exchange(method, outgoing, deadline))
     }
 
-    /// The span of a call that begins.
+    /// Returns the span of a call that begins.
     #[doc(hidden)]
     #[inline(always)]
     pub fn span(&self, method: u32) -> CallSpan {
@@ -402,9 +404,9 @@ impl Channel {
         }
     }
 
-    /// Sends a request, if there is room for it, whose reply is polled for by what this gives. The
-    /// server learns the time after which this side will no longer wait, which is for the caller to
-    /// see to.
+    /// Sends a request if there is room for it, and returns the pending call that is polled for the
+    /// reply. The request carries `time`, after which this side no longer waits; the caller
+    /// enforces it.
     pub fn poll_start_call(
         &self,
         cx: &mut Context<'_>,
@@ -420,14 +422,15 @@ impl Channel {
         sent.map_ok(|number| PendingCall::new(Arc::clone(&self.handle), number))
     }
 
-    /// Sends a one-way message: no reply comes, not even of an error. Waits while there is no room.
+    /// Sends a one-way message: no reply comes, not even an error. Waits while there is no room.
     ///
-    /// `Ok` says that it was published, not that it will be served.
+    /// `Ok` means that the message was published, not that it will be served.
     pub fn post(&self, method: u32, message: &[u8]) -> Result<(), CallError> {
         self.post_by(method, message, self.deadline())
     }
 
-    /// As [`Self::post`], giving up at `deadline`.
+    /// Sends a one-way message like [`Self::post`], but fails with [`CallError::DeadlinePassed`] at
+    /// `deadline`.
     pub fn post_until(
         &self,
         method: u32,
@@ -437,7 +440,8 @@ impl Channel {
         self.post_by(method, message, Deadline::at(deadline))
     }
 
-    /// As [`Self::post`], giving up at `deadline`.
+    /// Sends a one-way message like [`Self::post`], but fails with [`CallError::DeadlinePassed`] at
+    /// `deadline`.
     pub(crate) fn post_by(
         &self,
         method: u32,
@@ -451,8 +455,9 @@ impl Channel {
         outcome.unwrap_or(Err(CallError::DeadlinePassed))
     }
 
-    /// As [`Self::post`], if there is room for the message now; false if not, and then nothing was
-    /// sent. Never waits. (A [`PostQueue`](crate::PostQueue) keeps what finds no room.)
+    /// Sends a one-way message like [`Self::post`] if there is room for it now. Returns false if
+    /// there is not, and then nothing was sent. Never waits. (A [`PostQueue`](crate::PostQueue)
+    /// keeps messages that find no room.)
     pub fn try_post(&self, method: u32, message: &[u8]) -> Result<bool, CallError> {
         let mut outgoing = Outgoing::message(message);
         let cx = Context::from_waker(NOBODY);
@@ -463,7 +468,8 @@ impl Channel {
         }
     }
 
-    /// As [`Self::post`], if there is room for it now. Wakes `cx` when there may be.
+    /// Sends a one-way message like [`Self::post`] if there is room for it now. Otherwise wakes
+    /// `cx` when there may be.
     pub fn poll_post(
         &self,
         cx: &mut Context<'_>,
@@ -474,13 +480,13 @@ impl Channel {
         self.handle.shared.with(|state| state.poll_post(cx, method, &mut outgoing))
     }
 
-    /// Opens a stream, with metadata if there is some. Waits while there is no room.
+    /// Opens a stream, with optional metadata. Waits while there is no room.
     pub fn open(&self, method: u32, metadata: Option<&[u8]>) -> Result<Stream, StreamError> {
         self.open_before(method, metadata, Deadline::NEVER, self.deadline())
     }
 
-    /// As [`Self::open`], giving up at `deadline`: then nothing was sent. The other side does not
-    /// learn of it.
+    /// Opens a stream like [`Self::open`], but fails at `deadline`: then nothing was sent. The
+    /// deadline is not sent to the peer.
     pub fn open_until(
         &self,
         method: u32,
@@ -490,8 +496,8 @@ impl Channel {
         self.open_before(method, metadata, Deadline::NEVER, Deadline::at(deadline))
     }
 
-    /// As [`Self::open`], with a time after which this side will want no more of the stream, as the
-    /// other side's handler learns. The stream is not reset by itself.
+    /// Opens a stream like [`Self::open`], with a time after which this side no longer needs it.
+    /// The peer's handler receives that time. The stream is not reset when it has passed.
     pub fn open_for(
         &self,
         method: u32,
@@ -518,7 +524,8 @@ impl Channel {
         Ok(Stream::new(shared, key, Some(Arc::clone(&self.handle)), deadline))
     }
 
-    /// As [`Self::open_for`], if there is room for it now. Wakes `cx` when there may be.
+    /// Opens a stream like [`Self::open_for`] if there is room for it now. Otherwise wakes `cx`
+    /// when there may be.
     pub fn poll_open(
         &self,
         cx: &mut Context<'_>,
@@ -532,9 +539,9 @@ impl Channel {
         })
     }
 
-    /// As [`Self::poll_open`], with a first message if there is one, which may be this side's last:
-    /// so a stream that asks once takes one entry. Waits also while as many streams are open as the
-    /// other side allows.
+    /// Opens a stream like [`Self::poll_open`], with an optional first message, which may be this
+    /// side's last: a stream with one request then takes one entry. Also waits while as many
+    /// streams are open as the peer allows.
     pub fn poll_open_with(
         &self,
         cx: &mut Context<'_>,
@@ -568,12 +575,13 @@ impl Channel {
         })
     }
 
-    /// Waits for a stream that the server opens, and gives its method with it.
+    /// Waits for a stream that the server opens, and returns its method and the stream.
     pub fn accept(&self) -> Result<(u32, Stream), CallError> {
         self.accept_by(Deadline::NEVER)
     }
 
-    /// As [`Self::accept`], giving up at `deadline`.
+    /// Waits for a stream like [`Self::accept`], but fails with [`CallError::DeadlinePassed`] at
+    /// `deadline`.
     pub fn accept_until(&self, deadline: Instant) -> Result<(u32, Stream), CallError> {
         self.accept_by(Deadline::at(deadline))
     }
@@ -583,7 +591,8 @@ impl Channel {
         self.accepted(arrival.unwrap_or(Err(CallError::DeadlinePassed))?)
     }
 
-    /// As [`Self::accept`], if there is one. Wakes `cx` when there may be.
+    /// Returns a stream like [`Self::accept`] if there is one. Otherwise wakes `cx` when there may
+    /// be.
     pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Result<(u32, Stream), CallError>> {
         let arrival = self.handle.shared.with(|state| state.poll_arrival(cx));
         arrival.map(|arrival| self.accepted(arrival?))
@@ -601,7 +610,7 @@ impl Channel {
     }
 }
 
-/// Who takes what comes.
+/// The party that takes turns and receives.
 #[derive(Clone, Copy)]
 pub(crate) enum Driving {
     /// The threads that wait for something.

@@ -14,17 +14,17 @@ use crate::message::Message;
 use crate::options::ClientOptions;
 use crate::reconnect::Reconnecting;
 
-/// For so long a session is used without asking whether its server stays.
+/// Time for which a session is used without checking whether its server stays.
 const TRUSTED_FOR: Duration = Duration::from_millis(1);
-/// How often a call is sent again that never ran, as the server was about to end.
+/// Limit of resends of a call that never ran because the server was about to end.
 const RESENDS: u32 = 16;
 
-/// A client whose threads share one [`Channel`] at a time, so that they have calls and streams on
-/// one session. It is replaced by a new one, for what is new, once it has ended or its server goes
-/// away for a successor; what is under way goes on where it is.
+/// A client whose threads share one [`Channel`] at a time, and so one session for their calls and
+/// streams. A new channel replaces it for new calls and streams once it has ended or its server
+/// goes away for a successor. Calls and streams in flight stay on the old session.
 ///
-/// A call that never left is made again. One that may have run is not, as
-/// [`ClientError::may_have_run`] says.
+/// A call that was never sent is repeated. A call that may have run is not: see
+/// [`ClientError::may_have_run`].
 ///
 /// ```no_run
 /// use breezeway::{ChannelClient, ClientOptions};
@@ -39,7 +39,7 @@ pub struct ChannelClient {
     address: Address,
     options: ClientOptions,
     channel: Mutex<Channel>,
-    /// When the channel was last asked whether it can be used, in clock ticks.
+    /// Time at which the channel was last checked for use, in clock ticks.
     asked: AtomicU64,
 }
 
@@ -49,8 +49,8 @@ impl ChannelClient {
         Self::connect_with(address, ClientOptions::new())
     }
 
-    /// Connects. There is one session at a time, and more only while one goes away; the options'
-    /// `max_sessions` and `return_to_first` do not matter.
+    /// Connects. There is one session at a time, and more only while one goes away. The options
+    /// `max_sessions` and `return_to_first` have no effect.
     pub fn connect_with(address: &Address, options: ClientOptions) -> Result<Self, ConnectError> {
         options.validate()?;
         let channel = Mutex::new(connect(address, &options, Deadline::NEVER)?);
@@ -58,9 +58,9 @@ impl ChannelClient {
         Ok(Self { address: address.clone(), options, channel, asked: AtomicU64::new(0) })
     }
 
-    /// The session for what is new: for streams, or for many calls. To be asked for again for each
-    /// of them, and dropped, as a server that goes away waits for that.
-    /// Waits for a server for no longer than a call does.
+    /// Returns the session for new streams, or for many calls. The caller asks for it again for
+    /// each of them and drops it afterwards, because a server that goes away waits for that. Waits
+    /// for a server no longer than a call does.
     pub fn channel(&self) -> Result<Channel, ConnectError> {
         self.channel_until(self.deadline())
     }
@@ -69,8 +69,8 @@ impl ChannelClient {
         Deadline::from(self.options.session.call_timeout)
     }
 
-    /// Another thread may be waiting for the server, so `deadline` is from before the lock. Once it
-    /// has passed, there is one try.
+    /// Returns the session like [`Self::channel`]. Another thread may be waiting for the server, so
+    /// `deadline` is from before the lock. Once it has passed, there is one attempt.
     fn channel_until(&self, deadline: Deadline) -> Result<Channel, ConnectError> {
         let mut channel = self.channel.lock().expect("nobody panics with the lock");
         let now = clock::ticks();
@@ -90,15 +90,15 @@ impl ChannelClient {
         self.resending(self.deadline(), call, CallError::may_have_run)
     }
 
-    /// Sends a one-way message, as [`Channel::post`] does.
+    /// Sends a one-way message like [`Channel::post`].
     pub fn post(&self, method: u32, message: &[u8]) -> Result<(), ClientError> {
         let post = |channel: &Channel, until| channel.post_by(method, message, until);
         self.resending(self.deadline(), post, CallError::may_have_run)
     }
 
-    /// Does something on the session for what is new, again as long as it never ran because the
-    /// server goes away. All of it takes no longer than `timeout`, or than a call may: the
-    /// operation is told until when.
+    /// Runs `operation` on the current session, and repeats it while it never ran because the
+    /// server goes away. All attempts together take no longer than `timeout`, or than a call may:
+    /// the operation receives that deadline.
     #[doc(hidden)]
     pub fn retrying<T, E, F>(
         &self,

@@ -7,20 +7,20 @@ use breezeway_proto::connection::{METADATA_PREFIX, MetadataError, split};
 use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::{self as shm, ForeignBytes};
 
-/// A message that was received. It owns what it holds: a private copy, or a lease of the peer's
-/// memory, which is given back when the message is dropped. Any number of them live at one time;
-/// they can be sent to other threads and are dropped in any order.
+/// A message that was received. It owns its content: a private copy, or a lease of the peer's
+/// memory, which is released when the message is dropped. Any number of them live at a time; they
+/// can be sent to other threads and are dropped in any order.
 ///
 /// The peer may change a lease's bytes while they are read; [`ForeignBytes`] allows for that.
 pub struct Message {
-    /// Behind one pointer: messages are moved from hand to hand, and a move of several fields waits
-    /// until all of them were stored.
-    /// Present until dropped.
+    /// Content of the message, present until dropped. It is behind one pointer because messages are
+    /// moved often, and a move of several fields waits until all of them were stored.
     content: Option<Box<Content>>,
 }
 
 thread_local! {
-    /// Room for one: a thread that takes one message after the other needs none anew.
+    /// Allocation of one dropped message: a thread that takes one message after the other needs no
+    /// new one.
     static SPARE: Cell<Option<Box<Content>>> = const { Cell::new(None) };
 }
 
@@ -33,11 +33,11 @@ fn spare() -> Option<Box<Content>> {
 enum Content {
     /// A private copy, without metadata.
     Small { len: usize, bytes: Room },
-    /// Anything else.
+    /// Any other message.
     Whole {
         body: shm::Message,
         metadata: Option<Box<[u8]>>,
-        /// Whether there is a message at all.
+        /// True if the entry carries a message, not only metadata.
         is_message: bool,
     },
 }
@@ -48,7 +48,7 @@ impl Default for Content {
     }
 }
 
-/// Bytes of a small message, in place for being copied by words: at an odd address each load would
+/// Bytes of a small message, aligned for being copied by words: at an odd address each load would
 /// wait for two stores.
 #[derive(Clone, Copy)]
 #[repr(align(8))]
@@ -65,7 +65,7 @@ impl Drop for Message {
     fn drop(&mut self) {
         let Some(mut content) = self.content.take() else { return };
         if let Content::Whole { .. } = *content {
-            // What it holds is let go of now.
+            // Its memory and lease are released now.
             *content = Content::default();
         }
         let _ = SPARE.try_with(|spare| spare.set(Some(content)));
@@ -73,17 +73,17 @@ impl Drop for Message {
 }
 
 impl Default for Message {
-    /// One of 0 bytes.
+    /// Returns a message of 0 bytes.
     fn default() -> Self {
         Self::small(&Room::default(), 0)
     }
 }
 
 impl Message {
-    /// The first `len` bytes of `bytes`, without metadata.
+    /// Returns a message of the first `len` bytes of `bytes`, without metadata.
     #[inline]
     pub(crate) fn small(bytes: &Room, len: usize) -> Self {
-        // Copied to where it stays.
+        // The bytes are copied directly to their final place.
         let mut content = spare().unwrap_or_default();
         if let Content::Small { len: place, bytes: room } = &mut *content {
             (*place, *room) = (len, *bytes);
@@ -91,7 +91,7 @@ impl Message {
         Self { content: Some(content) }
     }
 
-    /// A message without metadata.
+    /// Returns a message without metadata.
     #[inline]
     pub(crate) fn plain(body: shm::Message) -> Self {
         Self::whole(body, None, true)
@@ -114,7 +114,7 @@ impl Message {
         self.content.as_deref().expect("present until dropped")
     }
 
-    /// Takes a body apart, as the entry's flags say.
+    /// Splits a body into metadata and message, according to the entry's flags.
     pub(crate) fn new(
         mut body: shm::Message,
         flags: Flags,
@@ -133,12 +133,13 @@ impl Message {
         let len = split(bytes.len(), has_prefix.then_some(prefix), max_metadata)?;
         let end = METADATA_PREFIX + len;
         let metadata = Some(bytes.slice(METADATA_PREFIX..end).to_vec().into_boxed_slice());
-        // What lies behind the block without a message is not read.
+        // Bytes behind the block are not read if the entry carries no message.
         body.skip(if is_message { end } else { bytes.len() });
         Ok(Self::whole(body, metadata, is_message))
     }
 
-    /// Its bytes: a private copy, or the peer's memory, which the peer may still change.
+    /// Returns the message's bytes: a private copy, or the peer's memory, which the peer may still
+    /// change.
     #[inline]
     pub fn bytes(&self) -> ForeignBytes<'_> {
         match self.content() {
@@ -147,7 +148,7 @@ impl Message {
         }
     }
 
-    /// Its length in bytes.
+    /// Returns the message's length in bytes.
     #[inline]
     pub fn len(&self) -> usize {
         match self.content() {
@@ -156,27 +157,27 @@ impl Message {
         }
     }
 
-    /// Whether it has no bytes.
+    /// Returns true if the message has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether the peer has sent a message, which may have 0 bytes, and not only metadata.
+    /// Returns true if the peer has sent a message, which may have 0 bytes, and not only metadata.
     pub fn is_message(&self) -> bool {
         !matches!(self.content(), Content::Whole { is_message: false, .. })
     }
 
-    /// Whether its bytes are the peer's memory.
+    /// Returns true if the message's bytes are the peer's memory.
     pub(crate) fn is_lent(&self) -> bool {
         matches!(self.content(), Content::Whole { body, .. } if body.is_lent())
     }
 
-    /// A private copy of its bytes.
+    /// Returns a private copy of the message's bytes.
     pub fn to_vec(&self) -> Vec<u8> {
         self.bytes().to_vec()
     }
 
-    /// The metadata block that came with it: a private copy.
+    /// Returns a private copy of the metadata block that came with the message.
     pub fn metadata(&self) -> Option<&[u8]> {
         match self.content() {
             Content::Small { .. } => None,

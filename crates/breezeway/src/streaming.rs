@@ -1,8 +1,8 @@
 //! The threads of a server that serve streams, each one stream at a time.
 //!
-//! A thread is started when a stream needs it, and kept for the next. They are limited, and no
-//! client may take all, by however many sessions: one more is given to a client that has fewer than
-//! are left.
+//! A thread is started when a stream needs it, and kept for the next stream. The number of threads
+//! is limited, and one client cannot occupy all of them, with any number of sessions: a client
+//! receives one more thread if it has fewer than are left.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -22,7 +22,7 @@ use crate::served::panic_message;
 
 type StreamHandler = dyn Fn(u32, Stream) -> Result<(), HandlerError> + Send + Sync;
 
-/// Streams of one client's sessions that are served.
+/// Account of one client's streams that are served, over all its sessions.
 #[derive(Clone, Debug)]
 pub(crate) struct Share(Arc<Account>);
 
@@ -40,9 +40,10 @@ impl Drop for Taken {
     }
 }
 
-/// Whose sessions share: those of one process, as the kernel names it, or of one host. A pid that
-/// is used again while a session of the first process lives costs the second one a part of its
-/// share. `None` of a process that the kernel cannot name: its sessions share with nobody.
+/// Identity of a client whose sessions share threads: one process, as the kernel names it, or one
+/// host. If a pid is used again while a session of the first process lives, the second process
+/// loses a part of its share. `None` for a process that the kernel cannot name: each of its
+/// sessions has its own share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Client {
     Process { pid: u32, uid: Option<u32> },
@@ -92,7 +93,7 @@ struct State {
     busy: usize,
     threads: Vec<JoinHandle<()>>,
     closed: bool,
-    /// What sessions that exist share, by client.
+    /// Accounts of the existing sessions, by client.
     shares: HashMap<Client, Weak<Account>>,
     refused: LogLimit,
     failed: LogLimit,
@@ -120,13 +121,13 @@ impl StreamThreads {
         }
     }
 
-    /// The most streams of one session that are served at one time, if there is no other client's,
-    /// nor another one of its own.
+    /// Returns the limit of streams of one session that are served at a time, if there is no other
+    /// client's, nor another session of its own.
     pub(crate) fn most_of_one_session(&self) -> usize {
         self.limit.div_ceil(2)
     }
 
-    /// The share of a new session: one for all sessions of its client.
+    /// Returns the share of a new session: one for all sessions of its client.
     pub(crate) fn share_of(&self, peer: &Peer) -> Share {
         let Some(client) = Client::of(peer) else { return Share(Arc::default()) };
         let mut state = self.lock();
@@ -134,7 +135,7 @@ impl StreamThreads {
         if let Some(account) = known {
             return Share(account);
         }
-        // Those of clients that have gone.
+        // Accounts of clients that have gone.
         state.shares.retain(|_, account| account.strong_count() > 0);
         let account = Arc::default();
         state.shares.insert(client, Arc::downgrade(&account));
@@ -146,7 +147,7 @@ impl StreamThreads {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Serves a stream on a thread of its own; if none is left for its client, refuses it.
+    /// Serves a stream on a thread of its own, or refuses it if no thread is left for its client.
     pub(crate) fn serve(self: &Arc<Self>, share: &Share, method: u32, stream: Stream) {
         let mut state = self.lock();
         let left = self.limit.saturating_sub(state.busy);
@@ -195,7 +196,7 @@ impl StreamThreads {
     fn handle(&self, job: Job) {
         let Job { method, stream, _taken } = job;
         // Keeps a stream that the handler drops from being ended in order, until it is known that
-        // the handler did not fail. The handler sees nothing of ours but the stream.
+        // the handler did not fail. The handler shares only the stream with this function.
         let last = stream.last_handle();
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             (self.handler)(method, stream).map_err(|error| error.to_string())
