@@ -1,4 +1,4 @@
-//! One string says where a server is, everywhere.
+//! Addresses: one string names the places of a server, in every language and tool.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -11,15 +11,15 @@ use thiserror::Error;
 
 use crate::carrier::Carrier;
 
-/// How to write an address, for errors.
+/// The forms of an address, for errors.
 const FORMS: &str = "shm:/path/to.sock, unix:/path/to.sock, tcp:host:port or tls:host:port";
 
-/// Where a server is: one place, or several in the order of preference, separated by commas:
+/// Location of a server: one place, or several in the order of preference, separated by commas:
 /// `shm:/run/a.sock, unix:/run/b.sock, tcp:localhost:7000`.
 ///
-/// A client takes the first place that works; a server listens at all of them. A client
-/// goes on to the next place after any failure, also after a server's certificate that it refuses:
-/// a `tcp:` place behind a `tls:` one is then taken, without encryption.
+/// A client takes the first place that works; a server listens at all of them. A client tries the
+/// next place after any failure, also after refusing a server's certificate: a `tcp:` place behind
+/// a `tls:` one is then taken, without encryption.
 ///
 /// Blanks around a place are skipped. A comma belongs to a path unless a scheme follows it
 /// (letters and a colon) or nothing does; a path that cannot be written so can be given as a
@@ -27,7 +27,7 @@ const FORMS: &str = "shm:/path/to.sock, unix:/path/to.sock, tcp:host:port or tls
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Address(Vec<Place>);
 
-/// One place where a server listens, and the carrier that is spoken there.
+/// One place where a server listens, with its carrier.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Place {
@@ -38,43 +38,43 @@ pub enum Place {
     Shm(PathBuf),
     /// A unix stream socket at this path, which carries the messages themselves.
     Unix(PathBuf),
-    /// TCP. Whoever reaches the port may connect, unless the server's policy says otherwise, and
-    /// nothing is encrypted.
+    /// TCP. Any process that reaches the port may connect unless the server's policy refuses it,
+    /// and nothing is encrypted.
     Tcp {
-        /// A name, or an IP address (without brackets).
+        /// Name or IP address (without brackets).
         host: String,
-        /// The port; 0 lets a server have any that is free.
+        /// The port; for 0 a server listens at any free port.
         port: u16,
     },
-    /// TLS over TCP: encrypted, and both sides are who their certificates say. It takes the feature
+    /// TLS over TCP: encrypted, and certificates identify both sides. It requires the feature
     /// `tls`, and certificates ([`SessionOptions`](crate::SessionOptions)).
     Tls {
-        /// A name, or an IP address (without brackets): a server's certificate is for it.
+        /// Name or IP address (without brackets), for which the server's certificate must be valid.
         host: String,
-        /// The port; 0 lets a server have any that is free.
+        /// The port; for 0 a server listens at any free port.
         port: u16,
     },
 }
 
 impl Address {
-    /// Shared memory, negotiated on the unix socket at `path`.
+    /// Creates an address of one place: shared memory, negotiated on the unix socket at `path`.
     pub fn shm(path: impl Into<PathBuf>) -> Self {
         Place::Shm(path.into()).into()
     }
 
-    /// A unix socket at `path`.
+    /// Creates an address of one place: a unix socket at `path`.
     pub fn unix(path: impl Into<PathBuf>) -> Self {
         Place::Unix(path.into()).into()
     }
 
-    /// The places in the order of preference; at least one.
+    /// Returns the places in the order of preference; at least one.
     pub fn places(&self) -> &[Place] {
         &self.0
     }
 }
 
 impl Place {
-    /// What is spoken there.
+    /// Returns the carrier of this place.
     pub fn carrier(&self) -> Carrier {
         match self {
             Self::Shm(_) => Carrier::Shm,
@@ -84,7 +84,7 @@ impl Place {
         }
     }
 
-    /// The path of the socket file, if there is one.
+    /// Returns the path of the socket file, or None if there is none.
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::Shm(path) | Self::Unix(path) => Some(path),
@@ -106,7 +106,7 @@ impl From<SocketAddr> for Place {
 }
 
 impl FromIterator<Place> for Address {
-    /// Panics if there is no place.
+    /// Panics if `places` is empty.
     fn from_iter<I: IntoIterator<Item = Place>>(places: I) -> Self {
         let places: Vec<_> = places.into_iter().collect();
         assert!(!places.is_empty(), "an address has at least one place");
@@ -114,20 +114,20 @@ impl FromIterator<Place> for Address {
     }
 }
 
-/// Why a string is no address.
+/// Error returned when a string is not an address.
 #[derive(Clone, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AddressError {
-    /// There is no scheme that this version knows.
+    /// The text begins with no scheme that this version knows.
     #[error("'{0}' is no address: write {FORMS}")]
     UnknownScheme(String),
-    /// The scheme is that of another protocol.
+    /// The scheme belongs to another protocol.
     #[error("{0} addresses belong to the crate breezeway-shmipc; here, write {FORMS}")]
     UnsupportedScheme(&'static str),
-    /// There is nothing before, behind or between commas.
+    /// A place before, behind or between commas is empty.
     #[error("'{0}' has a comma without an address on both sides: remove the comma")]
     NothingAtComma(String),
-    /// There is no path behind the scheme.
+    /// The path behind the scheme is empty.
     #[error("'{0}' lacks a path: write shm:/path/to.sock or unix:/path/to.sock")]
     NoPath(String),
     /// The path is the notation of an abstract socket, which has no permissions.
@@ -142,10 +142,10 @@ pub enum AddressError {
          shorter one"
     )]
     PathTooLong(usize),
-    /// The path has a zero byte.
+    /// The path contains a zero byte.
     #[error("'{0}' contains a zero byte, which ends a path; remove it")]
     ZeroByte(String),
-    /// There is no host or no port behind `tcp:` or `tls:`.
+    /// The host or the port behind `tcp:` or `tls:` is missing.
     #[error(
         "'{0}' is no TCP address: write tcp:host:port, with a port in 0..=65535, or \
          tcp:[::1]:port; for TLS likewise behind tls:"
@@ -165,8 +165,8 @@ impl FromStr for Address {
     }
 }
 
-/// Splits at each comma behind which, after further ones, a scheme follows, known or not, or
-/// nothing: others belong to a path. Gives what lies between, without the blanks around it.
+/// Splits at each comma that is followed, after further commas, by a scheme, known or not, or by
+/// nothing: other commas belong to a path. Returns the parts without the blanks around them.
 fn split(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut start = 0;
@@ -182,7 +182,7 @@ fn split(text: &str) -> Vec<&str> {
     parts
 }
 
-/// Whether a text begins with a scheme, known or not, and its colon.
+/// Returns true if a text begins with a scheme, known or not, and its colon.
 fn has_scheme(text: &str) -> bool {
     let scheme = text.split_once(':').map_or("", |(scheme, _)| scheme);
     let fits = |char: char| char.is_ascii_alphanumeric() || "+-.".contains(char);
@@ -227,7 +227,7 @@ fn path(text: &str, path: &str) -> Result<PathBuf, AddressError> {
     Ok(path.into())
 }
 
-/// `host:port` or `[ipv6]:port`.
+/// Parses `host:port` or `[ipv6]:port`.
 fn host_and_port(text: &str) -> Option<(String, u16)> {
     let (host, port) = text.rsplit_once(':')?;
     let port = port.parse().ok()?;

@@ -1,8 +1,9 @@
-//! What can go wrong, one type per boundary.
+//! Error types, one per boundary.
 //!
-//! Of `breezeway-shm`, errors here show two types, which the crate re-exports for that: `Shortage`
-//! says what payload memory lacks, `MemoryViolation` which rule of the ABI a peer broke. Both name
-//! facts of the page (`docs/abi.md`) rather than of the code below. Its other errors stay inside.
+//! Errors here contain two types of `breezeway-shm`, which this crate re-exports: `Shortage` names
+//! the payload memory that is lacking, `MemoryViolation` the rule of the ABI that a peer broke.
+//! Both name facts of the page (`docs/abi.md`) rather than of the code below. Other errors of that
+//! crate stay internal.
 
 use std::io;
 use std::path::PathBuf;
@@ -26,8 +27,8 @@ use crate::options::OptionError;
 use crate::tls::TlsError;
 use crate::violation::Violation;
 
-/// `main` and `unwrap` print errors in their debug form: for these it is the message, which says
-/// more to a reader than the fields.
+/// Implements `Debug` as the message: `main` and `unwrap` print errors in their debug form, and the
+/// message is of more use to a reader than the fields.
 macro_rules! debug_is_message {
     ($($error:ty),+ $(,)?) => {$(
         impl std::fmt::Debug for $error {
@@ -49,7 +50,8 @@ debug_is_message!(
     SessionError,
 );
 
-/// What ends a session, of its link or of its peer, as an error of calls and of serving.
+/// Converts an error that ends a session, of its link or of its peer, into an error of calls and of
+/// serving.
 macro_rules! from_link {
     ($($error:ident),+) => {$(
         impl From<LinkError> for $error {
@@ -81,51 +83,51 @@ macro_rules! from_link {
 
 from_link!(CallError, SessionError);
 
-/// Why a client has no session.
+/// Error returned when a client gets no session.
 #[derive(Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// The address makes no sense.
+    /// The address is malformed.
     #[error(transparent)]
     Address(#[from] AddressError),
     /// A setting is outside its range.
     #[error(transparent)]
     Option(#[from] OptionError),
-    /// There is no such socket.
+    /// The socket does not exist.
     #[error("no server at {0}: the socket file does not exist; start the server first")]
     NoSocket(PathBuf),
-    /// The socket file is there, but nobody listens on it: its server has ended, or has been
+    /// The socket file exists, but no process listens on it: its server has ended, or has been
     /// restarted behind a mount of this file alone, which keeps the old file.
     #[error(
         "no server at {0}: the socket file is a left-over of one that ended; start the server \
          again, or, if the file alone is mounted here, mount its folder"
     )]
     NobodyListens(PathBuf),
-    /// What is there is no socket.
+    /// The file at the path is not a socket.
     #[error("no server at {0}: it is no socket; remove it or use the server's own path")]
     NotASocket(PathBuf),
-    /// The socket may not be opened.
+    /// The permissions of the socket do not allow to open it.
     #[error(
         "no permission to connect to {0}: ask its owner for write permission on the socket file"
     )]
     Permission(PathBuf),
-    /// Nobody listens on the port.
+    /// No process listens on the port.
     #[error("no server at {0}: nobody listens there; start the server first")]
     Refused(Place),
     /// The host's name has no address.
     #[error("no server at {place}: cannot find the host: {source}")]
     NoSuchHost {
-        /// Where a server was expected.
+        /// Place where a server was expected.
         place: Place,
-        /// What the resolver answered.
+        /// Error of the resolver.
         source: io::Error,
     },
     /// The server does not accept.
     #[error("the server at {place} does not accept within {timeout:?}: it hangs or is overloaded")]
     NotAccepting {
-        /// Where it listens.
+        /// Place where the server listens.
         place: Place,
-        /// How long was waited.
+        /// Time for which the client waited.
         timeout: Duration,
     },
     /// The certificates for TLS lack something.
@@ -134,24 +136,24 @@ pub enum ConnectError {
     /// The hello failed, or TLS's handshake before it.
     #[error("handshake: {0}")]
     Handshake(#[from] HandshakeError),
-    /// None of an address's places works.
+    /// None of the address's places works.
     #[error("no place of the address works:{}", list(.0))]
     NoPlace(Vec<(Place, ConnectError)>),
-    /// There is no thread to connect on.
+    /// The thread to connect on could not be started.
     #[error("cannot connect: {0}")]
     Thread(io::Error),
-    /// Something else.
+    /// Another error of the kernel.
     #[error("cannot connect to {place}: {source}{}", advice(source))]
     Io {
-        /// Where a server was expected.
+        /// Place where a server was expected.
         place: Place,
-        /// What the kernel answered.
+        /// Error of the kernel.
         source: io::Error,
     },
 }
 
 impl ConnectError {
-    /// Whether the server may be there the next time: it is about to start, or to restart.
+    /// Returns true if a later attempt may succeed: the server is about to start, or to restart.
     pub fn may_pass(&self) -> bool {
         match self {
             Self::NoSocket(_)
@@ -167,29 +169,29 @@ impl ConnectError {
     }
 }
 
-/// Each place with what is wrong there.
+/// Lists each place with its error.
 fn list(failures: &[(Place, ConnectError)]) -> String {
     failures.iter().map(|(place, error)| format!(" {place} ({error});")).collect()
 }
 
-/// Why a call, or another use of a session, failed.
+/// Error returned when a call, or another use of a session, fails.
 #[derive(Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// The server's handler answered with an error. The session goes on.
+    /// The server's handler answered with an error. The session stays usable.
     #[error("the server failed the call: {}", printable(reason))]
     Failed {
-        /// Which call it was.
+        /// Call that failed.
         call: CallId,
-        /// What kind of failure.
+        /// Kind of failure.
         code: ErrorCode,
-        /// The handler's error as it came, which may hold any character.
+        /// The handler's error as received; it may contain any character.
         reason: String,
     },
-    /// The deadline passed. The session goes on; the late reply is dropped when it comes.
+    /// The deadline passed. The session stays usable; a late reply is dropped when it arrives.
     #[error("the call's deadline passed")]
     DeadlinePassed,
-    /// The message is larger than the session allows. The session goes on.
+    /// The message is larger than the session allows. The session stays usable.
     #[error(
         "a message of {len} bytes exceeds the session's cap of {cap} bytes; raise the cap on both \
          sides"
@@ -200,48 +202,49 @@ pub enum CallError {
         /// The cap: the smaller of both sides' settings.
         cap: usize,
     },
-    /// There is no payload memory for the message. The session goes on.
+    /// Payload memory for the message is short. The session stays usable.
     #[error("no payload memory for {len} bytes: {shortage}")]
     NoMemory {
         /// The message's length.
         len: usize,
-        /// What is short.
+        /// Memory that is short.
         shortage: Shortage,
     },
-    /// The kernel gives no memory for the message. The session goes on.
+    /// The kernel provides no memory for the message. The session stays usable.
     #[error(transparent)]
     Segment(SegmentError),
-    /// As many calls are in flight as the rings have room for, or, on a socket, as many replies
-    /// wait to be received as may: receive a reply first. The session goes on.
+    /// The limit on calls in flight is reached: that of the rings, or, on a socket, the limit on
+    /// replies that wait to be received. Receive a reply first. The session stays usable.
     #[error(
         "{0} calls are in flight, the most that ring_capacity (on a socket also the cap) allows; \
          receive a reply first or raise it"
     )]
     TooManyInFlight(usize),
-    /// A call cannot go out while replies of pipelined calls are to be received. The session goes
-    /// on.
+    /// A call cannot be sent while replies of pipelined calls are to be received. The session stays
+    /// usable.
     #[error("{0} pipelined calls are in flight; receive their replies before a plain call")]
     RepliesPending(usize),
-    /// There is nothing to receive: no call is in flight. The session goes on.
+    /// No call is in flight, so there is nothing to receive. The session stays usable.
     #[error("no call is in flight, so no reply will come")]
     NothingInFlight,
-    /// The server ended the session in order, after everything that it had sent.
+    /// The server ended the session in order, after all that it had sent.
     #[error("the server closed the session")]
     Closed,
-    /// The peer process is gone without closing the session.
+    /// The peer process has ended without closing the session.
     #[error("the peer died")]
     PeerDied,
-    /// The peer broke a rule, which ended the session.
+    /// The peer broke a rule of the protocol, which ended the session.
     #[error("the peer broke the protocol, which ended the session: {0}")]
     Violation(Violation),
-    /// This process is short of something that the server's next segment or message takes: open
-    /// files or memory. The session goes on; the replies of all calls in flight are given up.
+    /// This process lacks a resource that the server's next segment or message takes: open files or
+    /// memory. The session stays usable; the replies of all calls in flight are given up.
     #[error("the reply cannot be received: {0}")]
     Shortage(SegmentError),
     /// The session socket failed, which ended the session.
     #[error("the session socket failed, which ended the session: {0}{advice}", advice = advice(.0))]
     Io(io::Error),
-    /// TLS has ended the session: the bytes were changed on their way, or the server says so.
+    /// TLS has ended the session: the bytes were changed in transit, or the server reported an
+    /// error.
     #[error("TLS has ended the session: {0}")]
     Tls(TlsError),
     /// An earlier error ended the session.
@@ -253,33 +256,35 @@ pub enum CallError {
     /// This is a forked child of the process that opened the session.
     #[error("a session cannot be used in a forked child; open one there")]
     Forked,
-    /// What has ended a session that threads or tasks share.
+    /// The error that has ended a session shared by threads or tasks.
     #[error("{0}")]
     EndedBy(Arc<CallError>),
     /// The session had ended before: the call was not sent.
     #[error("not sent, as the session has ended: {0}")]
     NotSent(Arc<CallError>),
-    /// The server serves what it has, and nothing new. The session goes on.
+    /// The server serves the requests that it has and accepts no new ones. The session stays
+    /// usable.
     #[error("the server takes nothing new, as it is about to end; connect to its successor")]
     GoingAway,
-    /// The metadata is longer than the other side takes. The session goes on.
+    /// The metadata is longer than the peer accepts. The session stays usable.
     #[error(
         "metadata of {len} bytes, where the other side takes {limit}; raise its option max_metadata"
     )]
     TooMuchMetadata {
         /// The metadata's length.
         len: usize,
-        /// The other side's limit.
+        /// The peer's limit.
         limit: usize,
     },
-    /// The space was reserved from another session than the one that is to send it. Both go on.
+    /// The space was reserved from another session than the one that is to send it. Both sessions
+    /// stay usable.
     #[error("the space belongs to another session; reserve it from the one that sends it")]
     SpaceOfAnotherSession,
 }
 
 impl CallError {
-    /// Whether the server may have served the call, or some of it. If not, it can be made again, on
-    /// another session if this one has ended, without being made twice.
+    /// Returns true if the server may have served the call, or a part of it. Otherwise the call can
+    /// be repeated without running twice, on another session if this one has ended.
     pub fn may_have_run(&self) -> bool {
         match self {
             Self::Failed { code, .. } => !matches!(
@@ -310,12 +315,12 @@ impl CallError {
         }
     }
 
-    /// Whether it is the end of a session in which nothing went wrong.
+    /// Returns true for the end of a session in which nothing went wrong.
     fn is_in_order(&self) -> bool {
         matches!(self, Self::Closed | Self::ClosedHere | Self::Ended)
     }
 
-    /// Whether the session can still be used.
+    /// Returns true if the session can still be used.
     pub fn session_goes_on(&self) -> bool {
         match self {
             Self::Failed { .. }
@@ -362,39 +367,41 @@ impl From<SendError> for CallError {
     }
 }
 
-/// How a session that this side serves ended, other than by the client's closing it.
+/// Error with which a session that this side serves ended, other than by the client's closing it.
 #[derive(Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// The peer's process is gone without closing the session.
+    /// The peer process has ended without closing the session.
     #[error("the peer died")]
     PeerDied,
-    /// The peer broke a rule.
+    /// The peer broke a rule of the protocol.
     #[error("the peer broke the protocol, which ended the session: {0}")]
     Violation(Violation),
-    /// This process is short of something that the client's next segment or message takes: open
-    /// files or memory. The session goes on.
+    /// This process lacks a resource that the client's next segment or message takes: open files or
+    /// memory. The session stays usable.
     #[error("the client's next segment or message finds no room now: {0}")]
     Shortage(SegmentError),
     /// The session socket failed.
     #[error("the session socket failed: {0}{advice}", advice = advice(.0))]
     Io(io::Error),
-    /// TLS has ended the session: the bytes were changed on their way, or the client says so.
+    /// TLS has ended the session: the bytes were changed in transit, or the client reported an
+    /// error.
     #[error("TLS has ended the session: {0}")]
     Tls(TlsError),
     /// This is a forked child of the process that opened the session.
     #[error("a session cannot be used in a forked child; open one there")]
     Forked,
-    /// What has ended a session that threads or tasks share.
+    /// The error that has ended a session shared by threads or tasks.
     #[error("{0}")]
     EndedBy(Arc<CallError>),
-    /// The deadline passed. The session goes on.
+    /// The deadline passed. The session stays usable.
     #[error("the deadline passed; the session goes on")]
     DeadlinePassed,
 }
 
 impl SessionError {
-    /// What has ended a shared session, as its server sees it; none if that was in order.
+    /// Converts the error that has ended a shared session to that of its server; `None` if the
+    /// session ended in order.
     pub(crate) fn of_call(error: CallError) -> Option<Self> {
         match error {
             error if error.is_in_order() => None,
@@ -412,7 +419,8 @@ impl SessionError {
         }
     }
 
-    /// Whether this side is short of something, so that the session goes on when that is mended.
+    /// Returns true if this process lacks a resource; the session is served again once that is
+    /// mended.
     pub(crate) fn is_shortage(&self) -> bool {
         matches!(self, Self::Shortage(_))
     }
@@ -422,7 +430,7 @@ impl From<WaitFailure> for SessionError {
     fn from(error: WaitFailure) -> Self {
         match error {
             WaitFailure::Link(error) => error.into(),
-            // A server that waits has no deadline, and what has come is taken before it waits.
+            // A server waits without a deadline, and takes what has arrived before it waits.
             WaitFailure::Closed | WaitFailure::ReceiveBufferFull | WaitFailure::DeadlinePassed => {
                 Self::PeerDied
             }
@@ -430,7 +438,7 @@ impl From<WaitFailure> for SessionError {
     }
 }
 
-/// Why a handler could not reply.
+/// Error returned when a handler could not reply.
 #[derive(Error)]
 #[non_exhaustive]
 pub enum ReplyError {
@@ -445,27 +453,27 @@ pub enum ReplyError {
         /// The cap: the smaller of both sides' settings.
         cap: usize,
     },
-    /// There is no payload memory for the reply; the client's call fails.
+    /// Payload memory for the reply is short; the client's call fails.
     #[error("no payload memory for {len} bytes: {shortage}")]
     NoMemory {
         /// The reply's length.
         len: usize,
-        /// What is short.
+        /// Memory that is short.
         shortage: Shortage,
     },
-    /// The kernel gives no memory for the reply; the client's call fails.
+    /// The kernel provides no memory for the reply; the client's call fails.
     #[error(transparent)]
     Segment(SegmentError),
     /// The client has more calls in flight than agreed, which ends its session.
     #[error("the client leaves no room for replies: it has not received {unconsumed} of them")]
     Full {
-        /// Replies that the client has not received.
+        /// Number of replies that the client has not received.
         unconsumed: usize,
     },
     /// The session failed, which ends it.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// The session of an [`OwnedCall`](crate::OwnedCall) has ended, so no reply is wanted.
+    /// The session of an [`OwnedCall`](crate::OwnedCall) has ended, so the reply is of no use.
     #[error("the session has ended; nobody waits for the reply")]
     SessionEnded,
     /// This is a forked child of the process that was called.
@@ -485,17 +493,17 @@ impl From<SendError> for ReplyError {
     }
 }
 
-/// Why a server does not run.
+/// Error returned when a server does not run.
 #[derive(Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// The address makes no sense.
+    /// The address is malformed.
     #[error(transparent)]
     Address(#[from] AddressError),
     /// A setting is outside its range.
     #[error(transparent)]
     Option(#[from] OptionError),
-    /// This machine cannot do what the address asks for.
+    /// This machine does not support the address's carrier.
     #[error(transparent)]
     Segment(#[from] SegmentError),
     /// The certificates for TLS lack something.
@@ -504,10 +512,10 @@ pub enum ServeError {
     /// A server already listens there.
     #[error("{0} is in use by a running server; choose another address or end that one")]
     InUse(Place),
-    /// Something that is no socket is in the way.
+    /// The file at the path is not a socket.
     #[error("{0} exists and is no socket; remove it or choose another path")]
     NotASocket(PathBuf),
-    /// Another user's socket is there, and whether it is served cannot be found out.
+    /// Another user's socket is at the path, and this user cannot find out if it is served.
     #[error(
         "{path} belongs to user {owner}, and this user may not connect to it to see whether a \
          server listens; choose another path"
@@ -515,10 +523,10 @@ pub enum ServeError {
     MayNotConnect {
         /// The socket file.
         path: PathBuf,
-        /// The user id that it belongs to.
+        /// User id of the owner.
         owner: u32,
     },
-    /// A socket that nobody serves is there, and may not be removed.
+    /// A left-over socket is at the path, and this user may not remove it.
     #[error(
         "{path} is a left-over of user {owner}, which this user may not remove; let that user \
          remove it or choose another path"
@@ -526,18 +534,18 @@ pub enum ServeError {
     MayNotRemove {
         /// The socket file.
         path: PathBuf,
-        /// The user id that it belongs to.
+        /// User id of the owner.
         owner: u32,
     },
-    /// A server is there, and this one could not take over from it.
+    /// A server listens there, and this one could not take over from it.
     #[error("cannot take over from the server whose admin socket is {path}: {source}")]
     TakeOver {
         /// The admin socket.
         path: PathBuf,
-        /// Why not.
+        /// Error of taking over.
         source: TakeOverError,
     },
-    /// A server that can be taken over from needs an admin socket, and there is no place for one.
+    /// A server that can be taken over from needs an admin socket, and has no path for one.
     #[error(
         "no place for the admin socket of a server without a socket file; set admin_socket \
          (--admin) to a path of its own"
@@ -550,18 +558,18 @@ pub enum ServeError {
         path.as_os_str().len()
     )]
     AdminPathTooLong {
-        /// The admin socket.
+        /// Path of the admin socket.
         path: PathBuf,
     },
-    /// The socket cannot be made there.
+    /// The listening socket could not be created.
     #[error("cannot listen on {place}: {source}{}", advice(source))]
     Listen {
-        /// Where the server was to listen.
+        /// Place where the server was to listen.
         place: Place,
-        /// What the kernel answered.
+        /// Error of the kernel.
         source: io::Error,
     },
-    /// The server's own machinery failed.
+    /// An operation inside the server failed.
     #[error("cannot serve: {0}{advice}", advice = advice(.0))]
     Io(#[from] io::Error),
 }

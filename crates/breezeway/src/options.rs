@@ -1,5 +1,4 @@
-//! What can be set, of sessions, servers and clients: one type for each, with a range for each
-//! value.
+//! Options of sessions, servers and clients: one type for each, with a range for each value.
 
 mod client;
 mod server;
@@ -13,8 +12,8 @@ pub use server::ServerOptions;
 pub use session::SessionOptions;
 pub(crate) use trust::TrustPolicy;
 
-/// A setting outside its range: which, its value, and what is allowed, as in
-/// `ring_capacity = 7 is not a power of two in 8..=65536`.
+/// Error returned for an option outside its range, with its name, its value and the allowed values,
+/// as in `ring_capacity = 7 is not a power of two in 8..=65536`.
 #[derive(Clone, Error, PartialEq, Eq)]
 #[error("{option} = {value} is not {allowed}")]
 pub struct OptionError {
@@ -44,17 +43,17 @@ impl OptionError {
         if is_allowed { Ok(()) } else { Err(Self { option, value: value.to_string(), allowed }) }
     }
 
-    /// The option's name, which is its method's.
+    /// Returns the option's name, which is its method's.
     pub fn option(&self) -> &str {
         self.option
     }
 
-    /// The value that was refused.
+    /// Returns the value that was refused.
     pub fn value(&self) -> &str {
         &self.value
     }
 
-    /// What is allowed instead, such as "in 1..=1024" or "a power of two in 8..=65536".
+    /// Returns the allowed values, such as "in 1..=1024" or "a power of two in 8..=65536".
     pub fn allowed(&self) -> &str {
         self.allowed
     }

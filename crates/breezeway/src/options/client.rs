@@ -1,10 +1,10 @@
-//! The settings of a client.
+//! Options of a client.
 
 use std::time::Duration;
 
 use super::{OptionError, SessionOptions};
 
-/// Settings of a client.
+/// Options of a client.
 ///
 /// ```
 /// use breezeway::{ClientOptions, SessionOptions};
@@ -32,60 +32,61 @@ impl Default for ClientOptions {
 }
 
 impl ClientOptions {
-    /// The defaults: up to 8 sessions, default session options.
+    /// Creates options with the default values: up to 8 sessions, default session options.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Settings of each session.
+    /// Sets the options of each session.
     pub fn session(mut self, options: SessionOptions) -> Self {
         self.session = options;
         self
     }
 
-    /// The most sessions, 1..=1024, and so the most calls at one time; one more caller waits. They
-    /// are opened as they are needed. Default 8.
+    /// Sets the limit on sessions, 1..=1024, and so on calls at the same time; a further caller
+    /// waits. Sessions are opened as they are needed. Default 8.
     pub fn max_sessions(mut self, count: usize) -> Self {
         self.max_sessions = count;
         self
     }
 
-    /// How long a call, or connecting, waits for a server that is not there: it tries again after
-    /// pauses that grow from 1 ms to 200 ms, each cut by a random part of up to half, so that
-    /// clients of a server that comes back do not come all at once. A call waits for no longer than
-    /// its time-out, but for a try that is under way then, and one more of its own if threads or
-    /// tasks that share its session have waited before it. By default it fails at once.
+    /// Sets the time that a call, or connecting, waits for a server that does not listen: it tries
+    /// again after pauses that grow from 1 ms to 200 ms, each cut by a random part of up to half,
+    /// so that the clients of a restarted server do not connect all at the same moment. A call
+    /// waits for no longer than its time-out, apart from an attempt in progress, and one more of
+    /// its own if threads or tasks that share its session have waited before it. By default it
+    /// fails at once.
     pub fn wait_for_server(mut self, time: Duration) -> Self {
         self.wait_for_server = time;
         self
     }
 
-    /// Of an address with several places: how often a session that has got another one tries the
-    /// first again, between two calls. By default it stays where it is until it ends.
+    /// Sets the interval at which a session with another place than the first of its address tries
+    /// the first again, between two calls. By default it keeps its place until it ends.
     pub fn return_to_first(mut self, every: Duration) -> Self {
         self.return_to_first = Some(every);
         self
     }
 
-    /// Settings of each session.
+    /// Returns the options of each session.
     #[doc(hidden)]
     pub fn session_options(&self) -> &SessionOptions {
         &self.session
     }
 
-    /// How long a server is waited for.
+    /// Returns the time to wait for a server.
     #[doc(hidden)]
     pub fn server_wait(&self) -> Duration {
         self.wait_for_server
     }
 
-    /// How long a call may take.
+    /// Returns the time that a call may take.
     #[doc(hidden)]
     pub fn call_time(&self) -> Option<Duration> {
         self.session.call_timeout
     }
 
-    /// Refuses values outside their ranges.
+    /// Checks that all values are in their ranges.
     pub fn validate(&self) -> Result<(), OptionError> {
         self.session.validate()?;
         OptionError::check("max_sessions", self.max_sessions, 1..=1024, "in 1..=1024")

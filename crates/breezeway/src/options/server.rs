@@ -1,4 +1,4 @@
-//! The settings of a server.
+//! Options of a server.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use crate::error::SessionError;
 use crate::foreign::{ForeignConnection, ForeignProtocol};
 use crate::presence::{Hooks, SessionId};
 
-/// Decides from its credentials whether a client is served; an error is the reason that the client
-/// gets.
+/// Policy that decides by a client's credentials if the client is served; an error is the reason
+/// that the client receives.
 pub(crate) type Policy = Arc<dyn Fn(&Peer) -> Result<(), String> + Send + Sync>;
 
-/// Settings of a server.
+/// Options of a server.
 ///
 /// ```
 /// use breezeway::{ServerOptions, SessionOptions};
@@ -72,152 +72,155 @@ impl Default for ServerOptions {
 }
 
 impl ServerOptions {
-    /// The defaults: one worker, 4096 sessions, a socket that only its owner may connect to,
-    /// default session options.
+    /// Creates options with the default values: one worker, 4096 sessions, a socket that only its
+    /// owner may connect to, default session options.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The settings of each session, as [`Self::session`] has set them.
+    /// Returns the options of each session, as set by [`Self::session`].
     pub fn session_options(&self) -> &SessionOptions {
         &self.session
     }
 
-    /// Settings of each session.
+    /// Sets the options of each session.
     pub fn session(mut self, options: SessionOptions) -> Self {
         self.session = options;
         self
     }
 
-    /// Threads that serve, 1..=1024. Each session belongs to one of them, a new one to the one that
-    /// was the least busy in the last milliseconds. Default 1.
+    /// Sets the number of workers, 1..=1024. Each session belongs to one worker; a new session is
+    /// given to the worker that was the least busy in the last milliseconds. Default 1.
     pub fn workers(mut self, count: usize) -> Self {
         self.workers = count;
         self
     }
 
-    /// Threads that run handlers, 0..=1024, beside the workers, which then only move messages: a
-    /// slow handler delays neither other sessions nor, while a thread is free, other calls.
-    /// Sessions take turns, call by call. Calls of one session are begun in the order in which they
-    /// were made, but their replies, and the effects of one-way messages, may come in any order.
-    /// Each call takes two hand-overs between threads more. Default 0: workers run handlers
-    /// themselves.
+    /// Sets the number of threads that run handlers, 0..=1024, in addition to the workers, which
+    /// then only move messages: a slow handler delays neither other sessions nor, while a thread is
+    /// free, other calls. Sessions take turns, call by call. Calls of one session begin in the
+    /// order in which they were made, but their replies, and the effects of one-way messages, may
+    /// come in any order. Each call takes two more hand-overs between threads. Default 0: workers
+    /// run handlers themselves.
     pub fn offload(mut self, threads: usize) -> Self {
         self.offload = threads;
         self
     }
 
-    /// Threads that serve streams, 1..=65536, where there is
-    /// [something that serves them](crate::Server::on_stream): as many as streams at one time. They
-    /// are started when they are needed. A client (a process, or a host over TCP) is given one more
-    /// while it has fewer than are left, so one alone has half of them, which also bounds what the
-    /// hello of each of its sessions says ([`SessionOptions::max_streams`]). Default 512.
+    /// Sets the number of threads that serve streams, 1..=65536, if the server has [a stream
+    /// handler](crate::Server::on_stream): one per stream. They are started when they are needed. A
+    /// client (a process, or a host over TCP) gets a further thread while it has fewer than are
+    /// left, so a single client gets half of them, which also bounds the stream limit in the hello
+    /// of each of its sessions ([`SessionOptions::max_streams`]). Default 512.
     pub fn stream_threads(mut self, threads: usize) -> Self {
         self.stream_threads = threads;
         self
     }
 
-    /// How long a reply waits for payload memory, which its client has to release, before the call
-    /// fails, 0 s to 1 h; shorter if the client itself waits no longer. Default 1 s. (One that
-    /// finds no room in the ring or the socket waits as long as its caller does.)
+    /// Sets the time that a reply waits for payload memory, which its client has to release, before
+    /// the call fails, 0 s to 1 h; shorter if the client's own timeout is shorter. Default 1 s. (A
+    /// reply that finds no room in the ring or the socket waits as long as its caller does.)
     pub fn reply_timeout(mut self, timeout: Duration) -> Self {
         self.reply_timeout = timeout;
         self
     }
 
-    /// How long a server that is stopped goes on with what was asked before: it serves what has
-    /// come, waits for deferred calls, and lets clients take their replies, 0 s to 1 h. Default 1
-    /// s. A handler that runs is not ended, so it may take longer.
+    /// Sets the time that a stopped server spends on earlier requests: it serves those that have
+    /// arrived, waits for deferred calls, and lets clients take their replies, 0 s to 1 h. Default
+    /// 1 s. A running handler is not interrupted, so it may take longer.
     pub fn drain_timeout(mut self, timeout: Duration) -> Self {
         self.drain_timeout = timeout;
         self
     }
 
-    /// Lets servers be restarted without a failed call: one that is bound with this takes the
-    /// listening sockets over from a server of the same user that was bound with it as well, or
-    /// from systemd (`LISTEN_FDS`), whose sockets any number of servers of this process may have,
-    /// and listens anew where there is neither. Once it serves, the predecessor accepts nobody any
-    /// more, tells its clients to go away, and serves them until they have moved, or its
+    /// Lets servers be restarted without a failed call. A server bound with this option takes the
+    /// listening sockets over from a server of the same user that was also bound with it, or from
+    /// systemd (`LISTEN_FDS`), whose sockets any number of servers of this process may have;
+    /// without either it creates sockets. Once it serves, the predecessor accepts no more clients,
+    /// asks its clients to go away, and serves them until they have moved, or its
     /// [`drain_timeout`](Self::drain_timeout) is over; then its `serve` returns. Default false.
     ///
-    /// Both meet at the [admin socket](Self::admin_socket). Where there is a predecessor, the first
-    /// turn of the server that takes over waits for its confirmation, for milliseconds, or for at
-    /// most 5 s if the predecessor hangs, and fails then.
+    /// Both servers meet at the [admin socket](Self::admin_socket). With a predecessor, the first
+    /// turn of the server that takes over waits for its confirmation, for milliseconds; if the
+    /// predecessor hangs, it fails after 5 s.
     pub fn take_over(mut self, take_over: bool) -> Self {
         self.take_over = take_over;
         self
     }
 
-    /// Where servers that [take over](Self::take_over) meet: a unix socket with the permission bits
-    /// `0o600`. By default it is beside the address's first socket file, whose name it has with
-    /// `.admin` behind it. An address of `tcp:` alone has no such file, and needs this.
+    /// Sets the path where servers that [take over](Self::take_over) meet: a unix socket with the
+    /// permission bits `0o600`. The default is the path of the address's first socket file with
+    /// `.admin` appended. An address of `tcp:` places alone has no such file, and needs this
+    /// option.
     pub fn admin_socket(mut self, path: impl Into<PathBuf>) -> Self {
         self.admin_socket = Some(path.into());
         self
     }
 
-    /// How long a server that is stopped, or succeeded, goes on at most.
+    /// Returns the limit on the time that a stopped or succeeded server continues.
     #[doc(hidden)]
     pub fn drain_time(&self) -> Duration {
         self.drain_timeout
     }
 
-    /// The most sessions at one time, 1..=1000000; one more is refused with the reason. Connections
-    /// of [another protocol](Self::on_foreign_connection) count as sessions. Default 4096.
+    /// Sets the limit on sessions, 1..=1000000; a further client is refused with the reason.
+    /// Connections of [another protocol](Self::on_foreign_connection) count as sessions. Default
+    /// 4096.
     pub fn max_sessions(mut self, count: usize) -> Self {
         self.max_sessions = count;
         self
     }
 
-    /// The most sessions of one user at one time, 1..=1000000, so that one user's programs leave
-    /// room for others'; one more is refused with the reason. All users that are not known here (of
-    /// another user namespace) count as one; over TCP, where nobody is known, there is no such
-    /// limit. By default only [`Self::max_sessions`] counts.
+    /// Sets the limit on sessions of one user, 1..=1000000, so that one user's programs leave room
+    /// for others'; a further client is refused with the reason. All users that are unknown here
+    /// (of another user namespace) count as one; over TCP, where the user is unknown, this limit
+    /// does not apply. By default only [`Self::max_sessions`] counts.
     pub fn max_sessions_of_user(mut self, count: usize) -> Self {
         self.max_sessions_of_user = Some(count);
         self
     }
 
-    /// The most bytes of shared memory that clients may hold of what this server makes, 1 to 2⁶³:
-    /// control segments and what replies lie in, also those of sessions that have ended, until no
-    /// process has them any more. Beyond it a client is refused with the reason, and a reply that
-    /// would need more fails, or waits, as for memory of any kind. What clients make, requests lie
-    /// in, and is theirs.
+    /// Sets the limit on bytes of shared memory of this server that clients may hold, 1 to 2⁶³:
+    /// control segments and the memory of replies, also those of sessions that have ended, until no
+    /// process maps them any more. Beyond the limit a client is refused with the reason, and a
+    /// reply that would need more memory fails, or waits as for any other memory. Segments created
+    /// by clients, which hold requests, are charged to the clients.
     ///
-    /// By default there is no limit, and nothing is counted. Counting takes an instance of inotify
-    /// for the server and a watch for each segment (`fs.inotify.max_user_instances` and
-    /// `max_user_watches`): what cannot be counted is not made.
+    /// By default there is no limit, and nothing is counted. Counting takes an inotify instance for
+    /// the server and a watch for each segment (`fs.inotify.max_user_instances` and
+    /// `max_user_watches`): a segment that cannot be counted is not created.
     pub fn max_memory(mut self, bytes: u64) -> Self {
         self.memory.total = Some(bytes);
         self
     }
 
-    /// The same for the clients of each user, so that one user's programs leave room for others'.
-    /// All users that are not known here count as one. By default there is no limit.
+    /// Sets the same limit for the clients of each user, so that one user's programs leave room for
+    /// others'. All users that are unknown here count as one. By default there is no limit.
     pub fn max_memory_of_user(mut self, bytes: u64) -> Self {
         self.memory.of_user = Some(bytes);
         self
     }
 
-    /// The most calls of all sessions that are in flight, 1 to 2²⁴: those that were begun and are
+    /// Sets the limit on calls in flight of all sessions, 1 to 2²⁴: those that were begun and are
     /// replied to later, as they were [deferred](crate::Call::defer) or [offloaded](Self::offload)
-    /// or are awaited. One more is refused by [`ErrorCode::Overloaded`](crate::ErrorCode) with the
-    /// reason, and never runs. (One-way messages are not refused, and each thread may exceed it by
-    /// one call. Streams are not counted, and so calls of gRPC are not.) Default 65,536.
+    /// or are awaited. A further call is refused with [`ErrorCode::Overloaded`](crate::ErrorCode)
+    /// and the reason, and never runs. (One-way messages are not refused, and each thread may
+    /// exceed the limit by one call. Streams are not counted, and so calls of gRPC are not.)
+    /// Default 65,536.
     pub fn max_calls_in_flight(mut self, calls: usize) -> Self {
         self.max_calls_in_flight = calls;
         self
     }
 
-    /// Permission bits of the socket file, up to `0o777`: who has write permission may connect.
-    /// Default `0o600`.
+    /// Sets the permission bits of the socket file, up to `0o777`: users with write permission may
+    /// connect. Default `0o600`.
     pub fn socket_mode(mut self, mode: u32) -> Self {
         self.socket_mode = mode;
         self
     }
 
-    /// Decides from its credentials whether a client that could connect is served; an error is the
-    /// reason that the client gets. By default all are served.
+    /// Sets the policy that decides by a client's credentials if a client that could connect is
+    /// served; an error is the reason that the client receives. By default all are served.
     pub fn authorize(
         mut self,
         policy: impl Fn(&Peer) -> Result<(), String> + Send + Sync + 'static,
@@ -226,10 +229,11 @@ impl ServerOptions {
         self
     }
 
-    /// Decides from its credentials whether a client's requests are given as slices, without a
-    /// copy: a proof for each client that is trusted not to write what it has lent. By default
-    /// nobody is. Asked once for each session, by the thread that accepts, before the policy of the
-    /// [session's options](SessionOptions::trust).
+    /// Sets the policy that decides by a client's credentials if its requests are given as slices,
+    /// without a copy. It returns a proof for each client that is trusted not to write to the
+    /// payload that it has lent. By default no client is trusted. The policy is asked once for each
+    /// session, by the thread that accepts, before the policy of the [session's
+    /// options](SessionOptions::trust).
     ///
     /// ```
     /// use breezeway::{ServerOptions, TrustedPeer};
@@ -246,11 +250,12 @@ impl ServerOptions {
         self
     }
 
-    /// Called before a session's first request is served, for example to make what belongs to the
-    /// session. Its calls and streams say which it is ([`Call::session`](crate::Call::session),
-    /// [`Stream::session`](crate::Stream::session)). A worker calls it, which serves nobody
-    /// meanwhile; of a [`SessionListener`](crate::SessionListener), and so under tokio, whoever
-    /// accepts, which accepts nobody meanwhile.
+    /// Sets a function that is called before a session's first request is served, for example to
+    /// create data that belongs to the session. Calls and streams return the session's id
+    /// ([`Call::session`](crate::Call::session), [`Stream::session`](crate::Stream::session)). A
+    /// worker calls it, and serves no session until it returns; with a
+    /// [`SessionListener`](crate::SessionListener), and so under tokio, the thread or task that
+    /// accepts calls it, and accepts no client until it returns.
     pub fn on_session_start(
         mut self,
         hook: impl Fn(SessionId, &Peer) + Send + Sync + 'static,
@@ -259,12 +264,12 @@ impl ServerOptions {
         self
     }
 
-    /// Called once for each session whose start was reported, after its last request was taken and
-    /// the session closed: without an error if either side ended it in order. Handlers that run
-    /// elsewhere may not have ended yet: those of deferred calls, of streams, and under tokio those
-    /// that wait for something. A worker calls it; of a
-    /// [`SessionListener`](crate::SessionListener), and so under tokio, whoever drops the session's
-    /// [`Driver`](crate::Driver).
+    /// Sets a function that is called once for each session whose start was reported, after its
+    /// last request was taken and the session closed: without an error if either side ended it in
+    /// order. Handlers that run elsewhere may not have ended yet: those of deferred calls, of
+    /// streams, and under tokio those that wait. A worker calls it; with a
+    /// [`SessionListener`](crate::SessionListener), and so under tokio, the thread or task that
+    /// drops the session's [`Driver`](crate::Driver).
     pub fn on_session_end(
         mut self,
         hook: impl Fn(SessionId, Option<&SessionError>) + Send + Sync + 'static,
@@ -273,12 +278,13 @@ impl ServerOptions {
         self
     }
 
-    /// Hands over clients of another protocol: those whose first eight bytes are not those of
-    /// Breezeway. Until these have come, the limits of a handshake hold, such as its time-out; the
-    /// policy and [`Self::max_sessions`] hold as for sessions. By default such clients are refused.
+    /// Sets the handler of clients of another protocol: those whose first eight bytes are not those
+    /// of Breezeway. Until these bytes have arrived, the limits of a handshake apply, such as its
+    /// time-out; the policy and [`Self::max_sessions`] apply as for sessions. By default such
+    /// clients are refused.
     ///
     /// The thread that accepts clients calls `handler`, which therefore starts a thread or a task
-    /// and returns. What it does not want it drops, which closes the connection.
+    /// and returns. A connection that it drops is closed.
     ///
     /// ```
     /// use std::io::Write;
@@ -299,14 +305,14 @@ impl ServerOptions {
         self
     }
 
-    /// Refuses threads that run handlers, where tasks run them.
+    /// Refuses threads that run handlers, for servers whose handlers are tasks.
     #[doc(hidden)]
     pub fn validate_for_tasks(&self) -> Result<(), OptionError> {
         let allowed = "0 under tokio: let slow handlers use spawn_blocking";
         OptionError::check("offload", self.offload, 0..=0, allowed)
     }
 
-    /// Refuses values outside their ranges.
+    /// Checks that all values are in their ranges.
     pub fn validate(&self) -> Result<(), OptionError> {
         self.session.validate()?;
         OptionError::check("workers", self.workers, 1..=1024, "in 1..=1024")?;

@@ -1,4 +1,4 @@
-//! The settings of a session, the same on both sides.
+//! Settings of a session, the same on both sides.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,20 +13,20 @@ use super::{OptionError, TrustPolicy};
 use crate::carrier::Carrier;
 use crate::tls::Tls;
 
-/// Lend numbers that each side keeps release bits for: one cache line of bits.
+/// Number of lends that each side keeps release bits for: one cache line of bits.
 const LEND_COUNT: u32 = 512;
 
-/// Bytes in flight where the size of the last cache is not known.
+/// Bytes in flight if the size of the last cache is not known.
 const USUAL_IN_FLIGHT: usize = 8 << 20;
 
 /// The largest cap.
 const LARGEST_CAP: u64 = 1 << 40;
-/// The longest of all times that can be set.
+/// The longest time that any option accepts.
 const AN_HOUR: Duration = Duration::from_secs(3600);
-/// The longest spin: whoever wants a longer one wants `Busy`.
+/// The longest spin bound; a side that is to spin longer uses `Busy`.
 const LONGEST_SPIN: Duration = Duration::from_secs(1);
 
-/// Settings of a session. Both sides have their own; of limits, the smaller value counts.
+/// Settings of a session. Each side has its own; of two limits, the smaller value counts.
 ///
 /// Values are checked when they are used, or by [`Self::validate`]; the error names the option, the
 /// value and the range.
@@ -85,153 +85,158 @@ impl Default for SessionOptions {
 }
 
 impl SessionOptions {
-    /// The defaults.
+    /// Creates options with the default values.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How this side waits. Default [`WaitPolicy::Adaptive`].
+    /// Sets the wait policy of this side. Default [`WaitPolicy::Adaptive`].
     pub fn wait(mut self, policy: WaitPolicy) -> Self {
         self.wait = policy;
         self
     }
 
-    /// The longest that [`WaitPolicy::Adaptive`] spins before it sleeps, 0 s to 1 s. Default 100
-    /// µs, about two wake-ups of a sleeping process: a caller whose server must be woken still sees
-    /// the reply without sleeping.
+    /// Sets the longest time that [`WaitPolicy::Adaptive`] spins before it sleeps, 0 s to 1 s.
+    /// Default 100 µs, about two wake-ups of a sleeping process: a caller whose server must be
+    /// woken still receives the reply without sleeping.
     pub fn spin_bound(mut self, longest: Duration) -> Self {
         self.spin_bound = longest;
         self
     }
 
-    /// The largest message, and the most payload memory per direction but for what is kept for
-    /// [streams](Self::max_streams): 1 byte to 1 TiB, rounded up to whole pages; on a socket, less
-    /// than 4 GiB count. Memory is taken as messages need it. Default 64 MiB.
+    /// Sets the size of the largest message, which is also the limit on payload memory per
+    /// direction, apart from the memory kept for [streams](Self::max_streams): 1 byte to 1 TiB,
+    /// rounded up to whole pages; on a socket, a value counts only below 4 GiB. Memory is taken as
+    /// messages need it. Default 64 MiB.
     pub fn cap(mut self, bytes: u64) -> Self {
         self.cap = bytes;
         self
     }
 
-    /// Size of the first payload segment that this side makes, unless a message asks for more: 1
-    /// byte to 1 TiB, rounded up to whole pages; the cap counts if it is less. It is what a session
-    /// keeps when it has little to do. Default 64 KiB.
+    /// Sets the size of the first payload segment that this side creates, unless a message needs
+    /// more: 1 byte to 1 TiB, rounded up to whole pages; the cap counts if it is less. A session
+    /// with little traffic keeps this much. Default 64 KiB.
     pub fn first_segment(mut self, bytes: u64) -> Self {
         self.first_segment = bytes;
         self
     }
 
-    /// Payload memory that this side has ready, with its pages, when the session is set up, instead
-    /// of when the first message over 104 bytes needs it: up to 1 TiB, at least
-    /// [`Self::first_segment`]; the cap counts if it is less. 0, the default, is none: the first
-    /// large [`reserve`](crate::Session::reserve) then waits until the kernel has cleared its
-    /// pages, for 8 MiB some milliseconds to hundreds of them. For sessions that soon send large
-    /// messages: a camera has two frames ready.
+    /// Sets the payload memory, in bytes, that this side creates with its pages when the session is
+    /// set up, instead of when the first message over 104 bytes needs it: up to 1 TiB, at least
+    /// [`Self::first_segment`]; the cap counts if it is less. For 0, the default, the first large
+    /// [`reserve`](crate::Session::reserve) waits until the kernel has cleared its pages, for 8 MiB
+    /// some milliseconds to hundreds of them. For sessions that soon send large messages: a camera
+    /// has two frames ready.
     ///
-    /// A client makes it while it waits for the server's hello, and a server when it has answered,
-    /// before it takes the next client: some 0.1 ms for 2 MiB where there are huge pages, 1 ms and
-    /// more where there are none. That comes on top of the time-out of this session's handshake,
-    /// and is waited for by its first call and by clients behind it. Each client that connects
-    /// costs a server that much memory, asked or not; `ServerOptions::max_memory` counts it. A
-    /// session without traffic keeps it. Where memory is short the session comes about all the
-    /// same, and the first message says what is short. On a socket this does nothing.
+    /// A client creates the memory while it waits for the server's hello, and a server after its
+    /// answer, before it takes the next client: some 0.1 ms for 2 MiB with huge pages, 1 ms and
+    /// more without. This time adds to the time-out of this session's handshake, and delays its
+    /// first call and the clients behind it. Each client that connects costs a server that much
+    /// memory, used or not; `ServerOptions::max_memory` counts it. A session without traffic keeps
+    /// it. If memory is short, the session is still opened, and the first message reports the
+    /// shortage. On a socket this option has no effect.
     pub fn prefault(mut self, bytes: u64) -> Self {
         self.prefault = bytes;
         self
     }
 
-    /// How long traffic must do without one of this side's payload segments before its memory is
-    /// given back, 0 s to 1 h. The largest free one, which the next large message needs, is kept
-    /// ten times as long. There are no timers: a session that rests keeps what it has until it is
-    /// used again. Default 1 s.
+    /// Sets the time without use after which this side frees one of its payload segments, 0 s to 1
+    /// h. The largest free segment, which the next large message needs, is kept ten times as long.
+    /// There are no timers: an unused session keeps its memory until it is used again. Default 1 s.
     pub fn shrink_after(mut self, time: Duration) -> Self {
         self.shrink_after = time;
         self
     }
 
-    /// How many bytes of messages without replies may be under way in shared memory before the next
-    /// one waits for the server: 1 byte to 1 TiB; as much as the cap sets no bound. What is written
-    /// far ahead is in no cache when it is read. One message may always be under way, those below
-    /// 16 KiB never wait, nor what is awaited or tried, nor what streams send, and nothing waits
-    /// longer than some milliseconds for a server that keeps what it was sent. `None`, the default,
-    /// is a quarter of a CPU's last cache.
+    /// Sets the number of bytes of messages without replies that may be in flight in shared memory
+    /// before the next one waits for the server: 1 byte to 1 TiB; a value of the cap or more sets
+    /// no bound. Messages written far ahead have left the caches when they are read. One message
+    /// may always be in flight. Messages below 16 KiB, calls whose reply is awaited, messages of
+    /// `try_` methods and messages of streams never wait, and no message waits longer than some
+    /// milliseconds for a server that keeps the messages it was sent. `None`, the default, is a
+    /// quarter of a CPU's last cache.
     pub fn under_way(mut self, bytes: Option<u64>) -> Self {
         self.under_way = bytes;
         self
     }
 
-    /// Entries in the ring that this side fills: a power of two, 8..=65536. Half of it (the smaller
-    /// half of both sides) is the most calls in flight. A server takes the client's value, up to
-    /// 1024. Default 256.
+    /// Sets the number of entries in the ring that this side fills: a power of two, 8..=65536. Half
+    /// of it (the smaller half of both sides) is the limit on calls in flight. A server takes the
+    /// client's value, up to 1024. Default 256.
     pub fn ring_capacity(mut self, entries: u32) -> Self {
         self.ring_capacity = entries;
         self
     }
 
-    /// How long connecting may take, and how long again the other side's hello, 1 ns to 1 h.
+    /// Sets the time that connecting may take, and separately the peer's hello, 1 ns to 1 h.
     /// Default 1 s.
     pub fn handshake_timeout(mut self, timeout: Duration) -> Self {
         self.handshake_timeout = timeout;
         self
     }
 
-    /// As these, for two ends of one process: their hellos may take as long as that may ever be.
+    /// Returns these options for two ends in one process, whose hellos may take the longest time
+    /// that an option accepts.
     pub(crate) fn for_own_ends(&self) -> Result<Self, OptionError> {
         self.validate()?;
         Ok(self.clone().handshake_timeout(AN_HOUR))
     }
 
-    /// How long a call may take, from its start to its reply, 1 ns or more. `None`, the default,
-    /// waits until the peer answers or dies.
+    /// Sets the time that a call may take, from its start to its reply, 1 ns or more. With `None`,
+    /// the default, a call waits until the peer answers or dies.
     pub fn call_timeout(mut self, timeout: Option<Duration>) -> Self {
         self.call_timeout = timeout;
         self
     }
 
-    /// How long connecting may take, and how long a call: for clients of other protocols.
+    /// Returns the limits on the time to connect and on the time of a call, for clients of other
+    /// protocols.
     #[doc(hidden)]
     pub fn timeouts(&self) -> (Duration, Option<Duration>) {
         (self.handshake_timeout, self.call_timeout)
     }
 
-    /// What the other side may send on each stream before this side has taken some of it: messages,
-    /// 1 to 2³² − 1, and bytes, 1 to 2⁶³ − 1. A message may start while both are left, so one that
-    /// is larger passes alone. Default 64 messages and 1 MiB.
+    /// Sets the window of each stream: the messages, 1 to 2³² − 1, and bytes, 1 to 2⁶³ − 1, that
+    /// the peer may send before this side has taken some of them. A message may start while both
+    /// are left, so a larger one passes alone. Default 64 messages and 1 MiB.
     pub fn stream_window(mut self, messages: u32, bytes: u64) -> Self {
         self.stream_window = Window { messages, bytes };
         self
     }
 
-    /// Streams that the other side may have open at one time, 0 to 65535. Default 1024.
+    /// Sets the number of streams that the peer may have open at the same time, 0 to 65535. Default
+    /// 1024.
     ///
-    /// On a shared session memory of a quarter of the cap, beside the cap, is kept for streams of
-    /// which the other side holds no message: each can send one of a quarter of the cap divided by
-    /// both sides' `max_streams` (8 KiB by default), and any of up to 104 bytes, whatever other
-    /// streams and calls hold.
-    /// (Free memory that is cut up can stand against it.)
+    /// On a shared session, memory of a quarter of the cap, in addition to the cap, is kept for
+    /// streams that have no message unreleased by the peer: each can send one of a quarter of the
+    /// cap divided by both sides' `max_streams` (8 KiB by default), and any of up to 104 bytes,
+    /// whatever other streams and calls hold. (Fragmented free memory can prevent this.)
     pub fn max_streams(mut self, streams: u16) -> Self {
         self.max_streams = streams;
         self
     }
 
-    /// The longest metadata block that this side takes, 0 to 65535 bytes. Default 16 KiB.
+    /// Sets the length of the longest metadata block that this side accepts, 0 to 65535 bytes.
+    /// Default 16 KiB.
     pub fn max_metadata(mut self, bytes: u32) -> Self {
         self.max_metadata = bytes;
         self
     }
 
-    /// What this side's messages mean, as the hello says it: 0, the default, whatever both sides
-    /// agree on, 1 Breezeway RPC, 2 gRPC. A layer above reads the other side's number
-    /// ([`Channel::service`](crate::Channel::service)). A client gets no session with a server that
-    /// says another one, unless one of the two is 0.
+    /// Sets the service number in this side's hello, which names the meaning of its messages: 0,
+    /// the default, any that both sides agree on; 1, Breezeway RPC; 2, gRPC. A layer above reads
+    /// the peer's number ([`Channel::service`](crate::Channel::service)). A client gets no session
+    /// with a server of another number, unless one of the two is 0.
     pub fn service(mut self, number: u16) -> Self {
         self.service = number;
         self
     }
 
-    /// Decides from its credentials whether a peer's messages are given as slices, without a copy:
-    /// a proof for each peer that is trusted not to write what it has lent. By default nobody is.
-    /// Asked once for each session: by a client of who serves it, also when it connects anew, and
-    /// by a server of its client. A policy that panics trusts nobody.
+    /// Sets the policy that decides from a peer's credentials if its messages are given as slices,
+    /// without a copy. The policy returns a proof for each peer that is trusted not to write to the
+    /// payload that it has lent. By default no peer is trusted. The policy is asked once per
+    /// session: by a client about its server, also after a reconnect, and by a server about its
+    /// client. A policy that panics trusts no peer.
     ///
     /// Over a unix socket a client sees the credentials of the process that called `listen`.
     ///
@@ -250,9 +255,9 @@ impl SessionOptions {
         self
     }
 
-    /// The certificates of `tls:` addresses: this side's own, and those that it trusts. By default
-    /// those of the process ([`Tls::install_default`]), and if there are none either, there is no
-    /// `tls:`.
+    /// Sets the certificates of `tls:` addresses: this side's own, and those that it trusts. The
+    /// default is those of the process ([`Tls::install_default`]); without them `tls:` addresses do
+    /// not work.
     #[cfg(feature = "tls")]
     #[cfg_attr(docsrs, doc(cfg(feature = "tls")))]
     pub fn tls(mut self, tls: Tls) -> Self {
@@ -260,18 +265,18 @@ impl SessionOptions {
         self
     }
 
-    /// The certificates that these name.
+    /// Returns the certificates that these options name.
     pub(crate) fn own_tls(&self) -> Option<&Tls> {
         self.tls.as_deref()
     }
 
-    /// The most shared memory that a session maps between two sides that are set like this: payload
-    /// of both directions up to the cap and what is kept for [streams](Self::max_streams), and both
-    /// control segments.
+    /// Returns the limit on shared memory that a session maps, in bytes, between two sides with
+    /// these options: payload of both directions up to the cap and the memory kept for
+    /// [streams](Self::max_streams), and both control segments.
     ///
-    /// Each side creates, and its memory cgroup pays for, half of it. A peer that does not let go
-    /// of segments that were given back can hold up to another cap of them, and one that wants a
-    /// larger ring makes its own control segment larger, up to 8 MiB.
+    /// Each side creates, and its memory cgroup is charged for, half of it. A peer that does not
+    /// unmap segments that were given back can hold up to another cap of them. A peer that asks for
+    /// a larger ring makes its own control segment larger, up to 8 MiB.
     ///
     /// ```
     /// use breezeway::SessionOptions;
@@ -290,7 +295,7 @@ impl SessionOptions {
         payload.saturating_add(control).saturating_mul(2)
     }
 
-    /// Refuses values outside their ranges.
+    /// Checks that all values are in their ranges.
     pub fn validate(&self) -> Result<(), OptionError> {
         let capacity = self.ring_capacity;
         OptionError::check_that(
@@ -322,7 +327,7 @@ impl SessionOptions {
         Ok(())
     }
 
-    /// Every time, and its range.
+    /// Returns every time with its range.
     fn times(
         &self,
     ) -> [(&'static str, Duration, std::ops::RangeInclusive<Duration>, &'static str); 4] {
@@ -341,8 +346,8 @@ impl SessionOptions {
         ]
     }
 
-    /// Returns the bytes of messages without replies that may be in flight: as set, else a quarter
-    /// of the last cache. Others share that, and what is read lies there too.
+    /// Returns the limit on bytes of messages without replies in flight: as set, else a quarter of
+    /// the last cache, which other processes and the receiver's data share.
     pub(crate) fn most_in_flight(&self) -> usize {
         match self.under_way {
             Some(bytes) => usize::try_from(bytes).unwrap_or(usize::MAX),
@@ -350,34 +355,34 @@ impl SessionOptions {
         }
     }
 
-    /// The most streams of the other side at one time.
+    /// Returns the limit on open streams of the peer.
     #[doc(hidden)]
     pub fn most_streams(&self) -> u16 {
         self.max_streams
     }
 
-    /// For an end that takes plain calls only, or makes them: no streams, no metadata.
+    /// Returns options for an end that serves or makes plain calls only: no streams, no metadata.
     pub(crate) fn for_plain_calls(&self) -> Self {
         self.clone().max_streams(0).max_metadata(0)
     }
 
-    /// For an end that serves no more streams at one time than these.
+    /// Returns options for an end that serves at most `streams` streams at the same time.
     pub(crate) fn with_at_most(&self, streams: usize) -> Self {
         let streams = u16::try_from(streams).unwrap_or(u16::MAX);
         self.clone().max_streams(self.max_streams.min(streams))
     }
 
-    /// How this side waits, and how long it spins.
+    /// Returns the wait policy and the spin bound.
     pub(crate) fn waiting(&self) -> Waiting {
         Waiting { policy: self.wait, spin_bound: self.spin_bound }
     }
 
-    /// What this side takes of streams.
+    /// Returns the terms for streams that this side accepts.
     fn stream_terms(&self) -> StreamTerms {
         StreamTerms { window: self.stream_window, max_streams: self.max_streams }
     }
 
-    /// The terms for the other side.
+    /// Returns the hello to the peer.
     pub(crate) fn hello(&self, carrier: Carrier) -> Hello {
         Hello {
             ring_capacity: self.ring_capacity,
@@ -391,12 +396,12 @@ impl SessionOptions {
         }
     }
 
-    /// Payload memory that is ready when a session is set up, if any is to be.
+    /// Returns the bytes of payload memory to create when a session is set up, or None.
     pub(crate) fn ready_memory(&self) -> Option<u64> {
         (self.prefault > 0).then(|| self.prefault.max(self.first_segment))
     }
 
-    /// The bounds of the memory of a session with this agreed cap.
+    /// Returns the memory limits of a session with this agreed cap.
     pub(crate) fn limits(&self, cap: u64, has_streams: bool) -> Limits {
         Limits {
             cap,

@@ -1,4 +1,4 @@
-//! Whose messages are given as slices.
+//! The policy that selects the peers whose messages are given as slices.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,7 +8,7 @@ use breezeway_os::{Peer, TrustedPeer};
 
 type Policy = dyn Fn(&Peer) -> Option<TrustedPeer> + Send + Sync;
 
-/// Decides from its credentials whether a peer is trusted; by default nobody is.
+/// Policy that trusts a peer, or not, by its credentials; by default it trusts no peer.
 #[derive(Clone, Default)]
 pub(crate) struct TrustPolicy(Option<Arc<Policy>>);
 
@@ -19,10 +19,10 @@ impl TrustPolicy {
         Self(Some(Arc::new(policy)))
     }
 
-    /// Asks it; a policy that panics trusts nobody.
+    /// Asks the policy; one that panics trusts no peer.
     pub(crate) fn ask(&self, peer: &Peer) -> Option<TrustedPeer> {
         let policy = self.0.as_ref()?;
-        // A policy is a shared function without state of ours, so nothing is left half done.
+        // A policy is a shared function without state of ours, so a panic leaves nothing half done.
         catch_unwind(AssertUnwindSafe(|| policy(peer))).unwrap_or_default()
     }
 }
