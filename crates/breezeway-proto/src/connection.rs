@@ -1,10 +1,11 @@
-//! One end of a session that many share, without IO: entries in, decisions out (`docs/abi.md`,
-//! sections 4.1 and 4.3).
+//! One end of a shared session, without IO: entries in, decisions out (`docs/abi.md`, sections 4.1
+//! and 4.3).
 //!
-//! Nothing here reads a clock, a ring or a socket, wakes anybody or copies a message: the driver
-//! says until when senders wait; `M` is whatever it received, `W` whom it wakes. Threads, workers
-//! and tasks drive this same code. (The exclusive sessions, of one caller and in order, keep to the
-//! same rules by [`in_flight`](crate::in_flight).)
+//! This module does not read a clock, a ring or a socket, wake a waiter or copy a message. The
+//! driver passes in the time until which senders wait; `M` is the received message, and `W` is a
+//! handle by which the driver wakes a waiter. Threads, workers and tasks drive the same code.
+//! (Exclusive sessions, with one caller and calls in order, keep the same rules by
+//! [`in_flight`](crate::in_flight).)
 
 mod arrivals;
 mod backlog;
@@ -38,23 +39,23 @@ use crate::violation::{CallViolation, StreamViolation, Violation};
 use crate::{ErrorCode, Flags, Kind, RawHead, Time};
 use streams::Opening;
 
-/// One-way messages that wait to be served before no more are received: the messages of their
-/// window (`docs/abi.md`, section 4.3). (Calls are bounded by those in flight, and streams by
-/// `max_streams`.)
+/// Number of one-way messages that may wait to be served before no more are received: the messages
+/// of their window (`docs/abi.md`, section 4.3). (Calls are bounded by those in flight, and streams
+/// by `max_streams`.)
 pub const MAX_ONE_WAY: usize = 1024;
 
-/// A message that came, before it is decided whose it is.
+/// Body of a received message that is not yet assigned to a call or stream.
 pub trait IncomingBody<M> {
-    /// Its bytes, with everything that goes before the message.
+    /// Returns the length of the body in bytes, including the metadata block before the message.
     fn body_len(&self) -> usize;
 
-    /// Copies as many bytes as it has.
+    /// Copies the body's first bytes, as many as it has.
     fn copy_to(&self, bytes: &mut [u8; 8]);
 
-    /// Takes it, of an entry without metadata.
+    /// Takes the message of an entry without metadata.
     fn into_message(self) -> M;
 
-    /// As [`Self::into_message`], to where it is kept.
+    /// Takes the message like [`Self::into_message`], into the place that keeps it.
     #[inline]
     fn put_message(self, place: &mut Option<M>)
     where
@@ -63,67 +64,67 @@ pub trait IncomingBody<M> {
         *place = Some(self.into_message());
     }
 
-    /// Takes it apart, as the entry's flags say.
+    /// Splits the body into metadata and message according to the entry's flags.
     fn into_parts(self, flags: Flags) -> Result<M, MetadataError>;
 }
 
-/// A message that was taken.
+/// Message that was taken from its entry.
 pub trait Payload {
-    /// Bytes of the message.
+    /// Returns the length of the message in bytes.
     fn message_len(&self) -> usize;
 
-    /// Whether there is a message at all.
+    /// Returns true if there is a message.
     fn is_message(&self) -> bool;
 
-    /// Whether a metadata block came with it.
+    /// Returns true if a metadata block came with the message.
     fn has_metadata(&self) -> bool;
 
-    /// The text of a failed call's reply.
+    /// Returns the text of a failed call's reply.
     fn reason(&self) -> String;
 }
 
-/// What came of an entry.
+/// Result of a received entry.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event<W> {
-    /// Something can be [taken up](Connection::take_arrival).
+    /// A request can be [taken](Connection::take_arrival).
     Arrived,
-    /// Something came of a stream, or of the window of one-way messages.
+    /// The entry concerned a stream, or the window of one-way messages.
     Stream(StreamEvent),
-    /// A call was answered, and another may be made. Who waits for it.
+    /// A call was answered, and another may be made. Holds the waiter for the reply.
     Answered(Option<W>),
-    /// The peer no longer wants the reply to a call. Who wants to know that.
+    /// The peer has cancelled a call. Holds the waiter for the cancellation.
     Cancelled(Option<W>),
-    /// The peer wants nothing new to be begun.
+    /// The peer goes away: this side must begin nothing new.
     GoingAway,
-    /// The peer has ended the session in order. No further entry of the peer's is read and nothing
+    /// The peer has ended the session in order. No further entry of the peer is read and nothing
     /// new is begun; streams have ended. Calls that came before are served and replied to.
     Shutdown,
 }
 
-/// The calls and streams of one end; `B` is the body of an entry that waits for room, and `E` the
+/// Calls and streams of one end; `B` is the body of an entry that waits for room, and `E` the
 /// reason of the session's end.
 pub struct Connection<M, W, B, E> {
     is_client: bool,
-    /// The calls of this side.
+    /// Calls of this side.
     pub calls: Calls<M, W>,
-    /// The peer's calls.
+    /// Calls of the peer.
     pub served: Served<W>,
-    /// The streams of both.
+    /// Streams that either side opened.
     pub streams: Streams<M>,
-    /// What the peer asks for and this side has not taken up.
+    /// Requests of the peer that this side has not taken.
     pub arrivals: Arrivals<M>,
-    /// Replies, and other entries, that wait for room.
+    /// Replies and other entries that wait for room.
     pub backlog: Backlog<B>,
-    /// The stage of the session on the way to its end.
+    /// Stage of the session's end.
     pub ending: Ending<E>,
-    /// Bytes of one-way messages that may wait without a window, and of replies that may wait for
-    /// room before no further call is begun.
+    /// Bytes of one-way messages that may wait without a window, and bytes of replies that may wait
+    /// for room before no further call is begun.
     cap: usize,
 }
 
 impl<M: Payload, W, B, E> Connection<M, W, B, E> {
-    /// An end on which nothing was sent or received yet. It sends no go-away unless its owner sets
-    /// an [`ending`](Self::ending) that may.
+    /// Creates an end that has not sent or received anything. It sends no go-away unless its owner
+    /// sets an [`ending`](Self::ending) that permits one.
     pub fn new(is_client: bool, streams: Streams<M>, max_in_flight: usize, cap: usize) -> Self {
         Self {
             is_client,
@@ -145,24 +146,24 @@ impl<M: Payload, W, B, E> Connection<M, W, B, E> {
 
     // ---- numbers ----
 
-    /// A number of this side's that nothing under way uses.
+    /// Returns a number of this side that no call or stream in flight uses.
     pub fn next_number(&self) -> u32 {
         self.calls.in_flight.next_number()
     }
 
-    /// A request went out on [`Self::next_number`].
+    /// Records that a request was sent on [`Self::next_number`].
     pub fn call_sent(&mut self) {
         self.calls.sent();
         self.number_used();
     }
 
-    /// A one-way message of so many bytes went out on [`Self::next_number`].
+    /// Records that a one-way message of `len` bytes was sent on [`Self::next_number`].
     pub fn one_way_sent(&mut self, len: usize) {
         self.streams.one_way_sent(len);
         self.number_used();
     }
 
-    /// The opening entry of a stream went out on [`Self::next_number`].
+    /// Records that the opening entry of a stream was sent on [`Self::next_number`].
     pub fn stream_opened(&mut self, carried: Carried) -> StreamKey {
         let key = self.streams.opened(self.next_number(), carried);
         self.number_used();
@@ -180,9 +181,10 @@ impl<M: Payload, W, B, E> Connection<M, W, B, E> {
         in_flight.renumber(next, || awaited.keys().copied().chain(self.streams.numbers()));
     }
 
-    // ---- what came ----
+    // ---- receiving ----
 
-    /// Validates an entry, whose sender waits until `deadline` as far as its head says.
+    /// Validates an entry and applies it. `deadline` is the time until which its sender waits, by
+    /// the entry's head.
     #[inline]
     pub fn receive(
         &mut self,
@@ -264,7 +266,7 @@ impl<M: Payload, W, B, E> Connection<M, W, B, E> {
         Ok(Event::Arrived)
     }
 
-    /// The stream of which an entry is a plain message, if it is that.
+    /// Returns the stream that an entry is a plain message on, if it is one.
     #[inline]
     pub fn stream_of_message(&self, head: RawHead) -> Option<StreamKey> {
         const IN_THE_MIDDLE: Flags = Flags::LENT.with(Flags::FIN);
@@ -307,8 +309,8 @@ impl<M: Payload, W, B, E> Connection<M, W, B, E> {
         Ok(Event::Arrived)
     }
 
-    /// Counts a call or a one-way message of `len` bytes that the owner validated itself, before
-    /// this connection was made, as one that is served.
+    /// Counts a call or a one-way message of `len` bytes as served. The owner validated it itself
+    /// before it made this connection.
     pub fn adopt(&mut self, request: Request, len: usize) {
         if request.one_way {
             self.arrivals.count_one_way(len);
@@ -325,36 +327,36 @@ impl<M: Payload, W, B, E> Connection<M, W, B, E> {
         Ok(Event::Answered(self.calls.answer(head.stream, answer)?))
     }
 
-    // ---- what nobody has taken up ----
+    // ---- requests that were not taken ----
 
-    /// Whether more one-way messages wait, or are served, than are to be kept, of a peer that knows
-    /// no window for them: one without streams, which only holds up itself. A session that has
-    /// drained keeps none, and takes what comes behind them.
+    /// Returns true if too many one-way messages wait or are served, for a peer without a window
+    /// for them: a peer without streams, which only delays itself. A session that has drained keeps
+    /// none, and takes the entries behind them.
     pub fn is_flooded(&self) -> bool {
         !self.streams.limits_one_way()
             && !self.ending.has_drained()
             && (self.arrivals.one_way >= MAX_ONE_WAY || self.arrivals.one_way_bytes >= self.cap)
     }
 
-    /// Returns true if nothing more is begun until entries were sent for which there was no room.
+    /// Returns true if nothing more is begun before entries in the backlog were sent.
     pub fn is_backlog_full(&self) -> bool {
         self.backlog.bytes() >= self.cap || self.backlog.holds_calls()
     }
 
-    /// Takes up what came first. A one-way message counts until it [ends](Self::one_way_ended).
+    /// Takes the oldest request. A one-way message counts until it [ends](Self::one_way_ended).
     pub fn take_arrival(&mut self) -> Option<Arrival<M>> {
         self.arrivals.pop()
     }
 
-    /// Whoever has taken up a one-way message of so many bytes has served it, or let go of it: the
-    /// peer may send as much more.
+    /// Records that a one-way message of `len` bytes was served or dropped. The peer may send as
+    /// much more.
     pub fn one_way_ended(&mut self, len: usize) {
         self.arrivals.one_way_ended(len);
         self.streams.one_way_ended(len);
     }
 
-    /// Of more streams than may be open at one time, one that waits to be accepted is over: nobody
-    /// is to keep them all for somebody who accepts none.
+    /// Drops one stream that is over and waits to be accepted if more streams wait than may be open
+    /// at once. An application that accepts none would otherwise keep all of them.
     fn drop_a_stream_that_is_over(&mut self) {
         if self.arrivals.streams <= self.streams.max_peer_streams() {
             return;
@@ -366,7 +368,7 @@ impl<M: Payload, W, B, E> Connection<M, W, B, E> {
     }
 }
 
-/// Returns what a window entry, whose length was validated, gives back.
+/// Returns the messages and bytes that a window entry returns. Its length was validated.
 fn window<M>(head: RawHead, body: &impl IncomingBody<M>) -> Window {
     let mut bytes = [0; WINDOW_LEN];
     body.copy_to(&mut bytes);

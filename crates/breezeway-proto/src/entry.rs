@@ -1,31 +1,31 @@
 //! The vocabulary of entries: kinds, flags and heads (`docs/abi.md`, section 4.1).
 
-/// What an entry says. Numbers are fixed by `docs/abi.md`, section 4.1.
+/// Kind of an entry. `docs/abi.md`, section 4.1, defines the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
     /// A message, inline or lent.
     Message = 1,
-    /// The stream is over, both ways.
+    /// End of a stream in both directions.
     Reset = 2,
-    /// The sender no longer wants the reply.
+    /// Cancellation of a call: the sender does not wait for the reply any more.
     Cancel = 3,
-    /// Messages and bytes given back to a stream's sender.
+    /// Messages and bytes of a window that are returned to a stream's sender.
     Window = 4,
-    /// How long the sender still waits.
+    /// Time for which the sender still waits.
     Deadline = 5,
-    /// A payload segment was added.
+    /// Notice that a payload segment was added.
     SegmentAdd = 6,
-    /// A payload segment was dropped.
+    /// Notice that a payload segment was dropped.
     SegmentRetire = 7,
-    /// No stream above the named one will be served.
+    /// Go-away: no stream above the given number will be served.
     GoAway = 8,
-    /// The sender commits nothing more and closes.
+    /// Shutdown: the sender commits nothing more and closes.
     Shutdown = 9,
 }
 
 impl Kind {
-    /// The kind with this number, if there is one.
+    /// Returns the kind with this number, or `None` if the number is undefined.
     #[inline]
     pub const fn from_number(number: u8) -> Option<Self> {
         Some(match number {
@@ -56,77 +56,77 @@ impl Flags {
     pub const FIN: Self = Self(0x02);
     /// The body is a descriptor of lent payload.
     pub const LENT: Self = Self(0x04);
-    /// A reply that says why the call failed.
+    /// Error reply: the message is the reason of the failure.
     pub const ERROR: Self = Self(0x08);
-    /// One-way: no reply will come.
+    /// One-way message: the server sends no reply.
     pub const NO_REPLY: Self = Self(0x10);
-    /// A metadata block comes before the message.
+    /// A metadata block precedes the message.
     pub const METADATA: Self = Self(0x20);
-    /// There is no message, which is not the same as one of 0 bytes.
+    /// The entry carries no message, as opposed to a message of 0 bytes.
     pub const EMPTY: Self = Self(0x40);
-    /// With OPEN: a stream, not a call.
+    /// With OPEN: opens a stream, not a call.
     pub const STREAM: Self = Self(0x80);
 
-    /// The flags with these bits: all are defined.
+    /// Returns the flags with these bits. Each bit is defined.
     #[inline]
     pub const fn from_bits(bits: u8) -> Self {
         Self(bits)
     }
 
-    /// The flags as bits.
+    /// Returns the flags as bits.
     #[inline]
     pub const fn bits(self) -> u8 {
         self.0
     }
 
-    /// These flags and `other`.
+    /// Returns these flags and those of `other`.
     #[inline]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// These flags less `other`.
+    /// Returns these flags without those of `other`.
     #[inline]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    /// Whether every flag of `other` is set.
+    /// Returns true if every flag of `other` is set.
     #[inline]
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 }
 
-/// Everything of an entry but its body.
+/// Fields of an entry without its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// What the entry says.
+    /// Kind of the entry.
     pub kind: Kind,
-    /// Flags of a message, else none.
+    /// Flags of a message; none for other kinds.
     pub flags: Flags,
-    /// Stream number; 0 is the session itself.
+    /// Stream number; 0 for the session itself.
     pub stream: u32,
-    /// Method, error code, or what the kind says.
+    /// Method, error code, or the value that the kind defines.
     pub tag: u32,
-    /// How long the sender of a request will wait, as `docs/abi.md` codes it (section 4.4); 0 if it
-    /// does not say.
+    /// Time for which the sender of a request will wait, in the encoding of `docs/abi.md`, section
+    /// 4.4; 0 if it is not given.
     pub time: u16,
 }
 
 impl Head {
-    /// The head of an entry that concerns the session, not a stream.
+    /// Returns the head of an entry that concerns the session, not a stream.
     pub const fn of_session(kind: Kind, tag: u32) -> Self {
         Self { kind, flags: Flags::NONE, stream: 0, tag, time: 0 }
     }
 
-    /// The head of the reply to the call on this stream.
+    /// Returns the head of the reply to the call on this stream.
     pub const fn of_reply(stream: u32) -> Self {
         Self { kind: Kind::Message, flags: Flags::FIN, stream, tag: 0, time: 0 }
     }
 }
 
-/// What the peer says of a message or another entry, before it was judged.
+/// Head of an entry as the peer sent it, before validation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RawHead {
     /// Number of the kind.
@@ -135,9 +135,9 @@ pub struct RawHead {
     pub flags: u8,
     /// Stream number.
     pub stream: u32,
-    /// Method, error code, or what the kind says.
+    /// Method, error code, or the value that the kind defines.
     pub tag: u32,
-    /// How long the sender will wait, as it is coded.
+    /// Time for which the sender will wait, encoded.
     pub time: u16,
 }
 

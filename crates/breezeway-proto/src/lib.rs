@@ -1,8 +1,8 @@
 //! The protocol of Breezeway without IO: entries and numbers in, decisions out.
 //!
-//! Nothing here reads a clock, a ring or a socket, wakes a waiter or copies a message. The owner of
-//! a session moves entries and time in and out; most programs want the crate `breezeway`, which
-//! holds the carriers and the drivers. The rules are fixed in `docs/abi.md`.
+//! This crate does not read a clock, a ring or a socket, wake a waiter or copy a message. The owner
+//! of a session moves entries and time in and out. Most programs use the crate `breezeway`, which
+//! contains the carriers and the drivers. `docs/abi.md` defines the rules.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! What came from the peer and nobody has taken up.
+//! Requests of the peer that were received and not taken.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use super::StreamKey;
 use crate::Time;
 use crate::validate::Request;
 
-/// What the peer asks for.
+/// Request of the peer.
 #[derive(Debug)]
 pub enum Arrival<M> {
     /// A call, or a one-way message.
@@ -17,7 +17,7 @@ pub enum Arrival<M> {
         key: StreamKey,
         /// The method that it was opened for.
         method: u32,
-        /// Until when the peer waits for it.
+        /// Time until which the peer waits for it.
         deadline: Time,
     },
 }
@@ -25,10 +25,10 @@ pub enum Arrival<M> {
 /// Arrivals in the order in which they came.
 pub struct Arrivals<M> {
     queue: VecDeque<Arrival<M>>,
-    /// One-way messages that are among them or are served, and of how many bytes.
+    /// Number of one-way messages that are queued or served; the next field holds their bytes.
     pub(super) one_way: usize,
     pub(super) one_way_bytes: usize,
-    /// How many are streams.
+    /// Number of streams in the queue.
     pub(super) streams: usize,
 }
 
@@ -37,12 +37,12 @@ impl<M> Arrivals<M> {
         Self { queue: VecDeque::new(), one_way: 0, one_way_bytes: 0, streams: 0 }
     }
 
-    /// How many there are.
+    /// Returns the number of arrivals.
     pub fn len(&self) -> usize {
         self.queue.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
@@ -51,7 +51,7 @@ impl<M> Arrivals<M> {
         self.queue.push_back(Arrival::Call(request, content, deadline));
     }
 
-    /// A one-way message of so many bytes that is about to be pushed as a call.
+    /// Counts a one-way message of `len` bytes that is about to be pushed as a call.
     pub(super) fn count_one_way(&mut self, len: usize) {
         self.one_way += 1;
         self.one_way_bytes += len;
@@ -62,7 +62,7 @@ impl<M> Arrivals<M> {
         self.queue.push_back(Arrival::Stream { key, method, deadline });
     }
 
-    /// The oldest. A one-way message counts until [`Self::one_way_ended`].
+    /// Takes the oldest arrival. A one-way message counts until [`Self::one_way_ended`].
     pub(super) fn pop(&mut self) -> Option<Arrival<M>> {
         let arrival = self.queue.pop_front()?;
         self.streams -= usize::from(matches!(arrival, Arrival::Stream { .. }));
@@ -70,12 +70,12 @@ impl<M> Arrivals<M> {
     }
 
     pub(super) fn one_way_ended(&mut self, len: usize) {
-        // Those that are served when nobody takes up more are no longer counted.
+        // The messages in service at a `clear` are not counted any more.
         self.one_way = self.one_way.saturating_sub(1);
         self.one_way_bytes = self.one_way_bytes.saturating_sub(len);
     }
 
-    /// Takes out the oldest stream of which `is_over` says so.
+    /// Removes the oldest stream for which `is_over` returns true.
     pub(super) fn remove_stream(
         &mut self,
         is_over: impl Fn(StreamKey) -> bool,
@@ -94,7 +94,7 @@ impl<M> Arrivals<M> {
         }
     }
 
-    /// Nobody will take them up.
+    /// Drops all arrivals: none will be taken.
     pub fn clear(&mut self) {
         self.queue.clear();
         (self.one_way, self.one_way_bytes, self.streams) = (0, 0, 0);

@@ -1,16 +1,16 @@
-//! Replies, and other entries, for which there was no room: they go out as soon as there is some,
-//! and no caller waits for that.
+//! Replies and other entries that found no room: they are sent as soon as there is room, and no
+//! caller waits for that.
 //!
-//! The driver attempts them in passes: [`Backlog::begin_pass`], and then for each entry that
-//! [`Backlog::next_transmit`] returns what came of it ([`Backlog::attempted`]). Replies belong to
-//! different calls, so one that lacks memory delays no other.
+//! The driver attempts them in passes: it calls [`Backlog::begin_pass`], and then passes the result
+//! for each entry that [`Backlog::next_transmit`] returns to [`Backlog::attempted`]. Replies belong
+//! to different calls, so one that lacks memory delays no other.
 
 use std::collections::VecDeque;
 
 use crate::{ErrorCode, Flags, Head, Time};
 
 /// Entries that wait, in the order in which they were made; `B` is the body of one. Their number is
-/// bounded by the client's calls in flight, among which a call counts until its reply was sent.
+/// bounded by the client's calls in flight: a call counts among those until its reply was sent.
 pub struct Backlog<B> {
     entries: VecDeque<Waiting<B>>,
     bytes: usize,
@@ -26,41 +26,41 @@ pub struct Backlog<B> {
     at: usize,
 }
 
-/// What an entry waits for.
+/// Resource that an entry waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lack {
     /// A slot of the ring, or room on the socket, which all entries need.
     Slot,
     /// Memory for its body.
     Memory,
-    /// Further pieces of its body are to be copied.
+    /// The next pass, which copies a further piece of its body.
     Copy,
 }
 
-/// What is sent of an entry.
+/// Body that is sent with an entry.
 #[derive(Debug, PartialEq, Eq)]
 pub enum BacklogBody<B> {
-    /// Its own body.
+    /// The entry's own body.
     Own(B),
-    /// The reason of its failure, which fits into a slot.
+    /// Reason of the failure, which fits into a slot.
     Reason(&'static str),
 }
 
-/// What came of an attempt to send an entry.
+/// Result of an attempt to send an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attempt {
-    /// It is sent.
+    /// The entry was sent.
     Sent,
     /// A piece of its body was copied, or made of the memory for it.
     Copied {
         /// True if there is memory for all of it.
         has_memory: bool,
     },
-    /// The next piece is for the next pass.
+    /// The next pass copies the next piece.
     Later,
     /// There is no slot.
     NoSlot,
-    /// There is no memory; the reason of the failure, should it have waited for too long.
+    /// There is no memory. Holds the reason of the failure in case the entry has waited too long.
     NoMemory(&'static str),
 }
 
@@ -103,7 +103,7 @@ impl<B> Backlog<B> {
         self.patience = patience;
     }
 
-    /// From now on no call is served while a handler's own reply to an earlier one waits.
+    /// Serves no call from now on while a handler's own reply to an earlier one waits.
     pub fn set_in_order(&mut self) {
         self.in_order = true;
     }
@@ -144,8 +144,8 @@ impl<B> Backlog<B> {
         self.entries.iter().any(|waiting| waiting.holds_calls)
     }
 
-    /// Where replies go in order, lets no further call be served before the last entry was sent if
-    /// it is one behind the first `len`.
+    /// Holds further calls until the last entry was sent, if replies are sent in order and that
+    /// entry stands behind the first `len`.
     pub fn hold_calls(&mut self, len: usize) {
         if self.in_order
             && self.len() > len
@@ -188,7 +188,8 @@ impl<B> Backlog<B> {
         self.entries.get_mut(self.at).map(|waiting| (waiting.head, &mut waiting.content))
     }
 
-    /// Takes note of what came of [`Self::next_transmit`], and fails what has waited for too long.
+    /// Records the result of the attempt at [`Self::next_transmit`], and fails entries that have
+    /// waited too long.
     pub fn attempted(&mut self, attempt: Attempt, now: Time) {
         let Some(waiting) = self.entries.get_mut(self.at) else { return };
         match attempt {
@@ -198,7 +199,7 @@ impl<B> Backlog<B> {
             }
             Attempt::Copied { has_memory: true } => waiting.memory_until = None,
             Attempt::Copied { has_memory: false } => {}
-            // The next passes are for others.
+            // The next passes serve other entries.
             Attempt::Later if waiting.until.has_passed_at(now) => {
                 self.fail(self.at, ErrorCode::DeadlinePassed, "the reply was not copied in time");
             }
@@ -210,7 +211,7 @@ impl<B> Backlog<B> {
                 self.lacks_slots = true;
                 self.fail_late_ones(now);
             }
-            // Of the peer's or of the kernel: another entry may need less.
+            // The memory of the peer or of the kernel is short: another entry may need less.
             Attempt::NoMemory(reason) => {
                 waiting.memory_until.get_or_insert(now.after(self.patience));
                 if waiting.timeout().has_passed_at(now) {
@@ -240,7 +241,7 @@ impl<B> Backlog<B> {
         self.at = self.entries.len();
     }
 
-    /// Makes a reply that of a failed call, which needs a slot and no memory.
+    /// Turns a reply into that of a failed call, which needs a slot and no memory.
     fn fail(&mut self, index: usize, code: ErrorCode, reason: &'static str) {
         let waiting = &mut self.entries[index];
         waiting.head.flags = Flags::FIN.with(Flags::ERROR);
@@ -261,7 +262,7 @@ mod tests {
     const SENT: Attempt = Attempt::Sent;
     const NO_MEMORY: Attempt = Attempt::NoMemory("no memory");
 
-    /// A backlog of one entry of 200 bytes for each, numbered in order.
+    /// Returns a backlog with one entry of 200 bytes for each element, numbered in order.
     fn backlog(entries: &[(Lack, Time)]) -> Backlog<()> {
         let mut backlog = Backlog::new();
         backlog.set_patience(PATIENCE);
@@ -271,7 +272,7 @@ mod tests {
         backlog
     }
 
-    /// Makes one pass, each attempt of which comes to this; gives the entries that were attempted.
+    /// Makes one pass with these results of its attempts. Returns the entries that were attempted.
     fn pass<B>(backlog: &mut Backlog<B>, now: Time, attempts: &[Attempt]) -> Vec<u32> {
         let mut streams = Vec::new();
         let mut attempts = attempts.iter();
@@ -286,7 +287,7 @@ mod tests {
         streams
     }
 
-    /// The failures that wait, by number.
+    /// Returns the failures that wait, by number.
     fn failures<B>(backlog: &Backlog<B>) -> Vec<(u32, ErrorCode, &'static str)> {
         let failure = |waiting: &Waiting<B>| match waiting.content {
             BacklogBody::Own(_) => None,
@@ -340,7 +341,7 @@ mod tests {
             (Lack::Slot, in_time, NO_MEMORY, None),
         ] {
             let mut backlog = backlog(&[(lack, until)]);
-            // The failure finds no slot at once either.
+            // The failure does not find a slot at once either.
             let is_attempted_again = expected.is_some() && attempt != Attempt::NoSlot;
             let attempts = [attempt, Attempt::NoSlot];
             pass(&mut backlog, LATER, &attempts[..1 + usize::from(is_attempted_again)]);

@@ -1,4 +1,4 @@
-//! The calls of this side, for many who make them and wait for their replies.
+//! Calls of this side, for many callers that wait for replies.
 
 use rustc_hash::FxHashMap;
 
@@ -6,20 +6,20 @@ use crate::ErrorCode;
 use crate::in_flight::InFlight;
 use crate::violation::CallViolation;
 
-/// What came of a call.
+/// Result of a call.
 pub type Answer<M> = Result<M, (ErrorCode, String)>;
 
 pub(super) enum Call<M, W> {
-    /// The reply is to come.
+    /// The reply has not come.
     Waiting(Option<W>),
-    /// The reply is there.
+    /// The reply has come.
     Answered(Answer<M>),
 }
 
-/// Calls by stream number, each with whoever waits for its reply.
+/// Calls by stream number, each with the waiter for its reply.
 pub struct Calls<M, W> {
     pub(super) in_flight: InFlight,
-    /// Those whose answer is wanted and was not taken.
+    /// Calls that a caller waits for and whose answer was not taken.
     pub(super) awaited: FxHashMap<u32, Call<M, W>>,
 }
 
@@ -28,28 +28,28 @@ impl<M, W> Calls<M, W> {
         Self { in_flight: InFlight::new(first, limit), awaited: FxHashMap::default() }
     }
 
-    /// Whether one more call may go out.
+    /// Returns true if one more call may be sent.
     pub fn has_room(&self) -> bool {
         self.in_flight.has_room()
     }
 
-    /// Whether a reply is to come on this number.
+    /// Returns true if a reply on this number is pending.
     pub fn awaits(&self, number: u32) -> bool {
         self.in_flight.awaits(number)
     }
 
-    /// Whether any reply is to come.
+    /// Returns true if any reply is pending.
     pub fn awaits_any(&self) -> bool {
         self.in_flight.len() > 0
     }
 
-    /// A request went out on the next number.
+    /// Records that a request was sent on the next number.
     pub(super) fn sent(&mut self) {
         let call = self.in_flight.begin();
         self.awaited.insert(call.0, Call::Waiting(None));
     }
 
-    /// The reply to a call. Gives who waits for it.
+    /// Stores the reply to a call. Returns the waiter for it.
     pub fn answer(&mut self, number: u32, answer: Answer<M>) -> Result<Option<W>, CallViolation> {
         if !self.in_flight.end(number)? {
             return Ok(None);
@@ -72,7 +72,7 @@ impl<M, W> Calls<M, W> {
         }
     }
 
-    /// Who waits for a call whose reply has not come.
+    /// Returns the waiter for a call whose reply has not come.
     pub fn waiter(&mut self, number: u32) -> Option<&mut Option<W>> {
         match self.awaited.get_mut(&number) {
             Some(Call::Waiting(waiter)) => Some(waiter),
@@ -80,7 +80,7 @@ impl<M, W> Calls<M, W> {
         }
     }
 
-    /// Nobody waits for a call any more; gives who did if its reply is still to come.
+    /// Gives up a call. Returns its waiter if the reply is still pending.
     pub fn give_up(&mut self, number: u32) -> Option<Option<W>> {
         let call = self.awaited.remove(&number);
         self.in_flight.give_up(number).then(|| match call {
@@ -89,7 +89,7 @@ impl<M, W> Calls<M, W> {
         })
     }
 
-    /// Everybody who waits.
+    /// Takes all waiters.
     pub fn waiters(&mut self) -> impl Iterator<Item = W> + '_ {
         self.awaited.values_mut().filter_map(|call| match call {
             Call::Waiting(waiter) => waiter.take(),

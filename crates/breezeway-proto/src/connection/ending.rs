@@ -1,23 +1,23 @@
-//! The steps of an end that depend on what is left to be served or sent.
+//! Steps of an end that depend on the requests and entries that are still to be served or sent.
 
 use super::{Arrival, Connection, Payload, Transmit};
 use crate::ending::{Drain, Stage};
 use crate::{ErrorCode, Kind, Time};
 
 impl<M: Payload, W, B, E> Connection<M, W, B, E> {
-    /// Returns true if further entries of the peer's are to be taken.
+    /// Returns true if further entries of the peer are to be taken.
     pub fn takes_entries(&self) -> bool {
         !self.is_flooded() && !self.ending.has_peer_closed()
     }
 
-    /// Returns the time of the next turn that is needed although no entry comes: an entry that
-    /// waits, a drain or a stage of the end is late then.
+    /// Returns the time at which a turn is needed although no entry comes: the earliest limit of an
+    /// entry that waits, of a drain or of a stage of the end.
     pub fn poll_timeout(&self) -> Time {
         self.backlog.poll_timeout().min(self.ending.poll_timeout())
     }
 
     /// Returns the entry that is to be sent as soon as there is room for one; `None` behind this
-    /// side's shutdown and once the session is over.
+    /// side's shutdown and after the end of the session.
     #[inline]
     pub fn next_transmit(&mut self) -> Option<Transmit> {
         match self.ending.next_transmit() {
@@ -27,7 +27,7 @@ impl<M: Payload, W, B, E> Connection<M, W, B, E> {
         }
     }
 
-    /// Takes note that [`next_transmit`](Self::next_transmit) was sent.
+    /// Records that [`next_transmit`](Self::next_transmit) was sent.
     pub fn transmitted(&mut self) {
         match self.ending.next_transmit() {
             Some(Kind::GoAway) => self.ending.transmitted(),
@@ -35,7 +35,8 @@ impl<M: Payload, W, B, E> Connection<M, W, B, E> {
         }
     }
 
-    /// Takes note of a turn. One that found nothing has taken all that was committed before it.
+    /// Records a turn. A turn that found nothing has taken all entries that were committed before
+    /// it.
     #[inline]
     pub fn turn_taken(&mut self, found_nothing: bool) {
         if let Drain::Until { deadline, .. } = self.ending.drain {
@@ -47,8 +48,9 @@ impl<M: Payload, W, B, E> Connection<M, W, B, E> {
         }
     }
 
-    /// Ends the drain once nothing is left, its time has passed or the session is over.
-    /// `has_unwritten` is true while the socket has not taken all. Returns true if this ended it.
+    /// Ends the drain if nothing is left, its time has passed or the session is over.
+    /// `has_unwritten` is true while the socket has not taken all. Returns true if this call ended
+    /// it.
     pub fn step_drain(&mut self, has_unwritten: bool, now: Time) -> bool {
         let Drain::Until { deadline, has_taken_all } = self.ending.drain else { return false };
         let nothing_is_left = has_taken_all
@@ -57,7 +59,7 @@ impl<M: Payload, W, B, E> Connection<M, W, B, E> {
             && self.streams.live_count() == 0
             && self.backlog.is_empty()
             && !has_unwritten;
-        // Requests that the client committed before its own end are served.
+        // The server still serves requests that the client committed before its own end.
         let is_over = self.ending.is_ended()
             && (self.arrivals.is_empty() || self.ending.closes_until().is_some());
         let is_done = nothing_is_left || is_over || deadline.has_passed_at(now);
@@ -67,9 +69,9 @@ impl<M: Payload, W, B, E> Connection<M, W, B, E> {
         is_done
     }
 
-    /// Takes up the next call that fails, as the session has drained before it was begun: its
-    /// number, and the waiter for its cancellation. Streams before it are reset, and one-way
-    /// messages dropped.
+    /// Takes the next call that fails because the session drained before the call was begun.
+    /// Returns its number and the waiter for its cancellation. Streams before it are reset, and
+    /// one-way messages dropped.
     pub fn take_refused(&mut self) -> Option<(u32, Option<W>)> {
         let is_silent = matches!(self.ending.stage, Stage::Closing { has_sent_shutdown: true, .. });
         if !self.ending.has_drained() || is_silent {
@@ -95,8 +97,8 @@ impl<M: Payload, W, B, E> Connection<M, W, B, E> {
     }
 
     /// Returns true once the last replies are over: no call is left, or the client is gone and no
-    /// reply waits, or it has taken none of those that wait for too long. `sent` is true if replies
-    /// were sent since the last turn, and the socket has not taken `unwritten` bytes.
+    /// reply waits, or the client has taken none of the waiting replies for too long. `sent` is
+    /// true if replies were sent since the last turn. The socket has not taken `unwritten` bytes.
     pub fn step_last_replies(
         &mut self,
         sent: bool,
@@ -119,8 +121,8 @@ impl<M: Payload, W, B, E> Connection<M, W, B, E> {
         until.has_passed_at(now)
     }
 
-    /// Returns true if a request may still be taken up although the session has a reason to end:
-    /// last replies wait for room first, or the session drains.
+    /// Returns true if a request may still be taken although the session has a reason to end: last
+    /// replies wait for room first, or the session drains.
     pub fn awaits_last_arrivals(&self) -> bool {
         let may_come = !self.arrivals.is_empty() || self.ending.is_draining();
         self.ending.serves_last_replies() && may_come

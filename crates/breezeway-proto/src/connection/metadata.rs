@@ -2,14 +2,14 @@
 
 use thiserror::Error;
 
-/// Bytes in front of the block: its length.
+/// Number of bytes in front of the block, which hold its length.
 pub const METADATA_PREFIX: usize = 2;
 
-/// What is wrong with a metadata block that came.
+/// Error of a received metadata block.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MetadataError {
-    /// The body is too short to say how long the block is.
+    /// The body is too short to hold the block's length.
     #[error("a body of {0} bytes has no room for the length of its metadata")]
     NoLength(usize),
     /// The block reaches behind the body's end.
@@ -20,7 +20,7 @@ pub enum MetadataError {
         /// The body's length.
         body: usize,
     },
-    /// A block comes to a side that takes none.
+    /// A block was sent to a side that takes none.
     #[error("metadata, of which this side takes none (option max_metadata)")]
     NotTaken,
     /// The block is longer than this side takes.
@@ -33,8 +33,8 @@ pub enum MetadataError {
     },
 }
 
-/// Splits a body of `body` bytes whose first two say `prefix`: the length of the metadata block.
-/// The message is what follows both.
+/// Returns the length of the metadata block in a body of `body` bytes whose first two are `prefix`.
+/// The message follows prefix and block. `limit` is the longest block that this side takes.
 pub fn split(
     body: usize,
     prefix: Option<[u8; METADATA_PREFIX]>,

@@ -1,4 +1,4 @@
-//! One stream: two directions, each of which ends once.
+//! One stream: two directions; each ends once.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use super::window::{Credit, Granted, Window};
 use crate::ErrorCode;
 use crate::violation::StreamViolation;
 
-/// How far a direction has got.
+/// State of a direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
     /// Nothing was sent yet.
@@ -18,18 +18,18 @@ pub(super) enum Direction {
     Finished,
     /// Its sender has reset the stream.
     Reset(ErrorCode),
-    /// Its sender has sent its last message, and then reset the stream: it takes no more.
+    /// Its sender has sent its last message and then reset the stream: it takes no more messages.
     Refusing(ErrorCode),
 }
 
 impl Direction {
-    /// Whether its sender has sent its last entry.
+    /// Returns true if its sender has sent its last entry.
     #[inline]
     pub(super) fn is_over(self) -> bool {
         !matches!(self, Self::New | Self::Open)
     }
 
-    /// The code with which its sender has reset the stream, if it has.
+    /// Returns the code of its sender's reset, if there was one.
     #[inline]
     pub(super) fn reset_code(self) -> Option<ErrorCode> {
         match self {
@@ -39,18 +39,19 @@ impl Direction {
     }
 }
 
-/// What an entry carries beside its place in the stream.
+/// Content of an entry on a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Carried {
-    /// Bytes of the message, if there is one.
+    /// Length of the message in bytes, if there is one.
     pub message: Option<usize>,
-    /// Whether there is a metadata block.
+    /// True if there is a metadata block.
     pub metadata: bool,
-    /// Whether it is the last of its direction.
+    /// True if the entry is the last of its direction.
     pub last: bool,
 }
 
-/// Bytes of a message, which count against the window, or that there is none: in one word.
+/// Length of a message in bytes, which count against the window, or the absence of a message, in
+/// one word.
 #[derive(Clone, Copy)]
 struct Len(usize);
 
@@ -66,42 +67,43 @@ impl Len {
     }
 }
 
-/// What was received and not taken.
+/// Content that was received and not taken.
 struct Queued<M> {
     content: M,
     len: Len,
 }
 
-/// One stream, as one side sees it. In the table its state fills two lines of the cache, and a
-/// small message the next two: with many streams each line is one that has to be fetched.
+/// Stream as one side sees it. In the table its state fills two cache lines, and a small message
+/// the next two. With many streams each line has to be fetched.
 #[repr(C, align(64))]
 pub(super) struct Stream<M> {
     /// Whether the application no longer holds it.
     abandoned: bool,
-    /// Whether it is in the list of streams with entries to be sent.
+    /// True if the stream is in the list of streams with entries to be sent.
     pub(super) is_listed: bool,
-    /// True once the reader was given the end.
+    /// True after the reader received the end.
     is_read: bool,
     /// True while an entry with FIN and no message is still to be sent.
     pub(super) fin_due: bool,
     pub(super) number: u32,
     pub(super) outgoing: Direction,
     pub(super) incoming: Direction,
-    /// A reset that is still to be sent.
+    /// Reset that is still to be sent.
     pub(super) reset_due: Option<ErrorCode>,
-    /// Of what lies in `first`.
+    /// Length of the message in `first`.
     first_len: Len,
     pub(super) credit: Credit,
     granted: Granted,
-    /// The oldest that was received and not taken. Mostly it is the only one, and then always in
-    /// the same place, where it is made: a move of what was just written waits for the writes.
+    /// Oldest content that was received and not taken. Mostly it is the only one, and then always
+    /// in the same place, where it is made: moving a value that was just written waits for the
+    /// writes.
     first: Option<M>,
-    /// What was received behind it, once there was something.
+    /// Content received behind `first`; allocated when it first arrives.
     #[allow(clippy::box_collection, reason = "one word, with which the last line is full")]
     behind: Option<Box<VecDeque<Queued<M>>>>,
 }
 
-/// What a stream takes in the table.
+/// Returns the size of a stream in the table.
 pub const fn size_in_table<M>() -> usize {
     size_of::<Option<Stream<M>>>()
 }
@@ -125,7 +127,7 @@ impl<M> Stream<M> {
         }
     }
 
-    /// Whether such an entry may be sent.
+    /// Returns an error if an entry with such content may not be sent now.
     #[inline]
     pub(super) fn may_send(&self, carried: Carried) -> Result<(), Refusal> {
         if let Some(code) = self.incoming.reset_code() {
@@ -142,7 +144,7 @@ impl<M> Stream<M> {
         }
     }
 
-    /// An entry that [`Self::may_send`] allowed was published.
+    /// Records that an entry that [`Self::may_send`] allowed was published.
     #[inline]
     pub(super) fn sent(&mut self, carried: Carried) {
         if let Some(len) = carried.message {
@@ -151,7 +153,7 @@ impl<M> Stream<M> {
         self.outgoing = if carried.last { Direction::Finished } else { Direction::Open };
     }
 
-    /// Validates what came, and keeps it; whether the application may want to know.
+    /// Validates a received entry and keeps its content. Returns true if a reader may wait for it.
     #[inline]
     pub(super) fn receive(
         &mut self,
@@ -171,8 +173,8 @@ impl<M> Stream<M> {
         }
         self.incoming = if carried.last { Direction::Finished } else { Direction::Open };
         if !self.is_wanted() {
-            // Reset by this side: what was under way meanwhile is dropped, and the peer stops when
-            // it learns that.
+            // This side reset the stream: messages that were in flight are dropped, and the peer
+            // stops when it receives the reset.
             return Ok(false);
         }
         if carried.message.is_some() || carried.metadata {
@@ -190,8 +192,9 @@ impl<M> Stream<M> {
         Ok(true)
     }
 
-    /// The peer has reset the stream. What was not taken of it is dropped, unless the reset came
-    /// behind the peer's last message: then it only no longer wants what this side still sends.
+    /// Applies the peer's reset. Content that was not taken is dropped, unless the reset came
+    /// behind the peer's last message: then it only refuses further messages of this side. Returns
+    /// true if a reader may wait for it.
     pub(super) fn receive_reset(&mut self, code: ErrorCode) -> Result<bool, StreamViolation> {
         let is_wanted = self.is_wanted();
         self.incoming = match self.incoming {
@@ -208,9 +211,9 @@ impl<M> Stream<M> {
         Ok(is_wanted)
     }
 
-    /// Owes the answer to the peer's reset, but not while messages from before it wait to be taken:
-    /// the answer frees the stream's number, and `max_streams` is to bound what is kept. Gives
-    /// whether it is now to be sent.
+    /// Makes the answer to the peer's reset due, but not while messages from before it wait to be
+    /// taken: the answer frees the stream's number, and `max_streams` bounds the content that is
+    /// kept. Returns true if the answer is now to be sent.
     fn answer_reset(&mut self) -> bool {
         let Some(code) = self.incoming.reset_code() else { return false };
         if self.first.is_some() || self.outgoing.is_over() || self.reset_due.is_some() {
@@ -225,13 +228,13 @@ impl<M> Stream<M> {
         self.behind = None;
     }
 
-    /// Whether the application still wants what comes.
+    /// Returns true if the application still takes received messages.
     fn is_wanted(&self) -> bool {
         !self.abandoned && self.reset_due.is_none() && !matches!(self.outgoing, Direction::Reset(_))
     }
 
-    /// What `read` makes of the oldest that was received and not taken; whether a window, or the
-    /// answer to a reset, is now due with it.
+    /// Takes the oldest content that was received and not taken. Returns the result of `read` on
+    /// it, and true if a window, or the answer to a reset, is now due.
     #[inline]
     pub(super) fn take<R>(&mut self, read: impl FnOnce(&mut M) -> R) -> Option<(R, bool)> {
         let Some(first) = &mut self.first else {
@@ -248,7 +251,7 @@ impl<M> Stream<M> {
         Some((content, due))
     }
 
-    /// Whether nothing can be taken, and both directions go on.
+    /// Returns true if nothing can be taken and both directions are open.
     #[inline]
     pub(super) fn is_quiet(&self) -> bool {
         self.first.is_none()
@@ -257,8 +260,8 @@ impl<M> Stream<M> {
             && self.reset_due.is_none()
     }
 
-    /// What the peer is to be given back of its window, if that is due: not of a stream on which it
-    /// sends no more, or stops once it learns of the reset.
+    /// Returns the amount of the window to be returned to the peer, if that is due. It is not due
+    /// on a stream on which the peer sends no more, or stops once it receives the reset.
     pub(super) fn window_due(&self) -> Option<Window> {
         let is_of_use = !self.incoming.is_over() && !self.is_reset_here();
         (is_of_use && self.granted.is_due()).then(|| self.granted.consumed())
@@ -268,7 +271,7 @@ impl<M> Stream<M> {
         self.granted.give_back();
     }
 
-    /// This side wants the stream to be over, both ways. Gives whether a reset is now to be sent.
+    /// Resets both directions of the stream. Returns true if a reset is now to be sent.
     pub(super) fn reset(&mut self, code: ErrorCode) -> bool {
         self.clear();
         if let Direction::Refusing(code) = self.incoming {
@@ -279,7 +282,7 @@ impl<M> Stream<M> {
             return false;
         }
         if self.is_over() {
-            // The peer needs not know; the reader does, whose messages are gone.
+            // The peer need not receive the reset. The reader must, because its messages are gone.
             self.outgoing = Direction::Reset(code);
             return false;
         }
@@ -287,9 +290,9 @@ impl<M> Stream<M> {
         true
     }
 
-    /// The application lets go of the stream. Returns true if an entry is now to be sent: a reset
-    /// if it has not sent its last message, or the peer has not; but FIN if it was `asked` for the
-    /// stream, and has read it to its end.
+    /// Abandons the stream for the application. Returns true if an entry is now to be sent: a reset
+    /// if either side has not sent its last message, or FIN if the application was `asked` for the
+    /// stream and has read it to its end.
     pub(super) fn abandon(&mut self, asked: bool) -> bool {
         self.abandoned = true;
         self.fin_due =
@@ -297,19 +300,21 @@ impl<M> Stream<M> {
         self.fin_due || self.reset(ErrorCode::Cancelled)
     }
 
-    /// Whether both sides have sent their last entry, so that its number may be used again.
+    /// Returns true if both sides have sent their last entry, so that the stream's number may be
+    /// used again.
     pub(super) fn is_over(&self) -> bool {
         self.outgoing.is_over() && self.incoming.is_over()
     }
 
-    /// The peer may use the number again from now on, so nothing more may be sent on it.
+    /// Ends the stream. The peer may use the number again from now on, so nothing more may be sent
+    /// on it.
     pub(super) fn end(&mut self) {
         if let Some(code) = self.reset_due.take() {
             self.outgoing = Direction::Reset(code);
         }
     }
 
-    /// Whether this side has reset it, or is about to.
+    /// Returns true if this side has reset the stream, or is about to.
     pub(super) fn is_reset_here(&self) -> bool {
         self.reset_due.is_some() || matches!(self.outgoing, Direction::Reset(_))
     }

@@ -1,4 +1,4 @@
-//! All streams of a session, as one side sees them.
+//! Streams of a session, as one side sees them.
 
 use std::collections::VecDeque;
 
@@ -11,21 +11,21 @@ use super::window::Window;
 use crate::ErrorCode;
 use crate::violation::StreamViolation;
 
-/// What one side's hello says of streams.
+/// Terms of one side's hello about streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamTerms {
-    /// What may be under way to it on each stream.
+    /// Messages and bytes that may be in flight to it on each stream.
     pub window: Window,
-    /// Streams that the other side may have open at one time.
+    /// Number of streams that the peer may have open at once.
     pub max_streams: u16,
 }
 
 impl StreamTerms {
-    /// No streams.
+    /// Terms without streams.
     pub const NONE: Self = Self { window: Window { messages: 0, bytes: 0 }, max_streams: 0 };
 }
 
-/// Which stream of this side. It stays right when the stream's number is used again.
+/// Key of a stream in this side's table. It does not match a later stream with the same number.
 ///
 /// One word, as it is passed on for each message: two halves that are stored one by one and loaded
 /// together wait for each other (15 % of a turn that takes 199 messages, Zen 4).
@@ -48,33 +48,33 @@ impl StreamKey {
         (self.0 >> 32) as u32
     }
 
-    /// A small number that no other stream of this side has at the same time.
+    /// Returns a small number that no other stream of this side has at the same time.
     #[inline]
     pub fn index(self) -> usize {
         self.place() as usize
     }
 }
 
-/// An opening that came.
+/// Opening of a stream by the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Opening {
     pub(super) number: u32,
     pub(super) method: u32,
 }
 
-/// What came of an entry.
+/// Result of an entry on a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamEvent {
-    /// Nothing that the application waits for.
+    /// The application does not wait for the entry.
     Nothing,
-    /// The peer has opened a stream. What came with it can be taken.
+    /// The peer has opened a stream. Content that came with the opening can be taken.
     Opened {
-        /// The stream.
+        /// Key of the stream.
         key: StreamKey,
-        /// The method that it was opened for.
+        /// Method that it was opened for.
         method: u32,
     },
-    /// Something can be taken, or the peer has sent its last message.
+    /// Content can be taken, or the peer has sent its last message.
     Received(StreamKey),
     /// The peer has reset the stream.
     Reset(StreamKey),
@@ -84,36 +84,37 @@ pub enum StreamEvent {
     OneWayRoom,
 }
 
-/// What a stream has for its reader.
+/// State of a stream for its reader.
 #[derive(Debug, PartialEq, Eq)]
 pub enum RecvState<M> {
-    /// The oldest that was received.
+    /// Oldest content that was received.
     Content(M),
-    /// Nothing yet.
+    /// Nothing has come yet.
     Nothing,
     /// The peer has sent its last message, and all of them were taken.
     End,
-    /// One of both sides has reset the stream.
+    /// Either side has reset the stream.
     Reset(ErrorCode),
 }
 
-/// An entry that this side owes the peer.
+/// Entry that this side has to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transmit {
-    /// The client is to begin nothing new.
+    /// Go-away: the client must begin nothing new.
     GoAway,
-    /// So much more may be sent on the stream, or, on number 0, of one-way messages.
+    /// Window: the peer may send this much more on the stream, or, on number 0, of one-way
+    /// messages.
     Window {
         /// The stream's number.
         number: u32,
-        /// What the peer is given back.
+        /// Messages and bytes that are returned to the peer.
         consumed: Window,
     },
-    /// The stream is over.
+    /// Reset: the stream is over.
     Reset {
         /// The stream's number.
         number: u32,
-        /// Why.
+        /// Code of the reset.
         code: ErrorCode,
     },
     /// This side sends no more on the stream: a message with FIN and EMPTY.
@@ -123,50 +124,50 @@ pub enum Transmit {
     },
 }
 
-/// Why a stream cannot be opened now.
+/// Error returned when a stream cannot be opened now.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("{0} streams are open, the most that the peer allows (its option max_streams)")]
 pub struct TooManyStreams(pub u16);
 
-/// Why nothing can be sent on a stream now.
+/// Reason for which nothing can be sent on a stream now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The peer has to consume first.
+    /// The window is used up: the peer has to consume messages first.
     Window,
     /// This side has sent its last message.
     Finished,
-    /// One of both sides has reset the stream.
+    /// Either side has reset the stream.
     Reset(ErrorCode),
-    /// Metadata goes with the first and the last entry only.
+    /// Only the first and the last entry carry metadata.
     Metadata,
 }
 
-/// The streams of a session.
+/// Table of a session's streams.
 pub struct Streams<M> {
     own: StreamTerms,
     peers: StreamTerms,
-    /// Numbers that this side opens are odd, as a client's, or even.
+    /// True if this side opens streams on odd numbers, as clients do; else on even ones.
     opens_odd: bool,
     slots: Vec<Option<Stream<M>>>,
-    /// How often each slot was used.
+    /// Number of uses of each slot.
     generations: Vec<u32>,
     free: Vec<u32>,
     /// Streams that are not over, by number.
     by_number: FxHashMap<u32, u32>,
     opened_here: u16,
-    /// Whether one of them has ended since somebody asked.
+    /// True if one of them has ended since the last [`Self::take_ended_here`].
     has_ended_here: bool,
     opened_by_peer: u16,
-    /// Streams for which this side may owe an entry.
+    /// Streams that may have an entry to be sent.
     listed: VecDeque<u32>,
-    /// The window of one-way messages, if they have one.
+    /// Window of one-way messages, if they have one.
     one_way: Option<OneWay>,
-    /// True behind the peer's shutdown, with which all streams end.
+    /// True behind the peer's shutdown, which ends all streams.
     have_ended: bool,
 }
 
 impl<M> Streams<M> {
-    /// No streams yet, between sides with these terms.
+    /// Creates an empty table between sides with these terms.
     pub fn new(opens_odd: bool, own: StreamTerms, peers: StreamTerms) -> Self {
         Self {
             own,
@@ -185,17 +186,17 @@ impl<M> Streams<M> {
         }
     }
 
-    /// Gives one-way messages a window. Comes before the first.
+    /// Gives one-way messages a window. The caller does so before the first message.
     pub fn limit_one_way(&mut self, window: Window) {
         self.one_way = Some(OneWay::new(window));
     }
 
-    /// The peer has sent its shutdown: nothing more is sent on any stream.
+    /// Ends all streams at the peer's shutdown: nothing more is sent on them.
     pub(super) fn end(&mut self) {
         self.have_ended = true;
     }
 
-    /// Streams that are not over, nor reset by this side.
+    /// Returns the number of streams that are not over and not reset by this side.
     pub fn live_count(&self) -> usize {
         if self.have_ended {
             return 0;
@@ -205,28 +206,28 @@ impl<M> Streams<M> {
         streams.filter(|stream| !stream.is_reset_here()).count()
     }
 
-    /// Streams that are not over for the peer.
+    /// Returns the number of streams that are not over for the peer.
     pub fn open_count(&self) -> usize {
         self.by_number.len()
     }
 
-    /// Streams that the application still holds, or that are not over.
+    /// Returns the number of streams that the application still holds, or that are not over.
     #[cfg(any(test, feature = "fuzzing"))]
     pub fn kept(&self) -> usize {
         self.slots.iter().flatten().count()
     }
 
-    /// The most streams that the peer may have open at one time.
+    /// Returns the maximum number of streams that the peer may have open at once.
     pub fn max_peer_streams(&self) -> usize {
         usize::from(self.own.max_streams)
     }
 
-    /// Whether both directions of a stream have ended.
+    /// Returns true if both directions of a stream have ended.
     pub fn is_over(&self, key: StreamKey) -> bool {
         self.get(key).is_over()
     }
 
-    /// Whether a stream uses this number.
+    /// Returns true if a stream uses this number.
     pub fn uses(&self, number: u32) -> bool {
         self.by_number.contains_key(&number)
     }
@@ -238,29 +239,29 @@ impl<M> Streams<M> {
 
     // ---- one-way messages ----
 
-    /// Whether one-way messages have a window.
+    /// Returns true if one-way messages have a window.
     pub fn limits_one_way(&self) -> bool {
         self.one_way.is_some()
     }
 
-    /// Whether a one-way message may be sent.
+    /// Returns true if a one-way message may be sent.
     pub fn may_send_one_way(&self) -> bool {
         self.one_way.as_ref().is_none_or(OneWay::may_send)
     }
 
-    /// A one-way message that [`Self::may_send_one_way`] allowed was published.
+    /// Records that a one-way message that [`Self::may_send_one_way`] allowed was published.
     pub fn one_way_sent(&mut self, len: usize) {
         if let Some(one_way) = &mut self.one_way {
             one_way.sent(len);
         }
     }
 
-    /// Validates a one-way message that came.
+    /// Validates a received one-way message.
     pub fn receive_one_way(&mut self, len: usize) -> Result<(), StreamViolation> {
         self.one_way.as_mut().map_or(Ok(()), |one_way| one_way.receive(len))
     }
 
-    /// The application has served a one-way message, or let go of it.
+    /// Records that the application has served or dropped a one-way message.
     pub fn one_way_ended(&mut self, len: usize) {
         if let Some(one_way) = &mut self.one_way {
             one_way.consume(len);
@@ -269,24 +270,26 @@ impl<M> Streams<M> {
 
     // ---- opening and sending ----
 
-    /// Whether this side may open one more.
+    /// Returns an error if this side may not open one more stream.
     pub fn may_open(&self) -> Result<(), TooManyStreams> {
         let most = self.peers.max_streams;
         if self.opened_here < most { Ok(()) } else { Err(TooManyStreams(most)) }
     }
 
-    /// Whether a stream that this side opened has ended and nobody has asked since.
+    /// Returns true if a stream that this side opened has ended since the last
+    /// [`Self::take_ended_here`].
     #[inline]
     pub fn has_ended_here(&self) -> bool {
         self.has_ended_here
     }
 
-    /// Whether a stream that this side opened has ended since this was last asked.
+    /// Returns true if a stream that this side opened has ended since the last call of this
+    /// function.
     pub fn take_ended_here(&mut self) -> bool {
         std::mem::take(&mut self.has_ended_here)
     }
 
-    /// This side's opening entry was published.
+    /// Records that this side's opening entry was published.
     pub fn opened(&mut self, number: u32, carried: Carried) -> StreamKey {
         self.opened_here += 1;
         let key = self.insert(number);
@@ -294,14 +297,14 @@ impl<M> Streams<M> {
         key
     }
 
-    /// Whether such an entry may be sent on a stream.
+    /// Returns an error if an entry with such content may not be sent on a stream now.
     pub fn may_send(&self, key: StreamKey, carried: Carried) -> Result<(), Refusal> {
         self.get(key).may_send(carried)
     }
 
-    /// Sends what most streams do, a message alone: by `send`, which is given the stream's number.
-    /// Gives whether the stream is then [quiet](Self::is_quiet). `None` if nothing was tried, as
-    /// [`Self::may_send`] has something to say about it.
+    /// Sends a message alone, the most frequent entry, by `send`, which receives the stream's
+    /// number. Returns true if the stream is [quiet](Self::is_quiet) afterwards. Returns `None`
+    /// without an attempt if [`Self::may_send`] refuses the message.
     #[inline]
     pub fn send_message<E>(
         &mut self,
@@ -320,25 +323,25 @@ impl<M> Streams<M> {
         }))
     }
 
-    /// The code with which one of both sides has reset a stream, if one has.
+    /// Returns the code with which either side has reset a stream, if one has.
     pub fn reset_code(&self, key: StreamKey) -> Option<ErrorCode> {
         let stream = self.get(key);
         let code = stream.incoming.reset_code().or(stream.outgoing.reset_code());
         code.or(stream.reset_due)
     }
 
-    /// Whether the next entry on a stream is the first of this side.
+    /// Returns true if the next entry on a stream is the first of this side.
     #[cfg(test)]
     pub(crate) fn is_first(&self, key: StreamKey) -> bool {
         self.get(key).outgoing == Direction::New
     }
 
-    /// The number of a stream that is not over.
+    /// Returns the number of a stream that is not over.
     pub fn number(&self, key: StreamKey) -> u32 {
         self.get(key).number
     }
 
-    /// An entry that [`Self::may_send`] allowed was published.
+    /// Records that an entry that [`Self::may_send`] allowed was published.
     pub fn sent(&mut self, key: StreamKey, carried: Carried) {
         self.get_mut(key).sent(carried);
         if carried.last {
@@ -346,15 +349,15 @@ impl<M> Streams<M> {
         }
     }
 
-    /// Ends a stream both ways, whatever is under way on it.
+    /// Ends both directions of a stream, regardless of messages in flight on it.
     pub fn reset(&mut self, key: StreamKey, code: ErrorCode) {
         if self.get_mut(key).reset(code) {
             self.list(key.place());
         }
     }
 
-    /// The application lets go of a stream. If it is not over, it is reset, but ended in order if
-    /// the peer has opened it and the application has read it to its end.
+    /// Abandons a stream for the application. A stream that is not over is reset; it is finished in
+    /// order instead if the peer opened it and the application has read it to its end.
     pub fn abandon(&mut self, key: StreamKey) {
         let opens_odd = self.opens_odd;
         let stream = self.get_mut(key);
@@ -365,7 +368,8 @@ impl<M> Streams<M> {
         self.settle(key.place());
     }
 
-    /// The next entry that this side owes. It is owed until [`Self::transmitted`].
+    /// Returns the next entry that this side has to send. It remains the next until
+    /// [`Self::transmitted`].
     pub fn next_transmit(&mut self) -> Option<Transmit> {
         if self.have_ended {
             return None;
@@ -392,7 +396,7 @@ impl<M> Streams<M> {
         None
     }
 
-    /// The entry that [`Self::next_transmit`] named was published.
+    /// Records that the entry of [`Self::next_transmit`] was published.
     pub fn transmitted(&mut self) {
         if let Some(one_way) = &mut self.one_way
             && one_way.window_due().is_some()
@@ -432,7 +436,7 @@ impl<M> Streams<M> {
         Ok(StreamEvent::Opened { key, method })
     }
 
-    /// Validates a message on a stream that is open; whether somebody may wait for it.
+    /// Validates a message on a stream that is open. Returns true if a reader may wait for it.
     #[inline]
     pub(super) fn receive_message(
         &mut self,
@@ -441,7 +445,7 @@ impl<M> Streams<M> {
         carried: Carried,
         put: impl FnOnce(&mut Option<M>),
     ) -> Result<bool, StreamViolation> {
-        // Its key was just made.
+        // The caller has just made the key.
         let stream = self.slots[key.index()].as_mut().expect("a stream that is not over");
         let is_wanted = stream.receive(flags, carried, put)?;
         if carried.last {
@@ -450,7 +454,7 @@ impl<M> Streams<M> {
         Ok(is_wanted)
     }
 
-    /// Takes in a reset. One of a stream that is over has crossed this side's last entry.
+    /// Applies a reset. A reset of a stream that is over has crossed this side's last entry.
     pub fn receive_reset(
         &mut self,
         number: u32,
@@ -466,13 +470,13 @@ impl<M> Streams<M> {
         Ok(if is_wanted { StreamEvent::Reset(key) } else { StreamEvent::Nothing })
     }
 
-    /// Takes in what the peer has consumed.
+    /// Applies a window entry: the messages and bytes that the peer has consumed.
     pub fn receive_window(
         &mut self,
         number: u32,
         consumed: Window,
     ) -> Result<StreamEvent, StreamViolation> {
-        // Only clients send one-way messages, and only they are given some back.
+        // Only clients send one-way messages, so only they receive window entries for them.
         if number == 0
             && self.opens_odd
             && let Some(one_way) = &mut self.one_way
@@ -488,13 +492,14 @@ impl<M> Streams<M> {
         Ok(if has_room { StreamEvent::Room(key) } else { StreamEvent::Nothing })
     }
 
-    /// An entry of a stream that this side has forgotten; 0 never was one.
+    /// Accepts an entry of a stream that is not in the table any more. Number 0 is a violation,
+    /// because it never was a stream.
     fn crossed(&self, number: u32) -> Result<StreamEvent, StreamViolation> {
         if number == 0 { Err(StreamViolation::NotOpen(0)) } else { Ok(StreamEvent::Nothing) }
     }
 
-    /// Takes the oldest that was received on a stream: gives what `read` makes of it where it
-    /// lies, after which it is dropped.
+    /// Takes the oldest content received on a stream. Returns the result of `read`, which reads it
+    /// in place; it is dropped afterwards.
     #[inline]
     pub fn take<R>(&mut self, key: StreamKey, read: impl FnOnce(&mut M) -> R) -> RecvState<R> {
         let stream = self.get_mut(key);
@@ -516,7 +521,7 @@ impl<M> Streams<M> {
         }
     }
 
-    /// Whether a stream has nothing for its reader, and goes on.
+    /// Returns true if a stream has nothing for its reader and both directions are open.
     #[inline]
     pub fn is_quiet(&self, key: StreamKey) -> bool {
         self.get(key).is_quiet()
@@ -550,7 +555,7 @@ impl<M> Streams<M> {
         StreamKey::new(index, *generation)
     }
 
-    /// The stream that has this number.
+    /// Returns the stream that has this number.
     #[inline]
     pub(super) fn find(&self, number: u32) -> Option<StreamKey> {
         let &index = self.by_number.get(&number)?;
@@ -583,7 +588,8 @@ impl<M> Streams<M> {
         }
     }
 
-    /// Frees the number of a stream that is over, and the stream if nobody holds it.
+    /// Frees the number of a stream that is over, and the stream itself if the application has
+    /// abandoned it.
     fn settle(&mut self, index: u32) {
         let Some(stream) = &mut self.slots[index as usize] else { return };
         if !stream.is_over() {
@@ -602,7 +608,7 @@ impl<M> Streams<M> {
             }
         }
         if is_abandoned {
-            // It may still be listed, which then means nothing.
+            // The index may still be listed, which has no effect then.
             self.slots[index as usize] = None;
             self.free.push(index);
         }

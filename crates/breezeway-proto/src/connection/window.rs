@@ -1,13 +1,13 @@
-//! Receive windows: how much a side may send on a stream before the other has consumed some of it.
+//! Receive windows: the messages and bytes that a sender may have in flight on a stream.
 
 use crate::violation::StreamViolation;
 
-/// Messages and bytes of a stream that may be under way, or that were consumed.
+/// Number of messages and bytes of a stream that may be in flight, or that were consumed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
-    /// Messages.
+    /// Number of messages.
     pub messages: u32,
-    /// Bytes of messages. Metadata does not count.
+    /// Number of bytes of messages. Metadata does not count.
     pub bytes: u64,
 }
 
@@ -18,15 +18,15 @@ impl Window {
         self.bytes += len as u64;
     }
 
-    /// Whether this is at least half of `whole`, in messages or in bytes.
+    /// Returns true if this is at least half of `whole`, in messages or in bytes.
     #[inline]
     fn is_half_of(self, whole: Self) -> bool {
         self.messages >= whole.messages.div_ceil(2) || self.bytes >= whole.bytes.div_ceil(2)
     }
 }
 
-/// What is left of a window. A message may start while there is some of it, and may overdraw the
-/// bytes, so that one larger than the window still passes.
+/// Rest of a window. A message may start while there is some of it, and may overdraw the bytes, so
+/// that one larger than the window still passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Credit {
     whole: Window,
@@ -35,26 +35,27 @@ pub(crate) struct Credit {
 }
 
 impl Credit {
-    /// All of a window.
+    /// Returns the credit of a whole window.
     pub(crate) fn new(whole: Window) -> Self {
         let bytes = i64::try_from(whole.bytes).unwrap_or(i64::MAX);
         Self { whole, messages: whole.messages, bytes }
     }
 
-    /// Whether a message may start.
+    /// Returns true if a message may start.
     #[inline]
     pub(crate) fn allows_a_message(&self) -> bool {
         self.messages > 0 && self.bytes > 0
     }
 
-    /// Notes that a message of `len` bytes was sent, or came.
+    /// Deducts a message of `len` bytes that was sent or received.
     #[inline]
     pub(crate) fn spend(&mut self, len: usize) {
         self.messages -= 1;
         self.bytes -= i64::try_from(len).unwrap_or(i64::MAX);
     }
 
-    /// Takes back what the receiver has consumed. More than was spent is a violation.
+    /// Adds the messages and bytes that the receiver has consumed. More than was spent is a
+    /// violation.
     #[inline]
     pub(crate) fn add(&mut self, consumed: Window) -> Result<(), StreamViolation> {
         let too_much = StreamViolation::WindowOverflow(consumed);
@@ -72,7 +73,7 @@ impl Credit {
     }
 }
 
-/// The receiving side of a window: what the peer may still send, and what it is to be given back.
+/// Receiver's half of a window: the credit of the peer, and the amount to be returned to it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Granted {
     credit: Credit,
@@ -84,7 +85,7 @@ impl Granted {
         Self { credit: Credit::new(whole), consumed: Window::default() }
     }
 
-    /// Validates a message that came.
+    /// Validates a received message.
     #[inline]
     pub(crate) fn take(&mut self, len: usize) -> Result<(), StreamViolation> {
         if !self.credit.allows_a_message() {
@@ -94,26 +95,27 @@ impl Granted {
         Ok(())
     }
 
-    /// Notes that a message was consumed; whether the peer is now to be given back what was.
+    /// Records that a message was consumed. Returns true if the consumed amount is now to be
+    /// returned to the peer.
     #[inline]
     pub(crate) fn consume(&mut self, len: usize) -> bool {
         self.consumed.add(len);
         self.is_due()
     }
 
-    /// Whether half of the window was consumed and not given back.
+    /// Returns true if half of the window was consumed and not returned.
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
         self.consumed.is_half_of(self.credit.whole)
     }
 
-    /// What the peer is to be given back.
+    /// Returns the amount to be returned to the peer.
     #[inline]
     pub(crate) fn consumed(&self) -> Window {
         self.consumed
     }
 
-    /// The peer was given back what was consumed.
+    /// Records that the consumed amount was returned to the peer.
     pub(crate) fn give_back(&mut self) {
         let consumed = std::mem::take(&mut self.consumed);
         self.credit.add(consumed).expect("what was consumed was spent before");
