@@ -40,7 +40,7 @@ pub struct ServerSession {
     place: Place,
     /// Readable once the client's process is gone.
     exit: Option<OwnedFd>,
-    /// How many of its one-way messages are timed together.
+    /// Size of the groups of one-way messages that are timed together.
     group: Group,
     orphan: Orphan,
     /// The threads that serve its streams, and its client's share of them; `None` if the server
@@ -48,29 +48,29 @@ pub struct ServerSession {
     streams: Option<(Arc<StreamThreads>, Share)>,
 }
 
-/// Until when a session is tried again, since its client was gone in a shortage.
+/// Deadline for retries of a session whose client ended during a shortage.
 #[derive(Default)]
 struct Orphan(Option<Deadline>);
 
 impl Orphan {
-    /// Whether to try again later: for any time as long as the client lives, and for a limited time
-    /// once it is gone, as its descriptors may be those that are short.
+    /// Returns true if the session is to be tried again later: without a limit while the client
+    /// lives, and for a limited time after its end, as its descriptors may be those that are short.
     fn may_retry(&mut self, is_gone: bool) -> bool {
         !is_gone || !self.0.get_or_insert_with(|| Deadline::after(SHORTAGE_PATIENCE)).has_passed()
     }
 }
 
-/// Asks the kernel whether a client is gone, by its session's socket or its process's descriptor.
+/// Asks the kernel if a client is gone, by its session's socket or its process's descriptor.
 fn is_gone(socket: BorrowedFd<'_>, exit: Option<BorrowedFd<'_>>) -> bool {
     let now = || Deadline::after(Duration::ZERO);
     let hung_up = ready(socket, PollFlags::RDHUP, now());
     let exited = exit.map_or(Ok(false), |exit| ready(exit, PollFlags::IN, now()));
-    // What cannot be asked now rings again, or is found when it is read.
+    // A failed query rings again, or the end is found when the socket is read.
     hung_up.unwrap_or(false) || exited.unwrap_or(false)
 }
 
 impl ServerSession {
-    /// Answers the hello of a client that wants shared memory on a connected unix stream socket,
+    /// Answers the hello of a client that asks for shared memory on a connected unix stream socket,
     /// such as one end of a pair (see [`breezeway_os::inherited`]).
     pub fn from_socket(socket: OwnedFd, options: &SessionOptions) -> Result<Self, ConnectError> {
         options.validate()?;
@@ -83,13 +83,13 @@ impl ServerSession {
         })
     }
 
-    /// A session that one thread serves alone.
+    /// Creates a session that one thread serves alone.
     pub(crate) fn new(agreed: Agreed, peer: Peer, waiting: Waiting) -> Self {
         Self::at(Terms::new(&agreed, peer, waiting), Place::Alone(agreed.link), None)
     }
 
-    /// A session that threads share from the beginning, as `threads` serve its streams. A worker
-    /// drives it.
+    /// Creates a session that threads share from the beginning, as `threads` serve its streams. A
+    /// worker drives it.
     pub(crate) fn with_streams(
         agreed: Agreed,
         peer: Peer,
@@ -114,7 +114,7 @@ impl ServerSession {
         }
     }
 
-    /// From now on requests are given as slices, without a copy.
+    /// Makes the session return requests as slices, without a copy, from now on.
     pub fn trusting(mut self, proof: TrustedPeer) -> Self {
         match &mut self.place {
             Place::Alone(link) => link.trust(proof),
@@ -131,14 +131,14 @@ impl ServerSession {
         }
     }
 
-    /// Where to see that the client's process is gone, also if a forked child of it holds the
-    /// socket. Only for a client that connected by itself: the ends of a pair name the process that
-    /// made the pair.
+    /// Sets the descriptor that reports the exit of the client's process, also if a forked child of
+    /// it holds the socket. Only for a client that connected by itself: the ends of a pair name the
+    /// process that created the pair.
     pub(crate) fn watch_exit(&mut self, exit: Option<OwnedFd>) {
         self.exit = exit;
     }
 
-    /// Notes that a worker serves it, which knows it by this token.
+    /// Notes that a worker serves this session under this token.
     pub(crate) fn join(&mut self, inbox: Arc<Inbox>, token: usize) {
         let worker = Arc::new(TurnWaker::new(inbox, token, self.terms.id));
         if let Place::Shared(_) = &self.place {
@@ -147,12 +147,12 @@ impl ServerSession {
         self.terms.worker = Some(worker);
     }
 
-    /// Which session of this process it is.
+    /// Returns the id of the session within this process.
     pub fn id(&self) -> SessionId {
         self.terms.id
     }
 
-    /// Who calls.
+    /// Returns the client's credentials.
     pub fn peer(&self) -> &Peer {
         &self.terms.peer
     }
@@ -166,7 +166,7 @@ impl ServerSession {
     }
 }
 
-// ---- its link, alone or behind a lock ----
+// ---- the link, alone or behind a lock ----
 impl ServerSession {
     /// Passes its socket to `act`: of a shared session, while no other thread uses it.
     pub(crate) fn with_socket<R>(&self, act: impl FnOnce(BorrowedFd<'_>) -> R) -> R {
@@ -185,8 +185,8 @@ impl ServerSession {
     }
 
     /// Returns true if the client is gone and all that it committed was taken. (Entries about
-    /// segments are taken one at a time and count as nothing served. A shared session says so when
-    /// it is served.)
+    /// segments are taken one at a time and count as nothing served. A shared session reports this
+    /// when it is served.)
     pub(crate) fn is_exhausted(&mut self) -> bool {
         match &mut self.place {
             Place::Alone(link) => link.is_closed() && !link.ready().unwrap_or(true),
@@ -194,12 +194,12 @@ impl ServerSession {
         }
     }
 
-    /// Returns what a turn that has served nothing has left.
+    /// Returns the work left by a turn that has served nothing.
     pub(crate) fn rest(&mut self) -> Rest {
         match &mut self.place {
             Place::Alone(link) if link.is_backlogged() => Rest::Waits,
-            // A piece of an entry about a segment was taken. An error is what the next turn ends
-            // with.
+            // A piece of an entry about a segment was taken. The next turn ends with the error, if
+            // any.
             Place::Alone(link) => match link.ready().unwrap_or(true) {
                 true => Rest::Served,
                 false => Rest::Nothing,
@@ -209,7 +209,7 @@ impl ServerSession {
         }
     }
 
-    /// Returns true if this side, being short of something, is to try again later.
+    /// Returns true if this process lacks a resource and is to try again later.
     pub(crate) fn may_retry(&mut self) -> bool {
         let is_closed = match &self.place {
             Place::Alone(link) => link.is_closed(),
@@ -235,7 +235,7 @@ impl ServerSession {
         }
     }
 
-    /// Takes note of an event of the socket.
+    /// Records an event of the socket.
     pub(crate) fn notice(&mut self, notice: Notice) -> Result<(), SessionError> {
         match &mut self.place {
             Place::Alone(link) => link.notice(notice)?,
@@ -244,8 +244,8 @@ impl ServerSession {
         Ok(())
     }
 
-    /// Reads what has come on the socket beside messages, and validates it; false if something may
-    /// be left there, or another thread had the session's lock.
+    /// Reads the socket's bytes that are not messages, and validates them; returns false if some
+    /// may be left there, or another thread had the session's lock.
     pub(crate) fn drain(&mut self) -> Result<bool, SessionError> {
         match &mut self.place {
             Place::Alone(link) => {
@@ -256,7 +256,7 @@ impl ServerSession {
         }
     }
 
-    /// Asks the kernel whether the client is still there.
+    /// Asks the kernel if the client still exists.
     pub(crate) fn client_is_gone(&self) -> bool {
         self.with_socket(|socket| is_gone(socket, self.exit()))
     }
@@ -286,14 +286,14 @@ impl ServerSession {
         }
     }
 
-    /// Runs what it is given with the session's lock.
+    /// Returns a function that runs its argument with the session's lock.
     #[cfg(test)]
     pub(crate) fn locked(&self) -> impl FnOnce(&mut dyn FnMut() -> bool) -> bool + Send + 'static {
         self.place.driver().locked()
     }
 }
 
-// ---- served on a thread of its own ----
+// ---- serving on a thread of its own ----
 impl ServerSession {
     /// Serves calls on this thread until the client closes the session.
     pub fn serve(mut self, handler: &impl Handler) -> Result<(), SessionError> {
@@ -326,7 +326,7 @@ impl ServerSession {
         }
     }
 
-    /// Serves calls on this thread, with others that reply to those that were deferred.
+    /// Serves calls on this thread, with other threads that reply to the deferred calls.
     fn serve_to_the_end(&self, handler: &impl Handler) -> Result<(), SessionError> {
         let channel = self.place.driver().channel();
         while let Some(incoming) = channel.accept()? {
@@ -342,7 +342,7 @@ impl ServerSession {
         Ok(link.wait(want, Deadline::NEVER)?)
     }
 
-    /// Lets a shortage be for a moment, and sees whether the client is still there.
+    /// Waits for a moment in a shortage, and checks that the client still exists.
     fn pause(&mut self) -> Result<(), SessionError> {
         std::thread::sleep(RETRY_AFTER);
         if self.client_is_gone() { self.notice(Notice::PeerGone) } else { Ok(()) }

@@ -1,4 +1,4 @@
-//! A server: accepts clients, agrees with each on a session, and hands the sessions to its workers.
+//! The server: accepts clients, sets up a session with each, and hands the sessions to its workers.
 
 mod acceptor;
 mod draining;
@@ -44,7 +44,7 @@ pub(crate) use monitor::refused_by_this_process;
 pub use monitor::{Monitor, ServerStats};
 pub use session_listener::SessionListener;
 
-/// A server that listens. It serves once [`Server::serve`] is called; clients that connect before
+/// A listening server. It serves once [`Server::serve`] is called; clients that connect earlier
 /// wait in the backlog.
 ///
 /// ```no_run
@@ -66,7 +66,7 @@ pub struct Server {
     on_start: Option<Box<dyn FnOnce() + Send>>,
 }
 
-/// Ends a server from another thread.
+/// A handle that ends a server from another thread.
 #[derive(Clone)]
 pub struct Stopper {
     stopping: Arc<AtomicBool>,
@@ -75,15 +75,15 @@ pub struct Stopper {
 }
 
 impl Stopper {
-    /// Lets [`Server::serve`] return: calls that were made are served, within
-    /// [`ServerOptions::drain_timeout`], clients are notified, the socket file is removed.
+    /// Makes [`Server::serve`] return: calls already made are served, within
+    /// [`ServerOptions::drain_timeout`], clients are notified, and the socket file is removed.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
         self.notifier.notify();
     }
 
-    /// What was left undone, once [`Server::serve`] has returned: calls and messages for which
-    /// [`ServerOptions::drain_timeout`] was too short.
+    /// Returns the calls and messages left unserved because [`ServerOptions::drain_timeout`] was
+    /// too short, once [`Server::serve`] has returned.
     pub fn unserved(&self) -> Unserved {
         *self.unserved.lock().expect("nobody panics with the lock")
     }
@@ -99,7 +99,7 @@ impl Server {
         Self::bind_with(address, ServerOptions::new())
     }
 
-    /// Listens at all places of the address. A socket file that nobody serves any more is replaced.
+    /// Listens at all places of the address. A socket file without a listening process is replaced.
     pub fn bind_with(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
         let listening = Listening::at(address, &options)?;
         check_memory(options.workers)?;
@@ -112,22 +112,21 @@ impl Server {
         Ok(Self { listening, options, streams: None, stopper, monitor, on_start: None })
     }
 
-    /// From now on clients may open streams, with a [`Channel`](crate::Channel). `handler` is
-    /// called with the method and the stream, on a thread of its own, so it may wait and take as
-    /// long as it likes; a stream that is not read stops its sender, and nothing else. There are
-    /// [`ServerOptions::stream_threads`] at most; a stream beyond them is reset with
+    /// Sets the handler of streams, which clients open with a [`Channel`](crate::Channel).
+    /// `handler` is called with the method and the stream, on a thread of its own, so it may block;
+    /// an unread stream stops its sender, and nothing else. At most
+    /// [`ServerOptions::stream_threads`] run; a stream beyond them is reset with
     /// [`ErrorCode::Overloaded`](crate::ErrorCode::Overloaded).
     ///
     /// A stream that the handler drops ends when the handler returns: in order if the handler has
-    /// read it to its end, and else by a reset, as [`Stream`] says. An error that the handler
-    /// returns is logged, and resets the stream; to give the client a code, the handler
-    /// [resets](Stream::reset) it. A panic resets it with
+    /// read it to its end, and otherwise by a reset, as described at [`Stream`]. An error that the
+    /// handler returns is logged, and resets the stream; to send the client a code, the handler
+    /// [resets](Stream::reset) the stream itself. A panic resets it with
     /// [`ErrorCode::Panicked`](crate::ErrorCode::Panicked).
     ///
-    /// Calls are served as without this, by the worker that receives for the session. Those of
-    /// clients that make nothing but plain calls, as a [`Session`](crate::Session) or a
-    /// [`Client`](crate::Client), cost what they cost without this; those of a channel may come
-    /// with [metadata](crate::Call::metadata).
+    /// The worker that receives for the session serves calls, with or without this handler. Plain
+    /// calls of a [`Session`](crate::Session) or a [`Client`](crate::Client) keep their cost; calls
+    /// of a channel may have [metadata](crate::Call::metadata).
     ///
     /// ```
     /// use breezeway::{Call, Channel, Server};
@@ -162,18 +161,17 @@ impl Server {
         self
     }
 
-    /// Where it listens: the address that it was given, with the ports that it has got where 0 was
-    /// asked for.
+    /// Returns the address that the server was given, with the actual ports in place of 0.
     pub fn address(&self) -> Address {
         address(&self.listening.listeners)
     }
 
-    /// A handle that ends the server.
+    /// Returns a handle that ends the server.
     pub fn stopper(&self) -> Stopper {
         self.stopper.clone()
     }
 
-    /// Where to ask what it does, while it serves.
+    /// Returns a handle to the server's statistics.
     ///
     /// ```
     /// use breezeway::{Call, Server, Session};
@@ -201,7 +199,7 @@ impl Server {
         self.monitor.clone()
     }
 
-    /// Calls `started` once all threads and descriptors are there that serving takes.
+    /// Sets a function that is called once all threads and descriptors for serving exist.
     #[doc(hidden)]
     pub fn on_start(mut self, started: impl FnOnce() + Send + 'static) -> Self {
         self.on_start = Some(Box::new(started));
@@ -209,11 +207,11 @@ impl Server {
     }
 
     /// Serves until stopped, or until a successor has [taken over](ServerOptions::take_over) and
-    /// clients have moved. This thread accepts; the workers, threads of their own, call
-    /// `handler`. Without sessions all of them sleep, whatever the wait policy.
+    /// clients have moved. This thread accepts; the workers, threads of their own, call `handler`.
+    /// Without sessions all of them sleep, whatever the wait policy.
     ///
-    /// When it is stopped, channels are told to make no more calls, and what was asked before is
-    /// served and replied to, for at most [`ServerOptions::drain_timeout`].
+    /// A server that is stopped asks channels to make no more calls, and serves and replies to
+    /// earlier requests for at most [`ServerOptions::drain_timeout`].
     pub fn serve(self, handler: impl Handler) -> Result<(), ServeError> {
         #[cfg(feature = "spans")]
         let handler = crate::spans::Spanned(handler);
@@ -225,7 +223,7 @@ impl Server {
         }
     }
 
-    /// Serves with threads that run the handler for the workers.
+    /// Serves with additional threads that run the handler for the workers.
     fn serve_offloading(
         self,
         threads: usize,
@@ -234,7 +232,7 @@ impl Server {
     ) -> Result<(), ServeError> {
         let queue = Arc::new(Queue::default());
         thread::scope(|scope| {
-            // However this ends, the threads end with it.
+            // The threads end with this function, however it returns.
             let closing = OnDrop(|| queue.close());
             for number in 0..threads {
                 let builder = thread::Builder::new().name(format!("breezeway-call-{number}"));
@@ -261,7 +259,7 @@ impl Server {
             None => options.session.for_plain_calls(),
         };
         let options = ServerOptions { session, ..options };
-        // Behind the sessions, whose end ends what is done on streams.
+        // Dropped after the sessions, whose end ends the work on streams.
         let _closing = streams.clone().map(|threads| OnDrop(move || threads.close()));
         thread::scope(|scope| {
             let mut threads = Threads::default();
@@ -302,40 +300,41 @@ impl Server {
     }
 }
 
-/// Descriptors that a session takes while its hello is answered: its socket, its client's control
-/// segment, the own one, and what shows that its client's process is gone.
+/// Descriptors that a session takes while its hello is answered: its socket, the control segments
+/// of the client and of the server, and the descriptor that reports the exit of the client's
+/// process.
 const DESCRIPTORS_OF_A_HELLO: usize = 4;
-/// Bytes of private memory that are there when a server starts, and more for each worker's thread:
-/// with less of it a small allocation, or the start of a thread, would end the process.
+/// Bytes of private memory required at the start of a server, and again for each worker's thread:
+/// with less, a small allocation or the start of a thread would end the process.
 const MEMORY_AT_START: usize = 8 << 20;
 const MEMORY_OF_WORKER: usize = 3 << 20;
 
-/// Makes sure that threads and a first session find memory under the limits of this process.
+/// Checks that threads and a first session find memory under the limits of this process.
 fn check_memory(workers: usize) -> Result<(), SegmentError> {
     let size = MEMORY_AT_START + workers.saturating_mul(MEMORY_OF_WORKER);
     let memory = Vec::<u8>::new().try_reserve_exact(size);
     memory.map_err(|_| SegmentError::Private { size })
 }
 
-/// Makes sure that a first session finds descriptors under the limits of this process.
+/// Checks that a first session finds descriptors under the limits of this process.
 fn check_descriptors(any: impl AsFd) -> Result<(), ServeError> {
     let copies: io::Result<Vec<OwnedFd>> =
         (0..DESCRIPTORS_OF_A_HELLO).map(|_| Ok(dup(&any)?)).collect();
     Ok(copies.map(drop)?)
 }
 
-/// Where these listen.
+/// Returns the address that these listeners listen at.
 fn address(listeners: &[Listener]) -> Address {
     listeners.iter().map(|listener| listener.place().clone()).collect()
 }
 
-/// Hands each session to the worker with the least to do.
+/// Hands each session to the least busy worker.
 struct Workers<'i> {
     inboxes: &'i [Arc<Inbox>],
     placement: Placement,
     reply_timeout: Duration,
     waiting: Waiting,
-    /// The threads that serve streams, if the server takes some.
+    /// The threads that serve streams, if the server has a stream handler.
     streams: Option<Arc<StreamThreads>>,
 }
 

@@ -32,12 +32,12 @@ use crate::wire::Wire;
 pub use replies::Reply;
 pub use requests::{Batch, RequestSpace};
 
-/// A connection to a server: calls go out, replies come back.
+/// A connection to a server, for calls and one-way messages.
 ///
 /// A session is `Send` and used by one thread at a time (`&mut`): the caller reads its own ring, so
-/// a reply wakes nobody else and takes no lock. Calls of one session are served in the order in
-/// which they were made. Dropping it closes it; what was sent before is still served: on a socket
-/// that does not take it at once, that waits for up to a second.
+/// a reply wakes no other thread and takes no lock. Calls of one session are served in the order in
+/// which they were made. Dropping the session closes it. Messages sent before are still served: on
+/// a socket that does not take them at once, dropping waits for up to a second.
 ///
 /// The peer may at any moment die or write garbage into its own segments. Either ends this session
 /// with an error and harms nothing else.
@@ -55,17 +55,17 @@ pub struct Session {
     calls: InFlight,
     peer: Peer,
     call_timeout: Option<Duration>,
-    /// That timeout as requests say it.
+    /// The call timeout as encoded in requests.
     call_time: u16,
-    /// How far messages without replies may run ahead.
+    /// Limit on messages without replies in flight.
     throttle: Throttle,
     ending: Ending<()>,
-    /// A one-way message on each stream whose number ends in these bits checks the server first:
-    /// one in a quarter of the ring.
+    /// Mask of the stream numbers on which a one-way message checks the server first: those that
+    /// end in these bits, one in a quarter of the ring.
     check_mask: u32,
-    /// Whether a [`Reply`] is lent to the caller.
+    /// True while a [`Reply`] is lent to the caller.
     reply_lent: bool,
-    /// Whether what the socket has not taken is still written when this is dropped.
+    /// True if bytes that the socket has not taken are still written when the session is dropped.
     lingers: bool,
 }
 
@@ -76,7 +76,7 @@ impl Session {
     }
 
     /// Connects to the first of the address's places that works. Takes, for each, at most the
-    /// handshake timeout for connecting, and as long again for the hello.
+    /// handshake timeout for connecting, and again as long for the hello.
     pub fn connect_with(address: &Address, options: &SessionOptions) -> Result<Self, ConnectError> {
         options.validate()?;
         connect::first_place(address, |place| Self::connect_to(place, options))
@@ -92,7 +92,7 @@ impl Session {
 
     /// Opens a session in shared memory over a connected unix stream socket, such as one end of a
     /// pair that a parent handed to its child (see [`breezeway_os::inherited`]). The other end must
-    /// be served, by [`ServerSession::from_socket`] for one.
+    /// be served, for example by [`ServerSession::from_socket`].
     pub fn from_socket(socket: OwnedFd, options: &SessionOptions) -> Result<Self, ConnectError> {
         options.validate()?;
         let peer = Peer::of(&socket).map_err(handshake::HandshakeError::from)?;
@@ -124,8 +124,9 @@ impl Session {
         })
     }
 
-    /// Both ends of a session in shared memory within this process: for tests, and for threads that
-    /// communicate as processes do. The handshake may take an hour here, whatever the options say.
+    /// Creates both ends of a session in shared memory within this process: for tests, and for
+    /// threads that communicate as processes do. The handshake may take an hour here, whatever the
+    /// options.
     pub fn pair(options: &SessionOptions) -> Result<(Self, ServerSession), ConnectError> {
         let (one, other) = UnixStream::pair().map_err(handshake::HandshakeError::from)?;
         let options = options.for_own_ends()?;
@@ -137,71 +138,72 @@ impl Session {
         Ok((client, server))
     }
 
-    /// From now on replies are given as slices, without a copy.
+    /// Makes the session return replies as slices, without a copy, from now on.
     pub fn trusting(mut self, proof: TrustedPeer) -> Self {
         self.link.trust(proof);
         self
     }
 
-    /// What its messages travel by.
+    /// Returns the carrier: shared memory, unix socket, TCP or TLS.
     pub fn carrier(&self) -> Carrier {
         self.link.carrier()
     }
 
-    /// Who serves this session: the credentials of the process that listens.
+    /// Returns the credentials of the process that listens.
     pub fn peer(&self) -> &Peer {
         &self.peer
     }
 
-    /// The largest message, in bytes: the smaller cap of both sides.
+    /// Returns the size of the largest message, in bytes: the smaller cap of both sides.
     pub fn cap(&self) -> usize {
         self.link.cap()
     }
 
-    /// What the session's payload segments take now: nothing over a socket, which has none.
+    /// Returns the present payload memory of the session: none over a socket, which has no
+    /// segments.
     pub fn payload_memory(&self) -> PayloadMemory {
         self.link.payload_memory()
     }
 
-    /// What it has counted so far, and holds and waits for now, as tools see it.
+    /// Returns the counters so far, and the memory held and waits now, as tools see them.
     pub fn stats(&self) -> Record {
         self.link.stats()
     }
 
-    /// The most calls in flight.
+    /// Returns the limit on calls in flight.
     pub fn max_in_flight(&self) -> usize {
         self.calls.limit()
     }
 
-    /// Calls whose replies are still to be received.
+    /// Returns the number of calls whose replies are still to be received.
     pub fn in_flight(&self) -> usize {
         self.calls.wanted()
     }
 
-    /// Whether replies are to come to calls that were given up.
+    /// Returns true while replies to calls that were given up have not arrived.
     pub(crate) fn has_late_replies(&self) -> bool {
         self.calls.late() > 0
     }
 
-    /// How long each call may take; `None` for as long as the peer lives.
+    /// Returns the call timeout, or None if calls may wait as long as the peer lives.
     pub fn call_timeout(&self) -> Option<Duration> {
         self.call_timeout
     }
 
-    /// How long each call from now on may take; `None` for as long as the peer lives.
+    /// Sets the timeout of later calls; with `None` they may wait as long as the peer lives.
     pub fn set_call_timeout(&mut self, timeout: Option<Duration>) {
         self.call_timeout = timeout;
         self.call_time = time_left::encode(timeout);
     }
 
-    /// Whether the server has said that it ends, as far as replies were received since: it serves
-    /// what was sent before. What is to be done next is done on another session
-    /// ([`CallError::GoingAway`]), and this one dropped once it has no call in flight.
+    /// Returns true if the server has announced its end, as far as replies were received since: it
+    /// serves the requests sent before. Further calls are made on another session
+    /// ([`CallError::GoingAway`]), and this one is dropped once it has no call in flight.
     pub fn is_going_away(&self) -> bool {
         self.ending.is_going_away()
     }
 
-    /// Whether an error has ended the session.
+    /// Returns true after an error has ended the session.
     pub fn is_ended(&self) -> bool {
         self.ending.is_ended()
     }
@@ -223,7 +225,7 @@ impl Session {
         CallSpan::of_client(method, of)
     }
 
-    /// As [`Self::call`], giving up at `deadline`.
+    /// Calls `method` like [`Self::call`], but gives up at `deadline`.
     pub fn call_until(
         &mut self,
         method: u32,
@@ -245,8 +247,8 @@ impl Session {
         })
     }
 
-    /// Takes space for a request of `len` bytes, to be filled in place: what is over 104 bytes
-    /// travels without a copy. Waits while the space is lent to the peer.
+    /// Reserves space for a request of `len` bytes, to be filled in place: requests over 104 bytes
+    /// travel without a copy. Waits while the space is lent to the peer.
     #[inline]
     pub fn reserve(&mut self, len: usize) -> Result<RequestSpace<'_>, CallError> {
         self.may_begin()?;
@@ -255,8 +257,8 @@ impl Session {
         Ok(RequestSpace { session: self })
     }
 
-    /// Sends a request whose reply is taken later by [`Self::receive`], so that several are in
-    /// flight.
+    /// Sends a request whose reply is taken later by [`Self::receive`], so that several calls are
+    /// in flight.
     #[inline]
     pub fn send(&mut self, method: u32, request: &[u8]) -> Result<CallId, CallError> {
         let deadline = self.deadline();
@@ -264,11 +266,12 @@ impl Session {
         self.request(method, Body::Bytes(request), deadline)
     }
 
-    /// Sends a one-way message: no reply comes, not even of an error. Waits while the ring is full.
+    /// Sends a one-way message, which has no reply, not even for an error. Waits while the ring is
+    /// full.
     ///
-    /// `Ok` says that it was published, not that it will be served. When the server is gone, an
-    /// error comes, if no call is in flight, with the first message that would wake it, and else
-    /// before as many as half the ring holds; on a socket with the first or second.
+    /// `Ok` means that it was published, not that it will be served. After the server's end, if no
+    /// call is in flight, the first message that would wake the server fails; otherwise one fails
+    /// before half a ring of them was sent, and on a socket the first or second.
     #[inline]
     pub fn post(&mut self, method: u32, message: &[u8]) -> Result<(), CallError> {
         let deadline = self.deadline();
@@ -276,15 +279,15 @@ impl Session {
         self.message(method, Body::Bytes(message), deadline)
     }
 
-    /// Sends several messages with one wake-up at the end.
+    /// Returns a batch, which sends several messages with one wake-up at the end.
     pub fn batch(&mut self) -> Batch<'_> {
         self.link.set_batching(true);
         Batch { session: self, flushed: false }
     }
 
-    /// Waits for the next reply to a request that was sent. Its [`Reply::call`] says which. The
-    /// call timeout runs from here; when it passes, the replies of all calls in flight are given
-    /// up.
+    /// Waits for the next reply to a request that was sent; [`Reply::call`] identifies the call.
+    /// The call timeout runs from here; when it passes, the replies of all calls in flight are
+    /// given up.
     #[inline]
     pub fn receive(&mut self) -> Result<Reply<'_>, CallError> {
         self.may_use()?;
@@ -295,8 +298,8 @@ impl Session {
         self.await_reply(deadline)
     }
 
-    /// As [`Self::receive`], if a reply is there; `None` if not. Never waits. (A call that finds
-    /// none asks the kernel whether the server is still there.)
+    /// Returns the next reply like [`Self::receive`] if it has arrived, else `None`. Never waits.
+    /// (A call that finds none asks the kernel if the server still exists.)
     pub fn try_receive(&mut self) -> Result<Option<Reply<'_>>, CallError> {
         self.may_use()?;
         if self.calls.wanted() == 0 {
@@ -305,8 +308,8 @@ impl Session {
         self.try_reply()
     }
 
-    /// As [`Self::post`], if there is room for the message now; false if not, and then nothing was
-    /// sent. Never waits.
+    /// Sends a one-way message like [`Self::post`] if there is room for it now; returns false if
+    /// not, and then nothing was sent. Never waits.
     pub fn try_post(&mut self, method: u32, message: &[u8]) -> Result<bool, CallError> {
         self.may_begin()?;
         self.try_message(method, message)
@@ -320,21 +323,21 @@ impl Session {
         }
     }
 
-    /// Whether something that was begun may go on.
+    /// Checks that an operation in progress may continue.
     #[inline(always)]
     fn may_use(&mut self) -> Result<(), CallError> {
         if self.is_ended() {
             return Err(CallError::Ended);
         }
         if self.reply_lent {
-            // The caller has leaked it (`mem::forget`), else it could not be here.
+            // The caller has leaked the reply (`mem::forget`), else it could not be here.
             self.finish_reply();
             return self.may_use();
         }
         Ok(())
     }
 
-    /// Whether something may be begun.
+    /// Checks that a new operation may begin.
     #[inline(always)]
     fn may_begin(&mut self) -> Result<(), CallError> {
         if !self.ending.may_begin() {
@@ -352,7 +355,7 @@ impl Session {
         if self.is_ended() { CallError::Ended } else { CallError::GoingAway }
     }
 
-    /// What the socket has not taken when this is dropped is lost.
+    /// Makes the session drop, without writing them, bytes that the socket has not taken.
     pub(crate) fn leave_unwritten(&mut self) {
         self.lingers = false;
     }
@@ -366,7 +369,7 @@ impl Session {
         }
     }
 
-    /// Notes whether an error has ended the session.
+    /// Notes if an error has ended the session.
     #[cold]
     fn failed(&mut self, error: CallError) -> CallError {
         if !error.session_goes_on() && !matches!(error, CallError::Forked) {
@@ -376,7 +379,7 @@ impl Session {
     }
 }
 
-/// Out of the way of calls without a timeout.
+/// Returns the deadline of a call. A function of its own, away from calls without a timeout.
 #[inline(never)]
 fn deadline_after(timeout: Duration) -> Deadline {
     Deadline::after(timeout)
@@ -385,17 +388,17 @@ fn deadline_after(timeout: Duration) -> Deadline {
 impl Drop for Session {
     fn drop(&mut self) {
         if self.is_ended() {
-            // No orderly end: a server that broke the protocol is to see that.
+            // No orderly end, so that a server that broke the protocol sees the difference.
             return;
         }
-        // What a socket has not taken yet is still served.
+        // Bytes that a socket has not taken yet are still served.
         let until = Deadline::after(LINGER);
         if self.link.has_unwritten() && self.lingers {
             let _ = self.link.flush(until);
         }
         let is_answer = self.link.has_current() && self.link.head().kind == Kind::Shutdown as u8;
         if !is_answer {
-            // A full ring or a dead peer: the end of file says the same, less politely.
+            // A full ring or a dead peer: the end of file has the same meaning.
             let _ = self.link.send(Head::of_session(Kind::Shutdown, 0), Body::Bytes(&[]));
         }
         let _ = self.link.flush(until);

@@ -7,12 +7,12 @@ use super::{Place, ServerSession};
 use crate::link::{Body, WaitFailure};
 use crate::server::Unserved;
 
-/// What a call is told that was not begun before its server's time to drain was over.
+/// Reason sent for a call that was not begun before its server's time to drain was over.
 pub(crate) const NOT_BEGUN: &str = "the server ended before it began the call";
 
 impl ServerSession {
-    /// Lets a client that takes the entry open nothing more here (`docs/abi.md`, section 1.2).
-    /// Where there is no room for it now, the next call of this tries again.
+    /// Asks a client that supports the go-away entry to open nothing new here (`docs/abi.md`,
+    /// section 1.2). If there is no room for it now, the next call of this method tries again.
     pub(crate) fn say_go_away(&mut self) {
         match &mut self.place {
             Place::Alone(_) if self.terms.ending.may_go_away() => {
@@ -24,8 +24,9 @@ impl ServerSession {
         }
     }
 
-    /// Says that the session is over, behind all replies, and serves no more. Of a shared session
-    /// what the socket does not take at once is [flushed](Self::flush) until then.
+    /// Announces the end of the session, behind all replies, and serves no more. For a shared
+    /// session, bytes that the socket does not take at once are [flushed](Self::flush) until
+    /// `until`.
     pub(crate) fn say_shutdown(&mut self, until: Deadline) {
         match &mut self.place {
             Place::Alone(_) => self.say_shutdown_alone(),
@@ -33,14 +34,14 @@ impl ServerSession {
         }
     }
 
-    /// Ends a session in order, unless an error has ended it: its client sees that it broke off.
+    /// Ends a session in order, unless an error has ended it: then its client sees an abrupt end.
     fn say_shutdown_alone(&mut self) {
         if self.terms.ending.close((), Time::NEVER) {
             self.transmit();
         }
     }
 
-    /// Sends the entry about the end that is due, if there is room for it.
+    /// Sends the pending entry about the end, if there is room for it.
     fn transmit(&mut self) {
         let Place::Alone(link) = &mut self.place else { return };
         if let Some(kind) = self.terms.ending.next_transmit()
@@ -48,11 +49,11 @@ impl ServerSession {
         {
             self.terms.ending.transmitted();
         }
-        // Of a dead peer the next turn learns.
+        // The next turn reports a dead peer.
         let _ = link.flush_now();
     }
 
-    /// Writes what is left, until the deadline; true if that was too early.
+    /// Writes the remaining bytes, until the deadline; returns true if it passed first.
     pub(crate) fn flush(&mut self, deadline: Deadline) -> bool {
         match &mut self.place {
             Place::Alone(link) => {
@@ -62,8 +63,8 @@ impl ServerSession {
         }
     }
 
-    /// Refuses the calls and streams that were not begun, as there is no more time, and counts the
-    /// rest. A session that one thread has served is shared for that.
+    /// Refuses the calls and streams that were not begun, as the time is over, and counts the rest.
+    /// A session that one thread has served becomes shared for that.
     pub(crate) fn refuse_the_rest(&mut self) -> Unserved {
         if !self.place.is_shared() {
             self.place.share(&self.terms);
@@ -91,7 +92,7 @@ mod tests {
     use crate::options::SessionOptions;
     use crate::session::Session;
 
-    /// A session and its client, whose ring has room for so many entries.
+    /// Creates a session and its client, whose ring has `ring_capacity` entries.
     fn session(ring_capacity: u32) -> (ServerSession, Peer) {
         let (client, server) = UnixStream::pair().unwrap();
         let accepting =
@@ -128,7 +129,7 @@ mod tests {
     #[test]
     fn client_that_cancels_without_end_is_left_after_a_ring() {
         const RING: u64 = 1 << 16;
-        // Pieces of segments, and a last turn.
+        // Covers pieces of segments, and a last turn.
         const MORE: u64 = 1 << 12;
         let (mut server, mut peer) = session(RING as u32);
         peer.publish(&Entry::request(1, 0, b"x"));

@@ -1,4 +1,4 @@
-//! How a session that one thread serves becomes one that threads share.
+//! The place of a session's link, and the change from a session of one thread to a shared one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,19 +16,19 @@ use crate::link::Link;
 use crate::presence::SessionId;
 use crate::worker::TurnWaker;
 
-/// The part of a session that stays the same when threads begin to share it. (Its owner changes
-/// the worker.)
+/// The part of a session that stays the same when threads begin to share it. (Its owner changes the
+/// worker.)
 pub(crate) struct Terms {
     pub(crate) id: SessionId,
     pub(crate) peer: Peer,
     pub(crate) carrier: Carrier,
-    /// The most calls that the client may have in flight.
+    /// Limit on the client's calls in flight.
     pub(super) max_in_flight: usize,
     pub(super) service: u16,
-    /// How a session that one thread serves alone ends.
+    /// State of the end of a session that one thread serves alone.
     pub(super) ending: Ending<()>,
     pub(super) waiting: Waiting,
-    /// How long a reply waits for memory; `None` for the default.
+    /// Time for which a reply waits for memory; `None` for the default.
     pub(super) reply_timeout: Option<Duration>,
     /// The worker that serves the session; `None` where a thread serves it alone.
     pub(super) worker: Option<Arc<TurnWaker>>,
@@ -70,9 +70,9 @@ impl Terms {
 /// The place of a session's link.
 #[allow(clippy::large_enum_variant, reason = "one per session, and the large one is the fast one")]
 pub(crate) enum Place {
-    /// With the thread that serves it. Each call is replied to before the next one is taken.
+    /// Owned by the thread that serves it. Each call is replied to before the next one is taken.
     Alone(Link),
-    /// Behind a lock, with its driver: the session has streams, or a reply comes later. Empty only
+    /// Behind a lock, with its driver: the session has streams, or a reply comes later. `None` only
     /// while the link moves there.
     Shared(Option<WorkerDriver>),
 }
@@ -102,7 +102,7 @@ impl Place {
         }
     }
 
-    /// Returns the driver of a shared session. Out of line: plain calls are not to pay for it.
+    /// Returns the driver of a shared session. Out of line, to spare plain calls the cost.
     #[inline(never)]
     pub(super) fn driver(&self) -> &WorkerDriver {
         match self {
@@ -119,7 +119,7 @@ impl Place {
         }
     }
 
-    /// Moves the link behind a lock. The session's worker drives it there, or without one the
+    /// Moves the link behind a lock. There the session's worker drives it, or without one the
     /// threads that wait.
     #[cold]
     pub(crate) fn share(&mut self, terms: &Terms) -> &ServerChannel {
@@ -133,7 +133,7 @@ impl Place {
             max_metadata: [0; 2],
             service: terms.service,
             knows_go_away: terms.ending.may_go_away(),
-            // A reply is never held back.
+            // Replies are never held back.
             throttle: Throttle::new(usize::MAX),
             link,
         };

@@ -1,4 +1,4 @@
-//! A turn of a session: requests are taken, and given to the handler.
+//! A turn of a session: takes requests and passes them to the handler.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -17,25 +17,25 @@ use crate::slice::Slice;
 /// Result of serving a session for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// This many entries were dealt with; 0 if there were none.
+    /// This many entries were handled; 0 if there were none.
     Served(usize),
     /// The client closed the session in order.
     Closed,
 }
 
-/// Work that a turn of a session which ends has left.
+/// Work left by a turn of a session that ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rest {
     /// The turn has served something, and there may be more.
     Served,
-    /// There may be more, once there is room for replies, or what is short is there.
+    /// There may be more, once there is room for replies, or the lacking resource is available.
     Waits,
     Nothing,
 }
 
 impl ServerSession {
-    /// Serves what is there, within a slice, polling so many times for the first request. An error
-    /// ends the session.
+    /// Serves the requests that have arrived, within a slice, polling up to `polls` times for the
+    /// first one. An error ends the session.
     #[inline(always)]
     pub(crate) fn serve_some(
         &mut self,
@@ -53,8 +53,8 @@ impl ServerSession {
         outcome
     }
 
-    /// Serves what is there on a session that threads share. Out of line: a worker of plain calls
-    /// is not to pay for it.
+    /// Serves the requests that have arrived on a shared session. Out of line, to spare a worker of
+    /// plain calls the cost.
     #[inline(never)]
     fn serve_shared(
         &mut self,
@@ -75,7 +75,7 @@ impl ServerSession {
             has_arrivals = slice.goes_on_after(self.serve_incoming(incoming, handler));
         }
         match attended {
-            // Where another thread has the lock there is still something to accept.
+            // If another thread has the lock, there is still something to accept.
             Attended::Ended if served == 0 && !has_arrivals => {
                 driver.error().map_or(Ok(Progress::Closed), Err)
             }
@@ -142,7 +142,7 @@ impl ServerSession {
                         self.terms.ending.peer_closed();
                         return Ok(Progress::Closed);
                     }
-                    // A cancel comes too late here: a call is served in one piece.
+                    // A cancel is too late here: a call is served in one piece.
                     _ => link.finish()?,
                 }
             }
@@ -174,7 +174,7 @@ impl ServerSession {
         self.not_replied(Request::of(head), false, failure)
     }
 
-    /// Serves the current request; true if it was a one-way message.
+    /// Serves the current request; returns true for a one-way message.
     #[inline(always)]
     fn serve_request(
         &mut self,
@@ -189,14 +189,14 @@ impl ServerSession {
         }
         let mut replied = false;
         // The handler sees the session only through the call, which is gone when it returns or
-        // unwinds; what is left, reserved space, is given back below.
+        // unwinds; unsent reserved space is given back below.
         let mut failure = None;
-        // All by one reference: what a closure captures is copied where panics are caught, and a
-        // copy of what was just written waits for it.
+        // One reference to all: the captures of a closure are copied where panics are caught, and a
+        // copy of data just written stalls until it has been stored.
         let captured = &mut (&mut *self, &mut replied, &mut failure, handler);
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             let (session, replied, failure, handler) = &mut *captured;
-            // Made anew of what lies there, for the same reason.
+            // Rebuilt from the entry, for the same reason.
             let request = Request::of(session.place.link().head());
             let mut serving = session.serving(request, replied);
             serving.limit = handler.call_limit();
@@ -213,7 +213,7 @@ impl ServerSession {
             self.not_replied(request, replied, failure.unwrap_or_else(silent))?;
         }
         if let Place::Alone(link) = &mut self.place {
-            // Of a one-way message: a reply has done so.
+            // For a one-way message: a reply has finished the request already.
             link.finish()?;
         }
         Ok(request.one_way)
@@ -228,7 +228,7 @@ impl ServerSession {
         Serving { place: &mut self.place, terms: &self.terms, replied, request, limit: None }
     }
 
-    /// Deals with a handler that failed or panicked.
+    /// Handles a handler that failed or panicked.
     #[cold]
     fn not_replied(
         &mut self,
@@ -265,14 +265,14 @@ impl ServerSession {
     }
 }
 
-/// The client has more calls in flight than the ring has slots for replies.
+/// Returns the error for a client with more calls in flight than the ring has slots for replies.
 #[cold]
 fn too_many_calls(unconsumed: usize) -> SessionError {
     CallViolation::TooManyCalls(unconsumed).into()
 }
 
-/// Why a call was not replied to. The message is taken while panics are still caught: making it is
-/// the handler's own code.
+/// Failure of a call without a reply. The message is created while panics are still caught, as
+/// creating it runs the handler's own code.
 struct Failure {
     code: ErrorCode,
     reason: String,
@@ -297,7 +297,7 @@ impl Failure {
     }
 }
 
-/// The message of a panic.
+/// Returns the message of a panic.
 pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
     panic
         .downcast_ref::<&str>()

@@ -1,5 +1,5 @@
-//! Accepts clients and completes their handshakes, in which nobody is waited for: what a client
-//! does not say delays no other.
+//! Accepts clients and completes their handshakes without waiting for any of them: a silent client
+//! delays no other.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -34,48 +34,47 @@ use crate::wire::Wire;
 
 /// Clients accepted before hellos are read again.
 const ACCEPTS_PER_TURN: usize = 32;
-/// Pause after a failure to accept that only time can mend, such as too many open files.
+/// Pause after a failure to accept that passes only with time, such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Why a process gets no session for now.
+/// Reason for which a process gets no session for now.
 const TOO_MANY_TO_CLOSE: &str = "too many file descriptors that this process has sent wait to be \
                                  closed, as closing them takes long; send segments only";
-/// The token of the stopper; those of listeners follow.
+/// Token of the stopper; those of listeners follow.
 const STOPPER: u64 = 1 << 63;
 
-/// Where sessions go that were agreed on.
+/// Destination of agreed sessions.
 pub(super) trait Destination {
-    /// Sessions that it has.
+    /// Returns the number of its sessions.
     fn sessions(&self) -> usize;
 
-    /// Takes one more.
+    /// Takes one more session.
     fn deliver(&mut self, accepted: Accepted);
 
-    /// Whether clients that take neither streams nor metadata are offered none, as they are served
-    /// in a faster way.
+    /// Returns true if clients that use neither streams nor metadata are offered none, as they are
+    /// served faster without.
     fn prefers_plain(&self) -> bool {
         false
     }
 }
 
-/// A session that was agreed on.
+/// An agreed session.
 pub(super) struct Accepted {
     pub(super) agreed: Agreed,
     pub(super) peer: Peer,
-    /// Readable once the client's process is gone.
+    /// Readable once the client's process has ended.
     pub(super) exit: Option<OwnedFd>,
     /// Set if the client is trusted.
     pub(super) trusted: Option<TrustedPeer>,
 }
 
 pub(super) struct Acceptor<D> {
-    /// None once they were handed over.
+    /// The listening sockets; none once they were handed over.
     listeners: Vec<Listener>,
     address: Address,
-    /// Until it begins, what it is to say to others that take over from each other, and then where
-    /// a successor may come.
+    /// Link to the predecessor until this server begins, and then the door for a successor.
     succession: Option<Succession>,
     door: Option<Door>,
-    /// Rings when a successor has taken over.
+    /// Notified when a successor has taken over.
     handed_over: Notifier,
     options: ServerOptions,
     pub(super) destination: D,
@@ -85,24 +84,24 @@ pub(super) struct Acceptor<D> {
     half_open: HalfOpens,
     ready_control: ReadyControl,
     monitor: Monitor,
-    /// Listeners that may have another client, as far as is known.
+    /// For each listener, true if another client may be waiting.
     pending: Vec<bool>,
-    /// While accepting fails for want of something.
+    /// End of the pause while accepting fails for lack of a resource.
     pause_until: Option<Instant>,
     log: Logs,
 }
 
-/// Why a client is turned away whose hello has not come.
+/// Reason for refusing a client whose hello has not arrived.
 enum Objection {
-    /// By the policy, for this reason.
+    /// The policy refused the client, for this reason.
     Denied(String),
-    /// There are as many sessions as there may be.
+    /// The limit on sessions is reached.
     Full,
-    /// Its user has as many as a user may have.
+    /// The client's user has reached the limit on sessions of a user.
     UserHasEnough,
 }
 
-/// One limit for each kind of line that strangers can cause.
+/// One limit for each kind of log line that untrusted clients can cause.
 struct Logs {
     denied: LogLimit,
     refused: LogLimit,
@@ -148,7 +147,7 @@ impl<D: Destination> Acceptor<D> {
         })
     }
 
-    /// Comes before the first turn: this server takes over from its predecessor, if there is one.
+    /// Takes over from the predecessor, if there is one. Called before the first turn.
     pub(super) fn begin(&mut self) -> Result<(), ServeError> {
         if let Some(succession) = self.succession.take() {
             self.door = Some(succession.begin(&mut self.listeners, &self.handed_over)?);
@@ -156,43 +155,45 @@ impl<D: Destination> Acceptor<D> {
         Ok(())
     }
 
-    /// Whether a successor has the sockets; see [`Self::let_go`].
+    /// Returns true if a successor has the sockets; see [`Self::let_go`].
     pub(super) fn is_handed_over(&self) -> bool {
         self.door.as_ref().is_some_and(|door| door.handed_over().is_some())
     }
 
-    /// Whether [`Self::let_go`] has come.
+    /// Returns true after [`Self::let_go`].
     pub(super) fn has_let_go(&self) -> bool {
         self.listeners.is_empty()
     }
 
-    /// Whether clients are still to say hello.
+    /// Returns true while some clients have not completed their hello.
     pub(super) fn has_half_open(&self) -> bool {
         !self.half_open.is_empty()
     }
 
-    /// Ends [`Self::turn`]'s sleep when this is notified.
+    /// Makes `notifier` end the sleep of [`Self::turn`].
     pub(super) fn watch_stopper(&self, notifier: &Notifier) -> io::Result<()> {
         self.sleeper.watch(notifier, STOPPER)
     }
 
-    /// Readable when [`Self::turn`] has something to do before [`Self::time_left`] is over.
+    /// Returns the descriptor that is readable when [`Self::turn`] has something to do before
+    /// [`Self::time_left`] is over.
     pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
         self.sleeper.as_fd()
     }
 
-    /// What sessions are made with.
+    /// Returns the options that sessions are created with.
     pub(super) fn options(&self) -> &ServerOptions {
         &self.options
     }
 
-    /// Where it listens.
+    /// Returns the address that the server listens at.
     pub(super) fn address(&self) -> Address {
         self.address.clone()
     }
 
-    /// Waits until a client, a byte of a hello, a deadline or the stopper wants attention, but no
-    /// longer than `timeout`, and does what is due. True if the descriptor may be readable still.
+    /// Waits until a client, a byte of a hello, a deadline or the stopper needs attention, but no
+    /// longer than `timeout`, and does the due work. Returns true if the descriptor may still be
+    /// readable.
     pub(super) fn turn(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
         let woken = self.wait(timeout)?;
         self.give_up_late();
@@ -203,7 +204,7 @@ impl<D: Destination> Acceptor<D> {
         Ok(woken)
     }
 
-    /// The time until [`Self::turn`] has something to do of itself, if it will.
+    /// Returns the time until [`Self::turn`] has something to do without an event, or None.
     pub(super) fn time_left(&mut self) -> Option<Duration> {
         let may_accept = self.pause_until.is_none() && self.pending.contains(&true);
         if may_accept {
@@ -215,7 +216,7 @@ impl<D: Destination> Acceptor<D> {
         Some(due.saturating_duration_since(Instant::now()))
     }
 
-    /// Sleeps, and reads the hellos that have come. True if anything ended the sleep.
+    /// Sleeps, and reads the hellos that have arrived. Returns true if an event ended the sleep.
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
         let mut ready = Vec::new();
         let wakes = self.sleeper.wait(timeout)?;
@@ -249,8 +250,7 @@ impl<D: Destination> Acceptor<D> {
             return;
         }
         self.pause_until = None;
-        // Not without end: a client that connects again and again must not keep others' hellos
-        // waiting.
+        // Bounded: clients that connect continuously must not delay the hellos of others.
         for index in 0..self.listeners.len() {
             for _ in 0..ACCEPTS_PER_TURN {
                 if !self.pending[index] {
@@ -279,8 +279,8 @@ impl<D: Destination> Acceptor<D> {
         }
     }
 
-    /// Starts a client's handshake, if the policy lets it, and ends it at once if its hello is
-    /// there.
+    /// Starts a client's handshake if the policy admits the client, and completes it at once if its
+    /// hello has arrived.
     fn admit(&mut self, socket: OwnedFd, carrier: Carrier) {
         let peer = match connect::peer(&socket, carrier) {
             Ok(peer) => peer,
@@ -320,7 +320,7 @@ impl<D: Destination> Acceptor<D> {
         }
     }
 
-    /// Why a client of which all is known but its hello is not served, if it is not.
+    /// Returns the reason to refuse a client whose hello has not arrived, or None.
     fn objection(&mut self, peer: &Peer) -> Option<Objection> {
         if let Err(reason) = self.authorize(peer) {
             return Some(Objection::Denied(reason));
@@ -331,7 +331,7 @@ impl<D: Destination> Acceptor<D> {
         self.user_has_enough(peer).then_some(Objection::UserHasEnough)
     }
 
-    /// Tells a client why it is not served.
+    /// Sends a client the reason for which it is refused.
     fn turn_away(&mut self, client: HalfOpen, objection: Objection) {
         let HalfOpen { mut wire, peer, .. } = client;
         match objection {
@@ -351,12 +351,12 @@ impl<D: Destination> Acceptor<D> {
         }
     }
 
-    /// Waits for a hello, making room for it if need be.
+    /// Stores a client until its hello arrives, and makes room for it if required.
     fn keep(&mut self, client: HalfOpen) {
         while self.half_open.is_full()
             && let Some(victim) = self.half_open.oldest_of_largest()
         {
-            // Its hello may be there and was not read yet.
+            // Its hello may have arrived unread.
             self.advance(victim);
             self.finish(victim, Err(HandshakeError::PushedOut));
         }
@@ -374,8 +374,8 @@ impl<D: Destination> Acceptor<D> {
         }
     }
 
-    /// Whether there are as many sessions as there may be, of which a line is logged: a client is
-    /// about to be refused.
+    /// Returns true if the limit on sessions is reached, and logs a line: a client is about to be
+    /// refused.
     fn is_full(&mut self) -> bool {
         let limit = self.options.max_sessions;
         let foreign = Arc::strong_count(&self.foreign) - 1;
@@ -390,7 +390,7 @@ impl<D: Destination> Acceptor<D> {
         full
     }
 
-    /// Tells a client that there are as many sessions as there may be.
+    /// Sends a client the refusal that the limit on sessions is reached.
     fn refuse_beyond_limit(&self, mut wire: Wire) {
         self.monitor.turned_away(Reason::BeyondLimit);
         let limit = self.options.max_sessions;
@@ -400,8 +400,8 @@ impl<D: Destination> Acceptor<D> {
         wire.close();
     }
 
-    /// Whether a client's user has as many sessions as a user may have. Over TCP nobody is known,
-    /// so nobody is limited.
+    /// Returns true if a client's user has reached the limit on sessions of a user. Over TCP the
+    /// user is unknown, so the limit does not apply.
     fn user_has_enough(&mut self, peer: &Peer) -> bool {
         let Some(limit) = self.options.max_sessions_of_user else { return false };
         let full = peer.remote.is_none() && self.monitor.sessions_of(peer.uid) >= limit;
@@ -417,7 +417,7 @@ impl<D: Destination> Acceptor<D> {
         full
     }
 
-    /// Tells a client that its user has as many sessions as a user may have.
+    /// Sends a client the refusal that its user has reached the limit on sessions of a user.
     fn refuse_beyond_user_limit(&self, mut wire: Wire, peer: &Peer) {
         self.monitor.turned_away(Reason::BeyondUserLimit);
         let limit = self.options.max_sessions_of_user.unwrap_or_default();
@@ -429,14 +429,14 @@ impl<D: Destination> Acceptor<D> {
         wire.close();
     }
 
-    /// Asks the policy; one that panics admits nobody. Nor is a process admitted whose descriptors
-    /// take longer to close than they come.
+    /// Asks the policy; one that panics admits no client. A process whose descriptors arrive faster
+    /// than they can be closed is refused too.
     fn authorize(&self, peer: &Peer) -> Result<(), String> {
         if has_too_many_to_close(peer) {
             return Err(TOO_MANY_TO_CLOSE.to_owned());
         }
         let policy = &self.options.authorize;
-        // A policy is a shared function without state of ours, so nothing is left half done.
+        // A policy is a shared function without state of ours, so a panic leaves nothing half done.
         catch_unwind(AssertUnwindSafe(|| policy(peer)))
             .unwrap_or_else(|_| Err("the server's policy failed".to_owned()))
     }
@@ -446,10 +446,11 @@ impl<D: Destination> Acceptor<D> {
         trust.ask(peer).or_else(|| session.trust.ask(peer))
     }
 
-    /// Takes what has come of one hello.
+    /// Reads the bytes of one hello that have arrived.
     fn advance(&mut self, token: u64) {
         let Some(client) = self.half_open.get_mut(token) else { return };
-        // Since it was let in others of its process may have sent what it is refused for.
+        // Since it was admitted, others of its process may have sent the descriptors that it is
+        // refused for.
         if has_too_many_to_close(&client.peer) {
             if let Some(client) = self.remove(token) {
                 self.turn_away(client, Objection::Denied(TOO_MANY_TO_CLOSE.to_owned()));
@@ -482,7 +483,7 @@ impl<D: Destination> Acceptor<D> {
         }
     }
 
-    /// Takes a client out of those whose handshake goes on.
+    /// Removes a client from those in their handshake.
     fn remove(&mut self, token: u64) -> Option<HalfOpen> {
         let client = self.half_open.remove(token)?;
         if let Err(error) = self.sleeper.forget(&client) {
@@ -498,11 +499,11 @@ impl<D: Destination> Acceptor<D> {
         }
     }
 
-    /// Hands on what the first bytes show: a session, whose hello is answered, or a client of
-    /// another protocol.
+    /// Handles the first bytes of a client: opens a session by answering its hello, or hands over a
+    /// client of another protocol.
     fn complete(&mut self, client: HalfOpen, received: Result<Received, HandshakeError>) {
         match (&received, &self.options.foreign) {
-            // Descriptors with its first bytes would be lost.
+            // Descriptors that came with its first bytes would be lost.
             (Err(HandshakeError::Hello(HelloError::Magic(_))), Some(protocol))
                 if !client.receiver.has_descriptors() =>
             {
@@ -513,18 +514,18 @@ impl<D: Destination> Acceptor<D> {
         }
     }
 
-    /// Gives a client of another protocol to whoever speaks it.
+    /// Hands a client of another protocol to the handler for it.
     fn hand_over(&mut self, client: HalfOpen, protocol: &ForeignProtocol) {
         let HalfOpen { wire, carrier, peer, receiver, .. } = client;
         if self.is_full() {
-            // A refusal in words of this protocol would mean nothing to it.
+            // The client would not understand a refusal in this protocol.
             return wire.close();
         }
         let (first, place) = (receiver.into_bytes(), Arc::clone(&self.foreign));
         protocol.take_over(ForeignConnection::new(wire, first, (carrier, peer), place));
     }
 
-    /// Answers a hello and hands the session on.
+    /// Answers a hello and hands the session over.
     fn open(&mut self, client: HalfOpen, received: Result<Received, HandshakeError>) {
         let HalfOpen { wire, carrier, peer, .. } = client;
         if received.is_ok() && self.is_full() {
@@ -538,7 +539,7 @@ impl<D: Destination> Acceptor<D> {
         let plain = (is_plain && self.destination.prefers_plain())
             .then(|| self.options.session.for_plain_calls());
         let options = plain.as_ref().unwrap_or(&self.options.session);
-        // Without it a client's death might go unnoticed for ever.
+        // Without the exit descriptor, the client's death might never be noticed.
         let (exit, received) = match exit_descriptor(&wire) {
             Ok(exit) => (exit, received),
             Err(_) => (None, received.and(Err(HandshakeError::OpenFiles))),
@@ -576,7 +577,7 @@ impl<D: Destination> Acceptor<D> {
 }
 
 impl<D> Acceptor<D> {
-    /// Leaves the listening sockets to the successor that has them. Whoever was accepted goes on.
+    /// Leaves the listening sockets to the successor that has them. Accepted clients are kept.
     pub(super) fn let_go(&mut self) {
         let taken = self.door.take().and_then(|door| door.handed_over()).unwrap_or(0);
         self.pending.clear();

@@ -1,4 +1,4 @@
-//! The end of a server whose sockets a successor has: its clients go there, in their own time.
+//! The end of a server whose sockets a successor has: its clients move there, in their own time.
 
 use std::ops::AddAssign;
 use std::sync::Arc;
@@ -11,19 +11,21 @@ use super::acceptor::{Acceptor, Destination};
 use crate::error::ServeError;
 use crate::worker::Inbox;
 
-/// How often is looked whether all clients have gone, and those are told who had no room for it.
+/// Interval at which the server checks if all clients have gone, and sends the go-away to those
+/// that had no room for it.
 const TURN: Duration = Duration::from_millis(5);
 
-/// What a server has left undone at its end.
+/// Calls and messages left unserved by a server at its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Unserved {
-    /// Calls that were not begun. Their callers were told so.
+    /// Calls that were not begun. Their callers received an error that states it.
     pub calls_refused: usize,
-    /// Calls, and streams, that were begun and did not end. Their callers see the end, and cannot
-    /// tell whether all was done. Those of one session with streams count as one.
+    /// Calls, and streams, that were begun and did not end. Their callers see the end of the
+    /// session, and do not know if the work was completed. Those of one session with streams count
+    /// as one.
     pub calls_cut: usize,
-    /// One-way messages that nobody has served, as nobody is told.
+    /// One-way messages that were not served. Their senders receive no error.
     pub messages_lost: usize,
 }
 
@@ -35,7 +37,7 @@ impl AddAssign for Unserved {
     }
 }
 
-/// Serves clients, who are told to go away, until all have gone or the time is over.
+/// Asks clients to go away, and serves them until all have gone or the time is over.
 pub(super) fn drain<D: Destination>(
     acceptor: &mut Acceptor<D>,
     inboxes: &[Arc<Inbox>],
@@ -57,7 +59,7 @@ pub(super) fn drain<D: Destination>(
     Ok(())
 }
 
-/// Says what the workers have left undone.
+/// Logs the work that the workers have left undone.
 pub(super) fn sum_up(inboxes: &[Arc<Inbox>], stopper: &Stopper) {
     let mut sum = Unserved::default();
     inboxes.iter().for_each(|inbox| sum += inbox.unserved());

@@ -1,9 +1,9 @@
 //! Clients whose hello is not complete.
 //!
-//! There is room for a limited number. One more pushes out the oldest of whoever has the most, so
-//! that no user, and over TCP no host, keeps another one out however many silent connections it
-//! opens. A client of the same user has the time in which as many others are accepted as there is
-//! room for.
+//! Their number is limited. A further client pushes out the oldest one of the source with the most,
+//! so that no user, and over TCP no host, keeps another one out however many silent connections it
+//! opens. A client of the same user has the time in which as many others are accepted as the limit
+//! allows.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv6Addr};
@@ -16,11 +16,12 @@ use crate::carrier::Carrier;
 use crate::handshake::{GreetingReceiver, HandshakeError};
 use crate::wire::Wire;
 
-/// More than are accepted in the milliseconds that an honest client takes for its hello.
+/// Limit on half-open clients: more than are accepted in the milliseconds that an honest client
+/// takes for its hello.
 const MAX_HALF_OPEN: usize = 1024;
 
-/// Clients whose hello is not complete, at most: of the descriptors that this process may have, no
-/// more than a quarter.
+/// Returns the limit on clients whose hello is not complete: at most a quarter of the descriptors
+/// that this process may have.
 pub(super) fn most() -> usize {
     let quarter = usize::try_from(open_files_limit() / 4).unwrap_or(usize::MAX);
     quarter.clamp(1, MAX_HALF_OPEN)
@@ -41,24 +42,24 @@ impl AsFd for HalfOpen {
     }
 }
 
-/// How far TLS's handshake is, which comes before a hello over `tls:`.
+/// Progress of the TLS handshake, which precedes a hello over `tls:`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shaken {
-    /// It was not to come, or complete before.
+    /// There is no TLS handshake, or it was complete before this call.
     Before,
-    /// It is complete since this call: who the client is, is known from now on.
+    /// This call completed it: the client's identity is known from now on.
     Now,
-    /// It needs more from the client, or, if so, room to write to it.
+    /// It needs more bytes from the client, or, if `room` is set, room to write to it.
     NotYet { room: bool },
 }
 
 impl HalfOpen {
-    /// Whether something to the client wants room.
+    /// Returns true if bytes to the client wait for room.
     pub(super) fn has_unwritten(&self) -> bool {
         matches!(&self.wire, Wire::Tls(tls) if tls.has_unwritten())
     }
 
-    /// Takes TLS's handshake on as far as it goes without waiting.
+    /// Continues the TLS handshake as far as possible without waiting.
     pub(super) fn shake(&mut self) -> Result<Shaken, HandshakeError> {
         match &mut self.wire {
             Wire::Tls(tls) if tls.is_shaking() => {
@@ -73,12 +74,12 @@ impl HalfOpen {
     }
 }
 
-/// To whom a connection is accounted.
+/// Source that a connection is accounted to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Source {
-    /// A user; all of those that this user namespace does not map are one.
+    /// A user; all users that this user namespace does not map count as one.
     User(Option<u32>),
-    /// A host: over IPv6 the network of 64 bits, of which a host may take any address.
+    /// A host: over IPv6 its 64-bit network, as a host may take any address of it.
     Host(IpAddr),
 }
 
@@ -97,10 +98,10 @@ impl Source {
 /// The clients whose hello is not complete, by token.
 pub(super) struct HalfOpens {
     clients: HashMap<u64, HalfOpen>,
-    /// The tokens of each source, the oldest first. Those of clients that are gone stay until they
-    /// come to the front.
+    /// The tokens of each source, the oldest first. Those of removed clients stay until they reach
+    /// the front.
     order: HashMap<Source, VecDeque<u64>>,
-    /// Clients of each source.
+    /// Number of clients of each source.
     counts: HashMap<Source, usize>,
     next: u64,
     max: usize,
@@ -127,7 +128,7 @@ impl HalfOpens {
         self.clients.len() >= self.max
     }
 
-    /// The token that the next client gets.
+    /// Returns the token of the next client.
     pub(super) fn next_token(&self) -> u64 {
         self.next
     }
@@ -156,13 +157,13 @@ impl HalfOpens {
         Some(client)
     }
 
-    /// The oldest client of whoever has the most.
+    /// Returns the oldest client of the source with the most.
     pub(super) fn oldest_of_largest(&mut self) -> Option<u64> {
         let (&source, _) = self.counts.iter().max_by_key(|(_, count)| **count)?;
         self.oldest_of(source)
     }
 
-    /// The oldest client.
+    /// Returns the oldest client.
     pub(super) fn oldest(&mut self) -> Option<(u64, Instant)> {
         let sources: Vec<Source> = self.counts.keys().copied().collect();
         let fronts = sources.into_iter().filter_map(|source| self.oldest_of(source));
@@ -188,7 +189,7 @@ impl Drop for HalfOpens {
             return;
         }
         for (_, client) in self.clients.drain() {
-            // With what has come and was not read, which may be slow to close.
+            // Closes it with the unread bytes and descriptors, which may be slow.
             client.wire.close();
         }
     }

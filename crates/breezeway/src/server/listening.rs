@@ -1,4 +1,4 @@
-//! The sockets that a server listens on: new ones, or those of a predecessor, or of a service
+//! The sockets that a server listens on: new ones, those of a predecessor, or those of a service
 //! manager.
 
 use std::ffi::OsString;
@@ -22,28 +22,29 @@ use crate::listener::Listener;
 use crate::options::ServerOptions;
 use crate::tls::Tls;
 
-/// A session's socket, which a driver has twice, and what tells that its client's process is gone.
+/// Descriptors of a session: its socket, duplicated for the driver, and the one that reports the
+/// exit of the client's process.
 const DESCRIPTORS_OF_SESSION: u64 = 3;
 /// The permission bits of an admin socket.
 const ADMIN_MODE: u32 = 0o600;
 
-/// What a server listens on.
+/// The listening sockets of a server.
 pub(super) struct Listening {
     pub(super) listeners: Vec<Listener>,
     /// Set if a successor may take over.
     pub(super) succession: Option<Succession>,
 }
 
-/// A server's place among those that take over from each other.
+/// A server's place in a sequence of servers that take over from each other.
 pub(super) struct Succession {
     path: PathBuf,
     admin: SocketFile,
-    /// Whom to tell that this one serves.
+    /// The predecessor, which is notified when this server serves.
     predecessor: Option<Offering>,
 }
 
 impl Listening {
-    /// Listens at all places of an address, if these options are in order.
+    /// Listens at all places of an address, if the options are valid.
     pub(super) fn at(address: &Address, options: &ServerOptions) -> Result<Self, ServeError> {
         options.validate()?;
         statistics::make_file()?;
@@ -67,8 +68,7 @@ impl Listening {
         Ok(listening)
     }
 
-    /// Clients that come in great number must not keep others waiting for room in the table of
-    /// descriptors.
+    /// Grows the table of descriptors in advance, so that many clients at once do not delay others.
     fn make_room(&self, options: &ServerOptions) {
         let sessions = DESCRIPTORS_OF_SESSION.saturating_mul(options.max_sessions as u64);
         let count = sessions.saturating_add(half_open::most() as u64);
@@ -109,8 +109,8 @@ impl Listening {
 }
 
 impl Succession {
-    /// This server is about to accept: a predecessor leaves the sockets to it, and a successor may
-    /// come. `handed_over` is notified when one has taken over.
+    /// Begins accepting: a predecessor leaves the sockets to this server, and a successor may
+    /// connect. `handed_over` is notified when one has taken over.
     pub(super) fn begin(
         mut self,
         listeners: &mut [Listener],
@@ -121,7 +121,7 @@ impl Succession {
         if let Some(predecessor) = self.predecessor.take() {
             let path = self.path;
             predecessor.commit().map_err(|source| ServeError::TakeOver { path, source })?;
-            // Nothing may fail from here on: nobody but this process serves.
+            // Nothing may fail from here on: only this process serves.
             listeners.iter_mut().for_each(Listener::own);
             self.admin.own();
         }
@@ -146,7 +146,7 @@ fn admin_path(address: &Address, options: &ServerOptions) -> Result<PathBuf, Ser
     Ok(path)
 }
 
-/// Whether a socket listens at a place.
+/// Returns true if a socket listens at a place.
 fn listens_at(socket: &OwnedFd, place: &Place) -> bool {
     let Ok(bound) = getsockname(socket) else { return false };
     match place {

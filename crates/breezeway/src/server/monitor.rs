@@ -1,4 +1,4 @@
-//! What a server does, for its owner.
+//! Statistics of a server, for its owner.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,8 +9,8 @@ use breezeway_shm::statistics::{Look, Meter, Record, Registry, Totals};
 use crate::call_limit::CallLimit;
 use crate::options::ServerOptions;
 
-/// What a server does, asked from any thread, also before and after it serves. A clone is the same
-/// one. Asking takes no lock that a session's calls would wait for.
+/// Handle to a server's statistics, for any thread, also before and after it serves. Clones refer
+/// to the same server. Reading takes no lock that a session's calls would wait for.
 #[derive(Clone, Debug)]
 pub struct Monitor {
     registry: Arc<Registry>,
@@ -19,10 +19,10 @@ pub struct Monitor {
     turned_away: Arc<TurnedAway>,
 }
 
-/// Clients that got no session, in the order of the reasons.
+/// Counts of clients that got no session, in the order of the reasons.
 type TurnedAway = [AtomicU64; 6];
 
-/// Why a client got no session.
+/// Reason for which a client got no session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
     Denied,
@@ -33,48 +33,49 @@ pub(crate) enum Reason {
     Failed,
 }
 
-/// Clients that got no session of any server of this process, by the reason.
+/// Counts of clients that got no session of any server of this process, by the reason.
 #[cfg(feature = "metrics")]
 static OF_THIS_PROCESS: TurnedAway = [const { AtomicU64::new(0) }; 6];
 
-/// Clients that got no session of any server of this process, in the order of the reasons.
+/// Returns the counts of clients that got no session of any server of this process, in the order of
+/// the reasons.
 #[cfg(feature = "metrics")]
 pub(crate) fn refused_by_this_process() -> [u64; 6] {
     OF_THIS_PROCESS.each_ref().map(|count| count.load(Ordering::Relaxed))
 }
 
-/// What a server has done so far, and its sessions now.
+/// Counts of a server so far, and its present sessions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServerStats {
-    /// The sessions that live, in the order in which they were opened.
+    /// Present sessions, in the order in which they were opened.
     pub sessions: Vec<Record>,
-    /// Sessions opened so far.
+    /// Number of sessions opened so far.
     pub opened: u64,
-    /// The sums of what sessions have counted, those that have ended among them. What they hold
-    /// and wait for is of those that live.
+    /// Sums of the sessions' counters, including those of ended sessions. Memory held and waits are
+    /// those of present sessions only.
     pub totals: Totals,
-    /// Clients that [`ServerOptions::authorize`](crate::ServerOptions::authorize) has turned away.
+    /// Number of clients refused by [`ServerOptions::authorize`](crate::ServerOptions::authorize).
     pub denied: u64,
-    /// Clients that [`ServerOptions::max_sessions`](crate::ServerOptions::max_sessions) has.
+    /// Number of clients refused by
+    /// [`ServerOptions::max_sessions`](crate::ServerOptions::max_sessions).
     pub beyond_limit: u64,
-    /// Clients that
-    /// [`ServerOptions::max_sessions_of_user`](crate::ServerOptions::max_sessions_of_user) has.
+    /// Number of clients refused by
+    /// [`ServerOptions::max_sessions_of_user`](crate::ServerOptions::max_sessions_of_user).
     pub beyond_user_limit: u64,
-    /// Clients for whose session there was no room below
+    /// Number of clients whose session did not fit into
     /// [`ServerOptions::max_memory`](crate::ServerOptions::max_memory) or
     /// [`ServerOptions::max_memory_of_user`](crate::ServerOptions::max_memory_of_user).
     pub beyond_memory: u64,
-    /// Bytes of shared memory made by this server that any process holds now, those that kept some
-    /// when their session had ended among them. Counted only with one of these two limits.
+    /// Bytes of shared memory of this server that any process holds now, including processes whose
+    /// session has ended. Counted only with one of these two limits.
     pub memory: u64,
-    /// Calls that
-    /// [`ServerOptions::max_calls_in_flight`](crate::ServerOptions::max_calls_in_flight) has turned
-    /// away.
+    /// Number of calls refused by
+    /// [`ServerOptions::max_calls_in_flight`](crate::ServerOptions::max_calls_in_flight).
     pub calls_refused: u64,
-    /// Clients whose hello did not come before too many others waited for theirs.
+    /// Number of clients whose hello had not arrived when too many others waited for theirs.
     pub pushed_out: u64,
-    /// Clients whose handshake has failed otherwise.
+    /// Number of clients whose handshake failed otherwise.
     pub failed: u64,
 }
 
@@ -88,17 +89,17 @@ impl Monitor {
         }
     }
 
-    /// What bounds the calls of all sessions that are in flight.
+    /// Returns the limit on the calls in flight of all sessions.
     pub(crate) fn call_limit(&self) -> &CallLimit {
         &self.calls
     }
 
-    /// Where memory that a client of this user gets is counted.
+    /// Returns the account for the memory of a client of this user.
     pub(crate) fn memory_of(&self, user: Option<u32>) -> MemoryAccount {
         self.memory.account(user)
     }
 
-    /// What the server has done so far. Numbers that belong together may be a message apart.
+    /// Returns the server's counts so far. Related numbers may be a message apart.
     pub fn stats(&self) -> ServerStats {
         let Look { live: sessions, joined: opened, ended: mut totals } = self.registry.look();
         for session in &sessions {
@@ -128,12 +129,12 @@ impl Monitor {
         OF_THIS_PROCESS[reason as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A session begins.
+    /// Counts a session that begins.
     pub(crate) fn enters(&self, meter: &mut Meter) {
         meter.join(&self.registry);
     }
 
-    /// Sessions of a user, or of all whose user is not known.
+    /// Returns the number of sessions of a user, or of all unknown users.
     pub(crate) fn sessions_of(&self, user: Option<u32>) -> usize {
         self.registry.sessions_of(user)
     }

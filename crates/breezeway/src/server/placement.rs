@@ -1,26 +1,26 @@
-//! Which worker gets a new session: the one with the least to do.
+//! Placement of new sessions: on the least busy worker.
 
 use std::time::Duration;
 
 use breezeway_os::clock;
 
-/// How long a session counts as an eighth of a worker's time, until its load is measured.
+/// Time for which a session counts as an eighth of a worker's time, until its load is measured.
 const UNMEASURED: Duration = Duration::from_millis(20);
-/// 256ths of a worker's time that make one step of load. Smaller differences mean nothing.
+/// 256ths of a worker's time that make one step of load. Smaller differences are ignored.
 const STEP: u64 = 32;
 
-/// What is known of a worker.
+/// A worker's load and number of sessions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
-    /// The share of recent time that it was busy, in 256ths.
+    /// The share of recent time that the worker was busy, in 256ths.
     pub(super) share: u64,
-    /// Sessions that it has or will have.
+    /// Sessions that the worker has or will have.
     pub(super) sessions: usize,
 }
 
 /// Places sessions, and remembers those whose load cannot be measured yet.
 pub(super) struct Placement {
-    /// When sessions were placed, in clock ticks, of each worker.
+    /// For each worker, the times at which sessions were placed, in clock ticks.
     recent: Vec<Vec<u64>>,
     unmeasured: u64,
 }
@@ -30,7 +30,7 @@ impl Placement {
         Self { recent: vec![Vec::new(); workers], unmeasured: clock::ticks_in(UNMEASURED) }
     }
 
-    /// The worker for the next session.
+    /// Returns the worker for the next session.
     pub(super) fn place(
         &mut self,
         now: u64,

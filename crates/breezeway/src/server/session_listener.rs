@@ -1,4 +1,4 @@
-//! Accepting shared sessions in an event loop of any kind.
+//! A listener of shared sessions for an event loop of any kind.
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,19 +17,19 @@ use crate::handshake::HandshakeError;
 use crate::options::ServerOptions;
 
 /// Listens, and completes handshakes, for an event loop: a task of an async runtime, or a thread
-/// with epoll. It enforces what a [`Server`](super::Server) does: the policy, the limits, and the
-/// time that a client has for its hello.
+/// with epoll. It enforces the same rules as a [`Server`](super::Server): the policy, the limits,
+/// and the time that a client has for its hello.
 ///
-/// Its descriptor is to be watched for being readable, level- or edge-triggered. [`Self::accept`]
-/// comes when it was, and when [`Self::time_left`] is over.
+/// The event loop watches its descriptor for being readable, level- or edge-triggered, and calls
+/// [`Self::accept`] when it is, and when [`Self::time_left`] is over.
 pub struct SessionListener {
     acceptor: Acceptor<Agreements>,
-    /// Whether the descriptor may be readable still, of which no edge says so again.
+    /// True if the descriptor may still be readable although no further edge reports it.
     may_be_readable: bool,
     monitor: Monitor,
 }
 
-/// Sessions that nobody has taken.
+/// Agreed sessions that were not yet taken.
 #[derive(Default)]
 struct Agreements {
     waiting: VecDeque<Accepted>,
@@ -48,7 +48,7 @@ impl Destination for Agreements {
 }
 
 impl SessionListener {
-    /// Listens at all places of the address. The number of workers does not matter.
+    /// Listens at all places of the address. The number of workers is ignored.
     pub fn bind(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
         let listening = Listening::at(address, &options)?;
         let monitor = Monitor::new(&options);
@@ -56,41 +56,40 @@ impl SessionListener {
         Ok(Self { acceptor, may_be_readable: true, monitor })
     }
 
-    /// Where to ask what its sessions do.
+    /// Returns a handle to the statistics of its sessions.
     pub fn monitor(&self) -> Monitor {
         self.monitor.clone()
     }
 
-    /// What bounds the calls of all its sessions that are in flight.
+    /// Returns the limit on the calls in flight of all its sessions.
     #[doc(hidden)]
     pub fn call_limit(&self) -> CallLimit {
         self.monitor.call_limit().clone()
     }
 
-    /// Whether a successor has [taken over](ServerOptions::take_over): nobody is accepted any more,
-    /// but for clients that had connected before, which [`Self::accept`] gives until
-    /// [`Self::is_exhausted`]. Their channels, as all others, are to be told to [go
-    /// away](ServerChannel::go_away), and to be served until they have.
+    /// Returns true if a successor has [taken over](ServerOptions::take_over): no more clients are
+    /// accepted, apart from clients that had connected before, which [`Self::accept`] returns until
+    /// [`Self::is_exhausted`]. The caller then asks all channels to [go
+    /// away](ServerChannel::go_away), and serves them until they have.
     pub fn is_handed_over(&self) -> bool {
         self.acceptor.is_handed_over() || self.acceptor.has_let_go()
     }
 
-    /// Whether [`Self::accept`] gives nobody any more, as a successor has taken over.
+    /// Returns true if [`Self::accept`] returns no more sessions, as a successor has taken over.
     pub fn is_exhausted(&mut self) -> bool {
         self.acceptor.has_let_go()
             && !self.acceptor.has_half_open()
             && self.acceptor.destination.waiting.is_empty()
     }
 
-    /// Where it listens: the address that it was given, with the ports that it has got where 0 was
-    /// asked for.
+    /// Returns the address that it was given, with the actual ports in place of 0.
     pub fn address(&self) -> Address {
         self.acceptor.address()
     }
 
-    /// The next client whose handshake is complete, if there is one. Never blocks, but for the
-    /// first call with [`ServerOptions::take_over`]: for up to 5 s, if the predecessor is stuck.
-    /// The session counts against `max_sessions` until its driver is dropped.
+    /// Returns the next client whose handshake is complete, or None. Never blocks, apart from the
+    /// first call with [`ServerOptions::take_over`]: for up to 5 s, if the predecessor hangs. The
+    /// session counts against `max_sessions` until its driver is dropped.
     pub fn accept(&mut self) -> io::Result<Option<(ServerChannel, Driver)>> {
         self.acceptor.begin().map_err(io::Error::other)?;
         if self.acceptor.is_handed_over() {
@@ -123,8 +122,7 @@ impl SessionListener {
         Ok((channel, driver.accepted(exit, Counted { presence, _place: place })))
     }
 
-    /// The time after which [`Self::accept`] has something to do, whatever the descriptor says, if
-    /// it will.
+    /// Returns the time after which [`Self::accept`] must be called without an event, or None.
     pub fn time_left(&mut self) -> Option<Duration> {
         let is_due = self.may_be_readable || !self.acceptor.destination.waiting.is_empty();
         if is_due { Some(Duration::ZERO) } else { self.acceptor.time_left() }

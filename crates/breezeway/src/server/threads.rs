@@ -1,4 +1,4 @@
-//! The threads of a server that serve: workers, and what guards them where there are several.
+//! The serving threads of a server: workers, and their guard if there are several.
 
 use std::io;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ type Thread<'scope> = ScopedJoinHandle<'scope, io::Result<()>>;
 
 #[derive(Default)]
 pub(super) struct Threads<'scope> {
-    /// How sessions get to the workers.
+    /// The inboxes by which sessions reach the workers.
     pub(super) inboxes: Vec<Arc<Inbox>>,
     workers: Vec<Thread<'scope>>,
-    /// What ends the guard, and its thread.
+    /// The notifier that ends the guard, and its thread.
     guard: Option<(Notifier, Thread<'scope>)>,
 }
 
 impl<'scope> Threads<'scope> {
-    /// Starts them. After an error as well, [`Self::stop`] ends those that run.
+    /// Starts the threads. After an error too, [`Self::stop`] ends those that run.
     pub(super) fn start(
         &mut self,
         scope: &'scope Scope<'scope, '_>,
@@ -53,9 +53,9 @@ impl<'scope> Threads<'scope> {
         Ok(())
     }
 
-    /// Ends them.
+    /// Ends the threads.
     pub(super) fn stop(self) -> io::Result<()> {
-        // Before the workers, which end with the sessions that they have.
+        // Ended before the workers, which end with the sessions that they have.
         let guarded = self.guard.map_or(Ok(()), |(stop, thread)| {
             stop.notify();
             thread.join().expect("the guard does not panic")
@@ -64,14 +64,15 @@ impl<'scope> Threads<'scope> {
             inbox.stop();
         }
         for thread in self.workers {
-            // A handler's panic does not get here: it is caught with its call.
+            // A handler's panic does not reach this: it is caught with its call.
             thread.join().expect("a worker does not panic")?;
         }
         guarded
     }
 }
 
-/// However one of them ends, the server ends with it instead of handing clients to nobody.
+/// Spawns a serving thread. If it ends, for whatever reason, the server ends with it instead of
+/// handing clients to a missing thread.
 fn spawn<'scope>(
     scope: &'scope Scope<'scope, '_>,
     name: &str,

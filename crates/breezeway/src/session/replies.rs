@@ -1,4 +1,4 @@
-//! What a client receives: replies, each to a call that somebody waits for.
+//! The receiving side of a client: replies to calls in flight.
 
 use breezeway_os::Deadline;
 use breezeway_proto::in_flight::{CallId, CallReply};
@@ -24,7 +24,7 @@ impl Session {
         }
     }
 
-    /// Takes the next reply if it is there.
+    /// Takes the next reply if it has arrived.
     pub(super) fn try_reply(&mut self) -> Result<Option<Reply<'_>>, CallError> {
         match self.answer_at_hand() {
             Ok(Some(CallReply { call, error: None, .. })) => {
@@ -37,7 +37,7 @@ impl Session {
         }
     }
 
-    /// Takes what has come until something answers a call that somebody waits for.
+    /// Takes the entries that have arrived until one answers a call that was not given up.
     fn answer_at_hand(&mut self) -> Result<Option<CallReply>, CallError> {
         self.link.flush_now()?;
         let mut sweep = self.sweep()?;
@@ -53,13 +53,13 @@ impl Session {
             }
             self.link.finish()?;
         }
-        // Whether the server is gone is asked last: what it sent before is still received.
+        // The server's end is checked last: entries sent before it are still received.
         let is_gone = self.link.is_closed();
         self.link.drain()?;
         if is_gone { Err(CallError::PeerDied) } else { Ok(None) }
     }
 
-    /// Takes entries until one answers a call that somebody waits for.
+    /// Takes entries until one answers a call that was not given up.
     #[inline(always)]
     fn next_answer(&mut self, deadline: Deadline) -> Result<CallReply, CallError> {
         loop {
@@ -79,7 +79,7 @@ impl Session {
         }
     }
 
-    /// Waits for the next message and takes it; may say false as [`Link::take`] does.
+    /// Waits for the next message and takes it; may return false as [`Link::take`] does.
     #[inline(always)]
     fn wait_and_take(&mut self, deadline: Deadline) -> Result<bool, CallError> {
         self.link.wait(Want::Data, deadline).map_err(|failure| self.wait_error(failure))?;
@@ -96,8 +96,8 @@ impl Session {
         }
     }
 
-    /// Fails the call whose reply found no memory, if somebody waits for it. Any other error ends
-    /// the session.
+    /// Fails the call whose reply found no memory, unless it was given up. Any other error ends the
+    /// session.
     #[cold]
     fn not_taken(&mut self, error: LinkError) -> Result<bool, CallError> {
         let reply = match &error {
@@ -115,7 +115,8 @@ impl Session {
         }
     }
 
-    /// Says why no reply came. When the deadline has passed, nobody waits for those in flight.
+    /// Returns the error of a missing reply. If the deadline has passed, the calls in flight are
+    /// given up.
     #[cold]
     fn not_answered(&mut self, error: CallError) -> CallError {
         if matches!(error, CallError::DeadlinePassed | CallError::Shortage(_)) {
@@ -124,7 +125,7 @@ impl Session {
         self.failed(error)
     }
 
-    /// Says why requests may not have reached the server.
+    /// Returns the error of requests that may not have reached the server.
     #[cold]
     pub(super) fn not_flushed(&mut self, failure: WaitFailure) -> CallError {
         let error = self.wait_error(failure);
@@ -159,25 +160,26 @@ impl Session {
         }
     }
 
-    /// The bytes of the reply that was taken.
+    /// Returns the bytes of the reply that was taken.
     #[inline]
     pub(crate) fn reply_bytes(&self) -> ForeignBytes<'_> {
         self.link.body()
     }
 
-    /// Takes the reply that was taken out of the session.
+    /// Detaches the reply that was taken from the session.
     pub(crate) fn detach_reply(&mut self) -> Message {
         Message::plain(self.link.detach())
     }
 
-    /// Drops the replies that have come to calls that were given up; whether none is to come. An
-    /// error ends the session.
+    /// Drops the replies that have arrived to calls that were given up; returns true if none is
+    /// still to come. An error ends the session.
     pub(crate) fn settle(&mut self) -> bool {
-        // The session's next user gets an error; this one only asks whether it is usable.
+        // The session's next user gets the error; this caller only checks that the session is
+        // usable.
         self.drop_late_replies().is_ok() && !self.has_late_replies()
     }
 
-    /// Drops replies that have come too late for anybody to want them; true if there were any.
+    /// Drops replies to calls that were given up; returns true if there were any.
     pub(super) fn drop_late_replies(&mut self) -> Result<bool, CallError> {
         self.try_drop_late_replies().map_err(|error| self.failed(error))
     }
@@ -202,8 +204,8 @@ impl Session {
         Ok(dropped)
     }
 
-    /// Whether the server announced its end: goes through the replies that nobody will take any
-    /// more. An error ends the session.
+    /// Returns true if the server announced its end: takes the replies that will not be received
+    /// any more. An error ends the session.
     #[cold]
     pub(super) fn was_shut_down(&mut self) -> bool {
         self.try_find_shutdown().unwrap_or_else(|error| {
@@ -228,8 +230,8 @@ impl Session {
         Ok(false)
     }
 
-    /// Whether the server is still there, as far as the kernel knows, and stays. For a session
-    /// without a call in flight: what has come is dropped.
+    /// Returns true if the server exists, according to the kernel, and is not going away. For a
+    /// session without a call in flight: entries that have arrived are dropped.
     pub(crate) fn is_alive(&mut self) -> bool {
         !self.is_ended()
             && !self.was_shut_down()
@@ -238,7 +240,7 @@ impl Session {
             && !self.link.is_closed()
     }
 
-    /// Takes an entry that is about the session, and is current.
+    /// Handles a valid entry about the session.
     #[cold]
     pub(super) fn session_entry(&mut self) -> Result<(), CallError> {
         match self.about()? {
@@ -255,19 +257,19 @@ impl Session {
         validate_plain(self.link.head(), self.link.body().len(), side)
     }
 
-    /// Begins to go through what has come.
+    /// Begins a sweep over the entries that have arrived.
     fn sweep(&mut self) -> Result<Sweep, LinkError> {
         self.link.look();
         Ok(Sweep { left: self.link.max_pending(self.calls.len()) })
     }
 
-    /// Takes the next message of a sweep if one has come.
+    /// Takes the next message of a sweep if one has arrived.
     #[cold]
     fn next_is_there(&mut self, sweep: &mut Sweep) -> Result<bool, CallError> {
         while sweep.left > 0 {
             sweep.left -= 1;
-            // On a socket it is taking that reads; in shared memory it may say no although more is
-            // there.
+            // On a socket, taking reads; in shared memory it may return false although more entries
+            // are there.
             if self.take()? {
                 return Ok(true);
             }
@@ -279,13 +281,14 @@ impl Session {
     }
 }
 
-/// How much of what has come is still gone through: at first as much as can be there at one time. A
-/// server that adds more meanwhile, without end, thus keeps nobody.
+/// Number of entries still to be taken by a sweep: at first as many as can be there at the same
+/// time. A server that adds entries without end thus does not hold the caller.
 struct Sweep {
     left: usize,
 }
 
-/// A peer that always has an entry, but never a reply, does not keep a caller past its deadline.
+/// Checks the deadline: a peer that always has an entry, but never a reply, does not hold a caller
+/// beyond it.
 #[inline(always)]
 fn check(deadline: Deadline) -> Result<(), CallError> {
     if deadline.has_passed() { Err(CallError::DeadlinePassed) } else { Ok(()) }
@@ -298,26 +301,26 @@ pub struct Reply<'s> {
 }
 
 impl Reply<'_> {
-    /// The call that it answers.
+    /// Returns the id of the call that it answers.
     pub fn call(&self) -> CallId {
         self.call
     }
 
-    /// Its bytes: a private copy up to 104 bytes, else the peer's memory, which the peer may still
-    /// change.
+    /// Returns its bytes: a private copy up to 104 bytes, else the peer's memory, which the peer
+    /// may still change.
     #[inline]
     pub fn bytes(&self) -> ForeignBytes<'_> {
         self.session.reply_bytes()
     }
 
-    /// A private copy of its bytes.
+    /// Returns a private copy of its bytes.
     pub fn to_vec(&self) -> Vec<u8> {
         self.bytes().to_vec()
     }
 
-    /// The reply, to be kept: it owns what it holds, may go to any thread, and lasts longer than
-    /// the session, which makes its next call meanwhile. What the peer lends counts against its cap
-    /// until this is dropped.
+    /// Converts the reply to a message that owns its memory, may be sent to any thread, and
+    /// outlives the session, which can make its next call. A payload lent by the peer counts
+    /// against the peer's cap until the message is dropped.
     ///
     /// ```
     /// use breezeway::{Call, Session, SessionOptions};
@@ -363,7 +366,7 @@ mod tests {
 
     use crate::{Session, SessionOptions};
 
-    /// Whether an idle session is still used after its server has sent `entry`.
+    /// Returns true if an idle session is still used after its server has sent `entry`.
     fn is_alive_after(entry: &Entry) -> bool {
         let (hostile, honest) = UnixStream::pair().unwrap();
         let serving = std::thread::spawn(|| Peer::server(hostile.into(), Terms::default()));

@@ -1,4 +1,4 @@
-//! What a client sends: requests and one-way messages, each as soon as there is room for it.
+//! The sending side of a client: requests and one-way messages, each sent as soon as there is room.
 
 use breezeway_os::Deadline;
 use breezeway_proto::in_flight::CallId;
@@ -67,8 +67,8 @@ impl Session {
             self.hold_back(bytes.len(), deadline)?;
         }
         let stream = self.calls.next_number();
-        // The number is there anyway, so it also counts; a call that takes the one that would be
-        // checked notices the server's end by itself.
+        // The message uses a number in any case, so the number also serves as a counter; a call
+        // that uses the number at which a check is due notices the server's end by itself.
         if (stream >> 1) & self.check_mask == self.check_mask {
             self.check_server()?;
         }
@@ -81,14 +81,14 @@ impl Session {
         Ok(())
     }
 
-    /// Sends a one-way message if there is room for it; whether it was sent.
+    /// Sends a one-way message if there is room for it; returns true if it was sent.
     pub(super) fn try_message(&mut self, method: u32, message: &[u8]) -> Result<bool, CallError> {
         let stream = self.calls.next_number();
         let head = Head { kind: Kind::Message, flags: ONE_WAY, stream, tag: method, time: 0 };
         match self.link.send(head, Body::Bytes(message)) {
             Ok(()) => self.calls.number_used(std::iter::empty),
             Err(SendError::Full { .. } | SendError::NoMemory { .. }) => {
-                // The server may sleep for what was published before, or be gone.
+                // The server may be asleep with published messages before it, or gone.
                 self.link.flush_now().map_err(|error| self.failed(error.into()))?;
                 self.check_server()?;
                 return Ok(false);
@@ -108,7 +108,7 @@ impl Session {
         self.check_receiver()
     }
 
-    /// Says that the server is gone where no reply would.
+    /// Returns an error if the server is gone and no reply would report it.
     #[inline(always)]
     fn check_receiver(&mut self) -> Result<(), CallError> {
         if self.link.is_write_closed() && self.calls.wanted() == 0 {
@@ -131,7 +131,7 @@ impl Session {
         Ok(())
     }
 
-    /// Takes space, waiting while it is lent for messages that the server has not consumed.
+    /// Reserves space, and waits while it is lent for messages that the server has not consumed.
     #[inline]
     pub(super) fn reserve_waiting(
         &mut self,
@@ -145,8 +145,8 @@ impl Session {
         Ok(())
     }
 
-    /// Waits for a moment while so much is under way that no cache holds it. Not while a reply is
-    /// to come: then what is released may be in the entries behind it.
+    /// Waits for a moment while more bytes are in flight than a cache holds. Does not wait while a
+    /// reply is to come, as releases may then be in the entries behind it.
     #[inline(always)]
     fn hold_back(&mut self, len: usize, deadline: Deadline) -> Result<(), CallError> {
         if len < THROTTLED_FROM || self.calls.wanted() > 0 {
@@ -181,15 +181,16 @@ impl Session {
         }
     }
 
-    /// Lets the server see what was published. Says that the server is gone where no reply would.
+    /// Publishes messages to the server. Returns an error if the server is gone and no reply would
+    /// report it.
     #[inline(always)]
     pub(super) fn flush(&mut self, deadline: Deadline) -> Result<(), CallError> {
         self.link.flush(deadline).map_err(|failure| self.not_flushed(failure))?;
         self.check_receiver()
     }
 
-    /// Waits until what was refused may be tried again. The server never waits for us, so it gets
-    /// there: replies in flight always fit into its ring.
+    /// Waits until a refused message may be tried again. The server never waits for the client, so
+    /// it makes progress: replies in flight always fit into its ring.
     #[cold]
     #[inline(never)]
     fn wait_for_room(&mut self, error: SendError, deadline: Deadline) -> Result<(), CallError> {
@@ -215,7 +216,7 @@ impl Session {
                     _ if self.link.head().kind == Kind::Shutdown as u8 => {
                         Err(self.failed(CallError::Closed))
                     }
-                    // Releases to come may be in the entries behind a reply that is to be received
+                    // Further releases may be in the entries behind a reply that must be received
                     // first.
                     _ => Err(CallError::NoMemory { len, shortage }),
                 }
@@ -226,13 +227,13 @@ impl Session {
         }
     }
 
-    /// Makes room for a call by dropping replies that have come too late for anybody to want them.
+    /// Makes room for a call by dropping replies to calls that were given up.
     #[cold]
     #[inline(never)]
     fn make_room_for_a_call(&mut self) -> Result<(), CallError> {
         if self.calls.wanted() == 0 {
-            // Nobody receives, so whether the server is gone is asked here. What it sent before
-            // its end is dropped below.
+            // No receive is running, so the server's end is checked here. Messages sent before its
+            // end are dropped below.
             self.link.drain().map_err(|error| self.failed(error.into()))?;
         }
         self.drop_late_replies()?;
@@ -248,8 +249,8 @@ impl Session {
         Err(CallError::TooManyInFlight(self.calls.limit()))
     }
 
-    /// Drops replies that nobody wants, of which so many have come that no more is read; others
-    /// have to be received first.
+    /// Drops replies to calls that were given up, of which enough have arrived to stop reading;
+    /// other replies must be received first.
     #[cold]
     fn make_room_for_replies(&mut self, deadline: Deadline) -> Result<(), CallError> {
         self.drop_late_replies()?;
@@ -258,14 +259,14 @@ impl Session {
             wanted => return Err(CallError::TooManyInFlight(wanted)),
         }
         self.handle_control_entry()?;
-        // Whoever sends more and more, and reads nothing, keeps nobody.
+        // A server that sends more and more, and reads nothing, does not hold the caller.
         if deadline.has_passed() {
             return Err(self.not_waited(WaitFailure::DeadlinePassed));
         }
         Ok(())
     }
 
-    /// Judges the entry that lies in front of all others, if that is no message.
+    /// Handles the entry in front of all others if it is not a message.
     fn handle_control_entry(&mut self) -> Result<(), CallError> {
         let kind = self.link.head().kind;
         if self.link.has_current() && kind != Kind::Message as u8 {
@@ -274,7 +275,7 @@ impl Session {
         Ok(())
     }
 
-    /// Says why a wait for the server to take messages ended.
+    /// Returns the error for which a wait for the server to take messages ended.
     #[cold]
     fn not_waited(&mut self, failure: WaitFailure) -> CallError {
         let closed = matches!(failure, WaitFailure::Closed) && self.was_shut_down();
@@ -290,23 +291,23 @@ pub struct RequestSpace<'s> {
 }
 
 impl<'s> RequestSpace<'s> {
-    /// Its bytes. They hold whatever this session wrote there before, or zeros; over a socket also
-    /// what it has received.
+    /// Returns its bytes. They hold earlier data of this session, or zeros; over a socket also
+    /// received data.
     #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         self.session.link.fill().into_bytes()
     }
 
-    /// Copies `bytes` to `offset`. For messages from 64 KiB on this is faster than writing through
-    /// [`Self::bytes_mut`] where the two CPUs are far apart, as it passes the caches. Panics if
-    /// they reach outside.
+    /// Copies `bytes` to `offset`. For messages of 64 KiB and more this is faster than writing
+    /// through [`Self::bytes_mut`] if the two CPUs are distant, as it bypasses the caches. Panics
+    /// if they reach outside.
     #[inline]
     pub fn write(&mut self, offset: usize, bytes: &[u8]) {
         self.session.link.fill().write(offset, ForeignBytes::stable(bytes));
     }
 
     /// Keeps the first `len` bytes, if there are more, and gives the rest back: for a message that
-    /// turns out shorter than what was reserved.
+    /// turns out shorter than the reserved space.
     pub fn truncate(&mut self, len: usize) {
         self.session.link.truncate(len);
     }
@@ -337,15 +338,15 @@ impl<'s> RequestSpace<'s> {
     }
 }
 
-/// Messages that wake the server once, at the end: when this is flushed or dropped. A server that
-/// spins sees each at once.
+/// Messages that wake the server once, at the end: when the batch is flushed or dropped. A server
+/// that spins sees each message at once.
 pub struct Batch<'s> {
     pub(super) session: &'s mut Session,
     pub(super) flushed: bool,
 }
 
 impl Batch<'_> {
-    /// As [`Session::send`].
+    /// Sends a request like [`Session::send`].
     #[inline(always)]
     pub fn send(&mut self, method: u32, request: &[u8]) -> Result<CallId, CallError> {
         self.session.may_begin()?;
@@ -353,7 +354,7 @@ impl Batch<'_> {
         self.session.request_unflushed(method, Body::Bytes(request), deadline)
     }
 
-    /// As [`Session::post`].
+    /// Sends a one-way message like [`Session::post`].
     #[inline(always)]
     pub fn post(&mut self, method: u32, message: &[u8]) -> Result<(), CallError> {
         self.session.may_begin()?;
@@ -361,7 +362,7 @@ impl Batch<'_> {
         self.session.message_unflushed(method, Body::Bytes(message), deadline)
     }
 
-    /// Ends the batch.
+    /// Ends the batch and wakes the server.
     pub fn flush(mut self) -> Result<(), CallError> {
         self.flushed = true;
         self.session.flush(self.session.deadline())
@@ -372,8 +373,8 @@ impl Drop for Batch<'_> {
     fn drop(&mut self) {
         self.session.link.set_batching(false);
         if !self.flushed {
-            // An error has ended the session, as its next use will say; a deadline that passed has
-            // given up the calls in flight.
+            // An error has ended the session, and its next use returns it; a deadline that passed
+            // has given up the calls in flight.
             let _ = self.session.flush(self.session.deadline());
         }
     }
@@ -402,7 +403,7 @@ mod tests {
             let start = Instant::now();
             client.post(0, &[1; BOUND]).unwrap();
             assert!(start.elapsed() >= PATIENCE);
-            // Of all that was let go meanwhile, none is waited for again.
+            // Messages admitted by this wait are not waited for again.
             client.throttle.admit(0, 0, &mut Hold::default());
         }
         let start = Instant::now();
@@ -417,7 +418,8 @@ mod tests {
         server.serve(&count).unwrap();
     }
 
-    /// A session whose server has not served the calls that it may have in flight, and never will.
+    /// Creates a session whose server has not served the calls that it may have in flight, and
+    /// never will.
     fn given_up() -> (Session, ServerSession) {
         let (mut client, server) = Session::pair(&SessionOptions::new().ring_capacity(8)).unwrap();
         client.set_call_timeout(Some(Duration::from_millis(1)));
@@ -476,7 +478,7 @@ mod tests {
         client.call(0, &[]).unwrap();
         client.post(0, &[1; BOUND]).unwrap();
         client.call(0, &[]).unwrap();
-        // What came back is known once memory is asked for.
+        // Returned memory becomes known when memory is asked for.
         client.link.collect_released();
         client.post(0, &[1; BOUND]).unwrap();
         assert!(client.throttle.is_exceeded(BOUND, 1));
