@@ -14,14 +14,13 @@ use tokio::task::JoinHandle;
 use crate::server::{Server, Stopper};
 use crate::stream::{ReceiveHalf, SendHalf, Stream};
 
-/// A stream of a session as a stream of bytes: `AsyncRead`, `AsyncBufRead` and `AsyncWrite`.
+/// Stream of a session as a stream of bytes: `AsyncRead`, `AsyncBufRead` and `AsyncWrite`.
 ///
-/// Each write is sent as a message at once; boundaries mean nothing to the reader. What was
-/// received in shared memory of a peer that is trusted is read from where it lies. An end of file
-/// is the other side's shutdown.
+/// Each write is sent as a message at once. Message boundaries mean nothing to the reader. Messages
+/// in shared memory of a trusted peer are read in place. An end of file is the peer's shutdown.
 ///
-/// Dropped before its shutdown, the stream is reset. Dropped behind it, as with TCP, the other side
-/// reads all that was written; what it writes from then on fails.
+/// A stream that is dropped before its shutdown is reset. If it is dropped after its shutdown, the
+/// peer reads all bytes that were written, as with TCP, and its later writes fail.
 pub struct ByteStream {
     send: SendHalf,
     receive: ReceiveHalf,
@@ -30,11 +29,11 @@ pub struct ByteStream {
     is_shut_down: bool,
 }
 
-/// Empty messages that a read passes before other tasks run.
+/// Number of empty messages that a read skips before other tasks run.
 const MOST_EMPTY: u32 = 64;
 
 impl ByteStream {
-    /// Bytes of a stream on which nothing but bytes is sent.
+    /// Creates a byte stream from a stream that carries only bytes.
     pub fn new(stream: Stream) -> Self {
         let (send, receive) = stream.split();
         Self {
@@ -46,14 +45,14 @@ impl ByteStream {
         }
     }
 
-    /// Takes space for `len` bytes, to be filled in place and written by [`Self::write_space`]
+    /// Reserves space for `len` bytes, to be filled in place and written by [`Self::write_space`]
     /// without a copy. Waits while the memory is lent or reserved.
     pub async fn reserve(&mut self, len: usize) -> io::Result<OwnedSpace> {
         Ok(self.send.reserve(len).await.map_err(StreamError::from)?)
     }
 
-    /// Writes all that `space` of this session holds. Dropped before, it has written all or
-    /// nothing.
+    /// Writes the content of `space`, which belongs to this session. A dropped future
+    /// has written all or nothing.
     pub async fn write_space(&mut self, space: OwnedSpace) -> io::Result<()> {
         Ok(self.send.send_space(space).await?)
     }
@@ -123,12 +122,12 @@ impl AsyncWrite for ByteStream {
         true
     }
 
-    /// Does nothing: what was written is on its way.
+    /// Does nothing: written bytes are sent already.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
 
-    /// Ends the direction in which this side writes: the other side's reader comes to its end.
+    /// Ends the sending direction: the peer's reader comes to its end.
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if !self.is_shut_down {
             ready!(self.send.poll_finish(cx))?;
@@ -138,16 +137,16 @@ impl AsyncWrite for ByteStream {
     }
 }
 
-/// Listens for byte streams: each that a client opens, on whichever session.
+/// Listener for byte streams: each stream that a client opens, on any session.
 pub struct ByteListener {
     address: Address,
     streams: mpsc::Receiver<Stream>,
     stopper: Stopper,
-    /// Until it has said why it ended.
+    /// Task that serves, until its result was returned.
     serving: Option<JoinHandle<Result<(), ServeError>>>,
 }
 
-/// Streams that nobody has accepted. Further ones are refused.
+/// Maximum number of streams that were not accepted. Further ones are refused.
 const BACKLOG: usize = 128;
 
 impl ByteListener {
@@ -156,7 +155,8 @@ impl ByteListener {
         Self::bind_with(address, ServerOptions::new())
     }
 
-    /// Listens at all places of the address. A task serves the sessions until this is dropped.
+    /// Listens at all places of the address, with these options. A task serves the sessions until
+    /// this is dropped.
     pub fn bind_with(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
         let server = Server::bind_with(address, options)?;
         let (address, stopper) = (server.address(), server.stopper());
@@ -180,13 +180,13 @@ impl ByteListener {
         Ok(Self { address, streams, stopper, serving: Some(serving) })
     }
 
-    /// Where it listens, with the ports that it has got where 0 was asked for.
+    /// Returns the address of the listener, with the assigned ports in place of 0.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// Waits for the next stream that a client opens. Once serving has ended, it fails, the first
-    /// time by what has ended it.
+    /// Waits for the next stream that a client opens. Fails after serving has ended, the first time
+    /// with the error that ended it.
     pub async fn accept(&mut self) -> Result<ByteStream, ServeError> {
         if let Some(stream) = self.streams.recv().await {
             return Ok(ByteStream::new(stream));

@@ -1,4 +1,4 @@
-//! A session that tasks share.
+//! Sessions that tasks share.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -16,10 +16,10 @@ use tokio::time::timeout_at;
 use crate::drive::{Drive, Driving};
 use crate::stream::Stream;
 
-/// A session to a server that tasks share: any number of calls and streams at one time.
+/// A shared session to a server, for tasks: any number of calls and streams at the same time.
 ///
 /// A channel is cheap to clone; the session closes when the last clone and the last stream of it
-/// are dropped. What [`breezeway::Channel`] says of order and room holds here.
+/// are dropped. The rules of [`breezeway::Channel`] about order and room apply.
 #[derive(Clone)]
 pub struct Channel {
     pub(crate) channel: breezeway::Channel,
@@ -38,7 +38,7 @@ impl Channel {
     }
 
     /// Connects to the first of the address's places that works. The handshake, which waits for the
-    /// server, is done on a thread for blocking work.
+    /// server, runs on a thread for blocking work.
     pub async fn connect_with(
         address: &Address,
         options: &SessionOptions,
@@ -65,8 +65,8 @@ impl Channel {
         Ok(Self { channel })
     }
 
-    /// Both ends of a session in shared memory within this process. The handshake may take an hour
-    /// here, whatever the options say.
+    /// Creates both ends of a session in shared memory within this process. The handshake may take
+    /// an hour here, regardless of the options.
     pub async fn pair(options: &SessionOptions) -> Result<(Self, ServerChannel), ConnectError> {
         let (one, other) = std::os::unix::net::UnixStream::pair().map_err(failed)?;
         options.validate()?;
@@ -80,60 +80,61 @@ impl Channel {
         Ok((client, server))
     }
 
-    /// From now on messages are given as slices, without a copy.
+    /// Returns messages as slices, without a copy, from now on.
     pub fn trusting(self, proof: TrustedPeer) -> Self {
         Self { channel: self.channel.trusting(proof) }
     }
 
-    /// What its messages travel by.
+    /// Returns the carrier: shared memory, unix socket, TCP or TLS.
     pub fn carrier(&self) -> Carrier {
         self.channel.carrier()
     }
 
-    /// Who serves this session: the credentials of the process that listens.
+    /// Returns the credentials of the process that listens.
     pub fn peer(&self) -> &Peer {
         self.channel.peer()
     }
 
-    /// What the other side's messages mean, as its hello says it.
+    /// Returns the service number of the peer's hello, which defines the meaning of its messages.
     pub fn service(&self) -> u16 {
         self.channel.service()
     }
 
-    /// The largest message, in bytes: the smaller cap of both sides.
+    /// Returns the size of the largest message in bytes: the smaller cap of both sides.
     pub fn cap(&self) -> usize {
         self.channel.cap()
     }
 
-    /// The most calls in flight. Further ones wait.
+    /// Returns the maximum number of calls in flight. Further ones wait.
     pub fn max_in_flight(&self) -> usize {
         self.channel.max_in_flight()
     }
 
-    /// Whether the session is over.
+    /// Returns true if the session is over.
     pub fn is_ended(&self) -> bool {
         self.channel.is_ended()
     }
 
-    /// Whether another session is to be used for what is new: this one is over, or its server has
-    /// said that it ends. What is under way goes on.
+    /// Returns true if new calls and streams must use another session: this one is over, or its
+    /// server has announced its end. Calls and streams in flight continue.
     pub fn is_going_away(&self) -> bool {
         self.channel.is_going_away()
     }
 
     /// Closes the session for all its clones and streams, as [`breezeway::Channel::close`] does.
-    /// What waits on it ends; its task sends what is owed.
+    /// Pending operations end, and the session's task sends the entries that are pending.
     pub fn close(&self) {
         self.channel.close();
     }
 
-    /// Calls `method` with a copy of `request`, and gives the reply. Dropped before, the call is
-    /// cancelled.
+    /// Calls `method` with a copy of `request`, and returns the reply. Dropping the future before
+    /// cancels the call.
     pub async fn call(&self, method: u32, request: &[u8]) -> Result<Message, CallError> {
         self.exchange_in_time(method, None, request).await
     }
 
-    /// As [`Self::call`], giving up at `deadline`.
+    /// Calls `method` like [`Self::call`], but fails with [`CallError::DeadlinePassed`] at
+    /// `deadline`.
     pub async fn call_until(
         &self,
         method: u32,
@@ -145,7 +146,7 @@ impl Channel {
         self.spanned(method, call).await
     }
 
-    /// As [`Self::call`], with a metadata block beside the request.
+    /// Calls `method` like [`Self::call`], with a metadata block beside the request.
     pub async fn call_with_metadata(
         &self,
         method: u32,
@@ -155,7 +156,8 @@ impl Channel {
         self.exchange_in_time(method, Some(metadata), request).await
     }
 
-    /// As [`Self::call_with_metadata`], giving up at `deadline`.
+    /// Calls `method` like [`Self::call_with_metadata`], but fails with
+    /// [`CallError::DeadlinePassed`] at `deadline`.
     pub async fn call_with_metadata_until(
         &self,
         method: u32,
@@ -168,7 +170,7 @@ impl Channel {
         self.spanned(method, call).await
     }
 
-    /// As long as a call may take that is given no deadline of its own.
+    /// Calls within the session's call timeout.
     async fn exchange_in_time(
         &self,
         method: u32,
@@ -180,7 +182,7 @@ impl Channel {
         self.spanned(method, call).await
     }
 
-    /// A call in a span from its beginning to its end.
+    /// Runs a call in a span from its beginning to its end.
     #[cfg(feature = "spans")]
     async fn spanned<T>(
         &self,
@@ -199,7 +201,7 @@ impl Channel {
         call
     }
 
-    /// Waits for as long as a call may take that is given no deadline of its own.
+    /// Runs `work` within the session's call timeout.
     pub(crate) async fn in_time<T>(
         &self,
         work: impl Future<Output = Result<T, CallError>>,
@@ -222,13 +224,14 @@ impl Channel {
         call.await
     }
 
-    /// Sends a one-way message, of which `Ok` says that it was published. Waits while there is no
-    /// room, for as long as a call may take.
+    /// Sends a one-way message. `Ok` means that it was published. Waits while there is no room, at
+    /// most for the call timeout.
     pub async fn post(&self, method: u32, message: &[u8]) -> Result<(), CallError> {
         self.in_time(poll_fn(|cx| self.channel.poll_post(cx, method, message))).await
     }
 
-    /// As [`Self::post`], giving up at `deadline`.
+    /// Sends a one-way message like [`Self::post`], but fails with [`CallError::DeadlinePassed`] at
+    /// `deadline`.
     pub async fn post_until(
         &self,
         method: u32,
@@ -238,20 +241,22 @@ impl Channel {
         within(poll_fn(|cx| self.channel.poll_post(cx, method, message)), deadline).await
     }
 
-    /// As [`Self::post`], if there is room for the message now; false if not, and then nothing was
-    /// sent. (A [`PostQueue`](breezeway::PostQueue) keeps what finds no room.)
+    /// Sends a one-way message like [`Self::post`] if there is room for it now. Returns false if
+    /// not; nothing was sent then. (A [`PostQueue`](breezeway::PostQueue) keeps messages that find
+    /// no room.)
     pub fn try_post(&self, method: u32, message: &[u8]) -> Result<bool, CallError> {
         self.channel.try_post(method, message)
     }
 
-    /// Opens a stream, with metadata if there is some. Waits while there is no room.
+    /// Opens a stream, with metadata if given. Waits while there is no room.
     pub async fn open(&self, method: u32, metadata: Option<&[u8]>) -> Result<Stream, StreamError> {
         let stream = poll_fn(|cx| self.channel.poll_open(cx, method, metadata, None)).await?;
         Ok(Stream::new(stream))
     }
 
-    /// As [`Self::open`], with a time after which this side will want no more of the stream, as the
-    /// other side's handler learns. The stream is not reset by itself.
+    /// Opens a stream like [`Self::open`], with a time after which this side does not use the
+    /// stream any more. The peer's handler receives that time. The end of the time does not reset
+    /// the stream.
     pub async fn open_for(
         &self,
         method: u32,
@@ -262,8 +267,8 @@ impl Channel {
         Ok(Stream::new(open.await?))
     }
 
-    /// Opens a stream with its first entry: metadata, a message, both or neither, which may be this
-    /// side's last. Wakes `cx` when what it waits for may have come.
+    /// Opens a stream with its first entry: metadata, a message, both or neither. The entry may be
+    /// this side's last. Wakes `cx` when a pending open may proceed.
     pub fn poll_open_with(
         &self,
         cx: &mut Context<'_>,
@@ -277,20 +282,20 @@ impl Channel {
         opened.map_ok(Stream::new)
     }
 
-    /// Waits for a stream that the server opens, and gives its method with it.
+    /// Waits for a stream that the server opens, and returns it with its method.
     pub async fn accept(&self) -> Result<(u32, Stream), CallError> {
         let (method, stream) = poll_fn(|cx| self.channel.poll_accept(cx)).await?;
         Ok((method, Stream::new(stream)))
     }
 }
 
-/// The serving end of a session that tasks share. A [`Server`](crate::Server) serves many.
+/// Serving end of a session that tasks share. A [`Server`](crate::Server) serves many sessions.
 #[derive(Clone)]
 pub struct ServerChannel {
     channel: breezeway::ServerChannel,
 }
 
-/// What a client asks for.
+/// Request of a client.
 pub enum Incoming {
     /// A call, or a one-way message.
     Call(OwnedCall),
@@ -305,7 +310,8 @@ impl ServerChannel {
         options: &SessionOptions,
     ) -> Result<Self, ConnectError> {
         let options = options.clone();
-        // Without a bound, as those that wait within it may wait for this side.
+        // This accept takes no place among the connecting threads: the threads that hold the places
+        // may wait for this side.
         let accepting =
             start(None, move || breezeway::ServerChannel::from_socket_driven(socket, &options));
         let (channel, driver) = accepting.await.map_err(ConnectError::Thread)??;
@@ -313,41 +319,42 @@ impl ServerChannel {
         Ok(Self { channel })
     }
 
-    /// From now on messages are given as slices, without a copy.
+    /// Returns messages as slices, without a copy, from now on.
     pub fn trusting(self, proof: TrustedPeer) -> Self {
         Self { channel: self.channel.trusting(proof) }
     }
 
-    /// Which session of this process it is.
+    /// Returns the session's identifier within this process.
     pub fn session(&self) -> SessionId {
         self.channel.session()
     }
 
-    /// Who calls.
+    /// Returns the credentials of the client.
     pub fn peer(&self) -> &Peer {
         self.channel.peer()
     }
 
-    /// What its messages travel by.
+    /// Returns the carrier: shared memory, unix socket, TCP or TLS.
     pub fn carrier(&self) -> Carrier {
         self.channel.carrier()
     }
 
-    /// Waits for what the client asks for next; `None` once it or [this side](Self::close) has
-    /// closed the session, or that has [drained](Self::drain).
+    /// Waits for the client's next request. Returns `None` once the client or [this
+    /// side](Self::close) has closed the session, or the session has [drained](Self::drain).
     pub async fn accept(&self) -> Result<Option<Incoming>, SessionError> {
         let incoming = poll_fn(|cx| self.channel.poll_accept(cx)).await?;
         Ok(incoming.map(Incoming::from))
     }
 
-    /// Tells the client to open nothing new on this session. It is to be served until it closes
-    /// the session. For a server with a successor; one that ends for good [drains](Self::drain).
+    /// Asks the client to open nothing new on this session, which is served until the client closes
+    /// it. This is for a server with a successor; a server that ends for good
+    /// [drains](Self::drain).
     pub fn go_away(&self) {
         self.channel.go_away();
     }
 
-    /// Begins the session's end, as [`breezeway::ServerChannel::drain`] does: for `timeout` at
-    /// most [`Self::accept`] gives what was asked before, and then `None`.
+    /// Begins the session's end, as [`breezeway::ServerChannel::drain`] does: for at most
+    /// `timeout`, [`Self::accept`] returns the requests that were sent before, and then `None`.
     pub fn drain(&self, timeout: Duration) {
         self.channel.drain(timeout);
     }
@@ -358,7 +365,7 @@ impl ServerChannel {
         self.channel.close();
     }
 
-    /// What a session that drains has left undone so far.
+    /// Returns the numbers of requests that the draining session has not served so far.
     pub fn unserved(&self) -> Unserved {
         self.channel.unserved()
     }
@@ -382,7 +389,7 @@ impl From<breezeway::Incoming> for Incoming {
     }
 }
 
-/// Waits until the client no longer wants the reply, or is gone.
+/// Waits until the client has cancelled the call or is gone.
 pub async fn cancelled(call: &OwnedCall) {
     poll_fn(|cx| call.poll_cancelled(cx)).await;
 }
@@ -405,16 +412,16 @@ pub(crate) async fn within<T>(
     timeout_at(deadline.into(), call).await.unwrap_or(Err(CallError::DeadlinePassed))
 }
 
-/// How many threads connect at one time; whoever wants more waits.
+/// Maximum number of threads that connect at the same time. Further callers wait.
 const MOST_CONNECTING: usize = 512;
 static CONNECTING: Semaphore = Semaphore::const_new(MOST_CONNECTING);
 
-/// Runs what blocks for a moment on a thread of its own. (tokio's pool panics where it gets none.)
-/// Waits while there are too many of them.
+/// Runs blocking `work` on a thread of its own. (tokio's pool panics if it cannot create a thread.)
+/// Waits while there are too many such threads.
 ///
 /// # Errors
 ///
-/// That there is no thread, or that `work` has panicked.
+/// Fails if no thread can be created, or if `work` panics.
 #[doc(hidden)]
 pub async fn on_a_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
@@ -430,7 +437,7 @@ async fn on_one_of<T: Send + 'static>(
     start(Some(place), work).await
 }
 
-/// Starts the thread, which has its place until it ends.
+/// Starts a thread that holds its place until it ends.
 async fn start<T: Send + 'static>(
     place: Option<SemaphorePermit<'static>>,
     work: impl FnOnce() -> T + Send + 'static,
@@ -438,13 +445,13 @@ async fn start<T: Send + 'static>(
     let (sender, outcome) = oneshot::channel();
     shortage::spawn("breezeway-connect", move || {
         let _place = place;
-        // Whoever has asked may have given up.
+        // The caller may have given up.
         let _ = sender.send(work());
     })?;
     outcome.await.map_err(|_| io::Error::other("the thread has panicked"))
 }
 
-/// Runs what blocks for a moment where that holds up no task.
+/// Runs blocking `work` on a thread where it delays no task.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ConnectError> + Send + 'static,
 ) -> Result<T, ConnectError> {

@@ -1,4 +1,4 @@
-//! A client that tasks share, on one session at a time.
+//! Client that tasks share, on one session at a time.
 
 use std::time::{Duration, Instant};
 
@@ -10,15 +10,15 @@ use tokio::time::{sleep, timeout_at};
 
 use crate::channel::Channel;
 
-/// How often a call is sent again that never ran, as the server was about to end.
+/// Number of times that a call is sent again that never ran because the server was about to end.
 const RESENDS: u32 = 16;
 
-/// A client whose tasks share one [`Channel`] at a time. It is replaced by a new one, for what is
-/// new, once it has ended or its server goes away for a successor; what is under way goes on where
-/// it is.
+/// Client whose tasks share one [`Channel`] at a time. A new channel replaces it for new calls and
+/// streams once it has ended or its server goes away for a successor. Calls and streams in flight
+/// continue on the old one.
 ///
-/// A call that never left is made again. One that may have run is not, as
-/// [`ClientError::may_have_run`] says.
+/// A call that was never sent is made again. A call that may have run is not, see
+/// [`ClientError::may_have_run`].
 ///
 /// ```no_run
 /// use breezeway_tokio::{Client, ClientOptions};
@@ -43,8 +43,8 @@ impl Client {
         Self::connect_with(address, ClientOptions::new()).await
     }
 
-    /// Connects. There is one session at a time, and more only while one goes away; the options'
-    /// `max_sessions` and `return_to_first` do not matter.
+    /// Connects with these options. There is one session at a time, and more only while one goes
+    /// away; the options' `max_sessions` and `return_to_first` have no effect.
     pub async fn connect_with(
         address: &Address,
         options: ClientOptions,
@@ -54,21 +54,22 @@ impl Client {
         Ok(Self { address: address.clone(), options, channel })
     }
 
-    /// The session for what is new: for streams, or for many calls. To be asked for again for each
-    /// of them, and dropped, as a server that goes away waits for that.
-    /// Waits for a server for no longer than a call does, and until no other task waits for it.
+    /// Returns the session for new streams, or for many calls. Callers ask for it again for each of
+    /// them, and drop it afterwards, because a server that goes away waits for that. Waits for a
+    /// server for no longer than a call does, and until no other task waits for it.
     pub async fn channel(&self) -> Result<Channel, ConnectError> {
         let until = self.until();
         self.usable(self.channel.lock().await, until).await
     }
 
-    /// When a call that begins now is to end.
+    /// Returns the deadline of a call that begins now.
     #[doc(hidden)]
     pub fn until(&self) -> Option<Instant> {
         Instant::now().checked_add(self.options.call_time()?)
     }
 
-    /// As [`Self::channel`], for a call: another task may be waiting for the server.
+    /// Returns the session like [`Self::channel`], for a call: another task may be waiting for the
+    /// server. Fails at `until`.
     #[doc(hidden)]
     pub async fn channel_until(&self, until: Option<Instant>) -> Result<Channel, ClientError> {
         let channel = match (self.channel.try_lock(), until) {
@@ -93,15 +94,15 @@ impl Client {
         Ok(channel.clone())
     }
 
-    /// Calls `method` with a copy of `request`, and gives the reply. Dropped before, the call is
-    /// cancelled.
+    /// Calls `method` with a copy of `request`, and returns the reply. Dropping the future before
+    /// cancels the call.
     pub async fn call(&self, method: u32, request: &[u8]) -> Result<Message, ClientError> {
         let until = self.until();
         for _ in 0..RESENDS {
             let channel = self.channel_until(until).await?;
             let called = match until {
                 None => channel.call(method, request).await,
-                // The channel's own timeout would begin anew.
+                // The channel's own timeout would restart with each attempt.
                 Some(until) => channel.call_until(method, request, until).await,
             };
             match called {
@@ -134,7 +135,7 @@ fn is_to_be_resent(error: &CallError, channel: &Channel) -> bool {
     !error.may_have_run() && channel.is_going_away()
 }
 
-/// Waits for a server until `until` at most; there is one try at least.
+/// Connects to a server, and retries until `until` at most. It makes at least one attempt.
 async fn connect(
     address: &Address,
     options: &ClientOptions,

@@ -1,4 +1,4 @@
-//! Drives one session in a task.
+//! Driving of one session in a task.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -14,39 +14,41 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::yield_now;
 use tokio::time::{Sleep, sleep};
 
-/// Turns between two checks of the socket while the session never sleeps.
+/// Number of turns between two checks of the socket while the session never sleeps.
 const TURNS_PER_CHECK: u32 = 64;
 
-/// A driver with its registration at the runtime.
+/// Driver with its registration at the runtime.
 pub(crate) struct Drive {
     socket: AsyncFd<Socket>,
-    /// Readable once the other side's process is gone.
+    /// Descriptor that is readable once the peer's process is gone.
     exit: Option<AsyncFd<OwnedFd>>,
     pause: Option<Pin<Box<Sleep>>>,
-    /// Ends a sleep that is to end by itself.
+    /// Timer of a sleep with a limit.
     timer: Option<Pin<Box<Sleep>>>,
     turns: u32,
-    /// Whether the last step ended in a sleep, and whether for room as well.
+    /// `Some` if the last step ended in a sleep; true if that also waits for room.
     slept: Option<bool>,
-    /// Whether the other side is known to be gone: the socket stays ready for ever.
+    /// True if the peer is known to be gone: the socket stays ready for ever.
     is_peer_gone: bool,
-    /// The task that drives, and what its session's socket wakes.
+    /// Waker of the task that drives, and the waker registered at the session's socket.
     alarm: Option<(Waker, Waker)>,
-    /// Whether tasks run in the order in which they are woken. Several workers run what was woken
-    /// last first, and wake each other for two tasks: there the driver alone is woken.
+    /// True if tasks run in the order in which they are woken. Several workers run the task that
+    /// was woken last first, and wake each other for two tasks: there the socket wakes the driver
+    /// alone.
     wakes_in_order: bool,
-    /// Whether it counts among [`AWAKE`].
+    /// True if this driver counts in [`AWAKE`].
     is_awake: bool,
 }
 
 thread_local! {
-    /// Drivers of current-thread runtimes that this thread ran last and that do not sleep. A hint:
-    /// where such a runtime goes to another thread, or ends there, it is wrong.
+    /// Number of drivers of current-thread runtimes that this thread ran last and that do not
+    /// sleep. It is a hint: it is wrong after such a runtime moved to another thread, or ended
+    /// there.
     static AWAKE: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Whether no other driver takes turns: those of another would be polls for which one that yields
-/// waits.
+/// Returns true if no other driver takes turns. A driver that yields would wait for the polls of
+/// another one.
 fn is_alone() -> bool {
     AWAKE.get() <= 1
 }
@@ -57,7 +59,7 @@ impl Drop for Drive {
     }
 }
 
-/// The session's socket, owned by its driver.
+/// Session's socket, owned by its driver.
 struct Socket(Driver);
 
 impl AsRawFd for Socket {
@@ -66,10 +68,10 @@ impl AsRawFd for Socket {
     }
 }
 
-/// What came of a step.
+/// Result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Something came, or may come at once: take another step, after other tasks.
+    /// An entry came, or may come at once: take another step, after other tasks.
     Again,
     /// The task will be woken.
     Asleep,
@@ -82,7 +84,7 @@ impl Drive {
     pub(crate) fn new(mut driver: Driver, carrier: Carrier) -> io::Result<Self> {
         let exit = driver.take_exit().map(|exit| watch(exit, Interest::READABLE)).transpose()?;
         let interest = match carrier {
-            // Doorbells are one byte each, and nobody waits for room for them.
+            // Doorbells are one byte each, and no task waits for room for them.
             Carrier::Shm => Interest::READABLE,
             _ => Interest::READABLE | Interest::WRITABLE,
         };
@@ -102,12 +104,12 @@ impl Drive {
         })
     }
 
-    /// What the session has left undone so far.
+    /// Returns the numbers of requests that the session has not served so far.
     pub(crate) fn unserved(&self) -> Unserved {
         self.socket.get_ref().0.unserved()
     }
 
-    /// Takes a turn. One that says [`Step::Again`] has not arranged for a wake-up.
+    /// Takes a turn. A turn that returns [`Step::Again`] has not arranged for a wake-up.
     pub(crate) fn step(&mut self, cx: &mut Context<'_>) -> Step {
         let step = self.take_step(cx);
         self.set_awake(step == Step::Again);
@@ -115,8 +117,8 @@ impl Drive {
     }
 
     fn set_awake(&mut self, is_awake: bool) {
-        // Among several workers nobody asks, and a driver would be counted at one and taken off at
-        // another.
+        // Runtimes with several workers do not read the count, and a driver would be added at one
+        // worker and subtracted at another.
         if self.wakes_in_order && self.is_awake != is_awake {
             self.is_awake = is_awake;
             let awake = AWAKE.get();
@@ -133,10 +135,10 @@ impl Drive {
         }
         self.turns = self.turns.wrapping_add(1);
         if let Some(writable) = self.slept.take() {
-            // What woke this is over with the turn that follows.
+            // The turn that follows handles the event that woke this task.
             let _ = self.poll_ready(cx, writable);
         } else if self.turns.is_multiple_of(TURNS_PER_CHECK) {
-            // Its outcome is the same whether or not something is ready.
+            // The result does not matter: the turn follows in both cases.
             let _ = self.poll_ready(cx, false);
         }
         loop {
@@ -158,7 +160,7 @@ impl Drive {
                     let mut pause = Box::pin(sleep(shortage::RETRY_AFTER));
                     if pause.as_mut().poll(cx).is_pending() {
                         self.pause = Some(pause);
-                        // The other side may be gone by then.
+                        // The peer may be gone by then.
                         self.slept = Some(false);
                         return Step::Asleep;
                     }
@@ -171,8 +173,8 @@ impl Drive {
         &mut self.socket.get_mut().0
     }
 
-    /// Passes on what the runtime has noticed of the socket and of the other side's process, or
-    /// waits for it.
+    /// Passes the readiness of the socket and the exit of the peer's process to the driver, or
+    /// waits for either.
     fn poll_ready(&mut self, cx: &mut Context<'_>, writable: bool) -> Poll<()> {
         if self.is_peer_gone {
             return Poll::Pending;
@@ -185,7 +187,7 @@ impl Drive {
         }
         let mut noticed = None;
         if writable && let Poll::Ready(ready) = self.socket.poll_write_ready(cx) {
-            // An error says that the runtime shuts down: then nothing is to be waited for.
+            // An error means that the runtime shuts down: nothing is waited for then.
             noticed = Some(clear(ready));
         }
         let alarm = self.alarm(cx.waker());
@@ -198,7 +200,7 @@ impl Drive {
         Poll::Ready(())
     }
 
-    /// What the socket wakes, for the task of `driver`.
+    /// Returns the waker to register at the socket, for the task of `driver`.
     fn alarm(&mut self, driver: &Waker) -> Waker {
         if let Some((known, alarm)) = &self.alarm
             && known.will_wake(driver)
@@ -216,8 +218,8 @@ impl Drive {
     }
 }
 
-/// Clears the readiness before the session reads: what comes later makes it ready again. Gives
-/// whether the other side is gone.
+/// Clears the readiness before the session reads: data that comes later makes it ready again.
+/// Returns true if the peer is gone.
 fn clear(ready: io::Result<tokio::io::unix::AsyncFdReadyGuard<'_, Socket>>) -> bool {
     match ready {
         Ok(mut ready) => {
@@ -234,7 +236,7 @@ pub(crate) fn watch<T: AsRawFd>(fd: T, interest: Interest) -> io::Result<AsyncFd
     AsyncFd::with_interest(fd, interest).map_err(shortage::no_watch)
 }
 
-/// Drives a session until it is over.
+/// Future that drives a session until it is over.
 pub(crate) struct Driving(pub(crate) Drive);
 
 impl Future for Driving {
@@ -242,16 +244,16 @@ impl Future for Driving {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         match self.0.step(cx) {
-            // The runtime looks at its sockets first.
+            // The runtime polls its sockets first.
             Step::Again if self.0.driver().is_copying() => pin!(yield_now()).poll(cx),
             Step::Again if self.0.wakes_in_order && is_alone() && self.0.driver().has_worked() => {
-                // What `block_on` was given may wait for what has come, and runs once no task is
-                // ready, or after 61 polls, which this driver's idle turns would be.
+                // The future of `block_on` may wait for an entry that has come. It runs once no
+                // task is ready, or after 61 polls; this driver's idle turns would be such polls.
                 pin!(yield_now()).poll(cx)
             }
             Step::Again => {
-                // Behind all tasks that are ready, and without a system call, unlike `yield_now`
-                // of a current-thread runtime.
+                // The wake-up queues this task behind all tasks that are ready, and without a
+                // system call, unlike `yield_now` of a current-thread runtime.
                 cx.waker().wake_by_ref();
                 Poll::Pending
             }
@@ -298,7 +300,7 @@ mod tests {
     #[tokio::test]
     async fn both_ends_on_one_thread_soon_ring_for_each_other_no_more() {
         const ROUNDS: u64 = 500;
-        // Else a machine that is slow, or busy, makes messages rare.
+        // With a short bound, a slow or busy machine makes messages rare.
         let options = SessionOptions::new().spin_bound(std::time::Duration::from_secs(1));
         let (channel, server) = Channel::pair(&options).await.unwrap();
         tokio::spawn(async move {

@@ -1,4 +1,4 @@
-//! Clients that speak another protocol, as streams of bytes.
+//! Connections of clients that speak another protocol, as streams of bytes.
 
 use std::io::{self, IoSlice, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
@@ -11,8 +11,8 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 
 use crate::drive::watch;
 
-/// A connection of another protocol as a stream of bytes, of which its first ones are not lost:
-/// `AsyncRead` and `AsyncWrite`. What [`ForeignConnection`] says of limits and ends holds here.
+/// Connection of another protocol as a stream of bytes that includes the first ones: `AsyncRead`
+/// and `AsyncWrite`. The rules of [`ForeignConnection`] about limits and ends apply.
 ///
 /// ```
 /// use breezeway_tokio::{ForeignStream, Server, ServerOptions};
@@ -69,17 +69,17 @@ impl ForeignStream {
         Ok(Self { connection: watch(Connection(connection), interest)? })
     }
 
-    /// As [`ForeignConnection::first_bytes`].
+    /// Returns the first bytes, as [`ForeignConnection::first_bytes`] does.
     pub fn first_bytes(&self) -> &[u8] {
         self.connection.get_ref().0.first_bytes()
     }
 
-    /// As [`ForeignConnection::peer`].
+    /// Returns the credentials of the peer, as [`ForeignConnection::peer`] does.
     pub fn peer(&self) -> &Peer {
         self.connection.get_ref().0.peer()
     }
 
-    /// As [`ForeignConnection::carrier`].
+    /// Returns the carrier, as [`ForeignConnection::carrier`] does.
     pub fn carrier(&self) -> Carrier {
         self.connection.get_ref().0.carrier()
     }
@@ -92,7 +92,7 @@ impl AsFd for ForeignStream {
 }
 
 impl ForeignStream {
-    /// Does what may want room in the socket, as only TLS does.
+    /// Does work that may need room in the socket, which only TLS does.
     fn poll_out(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -110,7 +110,7 @@ impl ForeignStream {
     }
 }
 
-/// Others come first: the client sends much, and nothing within TLS.
+/// Lets other tasks run first: the client sends much, but no data within TLS.
 fn later(cx: &mut Context<'_>) -> Poll<io::Result<()>> {
     cx.waker().wake_by_ref();
     Poll::Pending
@@ -172,12 +172,12 @@ impl AsyncWrite for ForeignStream {
         true
     }
 
-    /// Waits until what was written over TLS is on its way, as it is at once elsewhere.
+    /// Waits until bytes that were written over TLS are sent. Other carriers send them at once.
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.poll_out(cx, |connection| connection.flush())
     }
 
-    /// Ends the direction in which this side writes.
+    /// Ends the sending direction.
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.poll_out(cx, ForeignConnection::shutdown_write)
     }

@@ -1,4 +1,4 @@
-//! Handlers that run: each is polled once where it was asked for, and becomes a task only if it
+//! Handlers in progress: each is polled once by the session's task, and becomes a task only if it
 //! waits for something.
 
 use std::future::{Future, poll_fn};
@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use tokio::task::{JoinError, JoinSet};
 
-/// A place for one handler's future, used again by the next if this one does not wait.
+/// Place for one handler's future, which the next handler reuses if this one does not wait.
 pub(crate) struct Slot<F>(Pin<Box<Option<F>>>);
 
 impl<F: Future<Output = ()> + Send + 'static> Slot<F> {
@@ -16,8 +16,8 @@ impl<F: Future<Output = ()> + Send + 'static> Slot<F> {
         Self(Box::pin(None))
     }
 
-    /// Asks for a handler's future and polls it once. One that is not done then becomes a task,
-    /// which keeps what `hold` gives to its end.
+    /// Creates a handler's future and polls it once. If it is not done, it becomes a task, which
+    /// keeps the result of `hold` to its end.
     pub(crate) fn start<H: Send + 'static>(
         &mut self,
         cx: &mut Context<'_>,
@@ -25,7 +25,7 @@ impl<F: Future<Output = ()> + Send + 'static> Slot<F> {
         waiting: &mut JoinSet<()>,
         hold: impl FnOnce() -> H,
     ) {
-        // What panicked is dropped and nothing else of it is seen; its call fails.
+        // A future that panicked is dropped and not used again; its call fails.
         let polled = catch_unwind(AssertUnwindSafe(|| {
             self.0.set(Some(handler()));
             poll(&mut self.0, cx)
@@ -52,14 +52,14 @@ fn poll<F: Future<Output = ()>>(place: &mut Pin<Box<Option<F>>>, cx: &mut Contex
     place.as_mut().as_pin_mut().expect("a handler is in its place").poll(cx)
 }
 
-/// Takes note of handlers that have ended.
+/// Removes handlers that have ended, and logs panics.
 pub(crate) fn reap(waiting: &mut JoinSet<()>) {
     while let Some(ended) = waiting.try_join_next() {
         note(&ended);
     }
 }
 
-/// Takes note of a handler that has ended.
+/// Logs a panic of a handler that has ended.
 pub(crate) fn note(ended: &Result<(), JoinError>) {
     if ended.is_err() {
         tracing::warn!("a handler panicked");
@@ -72,7 +72,7 @@ mod tests {
 
     use super::*;
 
-    /// Waits for ever, or is done at once.
+    /// Waits for ever, or returns at once.
     async fn handle(waits: bool) {
         if waits {
             std::future::pending().await
@@ -91,7 +91,7 @@ mod tests {
             assert!(slot.0.is_none(), "what is done is dropped");
         }
         slot.start(&mut cx, || handle(true), &mut waiting, || ());
-        // The other one is the task's, at its address.
+        // The task owns the other place, at an unchanged address.
         assert!(place(&slot) != first && waiting.len() == 1);
         let second = place(&slot);
         slot.start(&mut cx, || handle(false), &mut waiting, || panic!("it does not wait"));

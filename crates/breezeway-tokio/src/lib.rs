@@ -1,8 +1,8 @@
-//! Breezeway sessions under tokio: calls, streams and servers that await.
+//! Breezeway sessions under tokio: asynchronous calls, streams and servers.
 //!
-//! Each session is driven by one task, and has no thread of its own. The task takes what came from
-//! shared memory, polls for more for a bounded time during which other tasks run, and then sleeps
-//! until the session's socket is readable. An idle session costs no CPU.
+//! One task drives each session, without a thread of its own. The task takes entries from shared
+//! memory, polls for more for a bounded time during which other tasks run, and then sleeps until
+//! the session's socket is readable. An idle session costs no CPU.
 //!
 //! ```
 //! use breezeway_tokio::{Channel, Server};
@@ -29,14 +29,14 @@
 //!
 //! # Cancellation
 //!
-//! Every future here may be dropped at any time. A call that is dropped is cancelled, as the
-//! server's handler may learn; a send that is dropped has sent all of its message or nothing; a
+//! Every future of this crate may be dropped at any time. A call that is dropped is cancelled, as
+//! the server's handler may learn; a send that is dropped has sent all of its message or nothing; a
 //! receive that is dropped has received nothing.
 //!
 //! # Runtimes
 //!
-//! Everything runs on the current-thread runtime and on the multi-thread one, whose IO and time
-//! drivers must be enabled (`enable_all`).
+//! The crate runs on the current-thread and on the multi-thread runtime. Their IO and time drivers
+//! must be enabled (`enable_all`).
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
@@ -70,7 +70,7 @@ pub use breezeway::{
     StreamError, TrustedPeer, TryPost, Unserved, WaitPolicy,
 };
 
-/// The programs of the package's README compile.
+/// Programs of the package's README, which the doctests compile.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,4 +1,4 @@
-//! A server whose sessions are tasks.
+//! Server whose sessions are tasks.
 
 use std::future::{Future, poll_fn, ready};
 use std::io;
@@ -26,7 +26,7 @@ use crate::drive::watch;
 use crate::session::Session;
 use crate::stream::Stream;
 
-/// A server that listens. It serves once [`Server::serve`] is awaited; clients that connect before
+/// Server that listens. It serves once [`Server::serve`] is awaited; clients that connect before
 /// wait in the backlog.
 pub struct Server {
     listener: SessionListener,
@@ -34,7 +34,7 @@ pub struct Server {
     drain_timeout: Duration,
 }
 
-/// Ends a server from anywhere.
+/// Handle that ends a server from any task or thread.
 #[derive(Clone)]
 pub struct Stopper {
     shared: Arc<Stopping>,
@@ -42,7 +42,7 @@ pub struct Stopper {
 
 struct Stopping {
     is_stopping: AtomicBool,
-    /// Whether clients are to go to a successor.
+    /// True if clients are sent to a successor.
     is_draining: AtomicBool,
     notify: Arc<Notify>,
     unserved: Mutex<Unserved>,
@@ -62,18 +62,18 @@ impl Stopper {
         }
     }
 
-    /// Lets [`Server::serve`] return: no more clients are accepted, those that are there are told
-    /// to ask for nothing new, what they have asked for is begun, for at most
-    /// [`ServerOptions::drain_timeout`], handlers that run are awaited while their clients are
-    /// there, and the socket file is removed. Calls that were not begun fail by
-    /// [`ErrorCode::Refused`]: they never ran.
+    /// Lets [`Server::serve`] return. The server accepts no more clients, asks its clients to begin
+    /// nothing new, begins the requests that they have sent, for at most
+    /// [`ServerOptions::drain_timeout`], awaits running handlers while their clients are connected,
+    /// and removes the socket file. Calls that were not begun fail with [`ErrorCode::Refused`]:
+    /// they never ran.
     pub fn stop(&self) {
         self.shared.is_stopping.store(true, Ordering::Release);
         self.shared.notify.notify_waiters();
     }
 
-    /// Waits until the server takes no new clients any more: it was stopped, or a successor has
-    /// [taken over](ServerOptions::take_over). Then those that are there are still served.
+    /// Waits until the server accepts no more clients: it was stopped, or a successor has [taken
+    /// over](ServerOptions::take_over). It still serves its clients then.
     pub async fn ending(&self) {
         loop {
             let news = self.stopped();
@@ -94,8 +94,8 @@ impl Stopper {
         self.shared.notify.notify_waiters();
     }
 
-    /// What was left undone, once [`Server::serve`] has returned: that for which
-    /// [`ServerOptions::drain_timeout`] was too short.
+    /// Returns, after [`Server::serve`] has returned, the numbers of requests that the server did
+    /// not serve because [`ServerOptions::drain_timeout`] was too short.
     pub fn unserved(&self) -> Unserved {
         *self.lock_unserved()
     }
@@ -104,13 +104,14 @@ impl Stopper {
         self.shared.unserved.lock().expect("nobody panics with the lock")
     }
 
-    /// Whether clients are sent to a successor.
+    /// Returns true if clients are sent to a successor.
     #[doc(hidden)]
     pub fn is_draining(&self) -> bool {
         self.shared.is_draining.load(Ordering::Acquire)
     }
 
-    /// Ready once [`Self::stop`] is called, or clients are sent to a successor, from now on.
+    /// Returns a future that completes once [`Self::stop`] is called, or clients are sent to a
+    /// successor, after this call.
     pub(crate) fn stopped(&self) -> OwnedNotified {
         Arc::clone(&self.shared.notify).notified_owned()
     }
@@ -122,11 +123,11 @@ impl Server {
         Self::bind_with(address, ServerOptions::new())
     }
 
-    /// Listens at all places of the address. A socket file that nobody serves any more is replaced.
+    /// Listens at all places of the address, with these options. A stale socket file is replaced.
     /// The runtime decides how many threads serve, so the options'
-    /// [`workers`](ServerOptions::workers) and [`stream_threads`](ServerOptions::stream_threads) do
-    /// not matter; [`offload`](ServerOptions::offload) is refused unless it is 0, as what is slow
-    /// in a handler belongs into `spawn_blocking`.
+    /// [`workers`](ServerOptions::workers) and [`stream_threads`](ServerOptions::stream_threads)
+    /// have no effect. An [`offload`](ServerOptions::offload) other than 0 is refused: handlers run
+    /// slow work in `spawn_blocking`.
     pub fn bind_with(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
         options.validate_for_tasks()?;
         let drain_timeout = options.drain_time();
@@ -134,18 +135,17 @@ impl Server {
         Ok(Self { listener, stopper: Stopper::new(), drain_timeout })
     }
 
-    /// Where it listens: the address that it was given, with the ports that it has got where 0 was
-    /// asked for.
+    /// Returns the address that the server listens at, with the assigned ports in place of 0.
     pub fn address(&self) -> Address {
         self.listener.address()
     }
 
-    /// A handle that ends the server.
+    /// Returns a handle that ends the server.
     pub fn stopper(&self) -> Stopper {
         self.stopper.clone()
     }
 
-    /// Where to ask what it does, while it serves.
+    /// Returns the monitor of the server, for use while it serves.
     pub fn monitor(&self) -> Monitor {
         self.listener.monitor()
     }
@@ -154,14 +154,14 @@ impl Server {
     /// [taken over](ServerOptions::take_over) and clients have moved, or the options' time to drain
     /// is over. Streams are refused.
     ///
-    /// Each session is a task, in which `call` and the first poll of its future run; one that waits
-    /// for something goes on as a task of its own, also when the client is gone
-    /// ([`cancelled`](crate::cancelled) says so). So calls of one session are begun in their order,
-    /// and may end in any. A reply reaches the client at once, whatever its handler does then. Once
-    /// handlers of one session have taken 50 µs in a row, or have been given 1 MiB, other tasks
-    /// run; one that takes longer holds them up until it returns or waits. While 1,024 handlers of
-    /// a session's one-way messages wait, or as many as have messages of its cap together, nothing
-    /// more of that session is begun. The output of a handler's future is dropped.
+    /// Each session is a task, in which `call` and the first poll of its future run. A handler that
+    /// waits for something continues as a task of its own, also when the client is gone, which
+    /// completes [`cancelled`](crate::cancelled). So calls of one session begin in their order, and
+    /// may end in any. A reply reaches the client at once, regardless of the rest of its handler.
+    /// Once handlers of one session have taken 50 µs in a row, or have received 1 MiB, other tasks
+    /// run. A handler that takes longer delays them until it returns or waits. While 1,024 handlers
+    /// of a session's one-way messages wait, or as many as have messages of its cap together,
+    /// nothing more of that session is begun. The output of a handler's future is dropped.
     pub async fn serve<C, F>(self, call: C) -> Result<(), ServeError>
     where
         C: Fn(OwnedCall) -> F + Send + Sync + 'static,
@@ -174,11 +174,11 @@ impl Server {
         self.serve_streams(call, refuse).await
     }
 
-    /// As [`Self::serve`], with a handler for streams, which gets the stream's method with it. At
-    /// most twice as many handlers of a session's streams wait at one time as it may have streams
-    /// open ([`SessionOptions::max_streams`](crate::SessionOptions::max_streams)), as those of
-    /// streams that the client has reset may be about to end; a stream beyond them is refused with
-    /// [`ErrorCode::Overloaded`].
+    /// Serves calls like [`Self::serve`], and streams by a handler that receives the stream and its
+    /// method. The number of waiting stream handlers of a session is at most twice the number of
+    /// its open streams ([`SessionOptions::max_streams`](crate::SessionOptions::max_streams)),
+    /// because handlers of streams that the client has reset may be about to end. A stream beyond
+    /// that is refused with [`ErrorCode::Overloaded`].
     pub async fn serve_streams<C, F, S, G>(self, call: C, stream: S) -> Result<(), ServeError>
     where
         C: Fn(OwnedCall) -> F + Send + Sync + 'static,
@@ -227,7 +227,7 @@ impl Server {
                 }
                 if accepting.listener().is_handed_over() {
                     if drained.is_none() {
-                        // From here on only a stop is notified.
+                        // From here on `stopped` completes only for a stop.
                         stopper.drain();
                         stopped.set(stopper.stopped());
                         if stopper.is_stopping() {
@@ -255,7 +255,7 @@ impl Server {
                 Err(error) => tracing::warn!(%error, "no session"),
             }
         }
-        // Those that are still there after a drain.
+        // Stops sessions that are left after a drain.
         stopper.stop();
         let address = accepting.address();
         while let Some(ended) = sessions.join_next().await {
@@ -266,7 +266,7 @@ impl Server {
     }
 }
 
-/// Takes note of a session's task that has ended.
+/// Logs a panic of a session's task that has ended.
 fn note(ended: &Result<(), JoinError>) {
     if let Err(error) = ended
         && error.is_panic()
@@ -275,7 +275,7 @@ fn note(ended: &Result<(), JoinError>) {
     }
 }
 
-/// A call's handler, in a span from its beginning to its end.
+/// Runs a call's handler in a span from its beginning to its end.
 #[cfg(feature = "spans")]
 fn spanned<C, F>(incoming: OwnedCall, handler: &C) -> impl Future<Output = F::Output> + use<C, F>
 where
@@ -288,13 +288,13 @@ where
     async move {
         let mut handling = pin!(handling);
         let output = poll_fn(|cx| span.enter(|| handling.as_mut().poll(cx))).await;
-        // What it has replied is its own business.
+        // The span does not record the handler's reply.
         span.end(&Ok::<(), std::convert::Infallible>(()));
         output
     }
 }
 
-/// A listener with its registration at the runtime.
+/// Listener with its registration at the runtime.
 struct Accepting {
     listener: AsyncFd<Socket>,
     due: Option<Pin<Box<Sleep>>>,
@@ -332,7 +332,7 @@ impl Accepting {
             }
             let Some(left) = listener.time_left() else { return self.poll_ready(cx) };
             if left.is_zero() {
-                // There is more to be done, after other tasks.
+                // The listener has more work, after other tasks.
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
@@ -344,7 +344,7 @@ impl Accepting {
         }
     }
 
-    /// Waits for the descriptor; the due time is waited for already.
+    /// Waits for the descriptor. The due time has a timer already.
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<(ServerChannel, Driver)>> {
         if self.listener.poll_read_ready(cx).is_ready() {
             cx.waker().wake_by_ref();

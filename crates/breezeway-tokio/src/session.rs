@@ -1,4 +1,4 @@
-//! One session of a server: its driver, and the handlers that it asks for.
+//! One session of a server: its driver and its handlers.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -18,13 +18,14 @@ use crate::handlers::{Slot, note, reap};
 use crate::server::Stopper;
 use crate::stream::Stream;
 
-/// Handlers of one-way messages of a session that wait at one time, unless their messages have as
-/// many bytes as its cap before: as many as there may be messages that are not begun. The next one,
-/// and what came behind it, is begun when a handler ends. (The client's window bounds those that
-/// have their message still; this one also those that have let go of it.)
+/// Maximum number of a session's waiting handlers of one-way messages, unless their messages reach
+/// the session's cap in bytes before: the same as the maximum number of messages that are not
+/// begun. The next message, and the requests behind it, are begun when a handler ends. (The
+/// client's window bounds handlers that still hold their message; this limit also bounds those that
+/// have dropped it.)
 const MOST_ONE_WAY: usize = 1024;
 
-/// A session that is served.
+/// Session that is served.
 pub(crate) struct Session<C, F, S, G> {
     drive: Option<Drive>,
     channel: Option<ServerChannel>,
@@ -33,40 +34,41 @@ pub(crate) struct Session<C, F, S, G> {
     calls: Slot<F>,
     streams: Slot<G>,
     waiting: JoinSet<()>,
-    /// Handlers of streams that wait: as many as this has further copies.
+    /// Counts the waiting handlers of streams: each holds a further copy.
     streams_served: Arc<()>,
-    /// And of one-way messages, with the bytes of these messages.
+    /// Counts the waiting handlers of one-way messages in the same way, and holds the bytes of
+    /// these messages.
     one_way_served: Arc<AtomicUsize>,
     stopper: Stopper,
-    /// Of the server's calls in flight.
+    /// Limit of the server's calls in flight.
     limit: CallLimit,
     stopped: Pin<Box<OwnedNotified>>,
-    /// Whether the client was told to go to a successor.
+    /// True if the client was asked to go to a successor.
     is_draining: bool,
-    /// How long a session drains once the server stops.
+    /// Time for which a session drains once the server stops.
     drain_timeout: Duration,
     ending: Ending,
 }
 
-/// How far a session of a server that stops has got.
+/// Stage of a session's end at a server that stops.
 enum Ending {
     No,
-    /// What was asked before is begun, until then.
+    /// Requests sent before are begun until this timer ends.
     Drains(Pin<Box<Sleep>>),
     /// Nothing more is begun.
     Drained,
 }
 
-/// What is left of what has come, once some was begun.
+/// Rest of the received requests after some were begun.
 enum Left {
     Nothing,
-    /// Other tasks are to run before it is begun.
+    /// Other tasks run before the rest is begun.
     Something,
-    /// So many handlers wait that it is begun when one of them ends, which wakes this task.
+    /// Too many handlers wait. The rest is begun when one of them ends, which wakes this task.
     Held,
 }
 
-/// A one-way message whose handler waits, until it is dropped.
+/// Count of a one-way message whose handler waits; dropping it ends the count.
 struct OneWay {
     served: Arc<AtomicUsize>,
     len: usize,
@@ -119,19 +121,19 @@ where
         })
     }
 
-    /// Serves until the session is over, or has drained as the server stops: then what was begun is
-    /// finished.
+    /// Serves until the session is over, or has drained because the server stops. Then it finishes
+    /// the requests that were begun.
     pub(crate) async fn serve(mut self) {
         poll_fn(|cx| self.poll_requests(cx)).await;
         if self.is_draining && self.stopper.is_stopping() {
-            // The time for the client to go is over.
+            // The client's time to go to the successor is over.
             self.stopper.lock_unserved().calls_cut += self.waiting.len();
             self.waiting.abort_all();
         }
-        // Those that wait need the session, so it is driven meanwhile.
+        // Waiting handlers need the session, so this task continues to drive it.
         poll_fn(|cx| {
             if self.poll_end(cx).is_ready() && self.poll_stopping(cx).is_ready() {
-                // Nobody is left to whom they could reply.
+                // The client is gone, so no handler can reply.
                 self.waiting.abort_all();
             }
             loop {
@@ -143,9 +145,9 @@ where
             }
         })
         .await;
-        // First the channel: the client is notified.
+        // The channel is dropped first, which notifies the client.
         self.channel = None;
-        // It may not have taken all replies yet.
+        // The client may not have taken all replies yet.
         poll_fn(|cx| self.poll_end(cx)).await;
     }
 
@@ -165,7 +167,8 @@ where
         }
     }
 
-    /// The session is over: what it has refused is known now.
+    /// Ends the drive of a session that is over, and adds the requests that it refused to the
+    /// server's.
     fn end_drive(&mut self) {
         if let Some(drive) = self.drive.take() {
             let rest = drive.unserved();
@@ -175,7 +178,8 @@ where
         }
     }
 
-    /// Ready once the server stops. That clients are sent away is no reason to end what runs.
+    /// Waits until the server stops. Running handlers do not end because clients are sent to a
+    /// successor.
     fn poll_stopping(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while !self.stopper.is_stopping() {
             ready!(self.poll_news(cx));
@@ -183,8 +187,8 @@ where
         Poll::Ready(())
     }
 
-    /// Ready once after the server has said something: what it was is to be asked then. By then
-    /// the next news are waited for, so that none is lost between the two.
+    /// Waits for one notification of the server, whose state the caller checks then. The wait for
+    /// the next notification is registered before, so that none is lost between the two.
     fn poll_news(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         ready!(self.stopped.as_mut().poll(cx));
         self.stopped = Box::pin(self.stopper.stopped());
@@ -202,7 +206,7 @@ where
         }
         match (step, left) {
             (Step::Ended, Left::Nothing) => return Poll::Ready(()),
-            // What the handlers have left to do for whoever drives wakes this task.
+            // Work that the handlers leave to the driver wakes this task.
             (Step::Asleep, Left::Nothing | Left::Held) | (Step::Ended, Left::Held)
                 if self.poll_news(cx).is_pending() => {}
             _ => cx.waker().wake_by_ref(),
@@ -210,8 +214,8 @@ where
         Poll::Pending
     }
 
-    /// Lets the client go to a successor, if that is due, and serves it until it has gone; or ends
-    /// the session, as the server stops. (Of one with a successor the time is over by then.)
+    /// Sends the client to a successor, if that is due, and serves it until it has gone; or ends
+    /// the session if the server stops. (The time of a session with a successor is over by then.)
     fn send_away(&mut self) {
         let Some(channel) = &self.channel else { return };
         if !self.is_draining && self.stopper.is_draining() {
@@ -225,13 +229,13 @@ where
         }
     }
 
-    /// Whether [`Self::send_away`] has something to do.
+    /// Returns true if [`Self::send_away`] has something to do.
     fn has_news(&self) -> bool {
         self.stopper.is_draining() && !self.is_draining
             || self.stopper.is_stopping() && matches!(self.ending, Ending::No)
     }
 
-    /// What the client asks for next, if it is there.
+    /// Returns the client's next request, if it has come.
     fn next(&mut self, cx: &mut Context<'_>) -> Option<Incoming> {
         let channel = self.channel.as_ref()?;
         let Ending::Drains(_) = self.ending else { return channel.try_accept() };
@@ -245,8 +249,8 @@ where
         }
     }
 
-    /// Whether as many streams are served as may be open, and as many again that are over for the
-    /// client: it opens and resets them faster than their handlers end.
+    /// Returns true if the served streams reach twice the number that may be open. Half of them
+    /// are over for the client then: it opens and resets streams faster than their handlers end.
     fn serves_enough_streams(&self) -> bool {
         let most = self.channel.as_ref().map_or(0, ServerChannel::max_streams);
         Arc::strong_count(&self.streams_served) > 2 * most
@@ -258,9 +262,10 @@ where
         Arc::strong_count(served) > MOST_ONE_WAY || served.load(Ordering::SeqCst) >= most
     }
 
-    /// Whether so many handlers of one-way messages wait that no more is begun until one has ended:
-    /// messages have no limit of calls in flight, and nobody could be told that one is refused. Of
-    /// a session that drains nothing is held once the time is over: then nothing is begun either.
+    /// Returns true if nothing more is begun until a handler ends, because too many handlers of
+    /// one-way messages wait. One-way messages have no limit of calls in flight, and a refusal
+    /// could not reach a caller. A session that drains holds nothing once its time is over: nothing
+    /// is begun then either.
     fn is_held(&mut self, cx: &mut Context<'_>) -> bool {
         while self.serves_enough_one_way() {
             match self.waiting.poll_join_next(cx) {
@@ -268,9 +273,10 @@ where
                 Poll::Ready(None) => return false,
                 Poll::Pending => {
                     let Ending::Drains(end) = &mut self.ending else { return true };
-                    // The end comes early if the client is gone and all it sent was begun.
+                    // The drain ends early if the client is gone and all its requests were begun.
                     let has_drained = self.channel.as_ref().is_none_or(ServerChannel::has_drained);
-                    // No turn of a session that is over has a timer.
+                    // A session that is over takes no turn with a timer, so the timer is polled
+                    // here.
                     return !has_drained && end.as_mut().poll(cx).is_pending();
                 }
             }
@@ -278,7 +284,8 @@ where
         false
     }
 
-    /// Starts the handlers of what has come, for a slice, or until there are news.
+    /// Starts the handlers of the received requests, for a slice, or until [`Self::send_away`] has
+    /// something to do.
     fn begin(&mut self, cx: &mut Context<'_>) -> Left {
         let mut slice = None;
         loop {
@@ -294,7 +301,7 @@ where
         }
     }
 
-    /// Starts one handler, or refuses what it would be for. Gives the request's bytes.
+    /// Starts one handler, or refuses its request. Returns the request's length in bytes.
     fn start(&mut self, incoming: Incoming, cx: &mut Context<'_>) -> usize {
         match incoming {
             Incoming::Call(call) if call.is_one_way() => {

@@ -1,4 +1,4 @@
-//! Messages from space of their own: reserved, filled by any task, and sent without a copy.
+//! Messages in owned space: reserved, filled by any task, and sent without a copy.
 
 use std::future::poll_fn;
 use std::task::{Context, Poll};
@@ -9,7 +9,7 @@ use breezeway::{CallError, Message, OwnedCall, OwnedSpace, StreamError};
 use crate::channel::{Channel, within};
 use crate::stream::{SendHalf, Stream};
 
-/// Calls and one-way messages from space.
+/// Calls and one-way messages in owned space.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -30,14 +30,15 @@ use crate::stream::{SendHalf, Stream};
 /// # }
 /// ```
 impl Channel {
-    /// Takes space for a message of `len` bytes, which any of this session's calls and streams may
-    /// send. Waits, at most for the call timeout, while the memory is lent or reserved: a task that
-    /// keeps spaces or messages while it asks for more may wait for itself.
+    /// Reserves space for a message of `len` bytes, which any of this session's calls and streams
+    /// may send. Waits, at most for the call timeout, while the memory is lent or reserved: a task
+    /// that keeps spaces or messages while it reserves more may wait for itself.
     pub async fn reserve(&self, len: usize) -> Result<OwnedSpace, CallError> {
         self.reserve_with_metadata(&[], len).await
     }
 
-    /// As [`Self::reserve`], with a metadata block, which is sent in front of the message.
+    /// Reserves space like [`Self::reserve`], with a metadata block, which is sent in front of the
+    /// message.
     pub async fn reserve_with_metadata(
         &self,
         metadata: &[u8],
@@ -47,18 +48,20 @@ impl Channel {
         self.in_time(poll_fn(|cx| channel.poll_reserve_with_metadata(cx, metadata, len))).await
     }
 
-    /// As [`Self::reserve`], if there is memory now; else the error says what is short.
+    /// Reserves space like [`Self::reserve`] if there is memory now; else the error names the
+    /// resource that is short.
     pub fn try_reserve(&self, len: usize) -> Result<OwnedSpace, CallError> {
         self.channel.try_reserve(len)
     }
 
-    /// Calls `method` with what `space` holds, and gives the reply. Dropped before, the call is
-    /// cancelled.
+    /// Calls `method` with the content of `space`, and returns the reply. Dropping the future
+    /// cancels the call.
     pub async fn call_space(&self, method: u32, space: OwnedSpace) -> Result<Message, CallError> {
         self.in_time(self.exchange_space(method, space, self.channel.call_timeout())).await
     }
 
-    /// As [`Self::call_space`], giving up at `deadline`.
+    /// Calls `method` like [`Self::call_space`], but fails with [`CallError::DeadlinePassed`] at
+    /// `deadline`.
     pub async fn call_space_until(
         &self,
         method: u32,
@@ -79,36 +82,38 @@ impl Channel {
         poll_fn(|cx| channel.poll_start_call_space(cx, method, &mut space, time)).await?.await
     }
 
-    /// Sends what `space` holds as a one-way message, as [`Self::post`] does.
+    /// Sends the content of `space` as a one-way message like [`Self::post`], but waits for room
+    /// without a time limit.
     pub async fn post_space(&self, method: u32, mut space: OwnedSpace) -> Result<(), CallError> {
         poll_fn(|cx| self.channel.poll_post_space(cx, method, &mut space)).await
     }
 }
 
-/// A stream's messages from space.
+/// A stream's messages in owned space.
 impl Stream {
-    /// As [`SendHalf::reserve`].
+    /// Reserves space for a message, as [`SendHalf::reserve`] does.
     pub async fn reserve(&mut self, len: usize) -> Result<OwnedSpace, CallError> {
         self.sender().reserve(len).await
     }
 
-    /// As [`SendHalf::send_space`].
+    /// Sends the content of `space`, as [`SendHalf::send_space`] does.
     pub async fn send_space(&mut self, space: OwnedSpace) -> Result<(), StreamError> {
         self.sender().send_space(space).await
     }
 }
 
-/// A stream's messages from space. What it reserves counts as held by the stream, so that a part of
-/// the memory is there for it whatever others hold; any space of the session may be sent.
+/// A stream's messages in owned space. Reserved space counts as held by the stream, so that a part
+/// of the memory is available to it regardless of other holders. Any space of the session may be
+/// sent.
 impl SendHalf {
-    /// Takes space for a message of `len` bytes. Waits while the memory is lent or reserved. (The
-    /// stream's window is looked at when the message is sent.)
+    /// Reserves space for a message of `len` bytes. Waits while the memory is lent or reserved.
+    /// (The send checks the stream's window.)
     pub async fn reserve(&mut self, len: usize) -> Result<OwnedSpace, CallError> {
         poll_fn(|cx| self.poll_reserve(cx, len)).await
     }
 
-    /// As [`Self::reserve`], with a metadata block, which is sent in front of the message: the
-    /// first or the last of this direction.
+    /// Reserves space like [`Self::reserve`], with a metadata block, which is sent in front of the
+    /// message: the first or the last of this direction.
     pub async fn reserve_with_metadata(
         &mut self,
         metadata: &[u8],
@@ -117,12 +122,14 @@ impl SendHalf {
         poll_fn(|cx| self.half.poll_reserve_with_metadata(cx, metadata, len)).await
     }
 
-    /// As [`Self::reserve`], if there is memory now; else the error says what is short.
+    /// Reserves space like [`Self::reserve`] if there is memory now; else the error names the
+    /// resource that is short.
     pub fn try_reserve(&mut self, len: usize) -> Result<OwnedSpace, CallError> {
         self.half.try_reserve(len)
     }
 
-    /// As [`Self::reserve`], if there is memory now. Wakes `cx` when there may be.
+    /// Reserves space like [`Self::reserve`] if there is memory now; else wakes `cx` when there may
+    /// be.
     pub fn poll_reserve(
         &mut self,
         cx: &mut Context<'_>,
@@ -131,22 +138,22 @@ impl SendHalf {
         self.half.poll_reserve(cx, len)
     }
 
-    /// Sends what `space` holds. Waits while the other side does not read, or there is no room.
+    /// Sends the content of `space`. Waits while the peer does not read, or there is no room.
     pub async fn send_space(&mut self, mut space: OwnedSpace) -> Result<(), StreamError> {
         poll_fn(|cx| self.poll_space(cx, &mut space, false)).await
     }
 
-    /// As [`Self::finish`], with what `space` holds as the last message.
+    /// Ends this direction like [`Self::finish`], with the content of `space` as the last message.
     pub async fn finish_with_space(&mut self, mut space: OwnedSpace) -> Result<(), StreamError> {
         poll_fn(|cx| self.poll_space(cx, &mut space, true)).await
     }
 
-    /// Sends what `space` holds, as the last message or not, if that needs no waiting; then it is
-    /// empty. Wakes `cx` when it may not.
+    /// Sends the content of `space`, as the last message or not, if that is possible without
+    /// waiting, and leaves `space` empty; else wakes `cx` when it may be.
     ///
     /// # Panics
     ///
-    /// If the space was sent before.
+    /// Panics if the space was sent before.
     pub fn poll_space(
         &mut self,
         cx: &mut Context<'_>,
@@ -157,14 +164,14 @@ impl SendHalf {
     }
 }
 
-/// Takes space for a reply of `len` bytes, to be sent by [`OwnedCall::reply_space`]. Waits while
-/// the memory is lent or reserved; [`cancelled`](crate::cancelled) says that nobody wants the reply
-/// any more.
+/// Reserves space for a reply of `len` bytes, to be sent by [`OwnedCall::reply_space`]. Waits while
+/// the memory is lent or reserved; [`cancelled`](crate::cancelled) completes if the client cancels
+/// the call before.
 pub async fn reserve(call: &OwnedCall, len: usize) -> Result<OwnedSpace, CallError> {
     poll_fn(|cx| call.poll_reserve(cx, len)).await
 }
 
-/// As [`reserve`], with a metadata block, which is sent in front of the reply.
+/// Reserves space like [`reserve`], with a metadata block, which is sent in front of the reply.
 pub async fn reserve_with_metadata(
     call: &OwnedCall,
     metadata: &[u8],

@@ -1,4 +1,4 @@
-//! Streams that await.
+//! Asynchronous streams.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -9,9 +9,9 @@ use breezeway::{Carrier, ErrorCode, Message, Peer, SessionId, StreamError};
 
 use crate::back_channel::BackChannel;
 
-/// Both directions of a stream: messages go out and come in, in order.
+/// Both directions of a stream: messages are sent and received in order.
 ///
-/// What [`breezeway::Stream`] says of ends, resets and windows holds here.
+/// The rules of [`breezeway::Stream`] about ends, resets and windows apply.
 pub struct Stream {
     send: SendHalf,
     receive: ReceiveHalf,
@@ -21,12 +21,12 @@ pub struct Stream {
     deadline: Option<Instant>,
 }
 
-/// The direction in which this side sends.
+/// Sending direction of a stream.
 pub struct SendHalf {
     pub(crate) half: breezeway::SendHalf,
 }
 
-/// The direction in which this side receives: also a `futures_core::Stream` of its messages.
+/// Receiving direction of a stream: also a `futures_core::Stream` of its messages.
 pub struct ReceiveHalf {
     half: breezeway::ReceiveHalf,
 }
@@ -41,88 +41,89 @@ impl Stream {
         Self { send, receive, session, peer, carrier, deadline }
     }
 
-    /// How much longer whoever opened the stream will want it; `None` if that was not said.
+    /// Returns the time for which the opener still uses the stream; `None` if the opener gave no
+    /// time.
     pub fn time_left(&self) -> Option<Duration> {
         self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
     }
 
-    /// The session that it belongs to: of a server, as in its
-    /// [hooks](crate::ServerOptions::on_session_start).
+    /// Returns the stream's session; a server's [hooks](crate::ServerOptions::on_session_start)
+    /// receive the same identifier.
     pub fn session(&self) -> SessionId {
         self.session
     }
 
-    /// What opens further streams to the client, now or later. A client has none: it
-    /// [opens](crate::Channel::open) its own.
+    /// Returns the handle that opens further streams to the client, now or later. A client has
+    /// none: it [opens](crate::Channel::open) its own.
     pub fn back_channel(&self) -> Option<BackChannel> {
         self.send.back_channel()
     }
 
-    /// Who is on the other side.
+    /// Returns the credentials of the peer.
     pub fn peer(&self) -> &Peer {
         &self.peer
     }
 
-    /// What its messages travel by.
+    /// Returns the carrier: shared memory, unix socket, TCP or TLS.
     pub fn carrier(&self) -> Carrier {
         self.carrier
     }
 
-    /// Both directions, each for a task of its own. The stream ends when both are dropped.
+    /// Splits the stream into both directions, each for a task of its own. The stream ends when
+    /// both are dropped.
     pub fn split(self) -> (SendHalf, ReceiveHalf) {
         (self.send, self.receive)
     }
 
-    /// The direction in which this side sends.
+    /// Returns the sending direction.
     pub fn sender(&mut self) -> &mut SendHalf {
         &mut self.send
     }
 
-    /// The direction in which this side receives.
+    /// Returns the receiving direction.
     pub fn receiver(&mut self) -> &mut ReceiveHalf {
         &mut self.receive
     }
 
-    /// As [`SendHalf::send`].
+    /// Sends a copy of `message`, as [`SendHalf::send`] does.
     pub async fn send(&mut self, message: &[u8]) -> Result<(), StreamError> {
         poll_fn(|cx| self.send.half.poll_send(cx, message)).await
     }
 
-    /// As [`SendHalf::finish`].
+    /// Ends this side's direction, as [`SendHalf::finish`] does.
     pub async fn finish(&mut self) -> Result<(), StreamError> {
         self.send.finish().await
     }
 
-    /// As [`ReceiveHalf::receive`].
+    /// Waits for the next message, as [`ReceiveHalf::receive`] does.
     pub async fn receive(&mut self) -> Result<Option<Message>, StreamError> {
         poll_fn(|cx| self.receive.half.poll_receive(cx)).await
     }
 
-    /// Ends both directions at once; the other side learns the code.
+    /// Ends both directions at once. The peer receives the code.
     pub fn reset(mut self, code: ErrorCode) {
         self.send.reset(code);
     }
 }
 
 impl SendHalf {
-    /// As [`Stream::back_channel`].
+    /// Returns the handle that opens further streams, like [`Stream::back_channel`].
     pub fn back_channel(&self) -> Option<BackChannel> {
         self.half.back_channel().map(BackChannel::from)
     }
 
-    /// Sends a copy of `message`. Waits while the other side does not read, or there is no room.
+    /// Sends a copy of `message`. Waits while the peer does not read, or there is no room.
     pub async fn send(&mut self, message: &[u8]) -> Result<(), StreamError> {
         poll_fn(|cx| self.half.poll_send(cx, message)).await
     }
 
-    /// As [`Self::send`], if there is room for the message now; false if not, and then nothing was
-    /// sent.
+    /// Sends a copy of `message` like [`Self::send`] if there is room for it now. Returns false if
+    /// not; nothing was sent then.
     pub fn try_send(&mut self, message: &[u8]) -> Result<bool, StreamError> {
         self.half.try_send(message)
     }
 
-    /// Sends metadata, which goes with the first entry of a direction, and a message if there is
-    /// one.
+    /// Sends metadata, which the first entry of a direction carries, and a message if given.
     pub async fn send_metadata(
         &mut self,
         metadata: &[u8],
@@ -131,12 +132,12 @@ impl SendHalf {
         poll_fn(|cx| self.half.poll_entry(cx, message, Some(metadata), false)).await
     }
 
-    /// Ends this direction: the other side receives what was sent, and then the end.
+    /// Ends this direction: the peer receives the messages that were sent, and then the end.
     pub async fn finish(&mut self) -> Result<(), StreamError> {
         self.finish_with(None, None).await
     }
 
-    /// As [`Self::finish`], with a last message, metadata, or both.
+    /// Ends this direction like [`Self::finish`], with a last message, metadata, or both.
     pub async fn finish_with(
         &mut self,
         message: Option<&[u8]>,
@@ -145,7 +146,8 @@ impl SendHalf {
         poll_fn(|cx| self.half.poll_entry(cx, message, metadata, true)).await
     }
 
-    /// As [`Self::send`], if that needs no waiting. Wakes `cx` when it may not.
+    /// Sends a copy of `message` like [`Self::send`] if that is possible without waiting; else
+    /// wakes `cx` when it may be.
     #[inline]
     pub fn poll_send(
         &mut self,
@@ -155,13 +157,14 @@ impl SendHalf {
         self.half.poll_send(cx, message)
     }
 
-    /// As [`Self::finish`], if that needs no waiting. Wakes `cx` when it may not.
+    /// Ends this direction like [`Self::finish`] if that is possible without waiting; else wakes
+    /// `cx` when it may be.
     pub fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
         self.half.poll_entry(cx, None, None, true)
     }
 
     /// Sends an entry with a message, metadata, both or neither, which may be this side's last, if
-    /// that needs no waiting. Wakes `cx` when it may not.
+    /// that is possible without waiting; else wakes `cx` when it may be.
     #[inline]
     pub fn poll_entry(
         &mut self,
@@ -173,32 +176,32 @@ impl SendHalf {
         self.half.poll_entry(cx, message, metadata, last)
     }
 
-    /// Ready once the other side has reset the stream, or the session is over: for whoever has
-    /// nothing to send now, and would stop working on it. Takes the place of a pending send.
+    /// Waits until the peer has reset the stream, or the session is over: for a task that has
+    /// nothing to send now and must stop its work on a reset. Replaces a pending send.
     pub fn poll_reset(&mut self, cx: &mut Context<'_>) -> Poll<StreamError> {
         self.half.poll_reset(cx)
     }
 
-    /// Ends both directions at once; the other side learns the code.
+    /// Ends both directions at once. The peer receives the code.
     pub fn reset(&mut self, code: ErrorCode) {
         self.half.reset(code);
     }
 }
 
 impl ReceiveHalf {
-    /// Waits for the next message, or for metadata that came without one; `None` after the other
-    /// side's last.
+    /// Waits for the next message, or for metadata that came without one; `None` after the peer's
+    /// last.
     pub async fn receive(&mut self) -> Result<Option<Message>, StreamError> {
         poll_fn(|cx| self.half.poll_receive(cx)).await
     }
 
-    /// As [`Self::receive`], if the session's task has taken something; pending if not, and then
-    /// nobody is woken for it.
+    /// Receives like [`Self::receive`] if the session's task has taken something; else returns
+    /// pending without registering a waker.
     pub fn try_receive(&mut self) -> Poll<Result<Option<Message>, StreamError>> {
         self.half.try_receive()
     }
 
-    /// As [`Self::receive`], if something is there. Wakes `cx` when that may be so.
+    /// Receives like [`Self::receive`] if something has come; else wakes `cx` when that may be so.
     #[inline]
     pub fn poll_receive(
         &mut self,
@@ -207,7 +210,7 @@ impl ReceiveHalf {
         self.half.poll_receive(cx)
     }
 
-    /// Ends both directions at once; the other side learns the code.
+    /// Ends both directions at once. The peer receives the code.
     pub fn reset(&mut self, code: ErrorCode) {
         self.half.reset(code);
     }

@@ -77,7 +77,7 @@ struct Queued<M> {
 /// the next two. With many streams each line has to be fetched.
 #[repr(C, align(64))]
 pub(super) struct Stream<M> {
-    /// Whether the application no longer holds it.
+    /// True if the application does not hold the stream any more.
     abandoned: bool,
     /// True if the stream is in the list of streams with entries to be sent.
     pub(super) is_listed: bool,
@@ -319,7 +319,7 @@ impl<M> Stream<M> {
         self.reset_due.is_some() || matches!(self.outgoing, Direction::Reset(_))
     }
 
-    /// Whether the application no longer holds it.
+    /// Returns true if the application does not hold the stream any more.
     pub(super) fn is_abandoned(&self) -> bool {
         self.abandoned
     }
