@@ -1,4 +1,4 @@
-//! The way back to a client: streams that its server opens.
+//! A handle of a server to its client: streams that the server opens.
 
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
@@ -12,15 +12,14 @@ use super::stream::{Stream, StreamError};
 use crate::error::CallError;
 use crate::presence::SessionId;
 
-/// Opens streams to the other side of a session: how a server's handler says something, later and
+/// A handle that opens streams to a session's client: with it a server's handler sends, later and
 /// from any thread, to a client that has not asked for it. The client
 /// [accepts](super::Channel::accept) them. (The name is that of NFS 4.1: RFC 8881, section 2.10.3.)
 ///
-/// A handler gets it from what the client has asked for
-/// ([`Call::back_channel`](crate::Call::back_channel),
-/// [`Stream::back_channel`], [`OwnedCall::back_channel`](super::OwnedCall::back_channel)) and
-/// may keep it as long as it likes: it keeps neither the session nor its memory. Streams that it
-/// has opened are as all others, and go on when it is dropped.
+/// A handler gets it from a client's request ([`Call::back_channel`](crate::Call::back_channel),
+/// [`Stream::back_channel`], [`OwnedCall::back_channel`](super::OwnedCall::back_channel)) and may
+/// keep it as long as it likes: it keeps neither the session nor its memory. Streams that it has
+/// opened are like all others, and remain when it is dropped.
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
@@ -60,7 +59,7 @@ use crate::presence::SessionId;
 /// ```
 #[derive(Clone)]
 pub struct BackChannel {
-    /// Weak: whoever serves a session takes it for being used while others hold it.
+    /// Weak, because a server treats a session as used while others hold it.
     shared: Weak<Shared>,
     session: SessionId,
 }
@@ -70,24 +69,25 @@ impl BackChannel {
         Self { shared: Arc::downgrade(shared), session: shared.id }
     }
 
-    /// The session, as [`Call::session`](crate::Call::session) names it.
+    /// Returns the id of the session, like [`Call::session`](crate::Call::session).
     pub fn session(&self) -> SessionId {
         self.session
     }
 
-    /// Opens a stream, with metadata if there is some. Waits while there is no room, until the
-    /// session ends.
+    /// Opens a stream, with optional metadata. Waits while there is no room, until the session
+    /// ends.
     ///
-    /// A handler that a worker runs must not wait so, here or to send: the worker is who makes
-    /// room. It leaves that to another thread, or takes [`Self::open_until`].
+    /// A handler that runs on a worker must not wait in this way, here or to send, because the
+    /// worker itself makes the room. It leaves that to another thread, or calls
+    /// [`Self::open_until`].
     ///
-    /// Fails if the session is over, by [`CallError::NotSent`], and if the client lets no more
-    /// streams be open ([`StreamError::TooMany`]).
+    /// Fails with [`CallError::NotSent`] if the session is over, and with [`StreamError::TooMany`]
+    /// if the client allows no more open streams.
     pub fn open(&self, method: u32, metadata: Option<&[u8]>) -> Result<Stream, StreamError> {
         self.shared()?.open(method, metadata, Deadline::NEVER)
     }
 
-    /// As [`Self::open`], giving up at `deadline`: then nothing was sent.
+    /// Opens a stream like [`Self::open`], but fails at `deadline`: then nothing was sent.
     pub fn open_until(
         &self,
         method: u32,
@@ -97,7 +97,8 @@ impl BackChannel {
         self.shared()?.open(method, metadata, Deadline::at(deadline))
     }
 
-    /// As [`Self::open`], if there is room for it now. Wakes `cx` when there may be.
+    /// Opens a stream like [`Self::open`] if there is room for it now. Otherwise wakes `cx` when
+    /// there may be.
     pub fn poll_open(
         &self,
         cx: &mut Context<'_>,
@@ -108,7 +109,7 @@ impl BackChannel {
     }
 
     fn shared(&self) -> Result<Arc<Shared>, CallError> {
-        // Nobody is left who knows why it has ended.
+        // The reason of the end was dropped with the session.
         self.shared.upgrade().ok_or_else(|| CallError::NotSent(Arc::new(CallError::Ended)))
     }
 }

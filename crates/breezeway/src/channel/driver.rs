@@ -1,4 +1,4 @@
-//! Driving a shared session from an event loop of any kind.
+//! Driver of a shared session for an event loop of any kind.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, LazyLock, Mutex};
@@ -20,47 +20,50 @@ use crate::log_limit::LogLimit;
 use crate::presence::Presence;
 use crate::server::Unserved;
 
-/// What a driver does next.
+/// Next step of a driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Take another turn: something came, or may come at once.
     Turn,
     /// Take another turn when the socket is readable, or writable if `writable`, or the waker was
-    /// woken, or so much time is over.
+    /// woken, or `at_most` has passed.
     Sleep {
-        /// Whether to wait until the socket can be written as well.
+        /// True if a writable socket ends the sleep as well.
         writable: bool,
-        /// The longest sleep, if it has a limit: then a reply has waited for too long or room for
-        /// one is to be looked for, the session has drained, or its client has taken no reply for
-        /// too long.
+        /// Longest sleep, if it has a limit: then a reply has waited for too long or room for one
+        /// must be polled for, the session has drained, or its client has taken no reply for too
+        /// long.
         at_most: Option<Duration>,
     },
-    /// This process is short of open files or memory, or the session closes and the other side
-    /// has not taken all that was sent: take another turn in a while.
+    /// Take another turn after a pause: this process is short of open files or memory, or the
+    /// session closes and the peer has not taken all entries.
     Pause,
     /// The session is over.
     End,
 }
 
-/// Drives a shared session from an event loop: a task of an async runtime, or a thread with epoll.
+/// A driver of a shared session for an event loop: a task of an async runtime, or a thread with
+/// epoll.
 ///
-/// Its descriptor is the session's socket, to be watched for being readable: edge-triggered, as the
-/// other side can leave something there that no turn takes, such as segments that it never
-/// announces. It must not be read or written.
+/// Its descriptor is the session's socket, which the loop watches for being readable:
+/// edge-triggered, because the peer can leave data there that no turn takes, such as segments that
+/// it never announces. The loop must not read or write the socket.
 ///
-/// A loop takes [turns](Self::turn), as many as it likes, asks [what to do next](Self::next), and
-/// after a sleep says [what it noticed](Self::ready). Dropping the driver ends the session; if the
-/// session was closed and is still sending what it owes, that waits for the rest of its second.
+/// A loop takes any number of [turns](Self::turn), asks for the [next step](Self::next), and after
+/// a sleep reports the [event of the socket](Self::ready). Dropping the driver ends the session; if
+/// the session was closed and still sends pending entries, the drop waits for the rest of its
+/// second.
 pub struct Driver {
-    /// Before the session, which closes its own without blocking where that is the last one.
+    /// Copy of the session's socket. Dropped before the session, which closes its own without
+    /// blocking where that is the last one.
     socket: OwnedFd,
     shared: Arc<Shared>,
-    /// Readable once the client's process is gone.
+    /// Descriptor that is readable once the client's process is gone.
     exit: Option<OwnedFd>,
-    /// Set of a session that a listener counts.
+    /// Count of the session at its listener, if it has one.
     counted: Option<Counted>,
     spinning: Spinning,
-    /// Whether a large reply is being copied, as of the last turn.
+    /// True if a large reply was being copied in the last turn.
     is_copying: bool,
 }
 
@@ -70,15 +73,15 @@ pub(crate) struct Counted {
     pub(crate) _place: Arc<()>,
 }
 
-/// How long a driver goes on taking turns although nothing comes.
+/// Time for which a driver takes turns although nothing comes.
 struct Spinning {
     budget: SpinBudget,
     longest: u64,
-    /// Idle turns that are taken whatever the budget.
+    /// Minimum number of idle turns, whatever the budget.
     least: u32,
-    /// When the last turn was taken that found something.
+    /// Time of the last turn that found something.
     since: u64,
-    /// Idle turns since then.
+    /// Number of idle turns since then.
     idle: u32,
 }
 
@@ -89,13 +92,13 @@ impl Spinning {
         Self { budget, longest, least, since: clock::ticks(), idle: 0 }
     }
 
-    /// Whether messages are so rare that idle turns find none: the last waits were all too long to
-    /// be spun through.
+    /// Returns true if messages are so rare that idle turns find none: the last waits were all too
+    /// long to be spun through.
     fn is_rare(&self, waiting: Waiting) -> bool {
         waiting.policy != WaitPolicy::Busy && self.budget.ticks() <= self.longest / RARE
     }
 
-    /// A turn has found something.
+    /// Records a turn that has found something.
     fn worked(&mut self) {
         let now = clock::ticks();
         if self.idle > 0 {
@@ -104,7 +107,7 @@ impl Spinning {
         (self.since, self.idle) = (now, 0);
     }
 
-    /// A turn has found nothing; whether to take another.
+    /// Records a turn that has found nothing. Returns true if another is to be taken.
     fn goes_on(&mut self, waiting: Waiting, shares_cpu: bool) -> bool {
         self.idle = self.idle.saturating_add(1);
         match waiting.policy {
@@ -120,7 +123,7 @@ impl Spinning {
     }
 }
 
-/// What to do after a turn: after one that found nothing, a sleep is announced, which `waker` ends.
+/// Returns the step after a turn. After an idle turn it announces a sleep, which `waker` ends.
 fn next_after(turn: Turn, state: &mut State, waker: &Waker) -> Next {
     match turn {
         Turn::Ended => return Next::End,
@@ -137,12 +140,13 @@ fn next_after(turn: Turn, state: &mut State, waker: &Waker) -> Next {
     }
 }
 
-/// Turns that are taken before a sleep unless messages are rare: between them run the tasks that a
-/// turn has woken, and what those send may be answered by then.
+/// Minimum number of idle turns before a sleep unless messages are rare. The tasks that a turn has
+/// woken run between them, and their messages may be answered by then.
 const MIN_IDLE_TURNS: u32 = 3;
-/// As many where the other side is in this process, and perhaps driven by the same thread. If it
-/// sleeps, it learns what was sent once that thread's runtime looks at its sockets, as tokio does
-/// after 61 polls; who sleeps before that is asleep when the answer comes, and so on.
+/// Value of [`MIN_IDLE_TURNS`] if the peer is in this process, and perhaps driven by the same
+/// thread. A sleeping peer receives a message once that thread's runtime polls its sockets, as
+/// tokio does after 61 polls. A driver that sleeps before that is asleep when the answer comes, and
+/// the delay repeats.
 const MIN_IDLE_TURNS_WITHIN: u32 = 64;
 /// Messages are rare once spins without a message have cut the spin budget to this part of the
 /// longest.
@@ -156,7 +160,7 @@ impl AsFd for Driver {
 
 impl Driver {
     pub(super) fn new(shared: Arc<Shared>) -> Result<Self, HandshakeError> {
-        // No turn: whether the peer is trusted with what it takes is said later.
+        // This takes no turn: trust in the peer is set later.
         let socket = shared.with(|state| dup(state.link.socket()));
         let socket = socket.map_err(|_| HandshakeError::OpenFiles)?;
         // A turn on a socket is a system call.
@@ -168,28 +172,29 @@ impl Driver {
         Ok(Self { shared, socket, exit: None, counted: None, spinning, is_copying: false })
     }
 
-    /// Of a session that a listener counts.
+    /// Attaches the exit descriptor of the client and the count of the session at its listener.
     pub(crate) fn accepted(mut self, exit: Option<OwnedFd>, counted: Counted) -> Self {
         (self.exit, self.counted) = (exit, Some(counted));
         self
     }
 
-    /// A descriptor that is readable once the other side's process is gone, to be watched beside
-    /// the socket: a forked child of it may hold the socket open. Clients have none, nor have
+    /// Returns a descriptor that is readable once the peer's process is gone, to be watched beside
+    /// the socket: a forked child of the peer may hold the socket open. Clients have none, nor have
     /// sessions over TCP.
     pub fn take_exit(&mut self) -> Option<OwnedFd> {
         self.exit.take()
     }
 
-    /// As [`ServerChannel::unserved`](super::ServerChannel::unserved), and all of it once the
-    /// session is over: one that closes refuses what comes until it has said so.
+    /// Returns the counts of [`ServerChannel::unserved`](super::ServerChannel::unserved). They are
+    /// complete once the session is over: a session that closes refuses further requests until its
+    /// shutdown is sent.
     pub fn unserved(&self) -> Unserved {
         self.shared.with(|state| state.unserved())
     }
 
-    /// Takes what has come, sends what is owed, and wakes who waits for it. Blocks for nobody; only
-    /// where the kernel has no memory for a system call it is made again, with pauses of 32 ms at
-    /// most in a second. True if anything came.
+    /// Takes a turn: receives entries, sends pending ones, and wakes their waiters. Does not block,
+    /// except that a system call is repeated if the kernel has no memory for it, with pauses of 32
+    /// ms at most in a second. Returns true if anything came.
     pub fn turn(&mut self) -> bool {
         self.shared.turn(|state, turn| {
             state.driver_is_awake = true;
@@ -198,16 +203,16 @@ impl Driver {
         })
     }
 
-    /// Takes a turn, and says what to do next as the session's wait policy wants it: [`Next::Turn`]
-    /// also while it may pay to take further turns although nothing came. The loop gives way to
-    /// others in between.
+    /// Takes a turn, and returns the next step according to the session's wait policy:
+    /// [`Next::Turn`] also while further turns may pay although nothing came. The loop lets others
+    /// run in between.
     pub fn advance(&mut self, waker: &Waker) -> Next {
         let (spinning, is_copying) = (&mut self.spinning, &mut self.is_copying);
         let waiting = self.shared.waiting;
         self.shared.turn(|state, turn| {
             state.driver_is_awake = true;
             *is_copying = state.connection.backlog.is_copying();
-            // What a task has taken meanwhile was this driver's to take.
+            // Entries that a task has taken meanwhile count as this driver's work.
             let turn = match (turn, state.take_stood_in()) {
                 (Turn::Idle, true) => Turn::Worked,
                 (turn, _) => turn,
@@ -215,13 +220,13 @@ impl Driver {
             match turn {
                 Turn::Worked => {
                     spinning.worked();
-                    // A rare message is likely the only one. The sleep is announced before whoever
-                    // waits for it is woken, who would find this side holding the lock.
+                    // A rare message is likely the only one. The sleep is announced before its
+                    // waiter is woken, which would otherwise find this side holding the lock.
                     if !spinning.is_rare(waiting) {
                         return Next::Turn;
                     }
                     spinning.idle = 1;
-                    // What the first turn has sent may have made room that somebody waits for.
+                    // The first turn's sends may have made room that a waiter needs.
                     let turn = state.turn();
                     next_after(turn, state, waker)
                 }
@@ -237,37 +242,37 @@ impl Driver {
         })
     }
 
-    /// Whether the last turn of [`Self::advance`] found something.
+    /// Returns true if the last turn of [`Self::advance`] found something.
     #[doc(hidden)]
     pub fn has_worked(&self) -> bool {
         self.spinning.idle == 0
     }
 
-    /// Whether the next turn copies a piece of a large reply, which takes some time: sockets of
-    /// others are to be looked at before it.
+    /// Returns true if the next turn copies a piece of a large reply, which takes some time: the
+    /// loop serves other sockets before it.
     #[doc(hidden)]
     pub fn is_copying(&self) -> bool {
         self.is_copying
     }
 
-    /// Announces that nobody takes turns for a while, and says what to wait for. Threads and tasks
-    /// that publish something meanwhile, and need a turn for it, wake `waker`.
+    /// Announces that this driver takes no turns for a while, and returns the events to wait for.
+    /// Threads and tasks that publish something meanwhile, and need a turn for it, wake `waker`.
     pub fn next(&mut self, waker: &Waker) -> Next {
         self.shared.turn(|state, turn| next_after(turn, state, waker))
     }
 
-    /// A waker that wakes a task that waits for what comes, and then `driver`, this driver's own:
-    /// to be woken when the socket is ready, where tasks run in the order in which they were woken.
-    /// Then that task finds what has come before the driver does: from now on tasks that poll while
-    /// the driver sleeps take turns themselves.
+    /// Returns a waker that wakes a task that waits to receive, and then `driver`, this driver's
+    /// own waker. The loop wakes it when the socket is ready, if its tasks run in the order in
+    /// which they were woken: the task then receives before the driver runs. From now on, tasks
+    /// that poll while the driver sleeps take turns themselves.
     pub fn alarm(&self, driver: &Waker) -> Waker {
         self.shared.with(State::set_stand_ins);
         let (shared, driver) = (Arc::clone(&self.shared), driver.clone());
         Waker::from(Arc::new(Alarm { shared, driver }))
     }
 
-    /// Says what was noticed of the socket: that it is readable or writable, or that the other side
-    /// is gone. Comes before the next turn.
+    /// Takes note of an event of the socket: it is readable or writable, or the peer is gone. The
+    /// loop calls this before the next turn.
     pub fn ready(&mut self, is_peer_gone: bool) {
         let notice = if is_peer_gone { Notice::PeerGone } else { Notice::Readable };
         self.shared.with(|state| {
@@ -276,7 +281,8 @@ impl Driver {
         });
     }
 
-    /// Why the session is over; none while it goes on, or if it was closed in order.
+    /// Returns the error that has ended the session; `None` while it lasts, or if it was closed in
+    /// order.
     pub fn error(&self) -> Option<SessionError> {
         let end = self.shared.with(|state| state.check());
         end.err().and_then(SessionError::of_call)
@@ -296,11 +302,11 @@ impl Drop for Driver {
     }
 }
 
-/// Logs a session's end, as workers do, and of many that break only some.
+/// Logs a session's end like a worker; if many sessions break, only some of them.
 fn log_end(peer: &Peer, error: Option<&SessionError>) {
     static BROKEN: LazyLock<Mutex<LogLimit>> = LazyLock::new(|| Mutex::new(LogLimit::new()));
     let Some(error) = error else { return tracing::debug!(?peer, "session closed") };
-    // Another that breaks at this moment is not worth a wait.
+    // A session that breaks at the same moment is not worth a wait.
     match BROKEN.try_lock().ok().and_then(|mut limit| limit.admit()) {
         Some(0) => tracing::warn!(?peer, %error, "session ended"),
         Some(suppressed) => tracing::warn!(?peer, %error, suppressed, "session ended"),

@@ -1,4 +1,4 @@
-//! What a server is asked for on a shared session.
+//! Calls and streams that a server accepts on a shared session.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -27,14 +27,14 @@ use crate::presence::SessionId;
 use crate::server::Unserved;
 use crate::time::to_deadline;
 
-/// The serving end of a session that threads and tasks share: calls and streams come in, are served
-/// at the same time, and are answered in any order.
+/// The serving end of a session that threads and tasks share: it accepts calls and streams, serves
+/// them at the same time, and replies in any order.
 #[derive(Clone)]
 pub struct ServerChannel {
     pub(super) handle: Arc<Handle>,
 }
 
-/// What a client asks for.
+/// A request of a client: a call or a stream.
 pub enum Incoming {
     /// A call, or a one-way message.
     Call(OwnedCall),
@@ -43,12 +43,13 @@ pub enum Incoming {
 }
 
 impl ServerChannel {
-    /// Answers the hello of a client that wants shared memory on a connected unix stream socket.
+    /// Accepts the session of a client that asks for shared memory on a connected unix stream
+    /// socket.
     pub fn from_socket(socket: OwnedFd, options: &SessionOptions) -> Result<Self, ConnectError> {
         Self::over_socket(socket, Carrier::Shm, options, Driving::ByCallers)
     }
 
-    /// As [`Self::from_socket`], for a driver that runs elsewhere.
+    /// Accepts a session like [`Self::from_socket`], for a driver that runs elsewhere.
     pub fn from_socket_driven(
         socket: OwnedFd,
         options: &SessionOptions,
@@ -82,7 +83,7 @@ impl ServerChannel {
         })
     }
 
-    /// A session of a client that has connected, for a driver that runs elsewhere.
+    /// Creates the serving end of a client's connection, for a driver that runs elsewhere.
     pub(crate) fn accepted(
         agreed: Agreed,
         peer: Peer,
@@ -103,7 +104,7 @@ impl ServerChannel {
         Self::known_as(SessionId::next(), agreed, peer, options.waiting(), driving)
     }
 
-    /// The serving end of the session with this id.
+    /// Creates the serving end of the session with this id.
     pub(crate) fn known_as(
         id: SessionId,
         agreed: Agreed,
@@ -118,8 +119,8 @@ impl ServerChannel {
         Self { handle: Arc::new(Handle { shared, call_timeout: None }) }
     }
 
-    /// Serves the calls of a session that one thread served alone, in order: no further one while
-    /// a handler's own reply waits.
+    /// Serves the calls of a session in order, as the one thread did that served it alone: no
+    /// further call is served while a handler's own reply waits.
     pub(crate) fn in_order(self) -> Self {
         self.handle.shared.with(|state| state.connection.backlog.set_in_order());
         self
@@ -146,14 +147,14 @@ impl ServerChannel {
         });
     }
 
-    /// From now on messages are given as slices, without a copy.
+    /// Returns received messages as slices, without a copy, from now on.
     pub fn trusting(self, proof: TrustedPeer) -> Self {
         self.handle.shared.with(|state| state.link.trust(proof));
         self
     }
 
-    /// From now on a reply waits for so long for payload memory before its call fails, and no
-    /// longer than the client itself: see [`ServerOptions::reply_timeout`]. Default 1 s.
+    /// Sets the time for which a reply waits for payload memory before its call fails, but no
+    /// longer than the client itself waits: see [`ServerOptions::reply_timeout`]. Default 1 s.
     pub fn reply_timeout(self, timeout: Duration) -> Self {
         self.handle
             .shared
@@ -161,46 +162,46 @@ impl ServerChannel {
         self
     }
 
-    /// Which session of this process it is: in a listener's
-    /// [hooks](crate::ServerOptions::on_session_start) as well.
+    /// Returns the id of this session within this process, which a listener's
+    /// [hooks](crate::ServerOptions::on_session_start) receive as well.
     pub fn session(&self) -> SessionId {
         self.handle.shared.id
     }
 
-    /// Who calls.
+    /// Returns the credentials of the client.
     pub fn peer(&self) -> &Peer {
         &self.handle.shared.peer
     }
 
-    /// What its messages travel by.
+    /// Returns the carrier: shared memory, unix socket, TCP or TLS.
     pub fn carrier(&self) -> Carrier {
         self.handle.shared.carrier
     }
 
-    /// What the other side's messages mean, as its hello says it: see
-    /// [`SessionOptions::service`].
+    /// Returns the service number of the client's hello: see [`SessionOptions::service`].
     pub fn service(&self) -> u16 {
         self.handle.shared.service
     }
 
-    /// The largest message, in bytes: the smaller cap of both sides.
+    /// Returns the size of the largest message in bytes: the smaller cap of both sides.
     pub fn cap(&self) -> usize {
         self.handle.shared.cap
     }
 
-    /// The most streams that the client may have open at one time.
+    /// Returns the limit of streams that the client may have open at a time.
     pub fn max_streams(&self) -> usize {
         self.handle.shared.max_streams
     }
 
-    /// Waits for what the client asks for next; `None` once it or [this side](Self::close) has
-    /// closed the session, or that has [drained](Self::drain). Calls that were accepted before the
-    /// client closed are replied to as ever, also when this channel is dropped.
+    /// Waits for the client's next call or stream. Returns `None` once the client or [this
+    /// side](Self::close) has closed the session, or the session has [drained](Self::drain). Calls
+    /// that were accepted before the client closed are still replied to, also when this channel is
+    /// dropped.
     pub fn accept(&self) -> Result<Option<Incoming>, SessionError> {
         self.accept_by(Deadline::NEVER)
     }
 
-    /// As [`Self::accept`], giving up at `deadline`.
+    /// Waits like [`Self::accept`], but fails at `deadline`.
     pub fn accept_until(&self, deadline: Instant) -> Result<Option<Incoming>, SessionError> {
         self.accept_by(Deadline::at(deadline))
     }
@@ -210,8 +211,9 @@ impl ServerChannel {
         arrival.map_or(Err(SessionError::DeadlinePassed), |arrival| self.taken(arrival))
     }
 
-    /// As [`Self::accept`], if something is there. Wakes `cx` when that may be so, and at the end
-    /// of a drain, as long as a [`Driver`](super::Driver) or a thread that waits takes turns.
+    /// Returns the next call or stream like [`Self::accept`] if it is there. Otherwise wakes `cx`
+    /// when it may be, and at the end of a drain, as long as a [`Driver`](super::Driver) or a
+    /// waiting thread takes turns.
     pub fn poll_accept(
         &self,
         cx: &mut Context<'_>,
@@ -220,8 +222,8 @@ impl ServerChannel {
         arrival.map(|arrival| self.taken(arrival))
     }
 
-    /// What the client asks for next, if it is there. Whoever drives the session polls so, after
-    /// each turn, and when it is woken: a task may have taken a turn meanwhile
+    /// Returns the client's next call or stream, if it is there. The driver of the session polls so
+    /// after each turn, and when it is woken: a task may have taken a turn meanwhile
     /// ([`Driver::alarm`](super::Driver::alarm)).
     pub fn try_accept(&self) -> Option<Incoming> {
         let arrival = self.handle.shared.with(State::arrival);
@@ -263,23 +265,25 @@ impl ServerChannel {
         }
     }
 
-    /// Tells the client to open nothing new on this session (`docs/abi.md`, section 1.2). It is to
-    /// be served until it closes the session.
+    /// Asks the client to open nothing new on this session (`docs/abi.md`, section 1.2). The
+    /// session is served until the client closes it.
     ///
-    /// For a server with a successor. One that ends for good [drains](Self::drain).
+    /// This is for a server with a successor. A server that ends for good [drains](Self::drain).
     pub fn go_away(&self) {
         self.handle.shared.with(State::go_away);
     }
 
-    /// Begins the session's end: the client is told to open nothing new, and what it has committed
-    /// by then is to be accepted and served as ever, for `timeout` at most. Then, or once nothing
-    /// is left, [`Self::accept`] gives `None`, and this end is to be dropped. Calls that were not
-    /// accepted fail at their callers by [`ErrorCode::Refused`], which says that they never ran;
-    /// one-way messages that were not are lost, and counted ([`Self::unserved`]).
+    /// Begins the session's end: a go-away entry asks the client to open nothing new. Requests that
+    /// the client has committed by then are still accepted and served, for `timeout` at most. Then,
+    /// or once nothing is left, [`Self::accept`] returns `None`, and the caller drops this end.
+    /// Calls that were not accepted fail at their callers with [`ErrorCode::Refused`], which means
+    /// that they never ran; one-way messages that were not accepted are lost, and counted
+    /// ([`Self::unserved`]).
     ///
-    /// Nothing is left once all that came was taken and replied to, streams are over, and the
-    /// client has taken all replies, or the socket has. What still comes until this end is dropped
-    /// never runs either. Calls and streams that go on when it is dropped end with the session.
+    /// Nothing is left once all requests that came were accepted and replied to, streams are over,
+    /// and the client, or the socket, has taken all replies. Requests that still come until this
+    /// end is dropped never run either. Calls and streams in progress when it is dropped end with
+    /// the session.
     ///
     /// Returns at once. A second call can only shorten the time.
     ///
@@ -306,17 +310,18 @@ impl ServerChannel {
         self.handle.shared.with(|state| state.drain(Deadline::after(timeout)));
     }
 
-    /// Closes the session for all its clones and streams, as the drop of the last clone does: what
-    /// was replied is still sent, and what waits here ends. [`Self::accept`] gives `None`, streams
-    /// fail by [`CallError::ClosedHere`], and calls that go on fail at their callers. Nothing
-    /// happens to a session that is over.
+    /// Closes the session for all its clones and streams, as the drop of the last clone does:
+    /// replies sent before still go out, and waits on this side end. [`Self::accept`] returns
+    /// `None`, streams fail with [`CallError::ClosedHere`], and calls in progress fail at their
+    /// callers. If the session is over already, nothing happens.
     pub fn close(&self) {
         self.handle.shared.with(State::close);
     }
 
-    /// What a session that [drains](Self::drain) has left undone so far; `calls_cut` are calls and
-    /// streams that go on, and would end with the session. What it refuses while it closes tells
-    /// [`Driver::unserved`](super::Driver::unserved).
+    /// Returns the requests that a [draining](Self::drain) session has left undone so far;
+    /// `calls_cut` counts the calls and streams in progress, which would end with the session.
+    /// [`Driver::unserved`](super::Driver::unserved) includes those that it refuses while it
+    /// closes.
     pub fn unserved(&self) -> Unserved {
         self.handle.shared.with(|state| state.unserved())
     }
@@ -327,7 +332,7 @@ impl ServerChannel {
         self.handle.shared.open(method, metadata, Deadline::NEVER)
     }
 
-    /// As [`Self::open`], giving up at `deadline`: then nothing was sent.
+    /// Opens a stream like [`Self::open`], but fails at `deadline`: then nothing was sent.
     pub fn open_until(
         &self,
         method: u32,
@@ -337,7 +342,8 @@ impl ServerChannel {
         self.handle.shared.open(method, metadata, Deadline::at(deadline))
     }
 
-    /// As [`Self::open`], if there is room for it now. Wakes `cx` when there may be.
+    /// Opens a stream like [`Self::open`] if there is room for it now. Otherwise wakes `cx` when
+    /// there may be.
     pub fn poll_open(
         &self,
         cx: &mut Context<'_>,

@@ -31,13 +31,13 @@ use crate::short_reason::short_reason;
 /// A call that owns its request: any thread replies to it, at any time, in any order with other
 /// calls. See [`Call::defer`](crate::Call::defer) and [`Incoming`](super::Incoming).
 ///
-/// Dropped without a reply, it fails the call with a reason that names this. A call counts among
-/// the session's calls in flight until it ends. A one-way message counts against its client's
+/// If it is dropped without a reply, the call fails with a reason that names this. A call counts
+/// among the session's calls in flight until it ends. A one-way message counts against its client's
 /// window until it is dropped or [taken](Self::into_message). A session that has 1,024 deferred
 /// one-way messages, or as many bytes of them as its cap, is not served further until one of them
 /// ends.
 ///
-/// `Ok` of a reply means that the session goes on, not that the client gets the reply: the client
+/// `Ok` of a reply means that the session continues, not that the client gets the reply: the client
 /// may die meanwhile, and a reply that finds no memory fails the call by the name of the limit.
 pub struct OwnedCall {
     shared: Arc<Shared>,
@@ -181,8 +181,8 @@ impl OwnedCall {
         self.deadline.has_passed() || !self.is_here() || self.is_unwanted(None)
     }
 
-    /// Ready once the client no longer wants the reply, or is gone. (Of a one-way message only if
-    /// it is gone already.)
+    /// Returns ready once the client no longer wants the reply, or is gone. (For a one-way message,
+    /// only if the client is gone already.)
     pub fn poll_cancelled(&self, cx: &mut Context<'_>) -> Poll<()> {
         if self.is_unwanted(Some(cx.waker())) { Poll::Ready(()) } else { Poll::Pending }
     }
@@ -194,7 +194,7 @@ impl OwnedCall {
     }
 }
 
-/// Replies.
+/// Methods that reply.
 impl OwnedCall {
     /// Replies with a copy of `bytes`: at once, or as soon as there is room. Never waits. A client
     /// that sleeps is woken as soon as the reply is published.
@@ -288,15 +288,16 @@ impl OwnedCall {
     }
 }
 
-/// Space for replies.
+/// Methods that reserve space for replies.
 impl OwnedCall {
-    /// Takes space for a reply of `len` bytes. Waits, for as long as the client waits for the
-    /// reply, while the memory is lent or reserved.
+    /// Reserves space for a reply of `len` bytes. Waits while the memory is lent or reserved, for
+    /// as long as the client waits for the reply.
     pub fn reserve(&self, len: usize) -> Result<OwnedSpace, CallError> {
         self.shared.reserve(Wanted::of_session(&[], len), self.deadline)
     }
 
-    /// As [`Self::reserve`], with a metadata block, which is sent in front of the reply.
+    /// Reserves space like [`Self::reserve`], with a metadata block, which is sent in front of the
+    /// reply.
     pub fn reserve_with_metadata(
         &self,
         metadata: &[u8],
@@ -305,12 +306,14 @@ impl OwnedCall {
         self.shared.reserve(Wanted::of_session(metadata, len), self.deadline)
     }
 
-    /// As [`Self::reserve`], if there is memory now; else the error says what is short.
+    /// Reserves space like [`Self::reserve`] if there is memory now. Otherwise the error names the
+    /// shortage.
     pub fn try_reserve(&self, len: usize) -> Result<OwnedSpace, CallError> {
         self.shared.try_reserve(Wanted::of_session(&[], len))
     }
 
-    /// As [`Self::reserve`], if there is memory now. Wakes `cx` when there may be.
+    /// Reserves space like [`Self::reserve`] if there is memory now. Otherwise wakes `cx` when
+    /// there may be.
     pub fn poll_reserve(
         &self,
         cx: &mut Context<'_>,
@@ -319,7 +322,8 @@ impl OwnedCall {
         self.shared.poll_reserve(cx, Wanted::of_session(&[], len))
     }
 
-    /// As [`Self::poll_reserve`], with a metadata block, which is sent in front of the reply.
+    /// Reserves space like [`Self::poll_reserve`], with a metadata block, which is sent in front of
+    /// the reply.
     pub fn poll_reserve_with_metadata(
         &self,
         cx: &mut Context<'_>,
@@ -341,7 +345,7 @@ impl Drop for OwnedCall {
             self.shared.with(|state| state.one_way_ended(self.len));
         } else if !self.replied {
             let reason = "the server dropped the call without a reply";
-            // Of a session that has ended no reply is wanted.
+            // A session that has ended wants no reply.
             let _ = self.refuse(ErrorCode::Failed, reason);
         }
     }

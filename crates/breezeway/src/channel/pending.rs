@@ -1,4 +1,4 @@
-//! A call whose reply is to come.
+//! A call with a pending reply.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,11 +9,11 @@ use super::Handle;
 use crate::error::CallError;
 use crate::message::Message;
 
-/// A call whose reply is to come: a future of it. Dropped before, it cancels the call, as the
-/// server's handler may learn.
+/// A call with a pending reply, and the future of that reply. If it is dropped before the reply, it
+/// cancels the call, which the server's handler can observe.
 pub struct PendingCall {
     handle: Arc<Handle>,
-    /// `None` once the reply was taken.
+    /// Number of the call; `None` once the reply was taken.
     number: Option<u32>,
 }
 

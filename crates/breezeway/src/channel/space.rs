@@ -18,16 +18,16 @@ use crate::error::CallError;
 use crate::link::OwnedBody;
 use crate::message::Message;
 
-/// Space for one message that owns what it holds: any thread fills it, for as long as it likes,
-/// while others use the session. Then it is sent by one of the session's calls, streams or replies,
-/// without a copy, or dropped, which gives it back.
+/// Space for one message that owns its memory: any thread fills it, for as long as it likes, while
+/// others use the session. Then one of the session's calls, streams or replies sends it without a
+/// copy, or its drop gives the memory back.
 ///
-/// Over shared memory, more than 104 bytes lie where the peer can read them before they are sent,
-/// and count as lent until they come back. Over a socket the bytes are private memory, from which
-/// the socket is written.
+/// Over shared memory, more than 104 bytes are in memory that the peer can read before they are
+/// sent, and count as lent until they come back. Over a socket the bytes are private memory, and
+/// the socket is written from it.
 ///
-/// It may outlive its session, and then only be filled and dropped. In a forked child it can only
-/// be dropped.
+/// It may outlive its session; then it can only be filled and dropped. In a forked child it can
+/// only be dropped.
 ///
 /// ```
 /// use breezeway::{Channel, SessionOptions};
@@ -48,51 +48,52 @@ use crate::message::Message;
 /// ```
 pub struct OwnedSpace {
     body: OwnedBody,
-    /// Where the message begins: behind metadata, if there is some.
+    /// Offset of the message: behind metadata, if there is some.
     front: usize,
     session: Weak<Shared>,
     is_sent: bool,
 }
 
 impl OwnedSpace {
-    /// Its length in bytes; 0 once it was sent.
+    /// Returns the message's length in bytes; 0 once it was sent.
     pub fn len(&self) -> usize {
         self.body.len().saturating_sub(self.front)
     }
 
-    /// Whether it has no bytes.
+    /// Returns true if the message has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The bytes to be filled. They hold whatever this session wrote there before, or zeros.
+    /// Returns the bytes to be filled. They hold whatever this session wrote there before, or
+    /// zeros.
     ///
     /// # Panics
     ///
-    /// In a forked child of the process that reserved it.
+    /// Panics in a forked child of the process that reserved it.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.body.bytes_mut()[self.front..]
     }
 
     /// Copies `bytes` to `offset`. For messages from 64 KiB on this is faster than writing through
-    /// [`Self::bytes_mut`] where the two CPUs are far apart, as it passes the caches.
+    /// [`Self::bytes_mut`] if the peer is on a distant core, because it bypasses the caches.
     ///
     /// # Panics
     ///
-    /// If they reach outside, and as [`Self::bytes_mut`].
+    /// Panics if the bytes reach outside, and like [`Self::bytes_mut`].
     pub fn write(&mut self, offset: usize, bytes: &[u8]) {
         self.body.write(self.front + offset, bytes);
     }
 
-    /// Keeps the first `len` bytes, if there are more: for a message that turns out shorter than
-    /// what was reserved. The rest comes back when it is sent.
+    /// Keeps the first `len` bytes, if there are more: for a message that is shorter than the
+    /// reserved space. The rest comes back when the message is sent.
     pub fn truncate(&mut self, len: usize) {
         self.body.truncate(self.front.saturating_add(len));
     }
 
-    /// What is to be sent by `session`, which must be its own.
+    /// Returns the content to be sent by `session`, which must be the space's own.
     pub(super) fn outgoing_by(&mut self, session: &Arc<Shared>) -> Result<Outgoing<'_>, CallError> {
-        // Here, as nobody panics with the lock.
+        // The assertion is here because no code may panic with the lock.
         assert!(!self.is_sent, "space is sent once");
         if std::ptr::eq(self.session.as_ptr(), Arc::as_ptr(session)) {
             Ok(Outgoing::space(&mut self.body, self.front))
@@ -101,7 +102,7 @@ impl OwnedSpace {
         }
     }
 
-    /// Tries to send it by `session`; what comes of that.
+    /// Tries to send the space by `session`, and returns the result.
     fn poll_sent<T, E: From<CallError>>(
         &mut self,
         session: &Arc<Shared>,
@@ -120,12 +121,12 @@ impl std::fmt::Debug for OwnedSpace {
     }
 }
 
-/// Calls and one-way messages from space.
+/// Methods that send calls and one-way messages from space.
 impl Channel {
-    /// Takes space for a message of `len` bytes, which any of this session's calls and streams may
-    /// send. Waits, at most for the call timeout, while the memory is lent or reserved: a thread
-    /// that keeps spaces or messages while it asks for more may wait for itself. A large one waits
-    /// for a moment while much is under way
+    /// Reserves space for a message of `len` bytes, which any of this session's calls and streams
+    /// may send. Waits, at most for the call timeout, while the memory is lent or reserved: a
+    /// thread that keeps spaces or messages while it asks for more may wait for itself. A large
+    /// reservation waits for a moment while much is in flight
     /// ([`SessionOptions::under_way`](crate::SessionOptions::under_way)).
     pub fn reserve(&self, len: usize) -> Result<OwnedSpace, CallError> {
         let deadline = self.deadline();
@@ -133,15 +134,16 @@ impl Channel {
         self.handle.shared.reserve(Wanted::of_session(&[], len), deadline)
     }
 
-    /// As [`Self::reserve`], giving up at `deadline`: then the error says what is short, as that of
-    /// [`Self::try_reserve`] does.
+    /// Reserves space like [`Self::reserve`], but fails at `deadline`: then the error names the
+    /// shortage, like that of [`Self::try_reserve`].
     pub fn reserve_until(&self, len: usize, deadline: Instant) -> Result<OwnedSpace, CallError> {
         let deadline = Deadline::at(deadline);
         self.handle.shared.hold_back(len, deadline);
         self.handle.shared.reserve_or_say(Wanted::of_session(&[], len), deadline)
     }
 
-    /// As [`Self::reserve`], with a metadata block, which is sent in front of the message.
+    /// Reserves space like [`Self::reserve`], with a metadata block, which is sent in front of the
+    /// message.
     pub fn reserve_with_metadata(
         &self,
         metadata: &[u8],
@@ -152,12 +154,14 @@ impl Channel {
         self.handle.shared.reserve(Wanted::of_session(metadata, len), deadline)
     }
 
-    /// As [`Self::reserve`], if there is memory now; else the error says what is short.
+    /// Reserves space like [`Self::reserve`] if there is memory now. Otherwise the error names the
+    /// shortage.
     pub fn try_reserve(&self, len: usize) -> Result<OwnedSpace, CallError> {
         self.handle.shared.try_reserve(Wanted::of_session(&[], len))
     }
 
-    /// As [`Self::reserve`], if there is memory now. Wakes `cx` when there may be.
+    /// Reserves space like [`Self::reserve`] if there is memory now. Otherwise wakes `cx` when
+    /// there may be.
     pub fn poll_reserve(
         &self,
         cx: &mut Context<'_>,
@@ -166,7 +170,8 @@ impl Channel {
         self.handle.shared.poll_reserve(cx, Wanted::of_session(&[], len))
     }
 
-    /// As [`Self::poll_reserve`], with a metadata block, which is sent in front of the message.
+    /// Reserves space like [`Self::poll_reserve`], with a metadata block, which is sent in front of
+    /// the message.
     pub fn poll_reserve_with_metadata(
         &self,
         cx: &mut Context<'_>,
@@ -176,12 +181,13 @@ impl Channel {
         self.handle.shared.poll_reserve(cx, Wanted::of_session(metadata, len))
     }
 
-    /// Calls `method` with what `space` holds, and waits for the reply.
+    /// Calls `method` with the contents of `space`, and waits for the reply.
     pub fn call_space(&self, method: u32, space: OwnedSpace) -> Result<Message, CallError> {
         self.call_space_by(method, space, self.deadline())
     }
 
-    /// As [`Self::call_space`], giving up at `deadline`.
+    /// Calls `method` like [`Self::call_space`], but fails with [`CallError::DeadlinePassed`] at
+    /// `deadline`.
     pub fn call_space_until(
         &self,
         method: u32,
@@ -201,11 +207,12 @@ impl Channel {
         self.call_within(method, outgoing, deadline)
     }
 
-    /// As [`Self::poll_start_call`], with what `space` holds, which is empty once it was sent.
+    /// Starts a call like [`Self::poll_start_call`], with the contents of `space`, which is empty
+    /// once it was sent.
     ///
     /// # Panics
     ///
-    /// If the space was sent before.
+    /// Panics if the space was sent before.
     pub fn poll_start_call_space(
         &self,
         cx: &mut Context<'_>,
@@ -220,12 +227,13 @@ impl Channel {
         sent.map_ok(|number| PendingCall::new(Arc::clone(&self.handle), number))
     }
 
-    /// Sends what `space` holds as a one-way message, as [`Self::post`] does.
+    /// Sends the contents of `space` as a one-way message, like [`Self::post`].
     pub fn post_space(&self, method: u32, space: OwnedSpace) -> Result<(), CallError> {
         self.post_space_by(method, space, self.deadline())
     }
 
-    /// As [`Self::post_space`], giving up at `deadline`.
+    /// Sends a one-way message like [`Self::post_space`], but fails with
+    /// [`CallError::DeadlinePassed`] at `deadline`.
     pub fn post_space_until(
         &self,
         method: u32,
@@ -249,11 +257,12 @@ impl Channel {
         outcome.unwrap_or(Err(CallError::DeadlinePassed))
     }
 
-    /// As [`Self::post_space`], if there is room for it now. Wakes `cx` when there may be.
+    /// Sends a one-way message like [`Self::post_space`] if there is room for it now. Otherwise
+    /// wakes `cx` when there may be.
     ///
     /// # Panics
     ///
-    /// If the space was sent before.
+    /// Panics if the space was sent before.
     pub fn poll_post_space(
         &self,
         cx: &mut Context<'_>,
@@ -265,17 +274,18 @@ impl Channel {
     }
 }
 
-/// A stream's messages from space. What it reserves counts as held by the stream, so that a part of
-/// the memory is there for it whatever others hold; any space of the session may be sent.
+/// Methods that send a stream's messages from space. Space that the stream reserves counts as held
+/// by the stream, so that a part of the memory is there for it whatever others hold. Any space of
+/// the session may be sent.
 impl SendHalf {
-    /// Takes space for a message of `len` bytes. Waits while the memory is lent or reserved. (The
-    /// stream's window is looked at when the message is sent.)
+    /// Reserves space for a message of `len` bytes. Waits while the memory is lent or reserved.
+    /// (The stream's window is checked when the message is sent.)
     pub fn reserve(&mut self, len: usize) -> Result<OwnedSpace, CallError> {
         self.inner.shared.reserve(self.wanted(&[], len), Deadline::NEVER)
     }
 
-    /// As [`Self::reserve`], giving up at `deadline`: then the error says what is short, as that of
-    /// [`Self::try_reserve`] does.
+    /// Reserves space like [`Self::reserve`], but fails at `deadline`: then the error names the
+    /// shortage, like that of [`Self::try_reserve`].
     pub fn reserve_until(
         &mut self,
         len: usize,
@@ -284,8 +294,8 @@ impl SendHalf {
         self.inner.shared.reserve_or_say(self.wanted(&[], len), Deadline::at(deadline))
     }
 
-    /// As [`Self::reserve`], with a metadata block, which is sent in front of the message: the
-    /// first or the last of this direction.
+    /// Reserves space like [`Self::reserve`], with a metadata block, which is sent in front of the
+    /// message: the first or the last of this direction.
     pub fn reserve_with_metadata(
         &mut self,
         metadata: &[u8],
@@ -294,12 +304,14 @@ impl SendHalf {
         self.inner.shared.reserve(self.wanted(metadata, len), Deadline::NEVER)
     }
 
-    /// As [`Self::reserve`], if there is memory now; else the error says what is short.
+    /// Reserves space like [`Self::reserve`] if there is memory now. Otherwise the error names the
+    /// shortage.
     pub fn try_reserve(&mut self, len: usize) -> Result<OwnedSpace, CallError> {
         self.inner.shared.try_reserve(self.wanted(&[], len))
     }
 
-    /// As [`Self::reserve`], if there is memory now. Wakes `cx` when there may be.
+    /// Reserves space like [`Self::reserve`] if there is memory now. Otherwise wakes `cx` when
+    /// there may be.
     pub fn poll_reserve(
         &mut self,
         cx: &mut Context<'_>,
@@ -308,7 +320,8 @@ impl SendHalf {
         self.inner.shared.poll_reserve(cx, self.wanted(&[], len))
     }
 
-    /// As [`Self::poll_reserve`], with a metadata block, as [`Self::reserve_with_metadata`].
+    /// Reserves space like [`Self::poll_reserve`], with a metadata block like
+    /// [`Self::reserve_with_metadata`].
     pub fn poll_reserve_with_metadata(
         &mut self,
         cx: &mut Context<'_>,
@@ -318,12 +331,13 @@ impl SendHalf {
         self.inner.shared.poll_reserve(cx, self.wanted(metadata, len))
     }
 
-    /// Sends what `space` holds. Waits while the other side does not read, or there is no room.
+    /// Sends the contents of `space`. Waits while the peer does not read, or there is no room.
     pub fn send_space(&mut self, space: OwnedSpace) -> Result<(), StreamError> {
         self.space_within(space, false, Deadline::NEVER)
     }
 
-    /// As [`Self::send_space`], giving up at `deadline`: then nothing was sent.
+    /// Sends the contents of `space` like [`Self::send_space`], but fails at `deadline`: then
+    /// nothing was sent.
     pub fn send_space_until(
         &mut self,
         space: OwnedSpace,
@@ -332,7 +346,7 @@ impl SendHalf {
         self.space_within(space, false, Deadline::at(deadline))
     }
 
-    /// As [`Self::finish`], with what `space` holds as the last message.
+    /// Ends this direction like [`Self::finish`], with the contents of `space` as the last message.
     pub fn finish_with_space(&mut self, space: OwnedSpace) -> Result<(), StreamError> {
         self.space_within(space, true, Deadline::NEVER)
     }
@@ -347,12 +361,12 @@ impl SendHalf {
         self.send_within(outgoing, last, deadline)
     }
 
-    /// Sends what `space` holds, as the last message or not, if that needs no waiting; then it is
-    /// empty. Wakes `cx` when it may not.
+    /// Sends the contents of `space`, as the last message or not, if that needs no waiting; then
+    /// `space` is empty. Otherwise wakes `cx` when it may be possible.
     ///
     /// # Panics
     ///
-    /// If the space was sent before.
+    /// Panics if the space was sent before.
     pub fn poll_space(
         &mut self,
         cx: &mut Context<'_>,
@@ -368,14 +382,14 @@ impl SendHalf {
     }
 }
 
-/// What space is wanted for.
+/// Purpose of a reservation.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted<'a> {
-    /// Whose it is.
+    /// Account that the space is charged to.
     account: Account,
     /// Metadata that goes with the message, if it is not empty.
     metadata: &'a [u8],
-    /// Bytes of the message.
+    /// Length of the message in bytes.
     len: usize,
 }
 
@@ -384,15 +398,15 @@ impl<'a> Wanted<'a> {
         Self { account: Account::SESSION, metadata, len }
     }
 
-    /// Bytes in front of the message.
+    /// Returns the number of bytes in front of the message.
     fn front(&self) -> usize {
         if self.metadata.is_empty() { 0 } else { METADATA_PREFIX + self.metadata.len() }
     }
 }
 
-/// Reserving, for whoever's account.
+/// Methods that reserve for any account.
 impl Shared {
-    /// Waits until there is memory, at most until the deadline.
+    /// Reserves space, and waits for memory at most until the deadline.
     pub(super) fn reserve(
         self: &Arc<Self>,
         wanted: Wanted<'_>,
@@ -402,7 +416,7 @@ impl Shared {
         Ok(self.owned(outcome.unwrap_or(Err(CallError::DeadlinePassed))?, wanted))
     }
 
-    /// As [`Self::reserve`]; after the deadline the error says what is short.
+    /// Reserves space like [`Self::reserve`], but after the deadline the error names the shortage.
     fn reserve_or_say(
         self: &Arc<Self>,
         wanted: Wanted<'_>,

@@ -26,28 +26,28 @@ use crate::link::Body;
 use crate::message::Message;
 use crate::presence::SessionId;
 
-/// Why nothing could be sent or received on a stream.
+/// Error of sending or receiving on a stream.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StreamError {
-    /// One of both sides has reset the stream: both directions are over, and what was not received
-    /// is dropped, unless its sender had finished.
+    /// One of the two sides has reset the stream: both directions are over. Messages not yet
+    /// received are dropped, unless their sender had finished.
     #[error("the stream was reset: {0:?}")]
     Reset(ErrorCode),
     /// This side has sent its last message.
     #[error("this side has sent its last message on the stream")]
     Finished,
-    /// The deadline passed. The stream goes on. With what payload memory lacks, if it was waited
-    /// for.
+    /// The deadline passed; the stream continues. Holds the shortage of payload memory if the call
+    /// waited for memory.
     #[error("the deadline passed; the stream goes on{}", lacking(*.0))]
     DeadlinePassed(Option<Shortage>),
-    /// Metadata goes with the first and the last message of a direction only. The stream goes on.
+    /// Metadata goes with the first and the last message of a direction only. The stream continues.
     #[error("metadata goes with the first or the last message of a stream's direction")]
     MetadataInTheMiddle,
-    /// As many streams are open as the other side allows.
+    /// As many streams are open as the peer allows.
     #[error("{0} streams are open, the most that the other side allows (its option max_streams)")]
     TooMany(u16),
-    /// What concerns the message, or the whole session.
+    /// Error of the message, or of the whole session.
     #[error(transparent)]
     Session(#[from] CallError),
 }
@@ -58,13 +58,13 @@ fn lacking(shortage: Option<Shortage>) -> String {
 
 /// Both directions of a stream: messages go out and come in, in order.
 ///
-/// Each side may end its direction and go on receiving. A stream that is dropped before both
-/// directions have ended is reset: the other side learns that nobody reads or writes it, by
-/// [`ErrorCode::Cancelled`], or by [`ErrorCode::Panicked`] if a panic has dropped it. What was sent
-/// before this side [finished](SendHalf::finish) is still received. A stream that the other side
-/// has opened, and that was [received](ReceiveHalf::receive) to its end, is finished by its drop.
+/// Each side may end its direction and continue to receive. A stream that is dropped before both
+/// directions have ended is reset: the peer receives [`ErrorCode::Cancelled`], or
+/// [`ErrorCode::Panicked`] if a panic has dropped it. Messages sent before this side
+/// [finished](SendHalf::finish) are still received. A stream that the peer has opened, and that was
+/// [received](ReceiveHalf::receive) to its end, is finished by its drop.
 ///
-/// How much may be under way to a side that does not read is bounded by that side's
+/// The messages and bytes in flight to a peer that does not read are limited by the peer's
 /// [`stream_window`](crate::SessionOptions::stream_window); then sending waits.
 pub struct Stream {
     send: SendHalf,
@@ -72,7 +72,7 @@ pub struct Stream {
     deadline: Deadline,
 }
 
-/// What both halves share.
+/// State that both halves share.
 pub(super) struct Inner {
     pub(super) shared: Arc<Shared>,
     pub(super) key: StreamKey,
@@ -93,7 +93,7 @@ impl LastHandle {
     }
 }
 
-/// Where a stream is, once more in each half: one line of the cache less that each message needs.
+/// Location of a stream, repeated in each half: each message then needs one cache line less.
 #[derive(Clone)]
 struct Place {
     shared: Arc<Shared>,
@@ -108,7 +108,7 @@ impl Drop for Inner {
             if std::thread::panicking() {
                 state.connection.streams.reset(self.key, ErrorCode::Panicked);
             } else if state.connection.ending.has_drained() {
-                // Its handler may have been cut.
+                // The stream's handler may have been cut.
                 state.connection.streams.reset(self.key, ErrorCode::Cancelled);
             }
             state.connection.streams.abandon(self.key);
@@ -147,35 +147,36 @@ impl Stream {
         Self { send, receive, deadline }
     }
 
-    /// How much longer whoever opened the stream will want it; `None` if that was not said.
+    /// Returns the time for which the side that opened the stream still needs it, or `None` if it
+    /// set no limit.
     pub fn time_left(&self) -> Option<Duration> {
         self.deadline.time_left()
     }
 
-    /// The session that it belongs to: of a server, as [`Call::session`](crate::Call::session)
-    /// names it.
+    /// Returns the stream's session: on a server the one that
+    /// [`Call::session`](crate::Call::session) returns.
     pub fn session(&self) -> SessionId {
         self.send.inner.shared.id
     }
 
-    /// What opens further streams to the client, now or later. A client has none: it
-    /// [opens](super::Channel::open) its own.
+    /// Returns a handle that opens further streams to the client, now or later. A client has none:
+    /// it [opens](super::Channel::open) its own.
     pub fn back_channel(&self) -> Option<BackChannel> {
         self.send.back_channel()
     }
 
-    /// Who is on the other side.
+    /// Returns the credentials of the peer.
     pub fn peer(&self) -> &Peer {
         &self.send.inner.shared.peer
     }
 
-    /// What its messages travel by.
+    /// Returns the carrier: shared memory, unix socket, TCP or TLS.
     pub fn carrier(&self) -> Carrier {
         self.send.inner.shared.carrier
     }
 
-    /// Both directions, each for a thread or task of its own. The stream ends when both are
-    /// dropped.
+    /// Splits the stream into its directions, each for a thread or task of its own. The stream ends
+    /// when both are dropped.
     pub fn split(self) -> (SendHalf, ReceiveHalf) {
         (self.send, self.receive)
     }
@@ -190,60 +191,61 @@ impl Stream {
         &mut self.receive
     }
 
-    /// As [`SendHalf::send`].
+    /// Sends a copy of `message` like [`SendHalf::send`].
     pub fn send(&mut self, message: &[u8]) -> Result<(), StreamError> {
         self.send.send(message)
     }
 
-    /// As [`SendHalf::reserve`].
+    /// Reserves space for a message like [`SendHalf::reserve`].
     pub fn reserve(&mut self, len: usize) -> Result<OwnedSpace, CallError> {
         self.send.reserve(len)
     }
 
-    /// As [`SendHalf::send_space`].
+    /// Sends the contents of `space` like [`SendHalf::send_space`].
     pub fn send_space(&mut self, space: OwnedSpace) -> Result<(), StreamError> {
         self.send.send_space(space)
     }
 
-    /// As [`SendHalf::finish`].
+    /// Ends this side's direction like [`SendHalf::finish`].
     pub fn finish(&mut self) -> Result<(), StreamError> {
         self.send.finish()
     }
 
-    /// As [`ReceiveHalf::receive`].
+    /// Waits for the next message like [`ReceiveHalf::receive`].
     pub fn receive(&mut self) -> Result<Option<Message>, StreamError> {
         self.receive.receive()
     }
 
-    /// Ends both directions at once; the other side learns the code.
+    /// Ends both directions at once; the peer receives the code.
     pub fn reset(mut self, code: ErrorCode) {
         self.send.reset(code);
     }
 }
 
 impl SendHalf {
-    /// As [`Stream::back_channel`].
+    /// Returns a handle that opens streams, like [`Stream::back_channel`].
     pub fn back_channel(&self) -> Option<BackChannel> {
         let shared = &self.place.shared;
         (!shared.is_client).then(|| BackChannel::new(shared))
     }
 
-    /// Sends a copy of `message`. Waits while the other side does not read, as its window says, or
-    /// the ring is full; and for payload memory, which may come back only once the other side drops
-    /// what it was sent: a stream takes none of what is kept for streams that hold nothing. What is
-    /// short say the errors of [`Self::send_until`] and [`Self::try_reserve`].
+    /// Sends a copy of `message`. Waits while the peer's window has no room for it because the peer
+    /// does not read, or the ring is full. Also waits for payload memory, which may come back only
+    /// once the peer drops earlier messages: a stream does not use the memory that is kept for
+    /// streams that hold none. The errors of [`Self::send_until`] and [`Self::try_reserve`] name
+    /// the shortage.
     pub fn send(&mut self, message: &[u8]) -> Result<(), StreamError> {
         self.send_within(Outgoing::message(message), false, Deadline::NEVER)
     }
 
-    /// As [`Self::send`], giving up at `deadline`: then nothing was sent, and the error says what
-    /// payload memory lacks, if it was waited for.
+    /// Sends a copy of `message` like [`Self::send`], but fails at `deadline`: then nothing was
+    /// sent, and the error names the shortage of payload memory if the call waited for memory.
     pub fn send_until(&mut self, message: &[u8], deadline: Instant) -> Result<(), StreamError> {
         self.send_within(Outgoing::message(message), false, Deadline::at(deadline))
     }
 
-    /// As [`Self::send`], if there is room for the message now; false if not, and then nothing was
-    /// sent. Never waits.
+    /// Sends a copy of `message` like [`Self::send`] if there is room for it now. Returns false if
+    /// there is not, and then nothing was sent. Never waits.
     pub fn try_send(&mut self, message: &[u8]) -> Result<bool, StreamError> {
         let Inner { shared, key, .. } = &*self.inner;
         let mut outgoing = Outgoing::message(message);
@@ -254,8 +256,7 @@ impl SendHalf {
         }
     }
 
-    /// Sends metadata, which goes with the first entry of a direction, and a message if there is
-    /// one.
+    /// Sends metadata, which goes with the first entry of a direction, and an optional message.
     pub fn send_metadata(
         &mut self,
         metadata: &[u8],
@@ -265,12 +266,12 @@ impl SendHalf {
         self.send_within(outgoing, false, Deadline::NEVER)
     }
 
-    /// Ends this direction: the other side receives what was sent, and then the end.
+    /// Ends this direction: the peer receives the messages sent before, and then the end.
     pub fn finish(&mut self) -> Result<(), StreamError> {
         self.finish_with(None, None)
     }
 
-    /// As [`Self::finish`], with a last message, metadata, or both.
+    /// Ends this direction like [`Self::finish`], with a last message, metadata, or both.
     pub fn finish_with(
         &mut self,
         message: Option<&[u8]>,
@@ -279,8 +280,8 @@ impl SendHalf {
         self.send_within(Outgoing::new(message, metadata), true, Deadline::NEVER)
     }
 
-    /// Sends an entry with a message, metadata, both or neither, which may be the last, giving up
-    /// at `deadline` if there is one: then nothing was sent.
+    /// Sends an entry with a message, metadata, both or neither, which may be the last. If there is
+    /// a `deadline`, fails at it: then nothing was sent.
     pub fn send_entry(
         &mut self,
         message: Option<&[u8]>,
@@ -309,7 +310,8 @@ impl SendHalf {
         }
     }
 
-    /// As [`Self::send`], if that needs no waiting. Wakes `cx` when it may not.
+    /// Sends a copy of `message` like [`Self::send`] if that needs no waiting. Otherwise wakes `cx`
+    /// when it may be possible.
     #[inline]
     pub fn poll_send(
         &mut self,
@@ -319,8 +321,8 @@ impl SendHalf {
         self.poll_entry(cx, Some(message), None, false)
     }
 
-    /// Sends an entry with a message, metadata, both or neither, which may be the last. Wakes `cx`
-    /// when what it waits for may have come.
+    /// Sends an entry with a message, metadata, both or neither, which may be the last. If there is
+    /// no room, wakes `cx` when there may be.
     #[inline]
     pub fn poll_entry(
         &mut self,
@@ -332,7 +334,8 @@ impl SendHalf {
         self.poll_sent(cx, message, metadata, last).map_err(|error| *error)
     }
 
-    /// What comes of it stays in registers; it is made larger where it is used.
+    /// Sends an entry like [`Self::poll_entry`]. The result stays in registers; the caller converts
+    /// it to the larger type.
     #[inline(never)]
     fn poll_sent(
         &mut self,
@@ -370,7 +373,7 @@ impl SendHalf {
         sent
     }
 
-    /// Returns true once the other side has reset the stream, or the session is over, as when its
+    /// Returns true once the peer has reset the stream, or the session is over, as when the peer's
     /// process is gone.
     pub fn is_reset(&self) -> bool {
         let Inner { shared, key, .. } = &*self.inner;
@@ -379,21 +382,21 @@ impl SendHalf {
         })
     }
 
-    /// Waits until [`Self::is_reset`] returns true, at most until `deadline`; returns that.
+    /// Waits until [`Self::is_reset`] returns true, at most until `deadline`; returns that value.
     pub fn wait_reset_until(&mut self, deadline: Instant) -> bool {
         let Inner { shared, key, .. } = &*self.inner;
         shared.wait(Deadline::at(deadline), |state, cx| state.poll_stream_reset(cx, *key)).is_ok()
     }
 
-    /// Ready once the other side has reset the stream, or the session is over: for whoever has
-    /// nothing to send now, and would stop working on it. Takes the place of a pending
+    /// Returns ready once the peer has reset the stream, or the session is over: for a sender that
+    /// has nothing to send now and would stop working on the stream. Takes the place of a pending
     /// [`Self::poll_send`].
     pub fn poll_reset(&mut self, cx: &mut Context<'_>) -> Poll<StreamError> {
         let Inner { shared, key, .. } = &*self.inner;
         shared.with(|state| state.poll_stream_reset(cx, *key))
     }
 
-    /// Ends both directions at once; the other side learns the code.
+    /// Ends both directions at once; the peer receives the code.
     pub fn reset(&mut self, code: ErrorCode) {
         let Inner { shared, key, .. } = &*self.inner;
         shared.with(|state| state.reset_stream(*key, code));
@@ -401,19 +404,19 @@ impl SendHalf {
 }
 
 impl ReceiveHalf {
-    /// Waits for the next message, or for metadata that came without one; `None` after the other
-    /// side's last.
+    /// Waits for the next message, or for metadata that came without one. Returns `None` after the
+    /// peer's last message.
     pub fn receive(&mut self) -> Result<Option<Message>, StreamError> {
         self.receive_within(Deadline::NEVER)
     }
 
-    /// As [`Self::receive`], giving up at `deadline`.
+    /// Waits for the next message like [`Self::receive`], but fails at `deadline`.
     pub fn receive_until(&mut self, deadline: Instant) -> Result<Option<Message>, StreamError> {
         self.receive_within(Deadline::at(deadline))
     }
 
-    /// As [`Self::receive`], if something is there; pending if not. Never waits, and wakes nobody
-    /// later.
+    /// Returns the next message like [`Self::receive`] if it is there, and pending if it is not.
+    /// Never waits, and wakes no task later.
     pub fn try_receive(&mut self) -> Poll<Result<Option<Message>, StreamError>> {
         let Inner { shared, key, .. } = &*self.inner;
         shared.glance(|state| state.take_from_stream(*key)).into_poll()
@@ -427,7 +430,8 @@ impl ReceiveHalf {
         outcome.unwrap_or(Err(StreamError::DeadlinePassed(None)))
     }
 
-    /// As [`Self::receive`], if something is there. Wakes `cx` when that may be so.
+    /// Returns the next message like [`Self::receive`] if it is there. Otherwise wakes `cx` when it
+    /// may be.
     #[inline]
     pub fn poll_receive(
         &mut self,
@@ -436,7 +440,8 @@ impl ReceiveHalf {
         self.poll_received(cx).into_poll()
     }
 
-    /// What has come stays in registers; it is made larger where it is used.
+    /// Receives like [`Self::poll_receive`]. The result stays in registers; the caller converts it
+    /// to the larger type.
     #[inline(never)]
     fn poll_received(&mut self, cx: &mut Context<'_>) -> Received {
         let Place { shared, key } = &self.place;
@@ -450,15 +455,15 @@ impl ReceiveHalf {
         received
     }
 
-    /// Ends both directions at once; the other side learns the code.
+    /// Ends both directions at once; the peer receives the code.
     pub fn reset(&mut self, code: ErrorCode) {
         let Inner { shared, key, .. } = &*self.inner;
         shared.with(|state| state.reset_stream(*key, code));
     }
 }
 
-/// What has come for a stream's reader. Flat, so that it stays in two registers: results in each
-/// other go by memory, where whoever reads both words at once waits for both to be written.
+/// Result of receiving for a stream's reader. It is flat so that it stays in two registers: nested
+/// results are returned in memory, and a load of both words at once waits for both stores.
 enum Received {
     Message(Message),
     End,
@@ -480,8 +485,8 @@ impl Received {
 }
 
 impl State {
-    /// As [`Self::poll_stream_send`], of whoever does not wait: it takes the place of nobody who
-    /// waits for the window or a reset.
+    /// Sends like [`Self::poll_stream_send`] for a caller that does not wait: it does not replace a
+    /// task that waits for the window or a reset.
     fn try_stream_send(
         &mut self,
         key: StreamKey,
@@ -511,8 +516,8 @@ impl State {
         self.or_await_room(cx, sent).map_err(StreamError::from)
     }
 
-    /// As [`Self::poll_stream_send`] once the deadline has passed: what is short, unless there is
-    /// room now.
+    /// Sends like [`Self::poll_stream_send`] once the deadline has passed: unless there is room
+    /// now, fails with the shortage.
     #[cold]
     fn stream_send_at_last(
         &mut self,
@@ -533,7 +538,7 @@ impl State {
         }
     }
 
-    /// Whether the window has room for an entry that the stream may send.
+    /// Returns true if the window has room for an entry that the stream may send.
     fn may_stream_send(
         &self,
         key: StreamKey,
@@ -556,7 +561,7 @@ impl State {
         }
     }
 
-    /// Publishes an entry for which the window has room, on the stream's account.
+    /// Publishes an entry that the window has room for, on the stream's account.
     fn send_on_stream(
         &mut self,
         key: StreamKey,
@@ -576,9 +581,9 @@ impl State {
         sent
     }
 
-    /// Sends what most streams do, a small message alone, and gives whether the stream is then
-    /// quiet. `None` if that is not for this way to decide. (A result with the error in it is moved
-    /// by wide loads, each of which waits for the narrow stores before.)
+    /// Sends a small message alone, the usual case, and returns true if the stream is then quiet.
+    /// Returns `None` if another path must decide. (A result with the error in it is moved by wide
+    /// loads, each of which waits for the narrow stores before.)
     #[inline]
     fn send_small(
         &mut self,
@@ -600,10 +605,10 @@ impl State {
         Some(sent)
     }
 
-    /// Whoever has sent on a stream mostly waits for the answer next.
+    /// Prepares for a task that has sent on a stream: usually it waits for the answer next.
     #[inline]
     fn has_sent(&mut self, key: StreamKey, is_quiet: bool, cx: &Context<'_>) {
-        // Who waits while nobody takes turns may have to take one.
+        // A task that waits while no driver takes turns may have to take one.
         if is_quiet && self.driver_is_awake {
             self.waiters.expect_reader(key, cx);
         }
@@ -629,7 +634,7 @@ impl State {
         }
     }
 
-    /// Nothing has come: takes a turn if that is this task's to do, and waits.
+    /// Waits for the stream, on which nothing has come. Takes a turn first if this task may.
     fn await_stream(&mut self, cx: &Context<'_>, key: StreamKey) -> Received {
         if self.may_stand_in() {
             self.waiters.withdraw_reader(key, cx);
@@ -644,7 +649,7 @@ impl State {
         Received::Nothing
     }
 
-    /// What has come for a stream's reader, or why nothing will.
+    /// Takes the next message for a stream's reader, or the reason why none will come.
     #[inline]
     fn take_from_stream(&mut self, key: StreamKey) -> Received {
         match self.connection.streams.take(key, QueuedMessage::take) {
@@ -662,7 +667,7 @@ impl State {
         self.connection.streams.reset(key, code);
         self.wake_reader(key);
         self.due.extend(self.waiters.writer(key));
-        // It may wait for memory.
+        // The writer may wait for memory.
         self.due.append(&mut self.room_waiters);
         // The reader may be the thread that leads, which sleeps in another place.
         self.due.extend(self.driver.clone());
