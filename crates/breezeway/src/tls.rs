@@ -1,7 +1,7 @@
-//! TLS below the hello (`docs/tls.md`): what a session's socket carries is encrypted, and each side
-//! knows whom the other one's certificate names.
+//! TLS below the hello (`docs/tls.md`): the bytes of a session's socket are encrypted, and each
+//! side knows the identity in the other one's certificate.
 //!
-//! Without the feature `tls` there are the addresses and the errors, and nothing behind them.
+//! Without the feature `tls`, only the addresses and the errors exist.
 
 mod error;
 
@@ -26,6 +26,6 @@ pub use options::Tls;
 #[cfg(feature = "tls")]
 pub(crate) use socket::TlsSocket;
 
-/// What a Breezeway session says by ALPN (RFC 7301), so that a server of another protocol refuses
-/// it at once.
+/// ALPN name of a Breezeway session (RFC 7301), by which a server of another protocol refuses it at
+/// once.
 pub(crate) const SESSION: &[u8] = b"breezeway";

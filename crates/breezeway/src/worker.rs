@@ -1,10 +1,10 @@
-//! A thread that serves many sessions: it polls those that were recently active, and sleeps for the
-//! rest.
+//! A thread that serves many sessions: it polls the recently active ones, and sleeps for the
+//! others.
 //!
 //! Each session is *active*, polled in turn with a budget, or *armed*: its doorbell is announced
 //! and its socket watched. An idle session thus costs nothing, also under [`WaitPolicy::Busy`],
-//! which only never arms the last one. A session that this process is too short of something to
-//! serve is *paused*.
+//! which only never arms the last one. A session that waits for a resource which this process lacks
+//! is *paused*.
 
 mod armed;
 mod ending;
@@ -53,24 +53,24 @@ use turns::Turns;
 const ROUNDS_PER_TICK: u32 = 16;
 /// Polls for a request of the only active session in each round.
 const POLLS_ALONE: u32 = 16;
-/// How often a thread that does not sleep asks for doorbells and dead peers.
+/// Interval at which a thread that does not sleep checks for doorbells and dead peers.
 const LISTEN_EVERY: Duration = Duration::from_micros(100);
-/// As [`LISTEN_EVERY`], while messages come on sockets, of which nothing else reports.
+/// Interval like [`LISTEN_EVERY`] while messages arrive on sockets, which have no other report.
 const LISTEN_FOR_MESSAGES_EVERY: Duration = Duration::from_micros(5);
-/// A session without work for so long is armed while others are busy.
+/// Time without work after which a session is armed while others are busy.
 const ACTIVE_FOR: Duration = Duration::from_millis(1);
 /// The token of the inbox.
 const INBOX: u64 = u64::MAX;
-/// A turn that takes so long delays others by more than they may expect.
+/// Duration of a turn that delays other sessions by more than they may expect.
 const SLOW: Duration = Duration::from_millis(1);
 
-/// What a worker does next.
+/// Next step of a worker.
 enum Next {
     Poll,
     Sleep,
 }
 
-/// Times in clock ticks, so that no conversion is left for a hot path.
+/// Times in clock ticks, so that hot paths convert nothing.
 struct Times {
     slice: u64,
     listen: u64,
@@ -98,30 +98,30 @@ pub(crate) struct Worker {
     sleeper: Sleeper,
     times: Times,
     workload: Workload,
-    /// Where others see to its armed sessions, if there are others.
+    /// Lets other workers take over its armed sessions, if there are other workers.
     watch: Option<Watch>,
-    /// Sessions by token, but for the armed ones that others may take.
+    /// Sessions by token, except the armed ones that other workers may take.
     slots: Vec<Option<Box<Slot>>>,
-    /// What rang, while it is taken.
+    /// Events that rang, while they are handled.
     heard: Vec<Wake>,
-    /// The active ones.
+    /// The active sessions.
     active: Turns,
-    /// Rounds over the active ones so far.
+    /// Rounds over the active sessions so far.
     round: u64,
-    /// Tokens of the paused ones, and when they are tried again.
+    /// Tokens of the paused sessions, and the time at which they are tried again.
     paused: Vec<usize>,
     resume: Deadline,
     budget: SpinBudget,
-    /// How this thread waits, for tools.
+    /// Records how this thread waits, for tools.
     meter: Meter,
-    /// The last reading of the clock, in ticks: after each turn with work, and now and then.
+    /// The last reading of the clock, in ticks: after each turn with work, and at intervals.
     now: u64,
-    /// Rounds since then.
+    /// Rounds since that reading.
     rounds: u32,
-    /// Since when nothing was found, if a tick has seen that.
+    /// Time since when no work was found, if a tick has noticed that.
     idle_since: Option<u64>,
     listened: u64,
-    /// When messages last came on a socket, in clock ticks.
+    /// Time of the last message on a socket, in clock ticks.
     socket_work: u64,
     broken: LogLimit,
     short: LogLimit,
@@ -160,19 +160,20 @@ impl Worker {
         })
     }
 
-    /// From now on, while it is in a handler for long, the guard gives its armed sessions to
-    /// others.
+    /// Makes the guard give its armed sessions to other workers, while this worker is in a handler
+    /// for long.
     pub(crate) fn guarded_by(&mut self, guard: &mut Guard) -> io::Result<()> {
         self.watch = Some(guard.watch(&self.sleeper, &self.inbox)?);
         Ok(())
     }
 
-    /// Serves until the inbox says stop, and then for a bounded time what was asked before.
+    /// Serves until the inbox announces the stop, and then serves earlier requests for a bounded
+    /// time.
     pub(crate) fn run(mut self, handler: &impl Handler, drain: Duration) -> io::Result<()> {
         while !self.take_inbox() {
             self.step(handler)?;
         }
-        // What came behind what was taken, and before the stop.
+        // Takes deliveries after the last ones and before the stop.
         self.take_inbox();
         self.finish(handler, drain)
     }
@@ -191,7 +192,7 @@ impl Worker {
         }
     }
 
-    /// Serves the active sessions once, and sleeps if that is due.
+    /// Serves the active sessions once, and sleeps if it is time to.
     #[inline(always)]
     fn step(&mut self, handler: &impl Handler) -> io::Result<()> {
         self.resume_paused();
@@ -202,7 +203,7 @@ impl Worker {
         }
     }
 
-    /// Takes new sessions; true if the worker is to end.
+    /// Takes new sessions; returns true if the worker is to end.
     #[inline]
     fn take_inbox(&mut self) -> bool {
         let Some(arrived) = self.inbox.take() else { return false };
@@ -241,7 +242,7 @@ impl Worker {
         self.add(Box::new(Slot::new(session, &self.hooks, clock::ticks())));
     }
 
-    /// Takes a session; gives its token.
+    /// Adds a session; returns its token.
     fn add(&mut self, mut slot: Box<Slot>) -> Option<usize> {
         let is_free = |token: usize| self.slots.get(token).is_none_or(Option::is_none);
         let token = match &self.watch {
@@ -263,7 +264,7 @@ impl Worker {
         Some(token)
     }
 
-    /// Takes an armed session back from where others may take it.
+    /// Takes an armed session back from the place where other workers may take it.
     fn reclaim(&mut self, token: usize) {
         if self.watch.is_some() && self.slots.get(token).is_some_and(Option::is_none) {
             self.slots[token] = self.inbox.armed().claim(token);
@@ -276,7 +277,7 @@ impl Worker {
         }
     }
 
-    /// Leaves an armed session to whoever claims it first, if it is anything to others.
+    /// Leaves an armed session to the first claimant, if other workers can use it.
     fn put_away(&mut self, token: usize) {
         if self.watch.is_some()
             && let Some(slot) = self.slots.get_mut(token)
@@ -287,8 +288,8 @@ impl Worker {
     }
 
     /// Reads a session's socket, after a turn that has served nothing. Requests are seen in memory,
-    /// so a socket could stay unread, and a client that has closed it may have put its own end of
-    /// it there as a "segment", which keeps the end from being seen.
+    /// so a socket could stay unread, and a client that has closed it may have sent its own end of
+    /// it as a "segment", which hides the end until it is read.
     #[cold]
     fn drain(&mut self, token: usize) {
         let Some(slot) = &mut self.slots[token] else { return };
@@ -299,8 +300,8 @@ impl Worker {
         }
     }
 
-    /// Serves each active session for a slice, or the rest of those whose turn was cut off; true if
-    /// any had work.
+    /// Serves each active session for a slice, or the rest of those of an interrupted round;
+    /// returns true if any had work.
     #[inline]
     fn round(&mut self, handler: &impl Handler) -> io::Result<bool> {
         let polls = if self.polls_long() { POLLS_ALONE } else { 1 };
@@ -320,7 +321,7 @@ impl Worker {
                 Ok(Progress::Served(0)) if slot.session.is_exhausted() => {
                     self.end(token, Err(SessionError::PeerDied));
                 }
-                // The other side of a socket rings without being asked to.
+                // The peer of a socket rings without a request to do so.
                 Ok(Progress::Served(0)) if slot.on_socket && self.active.len() > 1 => {
                     self.arm(token);
                 }
@@ -334,7 +335,7 @@ impl Worker {
                     }
                     found = true;
                     self.worked_until(now)?;
-                    // Whatever it is that has come, it does not wait for the rest of the round.
+                    // The delivery does not wait for the rest of the round, whatever it is.
                     if self.inbox.news().are_there() {
                         return Ok(true);
                     }
@@ -349,8 +350,8 @@ impl Worker {
         Ok(found)
     }
 
-    /// Notes the time after a turn with work, and takes what rang if that is due: a handler may
-    /// have taken long, and others are not to wait for the rest of the round.
+    /// Records the time after a turn with work, and handles pending events if it is time to: a
+    /// handler may have taken long, and other sessions must not wait for the rest of the round.
     #[inline(always)]
     fn worked_until(&mut self, now: u64) -> io::Result<()> {
         let ticks = now.saturating_sub(self.now);
@@ -365,13 +366,14 @@ impl Worker {
         self.listen_if_due()
     }
 
-    /// Whether the only active session is worth many polls, as one costs next to nothing.
+    /// Returns true if the only active session is worth many polls, as one poll costs next to
+    /// nothing.
     #[inline(always)]
     fn polls_long(&self) -> bool {
         self.wait != WaitPolicy::Park && self.active.len() == 1 && !self.polls_one_socket()
     }
 
-    /// Whether the only active session is one on a socket.
+    /// Returns true if the only active session is one on a socket.
     #[inline(always)]
     fn polls_one_socket(&self) -> bool {
         match *self.active.tokens() {
@@ -380,7 +382,7 @@ impl Worker {
         }
     }
 
-    /// Drops a session that is over.
+    /// Drops a session that has ended.
     #[cold]
     fn end(&mut self, token: usize, outcome: Result<(), SessionError>) {
         self.active.remove(token);
@@ -405,8 +407,8 @@ impl Worker {
         self.keep_one_active();
     }
 
-    /// Under `Busy` somebody is polled as long as there is anybody: who was served last, if all
-    /// others are armed.
+    /// Keeps one session active under `Busy`: the one that was served last, if all others are
+    /// armed.
     fn keep_one_active(&mut self) {
         if self.wait != WaitPolicy::Busy || !self.active.is_empty() {
             return;
@@ -426,8 +428,8 @@ impl Worker {
         }
     }
 
-    /// Polls a session from now on. It has one turn per round, also if it was active before in this
-    /// one.
+    /// Makes a session active. It has one turn per round, also if it was active earlier in this
+    /// round.
     fn activate(&mut self, token: usize) {
         let Some(slot) = &mut self.slots[token] else { return };
         if std::mem::replace(&mut slot.active, true) {
@@ -440,8 +442,8 @@ impl Worker {
         }
     }
 
-    /// Lets a session rest that this process is too short of something to serve. What it waits for
-    /// stays where it is.
+    /// Pauses a session that waits for a resource which this process lacks. Its entries stay in
+    /// place.
     #[cold]
     fn pause(&mut self, token: usize, error: &SessionError) {
         self.active.remove(token);
@@ -455,7 +457,7 @@ impl Worker {
         self.keep_one_active();
     }
 
-    /// Lets the next session that is paused after all others have gone rest for its whole time.
+    /// Restarts the pause's full length for the next paused session, once no session is paused.
     fn note_unpaused(&mut self) {
         if self.paused.is_empty() {
             self.resume = Deadline::NEVER;
@@ -473,7 +475,7 @@ impl Worker {
         }
     }
 
-    /// Decides, mostly without reading the clock, what comes after a round.
+    /// Decides, mostly without reading the clock, on the step after a round.
     #[inline]
     fn after_round(&mut self, found: bool) -> io::Result<Next> {
         if found {
@@ -483,7 +485,8 @@ impl Worker {
                 return Ok(Next::Sleep);
             }
             if self.wait == WaitPolicy::Adaptive && self.polls_one_socket() {
-                // A client on this CPU gets to ask; elsewhere this costs less than a read.
+                // A client on this CPU gets to send a request; elsewhere this costs less than a
+                // read.
                 std::thread::yield_now();
             } else {
                 cpu::spin_hint();
@@ -496,8 +499,8 @@ impl Worker {
         if self.rounds < ROUNDS_PER_TICK { Ok(Next::Poll) } else { self.tick() }
     }
 
-    /// What needs the clock when nothing was found: listening now and then, and the end of
-    /// spinning.
+    /// Handles the cases that need the clock when no work was found: listening at intervals, and
+    /// the end of spinning.
     #[inline(never)]
     fn tick(&mut self) -> io::Result<Next> {
         self.rounds = 0;
@@ -516,8 +519,8 @@ impl Worker {
         Ok(Next::Sleep)
     }
 
-    /// Takes what rang, without sleeping, and arms sessions that fell idle, if that was not done
-    /// for a while.
+    /// Handles pending events, without sleeping, and arms sessions that became idle, if the last
+    /// time was long enough ago.
     #[inline(always)]
     fn listen_if_due(&mut self) -> io::Result<()> {
         let recent = self.now.wrapping_sub(self.socket_work) < self.times.active;
@@ -533,7 +536,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Whether a peer can answer while this thread spins.
+    /// Returns true if a peer can answer while this thread spins.
     fn spinning_helps(&mut self) -> bool {
         cpu::spinning_pays()
             && self.active.tokens().iter().any(|&token| {
@@ -541,7 +544,7 @@ impl Worker {
             })
     }
 
-    /// Takes what rang, sleeping at most `timeout` for it.
+    /// Handles pending events, and sleeps at most `timeout` for them.
     fn listen(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         self.heard.clear();
         self.heard.extend_from_slice(self.sleeper.wait(timeout)?);
@@ -557,8 +560,8 @@ impl Worker {
         Ok(())
     }
 
-    /// A session's doorbell rang, or its client is gone. Also of an active one: this event will not
-    /// come again.
+    /// Handles the doorbell of a session, or the end of its client. Also for an active session, as
+    /// this event will not be reported again.
     fn hear(&mut self, token: usize, notice: Notice) {
         self.reclaim(token);
         let Some(Some(slot)) = self.slots.get_mut(token) else { return };
@@ -573,8 +576,8 @@ impl Worker {
         }
     }
 
-    /// A session's doorbell was heard elsewhere. The token may be another session's by now, so its
-    /// own descriptors are asked what there is to hear.
+    /// Handles a doorbell that the guard took. The token may be another session's by now, so the
+    /// events are read from the session's own descriptors.
     #[cold]
     fn hear_again(&mut self, token: usize) {
         let Some(Some(slot)) = self.slots.get_mut(token) else { return };
@@ -582,9 +585,9 @@ impl Worker {
         self.hear(token, if gone { Notice::PeerGone } else { Notice::Readable });
     }
 
-    /// Arms sessions that had no work for a while; under `Busy` all but the last.
+    /// Arms sessions without recent work; under `Busy` all but the last.
     fn arm_idle(&mut self) {
-        // What a slow worker keeps active waits for it; what is armed another one may take.
+        // A slow worker's active sessions wait for it; another worker may take an armed one.
         let careful = self.watch.as_ref().is_some_and(|watch| watch.is_careful(self.now));
         let idle_for = if careful { self.times.slice } else { self.times.active };
         let mut index = 0;
@@ -599,7 +602,7 @@ impl Worker {
         }
     }
 
-    /// Announces that a session's doorbell is wanted. True if it is no longer active.
+    /// Announces that a session's doorbell is wanted. Returns true if it is no longer active.
     fn arm(&mut self, token: usize) -> bool {
         let Some(slot) = &mut self.slots[token] else { return false };
         if !slot.may_sleep() {
@@ -634,8 +637,8 @@ impl Worker {
             self.arm(self.active.tokens()[index]);
         }
         if !self.active.is_empty() {
-            // Whoever could not be armed has entries, perhaps always one more. Others are heard as
-            // well.
+            // Sessions that could not be armed have entries, perhaps always one more. Other
+            // sessions are heard as well.
             self.now = clock::ticks();
             self.listen_if_due()?;
         } else {
@@ -663,7 +666,8 @@ impl Worker {
     }
 }
 
-/// Armed sessions have the inbox that has them: one that is left there would never end.
+/// Removes armed sessions from the inbox: they hold the inbox that holds them, and would never be
+/// freed.
 impl Drop for Worker {
     fn drop(&mut self) {
         self.reclaim_all();

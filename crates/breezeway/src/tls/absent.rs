@@ -1,4 +1,4 @@
-//! What stands for TLS where the feature is off: nobody has options for it, or a connection.
+//! Stand-ins for TLS without the feature: options and connections that cannot exist.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,7 +12,7 @@ use super::TlsError;
 use crate::handshake::HandshakeError;
 use crate::link::{LinkError, Read, Write};
 
-/// Nobody has any.
+/// Options of TLS, which cannot exist.
 #[derive(Clone, Debug)]
 pub(crate) enum Tls {}
 
@@ -26,7 +26,7 @@ impl Tls {
     }
 }
 
-/// Nobody has one.
+/// A connection over TLS, which cannot exist.
 #[derive(Debug)]
 pub(crate) enum TlsSocket {}
 

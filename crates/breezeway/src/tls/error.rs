@@ -1,11 +1,11 @@
-//! What can go wrong with TLS.
+//! Errors of TLS.
 
 use std::io;
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why TLS was not set up, or why a connection over it has ended.
+/// Error returned when TLS was not set up, or when a connection over it has ended.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TlsError {
@@ -15,7 +15,7 @@ pub enum TlsError {
          use tcp:"
     )]
     NotBuilt,
-    /// A client has no roots to trust.
+    /// A client has no trusted roots.
     #[error("a client of a tls: address needs roots to trust; give it some by Tls::roots")]
     NoRoots,
     /// A server has no certificate.
@@ -24,83 +24,83 @@ pub enum TlsError {
     /// A file cannot be read.
     #[error("cannot read {path}: {source}")]
     File {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the kernel answered.
+        /// Error of the kernel.
         source: io::Error,
     },
-    /// A file does not hold what it is to hold.
+    /// A file does not contain the expected item.
     #[error("{path} is not PEM with {wanted} in it: {problem}")]
     Pem {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// What was looked for.
+        /// The expected item.
         wanted: &'static str,
-        /// What is wrong with it.
+        /// The problem with the file.
         problem: String,
     },
-    /// A private key is not that of its certificate.
+    /// A private key does not belong to its certificate.
     #[error("the key in {key} is not that of the certificate in {chain}; give both of one issue")]
     KeyMismatch {
-        /// The file of the certificate.
+        /// Path of the certificate's file.
         chain: PathBuf,
-        /// The file of the key.
+        /// Path of the key's file.
         key: PathBuf,
     },
     /// A certificate or key cannot be used.
     #[error("{path} cannot be used: {problem}")]
     Unusable {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with the file.
         problem: String,
     },
-    /// The host of an address can stand in no certificate.
+    /// The host of an address cannot appear in a certificate.
     #[error("'{0}' is neither a DNS name nor an IP address, so that no certificate can be for it")]
     HostName(String),
-    /// What the other side says is not TLS.
+    /// The peer's bytes are not TLS.
     #[error("the other side does not speak TLS; use tcp: if it is not meant to")]
     NotTls,
-    /// The other side closed the connection in the middle of TLS's handshake.
+    /// The peer closed the connection during the TLS handshake.
     #[error(
         "the other side closed the connection during the TLS handshake; it may not speak TLS, or \
          has no use for this side's certificate"
     )]
     Closed,
-    /// The other side's certificate is out of date.
+    /// The peer's certificate has expired.
     #[error("the other side's certificate has expired; let it be renewed")]
     Expired,
-    /// The other side's certificate is not valid yet.
+    /// The peer's certificate is not valid yet.
     #[error("the other side's certificate is not valid yet; compare the clocks of both hosts")]
     NotYetValid,
-    /// None of the roots vouches for the other side's certificate.
+    /// None of the roots has issued the peer's certificate.
     #[error(
         "no root that this side trusts has issued the other side's certificate; add its root, if \
          it is to be trusted"
     )]
     UnknownIssuer,
-    /// The certificate is another host's.
+    /// The certificate is for another host.
     #[error("the server's certificate is not for {0}; use a name that it is for")]
     WrongName(String),
-    /// A client has shown no certificate.
+    /// A client has sent no certificate.
     #[error("the client has no certificate, and this server serves only those that have one")]
     NoClientCertificate,
-    /// Something else is wrong with the other side's certificate.
+    /// The peer's certificate has another problem.
     #[error("the other side's certificate is not accepted: {0}")]
     Certificate(String),
-    /// The other side speaks TLS, and within it another protocol.
+    /// The peer speaks TLS, and within it another protocol.
     #[error("the other side does not speak Breezeway within TLS")]
     OtherProtocol,
-    /// The other side has refused or ended the connection, and says why.
+    /// The peer has refused or ended the connection, with this alert.
     #[error("the other side ends the connection by the TLS alert '{0}'")]
     Alert(String),
-    /// The other side has broken a rule of TLS, or the bytes were changed on their way.
+    /// The peer has broken a rule of TLS, or the bytes were changed in transit.
     #[error("TLS: {0}")]
     Protocol(String),
 }
 
 impl TlsError {
-    /// Whether a later try may do better: the server ended meanwhile.
+    /// Returns true if a later attempt may succeed: the server ended during the handshake.
     pub(crate) fn may_pass(&self) -> bool {
         matches!(self, Self::Closed)
     }

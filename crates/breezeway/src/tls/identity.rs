@@ -1,10 +1,10 @@
-//! Who a certificate says that the other side is.
+//! The peer's identity from its certificate.
 
 use breezeway_os::Identity;
 use rustls::pki_types::CertificateDer;
 use webpki::EndEntityCert;
 
-/// What a certificate that was verified says.
+/// Returns the identity in a verified certificate.
 pub(super) fn identity_of(certificate: &CertificateDer<'_>) -> Identity {
     let names = match EndEntityCert::try_from(certificate) {
         Ok(parsed) => {

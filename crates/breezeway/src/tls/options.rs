@@ -14,19 +14,19 @@ use rustls::{ClientConfig, InconsistentKeys, RootCertStore, ServerConfig};
 use super::authority::check_authority;
 use super::{SESSION, TlsError};
 
-/// What a server takes by ALPN beside sessions: HTTP/2, which is gRPC's. (It also takes whoever
-/// says nothing.)
+/// ALPN name that a server accepts in addition to sessions: HTTP/2, for gRPC. (It also accepts
+/// clients without ALPN.)
 const HTTP2: &[u8] = b"h2";
 
 /// The certificates of `tls:` addresses, for [`SessionOptions::tls`](crate::SessionOptions::tls).
 ///
 /// A server has a certificate of its own, and a client has roots to trust: one of them must have
 /// issued the server's certificate, and the certificate must be for the host of the address. With
-/// roots, a server serves only clients that have a certificate which one of them has issued (mutual
-/// TLS). Whom the other side's certificate names is in [`Peer::identity`](crate::Peer::identity).
+/// roots, a server serves only clients that have a certificate issued by one of them (mutual TLS).
+/// [`Peer::identity`](crate::Peer::identity) holds the identity in the peer's certificate.
 ///
-/// Files are PEM, and are read once, here: a renewed certificate counts for sessions with options
-/// made anew. What is spoken is TLS 1.3, and each session begins with a whole handshake.
+/// Files are PEM, and are read once, here: a renewed certificate applies to sessions with new
+/// options. The protocol is TLS 1.3, and each session begins with a full handshake.
 ///
 /// ```no_run
 /// use breezeway::{Server, ServerOptions, Session, SessionOptions, Tls};
@@ -48,7 +48,7 @@ const HTTP2: &[u8] = b"h2";
 pub struct Tls {
     own: Option<Own>,
     roots: Option<Arc<RootCertStore>>,
-    /// What follows from these.
+    /// The client's configuration, built from the certificates.
     client: Option<Arc<ClientConfig>>,
     server: Option<Arc<ServerConfig>>,
 }
@@ -60,18 +60,18 @@ struct Own {
     key: Arc<PrivateKeyDer<'static>>,
 }
 
-/// What sessions use whose options say nothing of TLS.
+/// Certificates of sessions whose options name none.
 static DEFAULT: OnceLock<Tls> = OnceLock::new();
 
 impl Tls {
-    /// No certificate, and nobody is trusted.
+    /// Creates options without a certificate and without trusted roots.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// This side's certificate: a PEM file with it first, and then those between it and a root, and
-    /// one with its private key (PKCS #8, PKCS #1 or SEC1, not encrypted), which may be the same
-    /// file.
+    /// Sets this side's certificate: a PEM file with the certificate first, and then those between
+    /// it and a root, and one with its private key (PKCS #8, PKCS #1 or SEC1, not encrypted), which
+    /// may be the same file.
     pub fn certificate(
         mut self,
         chain: impl AsRef<Path>,
@@ -93,7 +93,7 @@ impl Tls {
         })
     }
 
-    /// Whom this side trusts to issue the other side's certificate: a PEM file with the
+    /// Sets the roots that this side trusts to issue the peer's certificate: a PEM file with the
     /// certificates of one or more authorities (`cA` is true in their `basicConstraints`). A server
     /// with roots asks each client for a certificate.
     pub fn roots(mut self, path: impl AsRef<Path>) -> Result<Self, TlsError> {
@@ -112,14 +112,14 @@ impl Tls {
         self.configure().map_err(unusable)
     }
 
-    /// From now on every session of this process uses these certificates whose options name none:
-    /// for programs whose addresses come from their configuration. Only the first call counts;
-    /// false if it was not this one.
+    /// Makes every later session of this process whose options name no certificates use these: for
+    /// programs whose addresses come from their configuration. Only the first call has an effect;
+    /// returns false if this was not the first.
     pub fn install_default(self) -> bool {
         DEFAULT.set(self).is_ok()
     }
 
-    /// Makes what follows from the certificates.
+    /// Builds the configurations from the certificates.
     fn configure(mut self) -> Result<Self, rustls::Error> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         if let Some(own) = &self.own {
@@ -138,7 +138,7 @@ impl Tls {
             };
             let mut server = builder.with_single_cert(own.chain.clone(), own.key.clone_key())?;
             server.alpn_protocols = vec![SESSION.to_vec(), HTTP2.to_vec()];
-            // Who resumes a session would not be verified again.
+            // A client that resumes a session would not be verified again.
             server.session_storage = Arc::new(NoServerSessionStorage {});
             server.send_tls13_tickets = 0;
             self.server = Some(Arc::new(server));
@@ -159,12 +159,12 @@ impl Tls {
         Ok(self)
     }
 
-    /// Whether a server with these options can serve `tls:`.
+    /// Returns an error if a server with these options cannot serve `tls:`.
     pub(crate) fn check_server(tls: Option<&Self>) -> Result<(), TlsError> {
         Self::server(tls).map(drop)
     }
 
-    /// Whether a client with these options can connect to `tls:`.
+    /// Returns an error if a client with these options cannot connect to `tls:`.
     pub(crate) fn check_client(tls: Option<&Self>) -> Result<(), TlsError> {
         Self::client(tls).map(drop)
     }
@@ -180,7 +180,7 @@ impl Tls {
     }
 }
 
-/// The certificates in a PEM file, at least one.
+/// Returns the certificates in a PEM file, at least one.
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     const WANTED: &str = "a certificate";
     let failed = |error| pem_error(path, WANTED, error);
@@ -197,7 +197,7 @@ fn pem_error(path: &Path, wanted: &'static str, error: pem::Error) -> TlsError {
 }
 
 impl fmt::Debug for Tls {
-    /// Nothing of the key.
+    /// Omits the key.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let roots = self.roots.as_ref().map_or(0, |roots| roots.len());
         let certificate = self.own.is_some();

@@ -1,5 +1,5 @@
-//! A socket whose bytes are within TLS. It decides when to read and write, and TLS itself is
-//! rustls's, which does no IO.
+//! A socket whose bytes are within TLS. It decides when to read and write; TLS itself is rustls's,
+//! which does no IO.
 
 use std::io::{self, IoSlice, Read as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -23,46 +23,46 @@ use super::{Tls, TlsError};
 use crate::handshake::HandshakeError;
 use crate::link::{LinkError, Read, Write};
 
-/// Bytes that one system call takes out of the socket. Until it is known what the other side wants,
-/// fewer: a stranger has not shown yet that it is worth the memory.
+/// Bytes that one system call takes out of the socket. Fewer until the peer's hello is known, as an
+/// unknown peer must not make this side allocate the memory.
 const ROOM: usize = 64 * 1024;
 const FIRST_ROOM: usize = 4 * 1024;
-/// Reads of a stream of bytes in a row that bring none before its reader is told.
+/// Consecutive reads of a stream of bytes that may bring none before its reader gets an error.
 const MAX_READS_WITHOUT_PLAINTEXT: usize = 16;
 
 /// A connected stream socket within TLS.
 #[derive(Debug)]
 pub(crate) struct TlsSocket {
-    /// A forked child has a copy of all this, keys and counters too. What it encrypted would be
-    /// under the nonces that its parent uses for other bytes, which gives the keys away.
+    /// A forked child has a copy of all this, keys and counters too. Its encrypted bytes would use
+    /// the nonces that its parent uses for other bytes, which reveals the keys.
     origin: Origin,
     socket: OwnedFd,
     connection: Connection,
-    /// What came and was not given to TLS yet.
+    /// Received bytes not yet passed to TLS.
     received: Vec<u8>,
     start: usize,
     end: usize,
-    /// How many bytes are taken out of the socket at once.
+    /// Number of bytes taken out of the socket at once.
     room: usize,
-    /// Whether the last read left something that another one gives without the socket.
+    /// True if the last read left something that a further one returns without the socket.
     has_buffered: bool,
-    /// Whether the other side has said that it sends no more, and whether the socket has: the one
-    /// without the other may be somebody's work between the two.
+    /// True if the peer has announced that it sends no more. The end of the socket without this may
+    /// be the work of an attacker between the two.
     said_goodbye: bool,
     has_ended: bool,
-    /// Whether the other side reads no more: what is not out stays here.
+    /// True if the peer reads no more: bytes not written yet stay here.
     is_unread: bool,
-    /// What has ended it.
+    /// The error that has ended it.
     failure: Option<rustls::Error>,
-    /// What the next read is to say of the socket.
+    /// Error of the socket that the next read is to report.
     errno: Option<Errno>,
-    /// The host that the server's certificate is to be for.
+    /// The host that the server's certificate must be for.
     host: Option<String>,
 }
 
-/// What came of a read of the socket.
+/// Result of a read of the socket.
 enum Received {
-    /// So many bytes; whether there may be more.
+    /// This many bytes; `more` is true if there may be more.
     Some {
         len: usize,
         more: bool,
@@ -72,8 +72,8 @@ enum Received {
 }
 
 impl TlsSocket {
-    /// The client's end, once the handshake is complete as far as it is the client's, and out.
-    /// `protocol` is what it wants to speak; empty, if it says nothing of that.
+    /// Creates the client's end, once the client's part of the handshake is complete and written.
+    /// `protocol` is the ALPN name that it offers; empty for none.
     pub(crate) fn connect(
         socket: OwnedFd,
         host: &str,
@@ -103,7 +103,7 @@ impl TlsSocket {
         }
     }
 
-    /// The server's end, whose handshake is still to come.
+    /// Creates the server's end, whose handshake is still to come.
     pub(crate) fn accept(socket: OwnedFd, tls: Option<&Tls>) -> Result<Self, TlsError> {
         let connection = ServerConnection::new(Tls::server(tls)?);
         let connection = connection.map_err(|error| describe(error, None, false))?;
@@ -131,18 +131,19 @@ impl TlsSocket {
 
     // ---- the handshake ----
 
-    /// Whether the handshake is not complete.
+    /// Returns true while the handshake is not complete.
     pub(crate) fn is_shaking(&self) -> bool {
         self.connection.is_handshaking()
     }
 
-    /// Takes the handshake on as far as it goes without waiting; true once it is complete.
+    /// Continues the handshake as far as possible without waiting; returns true once it is
+    /// complete.
     pub(crate) fn shake(&mut self) -> Result<bool, HandshakeError> {
         loop {
-            // Whoever reads no more may have said why before.
+            // A peer that reads no more may have sent the reason before.
             self.flush()?;
             if !self.is_shaking() {
-                // The other side may have said more at once.
+                // The peer may have sent more at once.
                 self.has_buffered = true;
                 return Ok(true);
             }
@@ -160,7 +161,7 @@ impl TlsSocket {
         }
     }
 
-    /// Whom the other side's certificate names, if it has shown one.
+    /// Returns the identity in the peer's certificate, if it has sent one.
     pub(crate) fn identity(&self) -> Option<Arc<Identity>> {
         let certificate = self.connection.peer_certificates()?.first()?;
         Some(Arc::new(identity_of(certificate)))
@@ -168,7 +169,7 @@ impl TlsSocket {
 
     // ---- reading ----
 
-    /// What [`Self::decrypt`] failed with.
+    /// Returns the error of [`Self::decrypt`].
     fn explain(&self) -> TlsError {
         match &self.failure {
             Some(error) => {
@@ -178,15 +179,15 @@ impl TlsSocket {
         }
     }
 
-    /// As [`Read`] says of a socket: `room` is filled as far as bytes are there, and if `blocking`
-    /// the first one is waited for.
+    /// Reads with the semantics of [`Read`] for a socket: fills `room` as far as bytes are there,
+    /// and if `blocking` waits for the first one.
     pub(crate) fn read(&mut self, room: &mut [u8], blocking: bool) -> Result<Read, LinkError> {
         let flags = if blocking { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
         self.read_with(room, flags)
     }
 
-    /// At most one system call that finds something: others want to be served as well, whatever the
-    /// other side sends.
+    /// Makes at most one system call that finds something, so that other sessions are served too,
+    /// whatever the peer sends.
     fn read_with(&mut self, room: &mut [u8], flags: RecvFlags) -> Result<Read, LinkError> {
         if !self.origin.is_here() {
             return Err(LinkError::Forked);
@@ -205,7 +206,7 @@ impl TlsSocket {
             }
             let is_over = self.said_goodbye || self.failure.is_some();
             if len > 0 && (is_over || self.has_ended && self.start == self.end) {
-                // What there is comes first, and then why there is no more.
+                // Decrypted bytes come first, and then the reason for the end.
                 self.has_buffered = true;
                 return Ok(Read::Bytes { len, more: true });
             }
@@ -216,7 +217,7 @@ impl TlsSocket {
                 return Ok(Read::End);
             }
             if self.start < self.end {
-                // Its error is found above, behind what came before it.
+                // Its error is found above, behind the bytes before it.
                 let _ = self.decrypt();
                 continue;
             }
@@ -227,7 +228,7 @@ impl TlsSocket {
                 });
             }
             let flags = if len > 0 { RecvFlags::DONTWAIT } else { flags };
-            // The other side may want an answer to what TLS said beside the bytes.
+            // The peer may expect an answer to TLS's own messages beside the bytes.
             match self.flush().and_then(|_| self.receive(flags)) {
                 Ok(Received::Some { len, more }) => received = Some((len, more)),
                 Ok(Received::Nothing) if len > 0 => return Ok(Read::Bytes { len, more: false }),
@@ -243,36 +244,36 @@ impl TlsSocket {
         }
     }
 
-    /// From now on a system call takes as much as a busy connection brings.
+    /// Makes each system call take as much as a busy connection brings, from now on.
     pub(crate) fn read_in_bulk(&mut self) {
         self.room = ROOM;
     }
 
-    /// Whether the last read left something that another one may give, of which the socket says
-    /// nothing.
+    /// Returns true if the last read left something that a further one may return without an event
+    /// of the socket.
     pub(crate) fn has_buffered(&self) -> bool {
         self.has_buffered
     }
 
-    /// Decrypted bytes, as many as there are and fit.
+    /// Copies decrypted bytes to `room`, as many as there are and fit.
     fn take_plaintext(&mut self, room: &mut [u8]) -> usize {
         let mut reader = self.connection.reader();
         let mut len = 0;
         while len < room.len() {
             match reader.read(&mut room[len..]) {
                 Ok(count) if count > 0 => len += count,
-                // There is none, or will be none any more, which is known from elsewhere.
+                // There are none now, or ever again, which other fields record.
                 _ => break,
             }
         }
         len
     }
 
-    /// Gives TLS some of what came.
+    /// Passes some of the received bytes to TLS.
     fn decrypt(&mut self) -> Result<(), ()> {
         let mut bytes = &self.received[self.start..self.end];
         match self.connection.read_tls(&mut bytes) {
-            // What comes behind a farewell is no part of the conversation.
+            // Bytes behind a farewell do not belong to the conversation.
             Ok(0) => self.start = self.end,
             Ok(count) => self.start += count,
             Err(error) => {
@@ -286,7 +287,7 @@ impl TlsSocket {
                 Ok(())
             }
             Err(error) => {
-                // Tells the other side, if it is still there to be told.
+                // Sends the alert, if the peer still exists.
                 let _ = self.flush();
                 self.failure = Some(error);
                 Err(())
@@ -294,7 +295,7 @@ impl TlsSocket {
         }
     }
 
-    /// Reads the socket, of which everything was given to TLS.
+    /// Reads the socket, once TLS has all bytes read before.
     fn receive(&mut self, flags: RecvFlags) -> Result<Received, Errno> {
         if self.received.len() < self.room {
             self.received = vec![0; self.room];
@@ -317,7 +318,8 @@ impl TlsSocket {
 
     // ---- writing ----
 
-    /// As [`Write`] says of a socket. Takes nothing more while what it has taken before is not out.
+    /// Writes with the semantics of [`Write`] for a socket. Takes nothing more while bytes taken
+    /// before are not written.
     pub(crate) fn write(&mut self, slices: &[IoSlice<'_>]) -> Result<Write, Errno> {
         self.write_with(slices, SendFlags::DONTWAIT)
     }
@@ -336,7 +338,7 @@ impl TlsSocket {
         }
     }
 
-    /// Writes what is encrypted and not out.
+    /// Writes the encrypted bytes that are not written yet.
     pub(crate) fn flush(&mut self) -> Result<Write, Errno> {
         self.flush_with(SendFlags::DONTWAIT)
     }
@@ -361,15 +363,15 @@ impl TlsSocket {
         Ok(Write::Bytes(0))
     }
 
-    /// Whether something is encrypted and not out.
+    /// Returns true if encrypted bytes are not written yet.
     pub(crate) fn has_unwritten(&self) -> bool {
         self.connection.wants_write() && !self.is_unread
     }
 
     // ---- as a stream of bytes, which waits as the socket is set ----
 
-    /// Without a farewell its end is an error: somebody may have cut it off. A peer that goes on to
-    /// send what holds no bytes interrupts it.
+    /// Reads like a stream. An end without a farewell is an error, as an attacker may have cut the
+    /// connection. A peer that keeps sending records without bytes interrupts the read.
     pub(crate) fn read_stream(&mut self, room: &mut [u8]) -> io::Result<usize> {
         if room.is_empty() {
             return Ok(0);
@@ -415,7 +417,8 @@ impl TlsSocket {
         }
     }
 
-    /// Why the other side reads no more, if its last words say so: they may have come by now.
+    /// Returns the reason for which the peer reads no more, if it has sent one: it may have arrived
+    /// by now.
     fn why_unread(&mut self) -> io::Error {
         while self.origin.is_here() && self.failure.is_none() && self.connection.wants_read() {
             if self.start < self.end {
@@ -442,13 +445,13 @@ impl TlsSocket {
         Ok(shutdown(&self.socket, Shutdown::Write)?)
     }
 
-    /// Tells the other side that this one sends no more, if the socket takes that at once.
+    /// Announces to the peer that this side sends no more, if the socket takes that at once.
     pub(crate) fn say_goodbye(&mut self) {
         self.connection.send_close_notify();
         let _ = self.flush();
     }
 
-    /// As [`Wire::close`](crate::wire::Wire::close). A forked child's copy ends nothing.
+    /// Closes like [`Wire::close`](crate::wire::Wire::close). A forked child's copy ends nothing.
     pub(crate) fn close(mut self) {
         if self.origin.is_here() {
             self.say_goodbye();
@@ -463,7 +466,7 @@ impl AsFd for TlsSocket {
     }
 }
 
-/// Where encrypted bytes go.
+/// Destination of encrypted bytes.
 struct Output<'s> {
     socket: &'s OwnedFd,
     flags: SendFlags,
@@ -490,11 +493,12 @@ impl io::Write for Output<'_> {
     }
 }
 
-/// What went wrong, in words for who is to mend it.
+/// Converts an error of TLS to one that names the remedy.
 fn describe(error: rustls::Error, host: Option<&str>, is_shaking: bool) -> TlsError {
     use rustls::Error;
     match error {
-        // The head of a record is none. All else within one is TLS, if a bad one.
+        // The bytes do not begin with a valid record header. Any other malformed message is TLS, if
+        // invalid.
         Error::InvalidMessage(
             InvalidMessage::InvalidContentType | InvalidMessage::UnknownProtocolVersion,
         ) if is_shaking => TlsError::NotTls,
@@ -518,7 +522,7 @@ fn describe(error: rustls::Error, host: Option<&str>, is_shaking: bool) -> TlsEr
     }
 }
 
-/// An alert as RFC 8446, section 6, calls it.
+/// Returns the name of an alert in RFC 8446, section 6.
 fn name_of(alert: AlertDescription) -> String {
     let mut name = String::new();
     let mut was_lower = false;
@@ -550,7 +554,8 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_secs(10);
 
-    /// Both sides' certificates: a client's, a server's, and what a server by hand has of those.
+    /// Certificates of both sides: those of a client and of a server, and the configuration of a
+    /// server driven by hand.
     struct Sides {
         client: Tls,
         server: Tls,
@@ -584,7 +589,7 @@ mod tests {
             StreamOwned::new(connection, socket)
         }
 
-        /// A client, and a server by hand.
+        /// Connects a client and a server driven by hand.
         fn connected(&self) -> (TlsSocket, ByHand) {
             let (ours, theirs) = UnixStream::pair().unwrap();
             let mut server = self.by_hand(theirs);
@@ -604,12 +609,12 @@ mod tests {
     #[test]
     fn a_read_ends_where_records_without_plaintext_come() {
         let mut sides = Sides::new();
-        // More than all the reads below take.
+        // More bytes than all the reads below take.
         sides.by_hand.session_storage = ServerSessionMemoryCache::new(1);
         sides.by_hand.send_tls13_tickets = 5000;
         let (ours, theirs) = UnixStream::pair().unwrap();
         let mut server = sides.by_hand(theirs);
-        // Until the client goes.
+        // Serves until the client ends.
         let serving = std::thread::spawn(move || drop(server.read(&mut [0])));
         let mut client = sides.connect(ours);
         let room = &mut [0; 10];
@@ -623,7 +628,7 @@ mod tests {
         serving.join().unwrap();
     }
 
-    /// Fills a socket, and gives how much that took.
+    /// Fills a socket, and returns the number of bytes.
     fn fill(socket: &UnixStream) -> usize {
         socket.set_nonblocking(true).unwrap();
         let mut filled = 0;
@@ -697,7 +702,7 @@ mod tests {
 
     #[test]
     fn what_came_before_an_error_is_read_before_it() {
-        // A record that is none, behind one that is.
+        // An invalid record, behind a valid one.
         let (mut client, mut server) = Sides::new().connected();
         server.write_all(b"hello").unwrap();
         server.conn.writer().write_all(b"spoiled").unwrap();

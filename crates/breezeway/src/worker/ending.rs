@@ -1,4 +1,4 @@
-//! How a worker ends: what clients have asked for by then is served, within a bounded time.
+//! The end of a worker: earlier requests of clients are served, within a bounded time.
 
 use std::io;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use crate::channel::RETRY;
 use crate::served::{Progress, Rest};
 use crate::slice::Slice;
 
-/// How long a server that ends waits at a time for one client to take the replies that it is owed.
+/// Limit on each wait of an ending server for one client to take its pending replies.
 const DRAIN_TURN: Duration = Duration::from_millis(5);
 
 impl Worker {
-    /// Serves, for `drain` at most, what was asked before the stop.
+    /// Serves, for `drain` at most, the requests sent before the stop.
     pub(super) fn finish(&mut self, handler: &impl Handler, drain: Duration) -> io::Result<()> {
         let is_late = self.inbox.is_out_of_time();
         let end = Deadline::after(if is_late { Duration::ZERO } else { drain });
@@ -31,12 +31,12 @@ impl Worker {
         for slot in self.slots.iter_mut().flatten() {
             slot.session.say_shutdown(end);
         }
-        // That too finds no room in a socket that is full.
+        // The shutdown entry too finds no room in a socket that is full.
         self.write_what_is_owed(end);
         Ok(())
     }
 
-    /// Serves what each client has asked for by then.
+    /// Serves the requests that each client has sent.
     fn serve_the_rest(&mut self, handler: &impl Handler, end: Deadline) {
         let mut tokens: Vec<_> = (0..self.slots.len()).collect();
         while !tokens.is_empty() && !end.has_passed() {
@@ -52,7 +52,7 @@ impl Worker {
         }
     }
 
-    /// Gives these sessions, none of which can be served now, a moment in which that may change.
+    /// Waits a moment for these sessions, none of which can be served now, to become ready.
     #[cold]
     fn make_room(&mut self, tokens: &[usize], end: Deadline) {
         let mut any_flushed = false;
@@ -61,17 +61,17 @@ impl Worker {
                 && slot.session.has_unwritten()
             {
                 let has_waited = slot.session.flush(Deadline::after(DRAIN_TURN).min(end));
-                // One that takes nothing before it is read from gives no time either.
+                // A client that takes no replies before its requests are read gives no time either.
                 any_flushed |= has_waited || !slot.session.has_unwritten();
             }
         }
         if !any_flushed && !tokens.is_empty() {
-            // A lock or a shortage, which nothing tells the end of.
+            // Waits for a lock or a lacking resource, whose end no event reports.
             std::thread::sleep(RETRY);
         }
     }
 
-    /// There is no more time.
+    /// Refuses the remaining calls, as the time is over.
     fn refuse_the_rest(&mut self) {
         for slot in self.slots.iter_mut().flatten() {
             self.inbox.leave_undone(slot.session.refuse_the_rest());
@@ -104,10 +104,10 @@ impl Worker {
         self.slots.iter().flatten().any(|slot| slot.session.is_in_use())
     }
 
-    /// Serves what is asked until no call or stream is with other threads.
+    /// Serves requests until other threads hold no call or stream.
     fn wait_for_deferred(&mut self, handler: &impl Handler, end: Deadline) -> io::Result<()> {
         loop {
-            // Requests may wait in the ring for a deferred call that ends meanwhile.
+            // Requests may wait in the ring for a deferred call that ends during this pass.
             let was_in_use = self.is_in_use();
             self.serve_the_rest(handler, end);
             if !was_in_use && !self.is_in_use() || end.has_passed() {
@@ -129,9 +129,9 @@ impl Worker {
             let mut owing = false;
             for slot in self.slots.iter_mut().flatten() {
                 if slot.session.has_unwritten() {
-                    // A client that does not read delays the others by a moment only, and many of
-                    // them the end by no more than its time: what a socket takes at once is written
-                    // even then.
+                    // A client that does not read delays the others only by a moment, and many such
+                    // clients delay the end only by its time: bytes that a socket takes at once are
+                    // written even then.
                     owing |= slot.session.flush(Deadline::after(DRAIN_TURN).min(end));
                 }
             }

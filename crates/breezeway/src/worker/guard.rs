@@ -2,10 +2,10 @@
 //! another worker is free.
 //!
 //! Only a worker that has been slow lets itself be watched ([`Watch`]), and only while it is awake,
-//! so whoever serves quickly pays nothing. The guard then wakes for what rings at that worker. If
-//! the worker is in one turn for long, or still is a moment later, the guard takes what rang out of
-//! its epoll instance, claims the sessions that are armed, and gives them to a free worker. What it
-//! cannot claim it passes on to the worker.
+//! so a worker that serves quickly pays nothing. The guard then wakes for events of that worker. If
+//! the worker is in one turn for long, or still is a moment later, the guard takes the events out
+//! of its epoll instance, claims the sessions that are armed, and gives them to a free worker.
+//! Events of other sessions it passes on to the worker.
 
 use std::io;
 use std::sync::Arc;
@@ -17,28 +17,28 @@ use super::slot::EXIT;
 use super::{INBOX, Inbox};
 use crate::slice::SLICE;
 
-/// How long a worker has to hear for itself what rings.
+/// Time within which a worker may handle its events itself.
 const GRACE: Duration = Duration::from_micros(250);
-/// How long a worker is watched after it was slow.
+/// Time for which a worker is watched after it was slow.
 const CAREFUL_FOR: Duration = Duration::from_secs(10);
 /// The token of the notifier that ends the guard.
 const STOP: u64 = u64::MAX;
 
-/// What the guard knows of a worker.
+/// A worker as the guard sees it.
 struct Ward {
     inbox: Arc<Inbox>,
     /// The worker's own sleeper.
     events: Sleeper,
 }
 
-/// How a worker is found at which something rang.
+/// State of a worker at which something rang.
 #[derive(PartialEq, Eq)]
 enum Found {
-    /// It hears everything, and lets itself be watched again when it wakes.
+    /// It handles all events, and lets itself be watched again when it wakes.
     Asleep,
-    /// It may hear it before long, or nobody else can.
+    /// It may handle the event soon, or no other worker is free.
     Awake,
-    /// It was in one turn for long: others have what rang.
+    /// It was in one turn for long: another worker has its events.
     Stuck,
 }
 
@@ -55,7 +55,7 @@ impl Guard {
         Ok(Self { sleeper, stop, wards: Vec::new() })
     }
 
-    /// What lets a worker say when it is to be watched.
+    /// Returns the handle by which a worker starts and stops being watched.
     pub(super) fn watch(&mut self, events: &Sleeper, inbox: &Arc<Inbox>) -> io::Result<Watch> {
         let number = self.wards.len() as u64;
         let events = events.share();
@@ -64,7 +64,7 @@ impl Guard {
         Ok(Watch { guard: self.sleeper.share(), number, until: 0, on: false })
     }
 
-    /// Ends [`Self::run`].
+    /// Returns the notifier that ends [`Self::run`].
     pub(crate) fn stopper(&self) -> Notifier {
         self.stop.clone()
     }
@@ -98,8 +98,8 @@ impl Guard {
         self.sleeper.watch_once(&self.wards[number].events, number as u64)
     }
 
-    /// Takes what rang at a worker to another one, if the first is busy for long and the other is
-    /// not.
+    /// Gives the events of a worker to another one, if the first is busy for long and the other is
+    /// free.
     fn relieve(&mut self, number: usize) -> io::Result<Found> {
         let now = clock::ticks();
         let Some(busy_for) = self.wards[number].inbox.load().turn_age(now) else {
@@ -115,7 +115,7 @@ impl Guard {
         Ok(Found::Awake)
     }
 
-    /// The worker that has the least to do, if one is not busy.
+    /// Returns the least busy of the free workers, or None.
     fn free_worker(&self, but: usize, now: u64) -> Option<usize> {
         let is_free =
             |worker: &usize| *worker != but && self.wards[*worker].inbox.load().is_free(now);
@@ -128,7 +128,7 @@ impl Guard {
 }
 
 impl Ward {
-    /// Gives the sessions that rang, as far as they are armed, to another worker.
+    /// Gives the armed sessions that rang to another worker.
     fn hand_over(&mut self, taker: &Inbox) -> io::Result<()> {
         let rang = self.events.wait(Some(Duration::ZERO))?.to_vec();
         for &Wake { token, .. } in &rang {
@@ -137,7 +137,7 @@ impl Ward {
             }
         }
         if rang.iter().any(|wake| wake.token == INBOX) {
-            // This was for the worker, which may have begun to sleep.
+            // The event was for the worker, which may have begun to sleep.
             self.inbox.ring();
         }
         Ok(())
@@ -156,31 +156,32 @@ impl Ward {
     }
 }
 
-/// How a worker lets itself be watched.
+/// The handle by which a worker starts and stops being watched.
 pub(super) struct Watch {
     guard: Sleeper,
     number: u64,
-    /// Until when it is careful, in clock ticks: it has been slow not long before.
+    /// End of the careful time, in clock ticks, after the worker was slow.
     until: u64,
-    /// Whether it is watched, as far as it knows.
+    /// True if the worker is watched, as far as it knows.
     on: bool,
 }
 
 impl Watch {
-    /// Whether the worker was slow of late, so that it had better not keep others waiting.
+    /// Returns true if the worker was slow recently, so that it should not keep other sessions
+    /// waiting.
     #[inline(always)]
     pub(super) fn is_careful(&self, now: u64) -> bool {
         now < self.until
     }
 
-    /// The worker was slow.
+    /// Notes that the worker was slow.
     #[cold]
     pub(super) fn was_slow(&mut self, events: &Sleeper, now: u64) -> io::Result<()> {
         self.until = now.saturating_add(clock::ticks_in(CAREFUL_FOR));
         self.begin(events, now)
     }
 
-    /// The worker is awake.
+    /// Notes that the worker is awake.
     #[inline]
     pub(super) fn begin(&mut self, events: &Sleeper, now: u64) -> io::Result<()> {
         if self.on || !self.is_careful(now) {
@@ -190,7 +191,7 @@ impl Watch {
         self.guard.watch_once(events, self.number)
     }
 
-    /// The worker is about to sleep.
+    /// Notes that the worker is about to sleep.
     #[inline]
     pub(super) fn end(&mut self, events: &Sleeper) -> io::Result<()> {
         if !std::mem::take(&mut self.on) {

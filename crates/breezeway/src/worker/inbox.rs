@@ -1,4 +1,4 @@
-//! How sessions, and the end, get to a worker.
+//! The inbox by which sessions, and the end, reach a worker.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -12,29 +12,29 @@ use crate::presence::SessionId;
 use crate::served::ServerSession;
 use crate::server::Unserved;
 
-/// What has come for a worker.
+/// Deliveries to a worker.
 #[derive(Default)]
 pub(super) struct Arrived {
     pub(super) sessions: Vec<ServerSession>,
-    /// Sessions whose threads need a turn, by token.
+    /// Tokens and ids of sessions whose threads need a turn.
     pub(super) called: Vec<(usize, SessionId)>,
     /// Sessions that another worker had.
     #[allow(clippy::vec_box, reason = "what is boxed already is handed on as it is")]
     pub(super) handed: Vec<Box<Slot>>,
-    /// Tokens for which the guard has heard the doorbell.
+    /// Tokens of sessions whose doorbells the guard has heard.
     pub(super) rang: Vec<usize>,
 }
 
-/// The place from which a worker gets its sessions, and calls for turns of them.
+/// Inbox of a worker: receives its sessions, and requests for their turns.
 pub(crate) struct Inbox {
-    /// A worker that is awake needs no system call to hear of it.
+    /// Flags by which a worker that is awake notices deliveries without a system call.
     news: News,
     stopping: AtomicBool,
-    /// Whether clients are to go to a successor.
+    /// True if clients are to move to a successor.
     draining: AtomicBool,
-    /// Whether they have had all the time that there is.
+    /// True if the time to drain is over.
     out_of_time: AtomicBool,
-    /// What the worker has left undone at its end.
+    /// Calls and messages that the worker left unserved at its end.
     unserved: Mutex<Unserved>,
     arrived: Mutex<Arrived>,
     /// Sessions that the worker has or will have.
@@ -60,12 +60,12 @@ impl Inbox {
         })
     }
 
-    /// Sessions that the worker has or will have.
+    /// Returns the number of sessions that the worker has or will have.
     pub(crate) fn sessions(&self) -> usize {
         self.sessions.load(Ordering::Relaxed)
     }
 
-    /// How busy the worker is.
+    /// Returns the worker's load.
     #[inline(always)]
     pub(crate) fn load(&self) -> &Load {
         &self.load
@@ -78,7 +78,7 @@ impl Inbox {
         self.announce();
     }
 
-    /// Lets the worker know that a thread needs a turn of a session.
+    /// Asks the worker for a turn of a session, for a thread that needs one.
     pub(crate) fn call(&self, token: usize, id: SessionId) {
         self.lock().called.push((token, id));
         self.announce();
@@ -91,13 +91,13 @@ impl Inbox {
         self.announce();
     }
 
-    /// Lets the worker know that the doorbell of a session of its own was heard elsewhere.
+    /// Notifies the worker that the guard heard the doorbell of one of its sessions.
     pub(super) fn leave_word(&self, token: usize) {
         self.lock().rang.push(token);
         self.announce();
     }
 
-    /// The sessions that the worker does not touch.
+    /// Returns the sessions that the worker does not touch.
     pub(super) fn armed(&self) -> &Armed<Box<Slot>> {
         &self.armed
     }
@@ -108,40 +108,40 @@ impl Inbox {
         self.arrived.lock().expect("nobody panics with the lock")
     }
 
-    /// Lets the worker end.
+    /// Makes the worker end.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
         self.announce();
     }
 
-    /// Lets the worker send its clients to a successor, those as well that had no room for the news
-    /// the last time, and serve them meanwhile.
+    /// Makes the worker send its clients to a successor, including those that had no room for the
+    /// go-away entry before, and serve them until they have gone.
     pub(crate) fn drain(&self) {
         self.draining.store(true, Ordering::Release);
         self.announce();
     }
 
-    /// Whether clients are to go to a successor.
+    /// Returns true if clients are to move to a successor.
     pub(super) fn is_draining(&self) -> bool {
         self.draining.load(Ordering::Acquire)
     }
 
-    /// From the end on that follows nothing more is served.
+    /// Makes the worker serve nothing more at the end that follows.
     pub(crate) fn run_out_of_time(&self) {
         self.out_of_time.store(true, Ordering::Release);
     }
 
-    /// Whether nothing more is served at the end.
+    /// Returns true if nothing more is served at the end.
     pub(super) fn is_out_of_time(&self) -> bool {
         self.out_of_time.load(Ordering::Acquire)
     }
 
-    /// Counts what a session's end leaves undone.
+    /// Counts the work that a session's end leaves unserved.
     pub(super) fn leave_undone(&self, rest: Unserved) {
         *self.unserved.lock().expect("nobody panics with the lock") += rest;
     }
 
-    /// What the worker has left undone, once it has ended.
+    /// Returns the work that the worker has left unserved, once it has ended.
     pub(crate) fn unserved(&self) -> Unserved {
         *self.unserved.lock().expect("nobody panics with the lock")
     }
@@ -157,7 +157,7 @@ impl Inbox {
         self.notifier.notify();
     }
 
-    /// What was delivered since the last call; `None` if nothing has changed.
+    /// Returns the deliveries since the last call; `None` if there are none.
     #[inline(always)]
     pub(super) fn take(&self) -> Option<Arrived> {
         if !self.news.take() {
@@ -166,13 +166,13 @@ impl Inbox {
         Some(std::mem::take(&mut *self.lock()))
     }
 
-    /// Whether there is something to take, and whether the worker sleeps.
+    /// Returns the flags for pending deliveries and for the worker's sleep.
     #[inline(always)]
     pub(super) fn news(&self) -> &News {
         &self.news
     }
 
-    /// Whether the worker is to end.
+    /// Returns true if the worker is to end.
     pub(super) fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Acquire)
     }
@@ -183,7 +183,7 @@ impl Inbox {
     }
 }
 
-/// To be watched: readable when something has changed.
+/// To be watched: readable after a delivery.
 impl AsFd for Inbox {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.notifier.as_fd()

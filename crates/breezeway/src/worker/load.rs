@@ -1,4 +1,4 @@
-//! How busy a worker is, published for whoever places sessions.
+//! A worker's load, published for the placement of sessions.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -7,26 +7,26 @@ use breezeway_os::clock;
 
 use crate::slice::SLICE;
 
-/// A share of all time, in 256ths.
+/// The whole time, in 256ths.
 const FULL: u64 = 256;
-/// Time over which work is summed up. A share counts half after as much time again.
+/// Time over which work is summed up. A share counts half after the same time again.
 const WINDOW: Duration = Duration::from_millis(10);
 
-/// What a worker publishes of its load. Only the worker writes; every value is a hint, so relaxed
-/// accesses do.
+/// A worker's published load. Only the worker writes; every value is a hint, so relaxed accesses
+/// suffice.
 #[derive(Debug, Default)]
 pub(crate) struct Load {
     /// The share of time spent in turns that served something.
     share: AtomicU64,
-    /// As of when, in clock ticks.
+    /// Time of that share, in clock ticks.
     as_of: AtomicU64,
-    /// When the present turn began, in clock ticks; 0 while the worker sleeps.
+    /// Start of the present turn, in clock ticks; 0 while the worker sleeps.
     turn_since: AtomicU64,
 }
 
 impl Load {
-    /// The share of recent time, in 256ths, that the worker was busy; all of it, if it is in one
-    /// turn for long.
+    /// Returns the share of recent time, in 256ths, that the worker was busy; all of it, if it is
+    /// in one turn for long.
     pub(crate) fn share(&self, now: u64) -> u64 {
         let window = clock::ticks_in(WINDOW).max(1);
         let since = self.turn_since.load(Ordering::Relaxed);
@@ -37,31 +37,33 @@ impl Load {
         self.share.load(Ordering::Relaxed) >> age.min(63)
     }
 
-    /// How long the present turn has taken, in clock ticks; `None` while the worker sleeps.
+    /// Returns the duration of the present turn so far, in clock ticks; `None` while the worker
+    /// sleeps.
     pub(crate) fn turn_age(&self, now: u64) -> Option<u64> {
         let since = self.turn_since.load(Ordering::Relaxed);
         (since != 0).then(|| now.saturating_sub(since))
     }
 
-    /// Whether the worker has time for others: it sleeps, or has short turns and mostly no work.
+    /// Returns true if the worker has time for others: it sleeps, or has short turns and mostly no
+    /// work.
     pub(super) fn is_free(&self, now: u64) -> bool {
         let short = self.turn_age(now).is_none_or(|age| age <= clock::ticks_in(SLICE));
         short && self.share(now) < FULL / 2
     }
 
-    /// A turn begins.
+    /// Notes that a turn begins.
     #[inline(always)]
     pub(super) fn turn_begins(&self, now: u64) {
         self.turn_since.store(now, Ordering::Relaxed);
     }
 
-    /// The worker goes to sleep.
+    /// Notes that the worker starts to sleep.
     pub(super) fn sleeps(&self) {
         self.turn_since.store(0, Ordering::Relaxed);
     }
 }
 
-/// The worker's own count of what it publishes.
+/// The worker's private counts behind its published load.
 #[derive(Debug)]
 pub(super) struct Workload {
     window: u64,
@@ -75,7 +77,7 @@ impl Workload {
         Self { window: clock::ticks_in(WINDOW).max(1), window_start: now, busy: 0 }
     }
 
-    /// Notes a turn with work that took so many ticks, until now.
+    /// Adds a turn with work that took `ticks` and ended at `now`.
     #[inline(always)]
     pub(super) fn worked(&mut self, ticks: u64, now: u64, load: &Load) {
         self.busy += ticks;

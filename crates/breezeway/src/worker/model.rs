@@ -4,9 +4,9 @@
 //! `RUSTFLAGS="--cfg loom" cargo test -p breezeway --profile model --test model --target-dir
 //! target/loom`
 //!
-//! [`News`], [`Armed`] and [`Signal`] are the shipped code. The eventfd is a [`Notify`],
-//! and the worker's loop takes its steps in the same order. What is left is a plain cell behind a
-//! lock in the shipped code; here it is an atomic that is only ever read after the news were taken,
+//! [`News`], [`Armed`] and [`Signal`] are the shipped code. The eventfd is a [`Notify`], and the
+//! worker's loop takes its steps in the same order. The deliveries are a plain cell behind a lock
+//! in the shipped code; here they are an atomic that is only ever read after the news were taken,
 //! as full fences order plain cells more strictly in the checker than the language does.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,7 +24,7 @@ use super::sync::Site;
 
 struct Shared {
     news: News,
-    /// Things that were left for the worker.
+    /// Number of things that were left for the worker.
     left: AtomicUsize,
     eventfd: Notify,
 }
@@ -37,7 +37,7 @@ fn leave(shared: &Shared) {
     }
 }
 
-/// The worker, until it has found `count` things.
+/// Runs the worker until it has found `count` things.
 fn work(shared: &Shared, count: usize) {
     let mut found = 0;
     while found < count {
@@ -71,7 +71,7 @@ fn worker_finds_what(others: usize) {
     }
 }
 
-/// Every schedule with at most two preemptions: all of them would take minutes.
+/// Checks every schedule with at most two preemptions: all schedules would take minutes.
 fn bounded(model: fn()) {
     let mut checker = loom::model::Builder::new();
     checker.preemption_bound = Some(2);
@@ -88,7 +88,8 @@ fn model_a_worker_hears_of_what_two_others_leave() {
     bounded(|| worker_finds_what(2));
 }
 
-/// Whether some schedule of the mutant without what stands at `site` fails, and says `how`.
+/// Asserts that some schedule of the mutant without `site` fails with a message that contains
+/// `how`.
 fn fails(site: Site, how: &str, model: fn()) {
     let outcome = without(site, || catch_unwind(AssertUnwindSafe(|| bounded(model))));
     let found = outcome.err().unwrap_or_else(|| panic!("{site:?} is not missed"));
@@ -112,33 +113,33 @@ fn model_without_any_of_its_parts_a_worker_sleeps_for_ever() {
 /// A worker with one session, which the guard may give to another worker.
 struct Guarded {
     news: News,
-    /// Words that the guard left for the worker.
+    /// Number of notices that the guard left for the worker.
     words: AtomicUsize,
     armed: Armed<()>,
-    /// What the worker's epoll instance has to tell, to whoever asks first.
+    /// Events of the worker's epoll instance, for its first reader.
     rang: AtomicUsize,
     /// Wakes the worker: the epoll instance.
     epoll: Notify,
-    /// Requests that came and were not served.
+    /// Requests that arrived and were not served.
     requests: AtomicUsize,
     served: AtomicUsize,
 }
 
-/// The client: makes its request and rings.
+/// Runs the client: makes its request and rings.
 fn request(guarded: &Guarded) {
     guarded.requests.fetch_add(1, Ordering::Release);
     guarded.rang.fetch_add(1, Ordering::Release);
     guarded.epoll.notify();
 }
 
-/// Whether there was something to serve for whoever has the session.
+/// Serves the session for its present owner; returns true if there was a request.
 fn serve(guarded: &Guarded) -> bool {
     let requests = guarded.requests.swap(0, Ordering::Acquire);
     guarded.served.fetch_add(requests, Ordering::Relaxed) + requests > 0
 }
 
-/// The guard, once, with another worker that is free. If it `tells`, it leaves word of what it has
-/// heard and cannot claim.
+/// Runs the guard, once, with another worker that is free. If `tells` is set, it notifies the
+/// worker of events of sessions that it cannot claim.
 fn relieve(guarded: &Guarded, tells: bool) {
     if guarded.rang.swap(0, Ordering::Acquire) == 0 {
         return;
@@ -147,7 +148,7 @@ fn relieve(guarded: &Guarded, tells: bool) {
     if claimed.is_some() {
         assert!(serve(guarded), "it rang because of a request, which nobody else can serve");
     }
-    // Also after serving: the worker of the model is to end.
+    // Also after serving: the worker of the model must end.
     if claimed.is_some() || tells {
         guarded.words.fetch_add(1, Ordering::Relaxed);
         if guarded.news.announce() {
@@ -156,13 +157,13 @@ fn relieve(guarded: &Guarded, tells: bool) {
     }
 }
 
-/// The worker, until the request was served by anybody.
+/// Runs the worker until the request was served by any thread.
 fn work_guarded(guarded: &Guarded) {
     let mut session = Some(());
     loop {
         let told = guarded.news.take() && guarded.words.swap(0, Ordering::Relaxed) > 0;
         let rang = guarded.rang.swap(0, Ordering::Acquire) > 0;
-        // After the news, which say so if the guard has served it.
+        // Read after the news, which are set if the guard has served the request.
         if guarded.served.load(Ordering::Relaxed) > 0 {
             return;
         }
@@ -232,8 +233,8 @@ fn model_a_guard_that_leaves_no_word_and_a_worker_that_does_not_look_lose_a_requ
     }
 }
 
-/// Another thread changes a session twice, under its lock, and signals each change to the worker,
-/// who clears the signal and then takes the lock; or the other way round.
+/// Changes a session twice from another thread, under its lock, and signals each change to the
+/// worker, which clears the signal and then takes the lock; or the other way round.
 fn changes_are_seen(clears_first: bool) {
     let session = Arc::new((Mutex::new(0), Signal::default(), Notify::new()));
     let changing = thread::spawn({
@@ -276,8 +277,8 @@ fn model_a_signal_that_is_cleared_behind_the_turn_loses_a_change() {
     assert!(said.contains("deadlock"), "{said}");
 }
 
-/// One thread finds something for another, which polls for the signal. (Parking would order both in
-/// the checker whatever the signal does.)
+/// Lets one thread find something for another, which polls for the signal. (Parking would order
+/// both in the checker, whatever the signal does.)
 fn found_is_seen() {
     let found = Arc::new((AtomicUsize::new(0), Signal::default()));
     let finding = Arc::clone(&found);

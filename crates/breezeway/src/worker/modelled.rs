@@ -1,4 +1,4 @@
-//! The part of a worker that is modelled: how others wake it, and how they take over its sessions.
+//! The modelled part of a worker: how it is woken, and how its sessions are taken over.
 
 #![allow(dead_code, reason = "its callers need an operating system")]
 

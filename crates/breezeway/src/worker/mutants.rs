@@ -1,4 +1,4 @@
-//! What the model checker takes away. A mutant is the protocol with one thing missing; the model
+//! The mutants of the model checker. A mutant is the protocol without one of its parts; the model
 //! must find it wrong.
 
 use std::cell::Cell;
@@ -10,7 +10,7 @@ thread_local! {
     static REMOVED: Cell<Option<Site>> = const { Cell::new(None) };
 }
 
-/// Runs `model` without what stands at this site.
+/// Runs `model` without the part at this site.
 pub(super) fn without<T>(site: Site, model: impl FnOnce() -> T) -> T {
     REMOVED.set(Some(site));
     let result = model();
@@ -18,7 +18,7 @@ pub(super) fn without<T>(site: Site, model: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Whether the present mutant lacks what stands at this site.
+/// Returns true if the present mutant lacks the part at this site.
 pub(super) fn removed(site: Site) -> bool {
     REMOVED.get() == Some(site)
 }

@@ -1,13 +1,13 @@
-//! Whether something has come for a worker, and whether it has to be woken for that.
+//! Flags for deliveries to a worker and for its sleep.
 
 use super::sync::{AtomicBool, Ordering, Site, full_fence, removed};
 
-/// Two flags: what others have left is announced by the one, and the other says that the worker
-/// sleeps. Each side writes its own, makes a full fence, and reads the other's, so that one of both
-/// sees it (`model.rs`).
+/// Two flags: one announces deliveries from other threads, the other marks the worker's sleep. Each
+/// side writes its own flag, makes a full fence, and reads the other's, so that one of them sees it
+/// (`model.rs`).
 #[derive(Debug)]
 pub(crate) struct News {
-    /// Set once something is there to be taken.
+    /// Set once there are deliveries to take.
     there: AtomicBool,
     /// Set while the worker sleeps, or is about to.
     asleep: AtomicBool,
@@ -20,10 +20,10 @@ impl Default for News {
 }
 
 impl News {
-    /// Announces what was left before; true if the worker has to be woken.
+    /// Announces earlier deliveries; returns true if the worker has to be woken.
     pub(crate) fn announce(&self) -> bool {
-        // Release: what was left comes before the flag. Not a plain store: who takes the news of
-        // two others at once must see what both have left.
+        // Release: the delivery precedes the flag. Not a plain store: the worker that takes the
+        // news of two threads at once must see the deliveries of both.
         if removed(Site::ExchangeOfFlag) {
             self.there.store(true, Ordering::Release);
         } else {
@@ -33,27 +33,27 @@ impl News {
         self.asleep.load(Ordering::Relaxed)
     }
 
-    /// Whether there is something to take. A hint for a worker that is awake.
+    /// Returns true if there are deliveries to take. A hint for a worker that is awake.
     #[inline(always)]
     pub(crate) fn are_there(&self) -> bool {
         self.there.load(Ordering::Relaxed)
     }
 
-    /// Whether something was there; afterwards it is about to be taken.
+    /// Clears the flag before the deliveries are taken; returns true if it was set.
     #[inline(always)]
     pub(crate) fn take(&self) -> bool {
-        // Acquire: as announced.
+        // Acquire: pairs with the release of `announce`.
         self.are_there() && self.there.swap(false, Ordering::Acquire)
     }
 
-    /// The worker is about to sleep; true if it may. [`Self::wake`] must follow.
+    /// Notes that the worker is about to sleep; returns true if it may. [`Self::wake`] must follow.
     pub(crate) fn sleep(&self) -> bool {
         self.asleep.store(true, Ordering::Relaxed);
         full_fence(Site::AfterFallingAsleep);
         removed(Site::RecheckBeforeSleeping) || !self.are_there()
     }
 
-    /// The worker is awake.
+    /// Notes that the worker is awake.
     pub(crate) fn wake(&self) {
         self.asleep.store(false, Ordering::Relaxed);
     }

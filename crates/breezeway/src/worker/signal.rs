@@ -1,8 +1,8 @@
-//! That something was found for somebody, said once for many times.
+//! A flag that signals something found for another thread, once for many times.
 
 use super::sync::{AtomicBool, Ordering, Site, removed};
 
-/// Set by whoever has found something, until the other side hears of it.
+/// Signal set by a thread that has found something, until the receiving thread takes it.
 #[derive(Debug)]
 pub(crate) struct Signal(AtomicBool);
 
@@ -13,16 +13,16 @@ impl Default for Signal {
 }
 
 impl Signal {
-    /// Gives it; whether the other side has to be woken for it.
+    /// Sets the signal; returns true if the receiver has to be woken for it.
     #[inline]
     pub(crate) fn give(&self) -> bool {
-        // Release: what was found comes before.
+        // Release: the finding precedes the signal.
         let order =
             if removed(Site::ReleaseOfSignal) { Ordering::Relaxed } else { Ordering::Release };
         !self.0.swap(true, order)
     }
 
-    /// Hears of it, if it was given; what was found before can be seen.
+    /// Takes the signal, if it was set; earlier findings are then visible.
     #[inline]
     pub(crate) fn take(&self) -> bool {
         let order =
@@ -30,12 +30,12 @@ impl Signal {
         self.0.swap(false, order)
     }
 
-    /// The next one wakes again. For who polls next, under the lock that whoever gives it had
-    /// before.
+    /// Clears the signal, so that the next one wakes again. Called by the next poller, under the
+    /// lock that the signalling thread held before.
     #[inline]
     pub(crate) fn clear(&self) {
-        // Relaxed: if the other side had the lock first, this side sees what it found; else that
-        // lock orders this store before its signal.
+        // Relaxed: if the signalling thread had the lock first, this thread sees its finding; else
+        // that lock orders this store before its signal.
         self.0.store(false, Ordering::Relaxed);
     }
 }

@@ -1,4 +1,4 @@
-//! A session as its worker keeps it.
+//! A session and its worker's state for it.
 
 use std::io;
 
@@ -14,18 +14,18 @@ pub(super) const EXIT: u64 = 1 << 32;
 
 pub(crate) struct Slot {
     pub(super) session: ServerSession,
-    /// Dropped after the session: its end is reported when the client can see it.
+    /// Dropped after the session, so its end is reported when the client can see it.
     pub(super) presence: Presence,
-    /// Whether its messages travel on the socket that is watched.
+    /// True if its messages travel on the watched socket.
     pub(super) on_socket: bool,
-    /// Whether the socket is watched for room to write.
+    /// True if the socket is watched for room to write.
     awaits_room: bool,
     pub(super) active: bool,
     /// Set while its socket may hold bytes that no event will report again.
     pub(super) unread: bool,
-    /// When it last had work, in clock ticks.
+    /// Time of its last work, in clock ticks.
     pub(super) last_work: u64,
-    /// The round in which it last had a turn.
+    /// Round of its last turn.
     pub(super) round: u64,
 }
 
@@ -43,7 +43,7 @@ impl Slot {
         }
     }
 
-    /// Lets it wake its worker.
+    /// Makes its events wake its worker.
     pub(super) fn watch(&mut self, sleeper: &Sleeper, token: usize) -> io::Result<()> {
         self.awaits_room = false;
         self.session.with_socket(|socket| sleeper.watch(socket, token as u64))?;
@@ -53,7 +53,7 @@ impl Slot {
         }
     }
 
-    /// From now on it wakes that worker no more.
+    /// Stops its events from waking that worker.
     pub(super) fn forget(&mut self, sleeper: &Sleeper) {
         let forgotten = self.session.with_socket(|socket| sleeper.forget(socket));
         let exit = self.session.exit().map_or(Ok(()), |exit| sleeper.forget(exit));
@@ -62,7 +62,7 @@ impl Slot {
         }
     }
 
-    /// Lets a session whose replies its socket does not take be woken when it does.
+    /// Watches the socket for room, for a session whose replies the socket does not take.
     #[inline(always)]
     pub(super) fn watch_room(
         &mut self,

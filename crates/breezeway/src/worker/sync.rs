@@ -10,35 +10,35 @@ pub(super) use loom::sync::atomic::{AtomicBool, Ordering, fence};
 #[cfg(loom)]
 pub(super) use loom::sync::{Mutex, MutexGuard};
 
-/// Where a fence stands; the model removes each to show that it is needed.
+/// Sites of fences; the model removes each to show that it is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Site {
-    /// Between announcing something and asking whether the worker sleeps.
+    /// Between an announcement and the check of the worker's sleep.
     AfterAnnouncing,
-    /// Between falling asleep and the last poll for what was announced.
+    /// Between the start of the sleep and the last poll for announcements.
     AfterFallingAsleep,
-    /// No fence, but as needed: announcing by an exchange instead of a store.
+    /// Not a fence, but equally required: announcing by an exchange instead of a store.
     ExchangeOfFlag,
-    /// No fence, but as needed: that poll.
+    /// Not a fence, but equally required: that poll.
     RecheckBeforeSleeping,
-    /// Release of what was found by the signal of it.
+    /// Release of the finding by its signal.
     ReleaseOfSignal,
-    /// Acquire of that.
+    /// Acquire of the finding by its signal.
     AcquireOfSignal,
 }
 
-/// Whether the model has taken this fence away.
+/// Returns true if the model has removed this fence.
 #[cfg(loom)]
 pub(super) use super::mutants::removed;
 
-/// Nothing is missing outside the model.
+/// Returns false: nothing is removed outside the model.
 #[cfg(not(loom))]
 #[inline(always)]
 pub(super) const fn removed(_site: Site) -> bool {
     false
 }
 
-/// A sequentially consistent fence.
+/// Makes a sequentially consistent fence.
 #[inline(always)]
 pub(super) fn full_fence(site: Site) {
     if !removed(site) {
@@ -51,7 +51,7 @@ thread_local! {
     static LOCKS: core::cell::Cell<u64> = const { core::cell::Cell::new(0) };
 }
 
-/// Locks that this thread has taken for workers.
+/// Returns the number of locks that this thread has taken for workers.
 #[cfg(all(test, not(loom)))]
 pub(super) fn locks() -> u64 {
     LOCKS.get()

@@ -17,7 +17,7 @@ use crate::call::{Call, Handled};
 use crate::options::SessionOptions;
 use crate::served::ServerSession;
 
-/// Tokens of the sessions, in the order in which they are added.
+/// Tokens of the sessions, in the order of their addition.
 const CHURNING: usize = 0;
 const HONEST: usize = 1;
 
@@ -31,12 +31,12 @@ fn worker(options: &SessionOptions) -> Worker {
     Worker::new(options.waiting(), Hooks::default(), inbox).unwrap()
 }
 
-/// A session, and its client.
+/// Creates a session and its client.
 fn session(options: &SessionOptions) -> (ServerSession, Peer) {
     session_of(options, Terms::default())
 }
 
-/// A session with a client that says such terms.
+/// Creates a session and a client with these terms in its hello.
 fn session_of(options: &SessionOptions, terms: Terms) -> (ServerSession, Peer) {
     let (client, server) = UnixStream::pair().unwrap();
     thread::scope(|scope| {
@@ -56,8 +56,9 @@ fn stay_ahead(peer: &mut Peer, segment: &Shared) {
     }
 }
 
-/// Whether an armed session whose doorbell rings is served within so many steps of the worker once
-/// it is time to listen, while another one has an entry about a segment at each of them.
+/// Returns true if an armed session whose doorbell rings is served within `steps` steps of the
+/// worker once it is time to listen, while another one has an entry about a segment at each of
+/// them.
 fn serves_beside_churn(wait: WaitPolicy, steps: u32) -> bool {
     let options = SessionOptions::new().wait(wait);
     let mut worker = worker(&options);
@@ -66,7 +67,7 @@ fn serves_beside_churn(wait: WaitPolicy, steps: u32) -> bool {
     worker.start(churned);
     worker.start(served);
     assert!(worker.arm(HONEST), "nothing was asked of it yet");
-    // What the hellos left to report is not to wake it below.
+    // Removes reports left by the hellos, which must not wake it below.
     worker.listened = clock::ticks();
     worker.sleeper.wait(Some(Duration::ZERO)).unwrap();
     let segment = Shared::fit(4096);
@@ -124,9 +125,9 @@ fn no_kind_of_entry_gives_a_session_more_than_its_slice() {
             peer.publish_silently(&entry(number));
         }
         for taken in 1..=8 {
-            // Its progress is awaited, so it is told at once.
+            // The peer waits for its progress, so it is notified at once.
             peer.ring.shared.store(control::SPACE_WAKE_AT, taken - 1);
-            // One that is over when it begins.
+            // A slice that is over when it begins.
             session.serve_some(&echo, 1, &mut Slice::new(0, 0)).unwrap();
             assert_eq!(peer.view.load(control::CONSUMED_AT), taken, "{name}");
         }
@@ -150,7 +151,7 @@ fn a_large_segment_is_mapped_in_many_turns_and_others_are_served_between_them() 
     let mut served = 0;
     while hostile.view.try_next().is_none() {
         honest.publish(&Entry::request(2 * served + 1, 0, b"x"));
-        // Round by round, but for one that listens or ends with news.
+        // Takes round by round, except a step that listens or ends with news.
         let comes = (0..4).any(|_| {
             worker.step(&echo).unwrap();
             honest.view.try_next().is_some()
@@ -161,12 +162,12 @@ fn a_large_segment_is_mapped_in_many_turns_and_others_are_served_between_them() 
     assert!(served as usize >= LARGE / segment::PIECE / 4, "{served} calls");
 }
 
-/// Whose request a handler is given.
+/// Request body of the busy session.
 const OF_BUSY: &[u8] = b"busy";
 const OF_ARMED: &[u8] = b"armed";
 
-/// The order in which requests are served when one of them comes, on an armed session, while the
-/// first of many of a busy session is served and its handler takes longer than a slice.
+/// Returns the order in which requests are served when one of them arrives, on an armed session,
+/// while the first of many of a busy session is served and its handler takes longer than a slice.
 fn served_beside_slow_handler(wait: WaitPolicy) -> Vec<Vec<u8>> {
     let options = SessionOptions::new().wait(wait);
     let mut worker = worker(&options);
@@ -175,7 +176,7 @@ fn served_beside_slow_handler(wait: WaitPolicy) -> Vec<Vec<u8>> {
     worker.start(busy);
     worker.start(armed);
     assert!(worker.arm(1), "nothing was asked of it yet");
-    // What the hellos left to report is not to wake it below.
+    // Removes reports left by the hellos, which must not wake it below.
     worker.sleeper.wait(Some(Duration::ZERO)).unwrap();
     for number in 0..20 {
         busy_peer.publish(&Entry::request(2 * number + 1, 0, OF_BUSY));
@@ -243,7 +244,7 @@ fn slow_requests_of_active_sessions_are_served_in_turn() {
     }
 }
 
-/// How many of 20 requests are served if the server is stopped in the third.
+/// Returns the number of 20 requests that are served if the server is stopped in the third.
 fn served_of_those_that_had_come(drain: Duration) -> usize {
     let options = SessionOptions::new();
     let mut worker = worker(&options);
@@ -317,7 +318,7 @@ fn replies_that_a_socket_has_no_room_for_do_not_end_the_time_to_drain() {
                 all.extend(frame::request(2 * number + 1, 0, b"x"));
             }
             peer.write_all(&all).unwrap();
-            // Nothing is read before the socket has no room for the first reply.
+            // Reads nothing before the socket has no room for the first reply.
             served.recv().unwrap();
             while let Some((header, _)) = frame::next(&mut peer).unwrap() {
                 if header.kind == kind::MESSAGE {
@@ -356,7 +357,7 @@ fn replies_that_a_socket_has_no_room_for_do_not_end_the_time_to_drain() {
 #[test]
 fn what_waits_behind_deferred_calls_is_served_within_the_time_to_drain() {
     const CAP: usize = 4096;
-    /// So many one-way messages fill the cap while they are deferred.
+    /// Number of one-way messages that fill the cap while they are deferred.
     const FULL: usize = CAP.div_ceil(BODY.len());
     const ALL: usize = FULL + 3;
     const BODY: [u8; 100] = [7; 100];
@@ -376,7 +377,7 @@ fn what_waits_behind_deferred_calls_is_served_within_the_time_to_drain() {
                 peer.wait_consumed(peer.ring.tail);
             }
         }
-        // Behind these nothing is taken before one of them is done.
+        // After these, no message is taken before one of them is done.
         let first: Vec<_> = deferred.iter().take(FULL).collect();
         assert!(deferred.try_recv().is_err(), "more than the cap is deferred");
         inbox.stop();
@@ -415,7 +416,7 @@ fn a_session_that_comes_in_the_moment_of_the_stop_is_served_within_the_time_to_d
     assert_eq!(kind, Some(kind::MESSAGE), "a reply");
 }
 
-/// A session that takes streams, and its client.
+/// Creates a session that takes streams, and its client.
 fn shared_session(options: &SessionOptions) -> (ServerSession, crate::Channel) {
     let (client, server) = UnixStream::pair().unwrap();
     let options = &options.clone().handshake_timeout(Duration::from_secs(20));
@@ -465,7 +466,7 @@ fn a_worker_waits_for_nobody_who_has_the_lock_of_a_session_that_rings() {
             worker.step(&echo).unwrap();
             steps += 1;
         }
-        // It may be over.
+        // The worker may have ended.
         let _ = done.send(());
         assert!(holding.join().unwrap(), "nobody is served before the lock is let go of");
     });
@@ -491,7 +492,7 @@ fn a_call_behind_a_large_segment_of_a_shared_session_is_refused_past_the_time_to
 
 #[test]
 fn a_stop_is_seen_between_two_requests() {
-    // Slices may end anywhere, the stop ends all of them.
+    // Slices may end anywhere; the stop ends all of them.
     assert_eq!(served_of_those_that_had_come(Duration::ZERO), 3);
 }
 
@@ -500,7 +501,7 @@ fn what_had_come_before_the_stop_is_served_within_the_time_to_drain() {
     assert_eq!(served_of_those_that_had_come(Duration::from_secs(20)), 20);
 }
 
-/// Two workers of a server, the first of which was slow not long before, and what guards them.
+/// Creates two workers of a server, the first of them slow not long before, and their guard.
 fn guarded(options: &SessionOptions) -> (Guard, Worker, Worker) {
     let mut guard = Guard::new().unwrap();
     let [mut slow, mut free] = [worker(options), worker(options)];
@@ -572,7 +573,7 @@ fn sessions_that_stay_active_take_no_lock() {
     let options = SessionOptions::new().wait(WaitPolicy::Busy);
     let mut worker = worker(&options);
     worker.guarded_by(&mut Guard::new().unwrap()).unwrap();
-    // However long the machine pauses.
+    // Independent of the machine's pauses.
     (worker.times.active, worker.times.slow) = (u64::MAX, u64::MAX);
     let mut peers = Vec::new();
     for _ in 0..2 {

@@ -6,17 +6,17 @@ use std::task::Wake;
 use super::{Inbox, Signal};
 use crate::presence::SessionId;
 
-/// Lets the worker give a session a turn.
+/// Waker that asks the worker for a turn of a session.
 pub(crate) struct TurnWaker {
     inbox: Arc<Inbox>,
     token: usize,
     id: SessionId,
-    /// Set once a turn was asked for, until one begins.
+    /// Set once a turn was requested, until one begins.
     called: Signal,
 }
 
 impl TurnWaker {
-    /// For the session that the worker with this inbox knows by this token.
+    /// Creates the waker of the session with this token at the worker with this inbox.
     pub(crate) fn new(inbox: Arc<Inbox>, token: usize, id: SessionId) -> Self {
         Self { inbox, token, id, called: Signal::default() }
     }
@@ -37,8 +37,8 @@ impl Wake for TurnWaker {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // What it is about was changed under the session's lock before. The worker clears the flag
-        // before it takes the lock: if this finds it set, that turn is still to come.
+        // The change was made under the session's lock before. The worker clears the flag before it
+        // takes the lock: if the flag is found set here, that turn is still to come.
         if self.called.give() {
             self.inbox.call(self.token, self.id);
         }

@@ -1,11 +1,11 @@
-//! In which order a worker's active sessions have their turns.
+//! The order in which a worker's active sessions have their turns.
 
-/// The active sessions, by token, and whose turn is next. Each has one turn per round, whatever is
-/// added or removed during it.
+/// The active sessions, by token, with the next one to have its turn. Each has one turn per round,
+/// whatever is added or removed during it.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     tokens: Vec<usize>,
-    /// Index of the next one in this round.
+    /// Index of the next session in this round.
     next: usize,
 }
 
@@ -18,12 +18,12 @@ impl Turns {
         self.tokens.is_empty()
     }
 
-    /// All of them, in their order.
+    /// Returns all tokens, in their order.
     pub(super) fn tokens(&self) -> &[usize] {
         &self.tokens
     }
 
-    /// Begins the next round if the last one is over; true if it was.
+    /// Begins the next round if the last one is over; returns true if it was.
     #[inline(always)]
     pub(super) fn begin_round(&mut self) -> bool {
         let over = self.next >= self.tokens.len();
@@ -33,7 +33,7 @@ impl Turns {
         over
     }
 
-    /// Whose turn it is; `None` at the end of a round.
+    /// Returns the session whose turn is next; `None` at the end of a round.
     #[inline(always)]
     pub(super) fn next(&mut self) -> Option<usize> {
         let token = *self.tokens.get(self.next)?;
@@ -41,23 +41,23 @@ impl Turns {
         Some(token)
     }
 
-    /// Adds one, which is next.
+    /// Adds a session, which is next.
     pub(super) fn add_next(&mut self, token: usize) {
         self.tokens.insert(self.next, token);
     }
 
-    /// Adds one, which is the last of this round.
+    /// Adds a session, which is the last of this round.
     pub(super) fn add_last(&mut self, token: usize) {
         self.tokens.push(token);
     }
 
-    /// Adds one that has its turn in the next round.
+    /// Adds a session that has its turn in the next round.
     pub(super) fn add_for_next_round(&mut self, token: usize) {
         self.tokens.insert(0, token);
         self.next += usize::from(self.next > 0);
     }
 
-    /// Removes one, if it is there.
+    /// Removes a session, if it is there.
     pub(super) fn remove(&mut self, token: usize) {
         if let Some(index) = self.tokens.iter().position(|&other| other == token) {
             self.tokens.remove(index);
@@ -74,7 +74,7 @@ mod tests {
         Turns { tokens: tokens.to_vec(), next: 0 }
     }
 
-    /// What is left of a round, after which the next one begins.
+    /// Returns the rest of a round, after which the next one begins.
     fn round(turns: &mut Turns) -> Vec<usize> {
         let left = std::iter::from_fn(|| turns.next()).collect();
         assert!(turns.begin_round() && turns.next == 0);
