@@ -1,4 +1,4 @@
-//! What a handler is given, and how it replies.
+//! The call that a handler receives, and its reply.
 
 use std::error::Error;
 use std::io;
@@ -23,24 +23,24 @@ use crate::presence::SessionId;
 use crate::served::{Place, Terms};
 use crate::short_reason::short_reason;
 
-/// Why a handler failed: any error. Its message goes to the caller.
+/// Error of a handler, of any type. Its message is sent to the caller.
 pub type HandlerError = Box<dyn Error + Send + Sync>;
 
-/// What a handler returns, and what the ways to reply give: a reply is the last expression.
+/// Result of a handler and of the methods that reply, so that a reply can be the last expression.
 pub type Handled = Result<Replied, HandlerError>;
 
 /// Serves calls. Implemented by every `Fn(Call<'_>) -> Handled`.
 ///
 /// A worker thread calls it for one request after the other, of all the sessions that it serves: a
-/// handler that blocks delays those sessions. Let slow handlers run elsewhere
+/// handler that blocks delays those sessions. Run slow handlers elsewhere
 /// ([`ServerOptions::offload`](crate::ServerOptions::offload)), or give slow work to threads of
 /// your own, which reply when it is done ([`Call::defer`]). A panic fails the call, not the server.
 pub trait Handler: Send + Sync + 'static {
-    /// Serves one call. An error becomes the failure that the caller sees, unless the reply went
-    /// out before; for a one-way message it is logged.
+    /// Serves one call. The caller receives an error as its failure, unless the reply was sent
+    /// before; for a one-way message the error is logged.
     fn handle(&self, call: Call<'_>) -> Handled;
 
-    /// What counts the calls that it defers.
+    /// Returns the limit that counts deferred calls.
     #[doc(hidden)]
     #[inline(always)]
     fn call_limit(&self) -> Option<&CallLimit> {
@@ -64,13 +64,14 @@ pub struct Replied(());
 
 /// The part of a session that a call uses.
 pub(crate) struct Serving<'c> {
-    /// Space that a handler reserves and leaves unsent is given back when it returns.
+    /// The session's place. Space that a handler reserves and leaves unsent is given back when it
+    /// returns.
     pub(crate) place: &'c mut Place,
     pub(crate) terms: &'c Terms,
-    /// Set once the call is replied to, or was given up for a reply later.
+    /// Set once the call is replied to, or was deferred.
     pub(crate) replied: &'c mut bool,
     pub(crate) request: Request,
-    /// The limit of deferred calls.
+    /// Limit on deferred calls.
     pub(crate) limit: Option<&'c CallLimit>,
 }
 
@@ -89,8 +90,8 @@ impl Serving<'_> {
         Head::of_reply(self.request.stream)
     }
 
-    /// Sends a reply, and the release of the request with it. A client that sleeps is woken at
-    /// once, whatever else the handler does before it returns.
+    /// Sends a reply, and the release of the request with it. A sleeping client is woken at once,
+    /// whatever the handler does before it returns.
     #[inline]
     fn reply(&mut self, body: Body<'_>) -> Result<Replied, ReplyError> {
         if !self.request.one_way {
@@ -108,7 +109,7 @@ impl Serving<'_> {
         Ok(Replied(()))
     }
 
-    /// Keeps a reply that found no memory, as the client has to release other replies first.
+    /// Queues a reply that found no memory, as the client has to release other replies first.
     #[cold]
     fn reply_later(&mut self, body: Body<'_>, error: SendError) -> Result<(), ReplyError> {
         if !matches!(error, SendError::NoMemory { until: Some(_), .. }) {
@@ -124,7 +125,7 @@ impl Serving<'_> {
         self.keep(body)
     }
 
-    /// Shares the session, whose threads send this reply once there is memory for it.
+    /// Shares the session; its threads send this reply once there is memory for it.
     fn keep(&mut self, reply: OwnedBody) -> Result<(), ReplyError> {
         self.link_mut().finish().map_err(SessionError::from)?;
         let deadline = Deadline::from(self.time_left());
@@ -132,23 +133,23 @@ impl Serving<'_> {
         Ok(())
     }
 
-    /// Returns the time for which the client still waits: from the worker's turn on, which began up
-    /// to 50 µs before the handler.
+    /// Returns the time that the client will still wait, measured from the start of the worker's
+    /// turn, which began up to 50 µs before the handler.
     fn time_left(&self) -> Option<Duration> {
         let age = self.terms.turn_age().unwrap_or_default();
         time_left::decode(self.request.time).map(|time| time.saturating_sub(age))
     }
 
-    /// Ends the request, and lets the client see the reply.
+    /// Releases the request, and publishes the reply to the client.
     #[inline(always)]
     fn sent(&mut self) -> Result<(), SessionError> {
         *self.replied = true;
-        // First, so that one publication tells of both.
+        // First, so that one publication covers both.
         self.link_mut().finish()?;
         Ok(self.link_mut().flush_now()?)
     }
 
-    /// Shares the session, and takes the call out of the handler's hands, with its request.
+    /// Shares the session, and detaches the call, with its request, from the handler.
     fn defer(&mut self) -> io::Result<OwnedCall> {
         let link = self.link_mut();
         let reserved = link.reserve_detached();
@@ -176,7 +177,7 @@ impl Serving<'_> {
         Ok(Replied(()))
     }
 
-    /// Publishes a failure: the reason in full if there is memory for it, else as much as an entry
+    /// Publishes a failure: the full reason if there is memory for it, else as much as an entry
     /// holds.
     fn publish_failure(&mut self, code: ErrorCode, reason: &str) -> Result<(), ReplyError> {
         let flags = Flags::FIN.with(Flags::ERROR);
@@ -210,24 +211,24 @@ impl Serving<'_> {
 
 /// One request to serve: lent by the client until it is replied to.
 //
-// It is two words, which are handed on in registers. A larger one would be moved from memory to
-// memory, and a processor that moves what was just written in parts waits until all of it has left
-// the store buffer: some 10 ns a move.
+// Two words, which are passed in registers. A larger call would be moved from memory to memory, and
+// a processor that moves recently written data in parts waits until all of it has left the store
+// buffer: some 10 ns a move.
 pub struct Call<'c>(Asked<'c>);
 
-/// Where the handler runs.
+/// Place where the handler runs.
 enum Asked<'c> {
     /// On the thread that serves the session.
     Here(&'c mut Serving<'c>),
-    /// On another one, or for a session that threads share.
+    /// On another thread, or for a session that threads share.
     Offloaded(&'c mut Elsewhere<'c>),
 }
 
-/// What a call needs that is served elsewhere.
+/// State of a call that is served elsewhere.
 pub(crate) struct Elsewhere<'c> {
-    /// Empty once there is a reply.
+    /// `None` once there is a reply.
     pub(crate) place: &'c mut Option<OwnedCall>,
-    /// What counts the calls that are deferred.
+    /// Limit that counts deferred calls.
     pub(crate) limit: Option<&'c CallLimit>,
 }
 
@@ -255,7 +256,7 @@ impl<'c> Call<'c> {
         Self(Offloaded(elsewhere))
     }
 
-    /// Where it is noted how long handlers of its session take.
+    /// Returns the times of handlers of its session.
     pub(crate) fn handler_times(&self) -> Option<HandlerTimes> {
         match &self.0 {
             Here(serving) => serving.link().handler_times(),
@@ -263,7 +264,7 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// The method number.
+    /// Returns the method number.
     #[inline]
     pub fn method(&self) -> u32 {
         match &self.0 {
@@ -272,7 +273,7 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// Whether the client wants no reply. Replying is allowed, and sends nothing.
+    /// Returns true if the client expects no reply. Replying is allowed, and sends nothing.
     #[inline]
     pub fn is_one_way(&self) -> bool {
         match &self.0 {
@@ -281,8 +282,8 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// The request's bytes: a private copy up to 104 bytes, else the client's memory, which the
-    /// client may still change.
+    /// Returns the request's bytes: a private copy up to 104 bytes, else the client's memory, which
+    /// the client may still change.
     #[inline]
     pub fn request(&self) -> ForeignBytes<'_> {
         match &self.0 {
@@ -291,10 +292,10 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// Takes the request for a message of its own where it is lent: it can be read while the reply
+    /// Takes a lent request out of the call as a message of its own: it can be read while the reply
     /// is reserved and written, and is released when it is dropped. From then on [`Self::request`]
-    /// is empty, and there is no metadata. Returns `None` where the bytes are private already:
-    /// small ones, and those of a socket.
+    /// and the metadata are empty. Returns `None` if the bytes are already private: small ones, and
+    /// those of a socket.
     ///
     /// ```
     /// use breezeway::{Call, Handled};
@@ -315,8 +316,8 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// The metadata block that came with the request, where the server takes some: one with
-    /// [streams](crate::Server::on_stream).
+    /// Returns the metadata block of the request, if the server accepts metadata, as a server with
+    /// [streams](crate::Server::on_stream) does.
     pub fn metadata(&self) -> Option<&[u8]> {
         match &self.0 {
             Here(_) => None,
@@ -324,7 +325,7 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// What the call came by, and the reply goes by.
+    /// Returns the carrier of the call and of its reply.
     pub fn carrier(&self) -> Carrier {
         match &self.0 {
             Here(serving) => serving.terms.carrier,
@@ -332,7 +333,7 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// The session that the call came by: the same for all of its calls, and in the hooks
+    /// Returns the id of the call's session: the same for all of its calls, and in the hooks
     /// [`ServerOptions::on_session_start`](crate::ServerOptions::on_session_start) and
     /// [`on_session_end`](crate::ServerOptions::on_session_end).
     #[inline]
@@ -343,9 +344,10 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// What opens streams to the client, now or later. None of a plain session, whose client takes
-    /// no streams: that of a [`Session`](crate::Session) or a [`Client`](crate::Client), and every
-    /// one of a server without [streams](crate::Server::on_stream).
+    /// Returns a handle that opens streams to the client, now or later. `None` for a plain session,
+    /// whose client accepts no streams: that of a [`Session`](crate::Session) or a
+    /// [`Client`](crate::Client), and every session of a server without
+    /// [streams](crate::Server::on_stream).
     pub fn back_channel(&self) -> Option<BackChannel> {
         match &self.0 {
             Here(_) => None,
@@ -353,7 +355,7 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// Who calls: the credentials of the process that connected.
+    /// Returns the credentials of the process that connected.
     #[inline]
     pub fn peer(&self) -> &Peer {
         match &self.0 {
@@ -362,14 +364,14 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// Replies with a copy of `bytes`. A client that sleeps is woken at once, whatever the handler
+    /// Replies with a copy of `bytes`. A sleeping client is woken at once, whatever the handler
     /// does before it returns.
     ///
-    /// When the client holds so many replies that there is no memory for this one, it waits until
-    /// the client releases some, for at most
+    /// If the client holds so many replies that memory for this one is lacking, the reply waits
+    /// until the client releases some, for at most
     /// [`ServerOptions::reply_timeout`](crate::ServerOptions::reply_timeout) and no longer than the
-    /// client waits for it; then the call fails. The handler goes on meanwhile, and the worker
-    /// serves other sessions; this one's next request is served after that reply.
+    /// client waits for it; then the call fails. The handler continues at once, and the worker
+    /// serves other sessions; the next request of this session is served after that reply.
     ///
     /// ```
     /// use breezeway::{Call, Handled};
@@ -386,8 +388,8 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// As [`Self::reply`], of a call that is taken from its place: for layers between this crate
-    /// and a handler. Fails if the place is empty.
+    /// Replies like [`Self::reply`] to a call that is taken out of `place`: for layers between this
+    /// crate and a handler. Fails if the place is empty.
     #[doc(hidden)]
     #[inline]
     pub fn reply_from(place: &mut Option<Self>, bytes: &[u8]) -> Handled {
@@ -402,8 +404,8 @@ impl<'c> Call<'c> {
         handled
     }
 
-    /// Replies with the request's own bytes, without handing them through: on a socket from where
-    /// they lie.
+    /// Replies with the request's own bytes without copying them through the handler: on a socket
+    /// from their place in the receive buffer.
     #[inline]
     pub fn echo(self) -> Handled {
         match self.0 {
@@ -412,13 +414,13 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// Replies with nothing. The way to end a one-way message's handler.
+    /// Replies with no bytes. Ends the handler of a one-way message.
     #[inline]
     pub fn done(self) -> Handled {
         self.reply(&[])
     }
 
-    /// Fails the call: there is no such method.
+    /// Fails the call with the error that the method does not exist.
     pub fn no_such_method(self) -> Handled {
         let reason = format!("there is no method {}", self.method());
         match self.0 {
@@ -428,7 +430,7 @@ impl<'c> Call<'c> {
     }
 
     /// Fails the call with a code, such as one of the application's own, and a reason, which is cut
-    /// behind 1 KiB. (A handler's error fails it with [`ErrorCode::Failed`].)
+    /// after 1 KiB. (A handler's error fails it with [`ErrorCode::Failed`].)
     ///
     /// ```
     /// use breezeway::{Call, ErrorCode, Handled};
@@ -444,8 +446,8 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// How long the client said that it waits for the reply, counted from its sending; `None` if it
-    /// waits for ever.
+    /// Returns the time that the client waits for the reply, counted from the sending of the call,
+    /// as the request states; `None` if it waits without a limit.
     pub fn patience(&self) -> Option<Duration> {
         match &self.0 {
             Here(serving) => time_left::decode(serving.request.time),
@@ -453,10 +455,10 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// How much longer the client waits for the reply; `None` if it waits for ever. On a plain
-    /// session the time runs from the worker's turn on, which began up to 50 µs before the handler;
-    /// of a [`ServerSession`](crate::ServerSession) that is served on its own the whole time is all
-    /// that is known.
+    /// Returns the time that the client will still wait for the reply; `None` if it waits without a
+    /// limit. On a plain session the time counts from the start of the worker's turn, which began
+    /// up to 50 µs before the handler; for a [`ServerSession`](crate::ServerSession) that is served
+    /// on its own, it is always the full time, as the start is unknown.
     pub fn time_left(&self) -> Option<Duration> {
         match &self.0 {
             Here(serving) => serving.time_left(),
@@ -464,9 +466,9 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// Whether nobody wants the reply any more, as
-    /// [`OwnedCall::is_cancelled`](crate::OwnedCall::is_cancelled) says. A worker that serves
-    /// a plain session sees only whether the client's [time](Self::time_left) is over.
+    /// Returns true if the reply is of no more use, with the meaning of
+    /// [`OwnedCall::is_cancelled`](crate::OwnedCall::is_cancelled). A worker that serves a plain
+    /// session sees only if the client's [time](Self::time_left) is over.
     pub fn is_cancelled(&self) -> bool {
         match &self.0 {
             Here(_) => self.time_left() == Some(Duration::ZERO),
@@ -474,9 +476,9 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// Gives the call up for a handle that replies later, from any thread and in any order with
-    /// other calls. The handler returns the second value at once, and the worker serves others
-    /// meanwhile.
+    /// Converts the call to a handle that replies later, from any thread and in any order with
+    /// other calls. The handler returns the second value at once, and the worker serves other
+    /// requests.
     ///
     /// ```
     /// use breezeway::{Call, Handled};
@@ -492,7 +494,7 @@ impl<'c> Call<'c> {
     /// }
     /// ```
     ///
-    /// Fails on a socket if a large request must be copied and there is no memory.
+    /// Fails on a socket if a large request must be copied and memory is lacking.
     pub fn defer(self) -> io::Result<(OwnedCall, Replied)> {
         let (limit, call) = match self.0 {
             Here(serving) => (serving.limit, serving.defer()?),
@@ -501,9 +503,9 @@ impl<'c> Call<'c> {
         Ok((call.deferred(limit.map(CallLimit::begin)), Replied(())))
     }
 
-    /// Takes space for a reply of `len` bytes, to be filled in place. When the client holds too
-    /// many replies, and of an offloaded call, it is private memory, and the reply waits as
-    /// that of [`Self::reply`] does.
+    /// Reserves space for a reply of `len` bytes, to be filled in place. If the client holds too
+    /// many replies, and for an offloaded call, it is private memory, and the reply waits like that
+    /// of [`Self::reply`].
     #[inline(always)]
     pub fn reserve(self, len: usize) -> Result<ReplySpace<'c>, ReplyError> {
         match self.0 {
@@ -542,9 +544,9 @@ pub struct ReplySpace<'c>(Space<'c>);
 enum Space<'c> {
     Here(&'c mut Serving<'c>),
     Offloaded(&'c mut Elsewhere<'c>, Vec<u8>),
-    /// Of a shared session, and in its memory.
+    /// Space in the memory of a shared session.
     Owned(&'c mut Elsewhere<'c>, OwnedSpace),
-    /// Private memory for want of shared.
+    /// Private memory, as shared memory is lacking.
     Kept(Box<(&'c mut Serving<'c>, Vec<u8>)>),
 }
 
@@ -566,14 +568,14 @@ impl<'c> Space<'c> {
 }
 
 impl<'c> ReplySpace<'c> {
-    /// Its bytes. They hold whatever this session wrote there before, or zeros; over a socket also
-    /// what it has received.
+    /// Returns its bytes. They hold earlier data of this session, or zeros; over a socket also
+    /// received data.
     #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         self.filling().into_bytes()
     }
 
-    /// The request and the reply's bytes, to fill the one from the other.
+    /// Returns the request and the reply's bytes, to fill the one from the other.
     #[inline]
     pub fn request_and_bytes_mut(&mut self) -> (ForeignBytes<'_>, &mut [u8]) {
         self.filling().into_parts()
@@ -592,7 +594,7 @@ impl<'c> ReplySpace<'c> {
     }
 
     /// Keeps the first `len` bytes, if there are more, and gives the rest back: for a reply that
-    /// turns out shorter than what was reserved.
+    /// turns out shorter than the reserved space.
     pub fn truncate(&mut self, len: usize) {
         match &mut self.0 {
             Space::Here(serving) => serving.link_mut().truncate(len),
@@ -602,7 +604,7 @@ impl<'c> ReplySpace<'c> {
         }
     }
 
-    /// Gives the space back, unsent: the call is to be replied to otherwise.
+    /// Gives the space back, unsent, and returns the call, which must be replied to otherwise.
     pub fn abandon(self) -> Call<'c> {
         let asked = match self.0 {
             Space::Here(serving) => {

@@ -1,8 +1,8 @@
-//! How many calls of all sessions of a server may be in flight at one time.
+//! The limit on calls in flight of all sessions of a server.
 //!
-//! A call that its worker serves in one piece is one of as many as there are workers, and is not
-//! counted: only the calls that others reply to later are, where they are given up. So a server
-//! whose handlers reply at once only reads here, from a line that nobody writes.
+//! Calls that a worker serves in one piece are as many as there are workers, and are not counted.
+//! Only the calls that other threads reply to later are counted, when they are deferred. So a
+//! server whose handlers reply at once only reads here, from a cache line that no thread writes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use breezeway_proto::ErrorCode;
 
 use crate::call::{Call, Handled, Handler};
 
-/// A clone is the same one.
+/// Limit on calls in flight. Clones share the count.
 #[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct CallLimit(Arc<Inner>);
@@ -19,7 +19,7 @@ pub struct CallLimit(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     most: usize,
-    /// As many calls are in flight as this has further copies.
+    /// The number of further copies is the number of calls in flight.
     held: Arc<()>,
     refused: AtomicU64,
 }
@@ -34,13 +34,13 @@ impl CallLimit {
         Self(Arc::new(Inner { most, held: Arc::default(), refused: AtomicU64::new(0) }))
     }
 
-    /// Counts one more.
+    /// Counts one more call in flight.
     pub fn begin(&self) -> CallInFlight {
         CallInFlight(Arc::clone(&self.0.held))
     }
 
-    /// Why no further call is begun, if that is so: its caller is to be told by
-    /// [`ErrorCode::Overloaded`], which says that it never ran.
+    /// Returns the reason to refuse a further call, or None. Its caller receives
+    /// [`ErrorCode::Overloaded`], so it knows that the call never ran.
     #[inline]
     pub fn refusal(&self) -> Option<String> {
         (Arc::strong_count(&self.0.held) > self.0.most).then(|| self.refuse())
@@ -54,14 +54,14 @@ impl CallLimit {
         format!("{most} {calls} in flight; the server's max_calls_in_flight allows no more")
     }
 
-    /// Calls that were refused so far.
+    /// Returns the number of calls refused so far.
     pub(crate) fn refused(&self) -> u64 {
         self.0.refused.load(Ordering::Relaxed)
     }
 }
 
-/// A server's handler, which no call reaches beyond the limit. (One-way messages do: nobody could
-/// be told.)
+/// A server's handler, which calls beyond the limit do not reach. (One-way messages do: their
+/// senders could receive no refusal.)
 pub(crate) struct Limited<H>(pub(crate) H, pub(crate) CallLimit);
 
 impl<H: Handler> Handler for Limited<H> {

@@ -1,8 +1,8 @@
-//! What a session's messages travel by.
+//! The carriers of sessions.
 
 use std::fmt;
 
-/// What a session's messages travel by.
+/// The carrier of a session's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Carrier {
@@ -14,14 +14,14 @@ pub enum Carrier {
     Tcp,
     /// TLS over a TCP connection.
     Tls,
-    /// A stream of a shmipc session (crate `breezeway-shmipc`). This crate's sessions never travel
-    /// so, and have no such address; calls of `breezeway-rpc` in the framings of Thrift can.
+    /// A stream of a shmipc session (crate `breezeway-shmipc`). This crate's sessions never use it,
+    /// and no address names it; calls of `breezeway-rpc` in the framings of Thrift can use it.
     Shmipc,
 }
 
 impl Carrier {
-    /// As the statistics of a process name it (`docs/abi.md`, section 9); 0 for what no session
-    /// travels by.
+    /// Returns its number in the statistics of a process (`docs/abi.md`, section 9); 0 for a
+    /// carrier without sessions.
     pub(crate) fn number(self) -> u8 {
         match self {
             Self::Shm => 1,

@@ -17,32 +17,33 @@ use crate::options::{ClientOptions, SessionOptions};
 use crate::reconnect::Reconnecting;
 use crate::session::Session;
 
-/// A session is replaced once it has owed a reply that was given up for so many call timeouts, and
-/// for this long at least: its server may be stuck, and each replacement costs that one more
-/// session.
+/// Number of call timeouts after which a session whose reply was given up is replaced, if the reply
+/// has still not arrived; but not before `SHORTEST_OVERDUE`. Its server may be stuck, and each
+/// replacement costs that server one more session.
 const OVERDUE_TIMEOUTS: u32 = 10;
 const SHORTEST_OVERDUE: Duration = Duration::from_secs(1);
-/// For so long a session is used without asking whether its server is still there, and stays.
+/// Time for which a session is used without a check that its server still exists and stays.
 const TRUSTED_FOR: Duration = Duration::from_millis(1);
-/// How often a call is sent again that never ran, as the server was about to end.
+/// Limit on resending a call that never ran because the server was about to end.
 const RESENDS: u32 = 16;
-/// How long a server at the first place may take for its hello while another one is at hand.
+/// Time that a server at the first place may take for its hello while another server is connected.
 const RETURN_PATIENCE: Duration = Duration::from_millis(100);
 
-/// Why a client's call failed.
+/// Error returned when a client's call fails.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
     /// No session could be opened.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// The call failed. The text says whether it may have run, where its session has ended.
+    /// The call failed. The message states if it may have run, if its session has ended.
     #[error("{0}{run}", run = may_have_run(.0))]
     Call(#[from] CallError),
 }
 
 impl ClientError {
-    /// Whether the server may have served the call, or some of it; see [`CallError::may_have_run`].
+    /// Returns true if the server may have served the call, or a part of it; see
+    /// [`CallError::may_have_run`].
     pub fn may_have_run(&self) -> bool {
         match self {
             Self::Connect(_) => false,
@@ -62,14 +63,14 @@ fn may_have_run(error: &CallError) -> &'static str {
 /// Calls a server from any number of threads. `Send` and `Sync`; each call has a session of the
 /// pool for itself while it lasts.
 ///
-/// A session that ended is replaced by a new one at the next call; the call on which it ended
+/// A session that ended is replaced by a new one at the next call; the call during which it ended
 /// fails, and is not repeated, as the server may have served it. (Once a millisecond each session
-/// is asked first, so a call after a restart finds the new server.) A session whose server goes
+/// is checked first, so a call after a restart finds the new server.) A session whose server goes
 /// away for a successor is replaced likewise, and a call that this server has refused to begin is
-/// made again there. [`ClientOptions::wait_for_server`] says how long a server that is not there is
-/// waited for. A session whose server still owes
-/// the reply of a call that was given up is used after all others, and replaced once ten call
-/// timeouts, and a second at least, have not brought that reply.
+/// made again there. [`ClientOptions::wait_for_server`] sets the time to wait for a server that
+/// does not listen. A session on which the reply of a call that was given up is pending is used
+/// after all others, and replaced if the reply has not arrived after ten call timeouts, and a
+/// second at least.
 pub struct Client {
     address: Address,
     options: ClientOptions,
@@ -78,30 +79,30 @@ pub struct Client {
 }
 
 struct Pool {
-    /// Sessions without a call in flight. The one that was used last is used next. Boxed: to take
-    /// and return one costs 23 ns; 54 ns where its 1.2 KiB move.
+    /// Sessions without a call in flight. The last used session is used next. Boxed: to take and
+    /// return one costs 23 ns; 54 ns where its 1.2 KiB move.
     #[allow(clippy::vec_box, reason = "as just said: sessions move in and out at each call")]
     idle: Vec<Box<Member>>,
-    /// Sessions whose servers owe replies that were given up, in the order of their return.
+    /// Sessions with pending replies to calls that were given up, in the order of their return.
     late: VecDeque<Late>,
     /// Sessions that exist or are being opened.
     open: usize,
-    /// Threads that wait for a session to be returned: nobody else needs to be notified.
+    /// Threads that wait for a session to be returned: only they need to be notified.
     waiting: usize,
 }
 
 /// A session of the pool.
 struct Member {
     session: Session,
-    /// When it was last known to be usable, in clock ticks.
+    /// Time of the last check that it is usable, in clock ticks.
     asked: u64,
-    /// Of a session with another place than the first: when that was last tried.
+    /// Time of the last attempt at the first place, for a session with another place.
     tried_first: Option<Instant>,
 }
 
 impl Member {
-    /// Whether it can be used: now and then the kernel is asked whether its server is still there,
-    /// and the ring whether it stays.
+    /// Returns true if it can be used: at intervals the kernel is asked if its server still exists,
+    /// and the ring if the server stays.
     fn is_usable(&mut self) -> bool {
         let now = clock::ticks();
         if now.wrapping_sub(self.asked) < clock::ticks_in(TRUSTED_FOR) {
@@ -114,15 +115,15 @@ impl Member {
 
 impl Drop for Member {
     fn drop(&mut self) {
-        // Somebody may wait for another with a deadline, and what is unwritten then is a call that
-        // was given up, and one-way messages behind it, if somebody posted some.
+        // Another thread may wait with a deadline, and unwritten bytes then belong to a call that
+        // was given up, and to one-way messages behind it, if any were posted.
         if self.session.has_late_replies() {
             self.session.leave_unwritten();
         }
     }
 }
 
-/// A session whose server owes replies that were given up.
+/// A session with pending replies to calls that were given up.
 struct Late {
     member: Box<Member>,
     since: Instant,
@@ -134,7 +135,7 @@ impl Client {
         Self::connect_with(address, ClientOptions::new())
     }
 
-    /// Connects: opens the first session, so that a server that is not there is noticed at once.
+    /// Connects and opens the first session, so that a missing server is noticed at once.
     pub fn connect_with(address: &Address, options: ClientOptions) -> Result<Self, ConnectError> {
         options.validate()?;
         clock::calibrate();
@@ -157,7 +158,7 @@ impl Client {
             let has_begun = attempt > 0 || session.has_waited;
             let reply = match has_begun.then(|| deadline.time_left()).flatten() {
                 None => session.call(method, request),
-                // The session's own timeout would begin anew.
+                // The session's own timeout would start again.
                 Some(left) => session.call_until(method, request, Instant::now() + left),
             };
             // The reply stays in the session, which the result holds.
@@ -177,8 +178,8 @@ impl Client {
         self.session_until(Deadline::from(self.options.session.call_timeout))
     }
 
-    /// Takes a session like [`session`](Self::session), but waits until `until` at most, for a
-    /// connection too.
+    /// Takes a session like [`session`](Self::session), but waits, also for a connection, until
+    /// `until` at most.
     #[doc(hidden)]
     pub fn session_before(&self, until: Instant) -> Result<PooledSession<'_>, ClientError> {
         self.session_until(Deadline::at(until))
@@ -235,7 +236,7 @@ impl Client {
         Ok(pool)
     }
 
-    /// Opens a session that is counted already.
+    /// Opens a session that is already counted.
     fn open(&self, deadline: Deadline) -> Result<PooledSession<'_>, ClientError> {
         let mut reconnecting = Reconnecting::new(self.options.wait_for_server, deadline);
         match reconnecting.run(|| connect(&self.address, &self.options_until(deadline))) {
@@ -258,7 +259,7 @@ impl Client {
         }
     }
 
-    /// Gives a session that owed replies, or another one where it still does.
+    /// Returns a session whose late replies have arrived, or another one if they have not.
     #[cold]
     fn take_late(
         &self,
@@ -285,7 +286,8 @@ impl Client {
                 }
                 Ok(self.lend(member, None))
             }
-            // No other can be had, so it is this one whose call may fail, and says why.
+            // No other session is available, so this one is returned, whose call may fail with the
+            // reason.
             Err(_) => {
                 if !is_overdue {
                     self.closed();
@@ -295,8 +297,8 @@ impl Client {
         }
     }
 
-    /// Gives a session with the first place instead of one with another, if that is due and
-    /// possible; and whether it was tried.
+    /// Returns a session with the first place instead of one with another, if that is due and
+    /// possible; and true if it was tried.
     fn returned_to_first(
         &self,
         mut member: Box<Member>,
@@ -307,7 +309,7 @@ impl Client {
         {
             let options = &self.options.session;
             let left = deadline.time_left().unwrap_or(Duration::MAX);
-            // For connecting, and again for the hello.
+            // Once for connecting, and again for the hello.
             let patience = options.handshake_timeout.min(RETURN_PATIENCE).min(left / 2);
             let first = Address::from(self.address.places()[0].clone());
             match connect(&first, &options.clone().handshake_timeout(patience)) {
@@ -321,7 +323,7 @@ impl Client {
         (member, false)
     }
 
-    /// A server goes away: sessions with it that nobody uses close at once, so that it can end.
+    /// Closes unused sessions with a server that goes away, so that it can end.
     #[cold]
     fn retire_idle(&self) {
         let mut idle = std::mem::take(&mut self.lock().idle);
@@ -340,7 +342,7 @@ impl Client {
         timeout.saturating_mul(OVERDUE_TIMEOUTS).max(SHORTEST_OVERDUE)
     }
 
-    /// Counts one more session, if there may be one.
+    /// Counts one more session, if the limit allows it.
     fn count_one_more(&self) -> bool {
         let mut pool = self.lock();
         let may_be = pool.open < self.options.max_sessions;
@@ -356,19 +358,20 @@ impl Client {
         self.pool.lock().expect("nobody panics with the lock")
     }
 
-    /// One session less is open.
+    /// Notes that a session was closed.
     fn closed(&self) {
         self.give_back(|pool| pool.open -= 1);
     }
 
-    /// Changes the pool so that one who waits for a session can have one.
+    /// Changes the pool so that a waiting thread can take a session.
     #[inline]
     fn give_back(&self, change: impl FnOnce(&mut Pool)) {
         let mut pool = self.lock();
         change(&mut pool);
         let is_awaited = pool.waiting > 0;
         drop(pool);
-        // Notifying nobody would still be a system call: 230 ns for taking and returning, not 23.
+        // A notification without a waiter would still be a system call: 230 ns for taking and
+        // returning, not 23.
         if is_awaited {
             self.returned.notify_one();
         }
@@ -391,9 +394,9 @@ pub struct PooledSession<'c> {
     client: &'c Client,
     /// `None` only while dropping.
     member: Option<Box<Member>>,
-    /// Since when it has owed replies, if it did when it was taken.
+    /// Time since when replies have been late, if they were when the session was taken.
     late_since: Option<Instant>,
-    /// Whether taking it took time, of which a call has less then.
+    /// True if taking it took time, which is subtracted from the time of a call.
     has_waited: bool,
 }
 
@@ -427,7 +430,8 @@ impl Drop for PooledSession<'_> {
             self.client.closed();
             self.client.retire_idle();
         } else if session.is_ended() || session.in_flight() > 0 {
-            // One that has ended, or whose replies somebody still wanted, is of no use to others.
+            // A session that has ended, or with replies still to be received, is of no use to
+            // others.
             drop(member);
             self.client.closed();
         } else if session.has_late_replies() {
@@ -445,19 +449,20 @@ pub struct ClientReply<'c> {
 }
 
 impl ClientReply<'_> {
-    /// Its bytes: a private copy up to 104 bytes, else the peer's memory, which the peer may still
-    /// change.
+    /// Returns its bytes: a private copy up to 104 bytes, else the peer's memory, which the peer
+    /// may still change.
     pub fn bytes(&self) -> ForeignBytes<'_> {
         self.session.reply_bytes()
     }
 
-    /// A private copy of its bytes.
+    /// Returns a private copy of its bytes.
     pub fn to_vec(&self) -> Vec<u8> {
         self.bytes().to_vec()
     }
 
-    /// The reply, to be kept, as [`Reply::into_message`](crate::Reply::into_message) gives it. Its
-    /// session returns to the pool at once.
+    /// Converts the reply to a message to keep, like
+    /// [`Reply::into_message`](crate::Reply::into_message). Its session returns to the pool at
+    /// once.
     pub fn into_message(mut self) -> Message {
         self.session.detach_reply()
     }

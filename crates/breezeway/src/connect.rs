@@ -19,7 +19,8 @@ use crate::options::SessionOptions;
 use crate::tls::{Tls, TlsSocket};
 use crate::wire::Wire;
 
-/// What `connect` gives for the first of an address's places that works, or why none does.
+/// Returns the result of `connect` for the first of an address's places that works, or the errors
+/// of all.
 pub(crate) fn first_place<T>(
     address: &Address,
     mut connect: impl FnMut(&Place) -> Result<T, ConnectError>,
@@ -37,8 +38,8 @@ pub(crate) fn first_place<T>(
     })
 }
 
-/// Connects to a place, for `protocol` where that is said below it (empty: nothing is said); gives
-/// the socket and who listens there. Takes at most the handshake timeout.
+/// Connects to a place, for `protocol` if the layer below negotiates one (empty: none); returns the
+/// socket and the server's credentials. Takes at most the handshake timeout.
 pub(crate) fn connect(
     place: &Place,
     options: &SessionOptions,
@@ -69,7 +70,7 @@ pub(crate) fn connect(
     }
 }
 
-/// Who is on the other side of a connected socket.
+/// Returns the peer of a connected socket.
 pub(crate) fn peer(socket: impl AsFd, carrier: Carrier) -> io::Result<Peer> {
     match carrier {
         Carrier::Shm | Carrier::Unix => Peer::of(socket),
@@ -77,7 +78,7 @@ pub(crate) fn peer(socket: impl AsFd, carrier: Carrier) -> io::Result<Peer> {
             let remote = getpeername(socket)?.ok_or(Errno::NOTCONN)?;
             Ok(Peer::remote(SocketAddr::try_from(remote)?))
         }
-        // No place has it.
+        // No address names this carrier.
         Carrier::Shmipc => Err(io::ErrorKind::Unsupported.into()),
     }
 }
@@ -92,7 +93,7 @@ fn connect_tcp(
     connect::tcp(&addresses, deadline).map_err(|error| match error.kind() {
         io::ErrorKind::ConnectionRefused => ConnectError::Refused(place.clone()),
         io::ErrorKind::TimedOut => ConnectError::NotAccepting { place: place.clone(), timeout },
-        // Somebody listened, and has ended since.
+        // A server listened, and has ended since.
         io::ErrorKind::ConnectionReset => HandshakeError::Closed.into(),
         io::ErrorKind::AddrNotAvailable if addresses.is_empty() => {
             ConnectError::NoSuchHost { place: place.clone(), source: error }
@@ -101,12 +102,12 @@ fn connect_tcp(
     })
 }
 
-/// Returns why the name of a place's host was not resolved.
+/// Returns the error for a host name that was not resolved.
 fn unresolved(place: &Place, source: io::Error) -> ConnectError {
     let place = place.clone();
     match source.kind() {
         io::ErrorKind::TimedOut => ConnectError::Io { place, source },
-        // Those of a thread that cannot be started.
+        // Errors of a thread that cannot be started.
         io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory => ConnectError::Thread(source),
         _ => ConnectError::NoSuchHost { place, source },
     }
@@ -126,7 +127,7 @@ fn connect_unix(place: &Place, path: &Path, timeout: Duration) -> Result<OwnedFd
     })
 }
 
-/// Whether there is a socket, or a link to one, at `path`; also if nobody can say.
+/// Returns true if `path` is a socket, or a link to one; also if that is unknown.
 fn is_socket(path: &Path) -> bool {
     path.metadata().map_or(true, |metadata| metadata.file_type().is_socket())
 }

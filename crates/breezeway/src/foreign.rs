@@ -1,4 +1,4 @@
-//! Clients that speak another protocol than this one, on the same address.
+//! Clients that speak another protocol on the same address.
 
 use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -19,7 +19,7 @@ use crate::error::ConnectError;
 use crate::options::SessionOptions;
 use crate::wire::{Wire, only};
 
-/// What takes over clients of another protocol.
+/// Handler of clients of another protocol.
 #[derive(Clone)]
 pub(crate) struct ForeignProtocol(Arc<dyn Fn(ForeignConnection) + Send + Sync>);
 
@@ -30,7 +30,8 @@ impl ForeignProtocol {
 
     /// Hands a connection over. A handler that panics has dropped it, which closes it.
     pub(crate) fn take_over(&self, connection: ForeignConnection) {
-        // It is a shared function without state of ours, so nothing is left half done.
+        // The handler is a shared function without state of ours, so a panic leaves nothing half
+        // done.
         if catch_unwind(AssertUnwindSafe(|| (self.0)(connection))).is_err() {
             tracing::warn!("a handler for foreign connections panicked");
         }
@@ -39,18 +40,18 @@ impl ForeignProtocol {
 
 /// A connection whose client does not speak Breezeway, as its first eight bytes show.
 ///
-/// What it has sent so far was read, and is what [`Read`] gives first. Reads and writes block,
-/// unless [`Self::set_nonblocking`] says otherwise. Nothing bounds the time that its client takes
-/// from here on. File descriptors that it sends are closed. Counts as a session of its server
-/// ([`ServerOptions::max_sessions`](crate::ServerOptions::max_sessions)) until it is dropped, which
-/// shuts it down, also for those that hold a copy of its descriptor.
+/// [`Read`] first returns the bytes that were read before the connection was handed over. Reads and
+/// writes block, unless [`Self::set_nonblocking`] changes that. The time of the client is not
+/// limited from here on. File descriptors that it sends are closed. The connection counts as a
+/// session of its server ([`ServerOptions::max_sessions`](crate::ServerOptions::max_sessions))
+/// until it is dropped, which shuts it down, also for processes that hold a copy of its descriptor.
 ///
-/// Over TLS an end without its farewell is an error, as somebody may have cut the connection. What
-/// was written is lost if this is dropped before [`flush`](Write::flush) or
-/// [`Self::shutdown_write`] has succeeded: some of it may still want room. In a forked child of the
-/// process that has the connection, it is of no use, and dropping it ends nothing.
+/// Over TLS an end without its farewell is an error, as an attacker may have cut the connection.
+/// Written bytes are lost if this is dropped before [`flush`](Write::flush) or
+/// [`Self::shutdown_write`] has succeeded: some of them may still wait for room. In a forked child
+/// of the process that has the connection, it is of no use, and dropping it ends nothing.
 pub struct ForeignConnection {
-    /// There until this is dropped.
+    /// `Some` until this is dropped.
     wire: Option<Wire>,
     unread: Unread,
     carrier: Carrier,
@@ -59,7 +60,7 @@ pub struct ForeignConnection {
     _place: Arc<()>,
 }
 
-/// First bytes that nobody has read.
+/// First bytes that were not read from the connection yet.
 struct Unread {
     bytes: Vec<u8>,
     start: usize,
@@ -78,8 +79,8 @@ impl ForeignConnection {
         Self { wire: Some(wire), unread, carrier, peer, _place: place }
     }
 
-    /// Connects to a server of another protocol, which TLS tells it by its name (ALPN), if it has
-    /// one. Takes at most the handshake timeout.
+    /// Connects to a server of another protocol, whose name TLS announces (ALPN) if it has one.
+    /// Takes at most the handshake timeout.
     #[doc(hidden)]
     pub fn connect(
         place: &Place,
@@ -90,14 +91,14 @@ impl ForeignConnection {
         Ok(Self::new(wire, Vec::new(), (place.carrier(), peer), Arc::default()))
     }
 
-    /// What came first and was not read from this yet: at first eight bytes or more, up to 64, by
-    /// which the protocol is recognised. Whatever follows is still in the socket.
+    /// Returns the first bytes that were not read from this yet: at first eight bytes or more, up
+    /// to 64, by which the protocol is recognised. Later bytes are still in the socket.
     pub fn first_bytes(&self) -> &[u8] {
         &self.unread.bytes[self.unread.start..]
     }
 
-    /// Whether a read may give something of which the socket says nothing, so that nobody is to
-    /// wait for that before it.
+    /// Returns true if a read may return bytes of which the socket reports nothing. The caller must
+    /// read them before it waits for the socket.
     #[doc(hidden)]
     pub fn has_buffered(&self) -> bool {
         let within = match &self.wire {
@@ -107,26 +108,26 @@ impl ForeignConnection {
         within || !self.first_bytes().is_empty()
     }
 
-    /// Who connected, as the server's policy saw it.
+    /// Returns the client's peer data, as the server's policy saw it.
     pub fn peer(&self) -> &Peer {
         &self.peer
     }
 
-    /// What sessions of the address that it connected to travel by. These bytes travel by its
-    /// socket: a unix socket, also for [`Carrier::Shm`], or a TCP connection, and for
+    /// Returns the carrier of sessions at the address that it connected to. These bytes travel by
+    /// its socket: a unix socket, also for [`Carrier::Shm`], or a TCP connection, and for
     /// [`Carrier::Tls`] within TLS.
     pub fn carrier(&self) -> Carrier {
         self.carrier
     }
 
-    /// Whether reads and writes that would have to wait fail instead, with
-    /// [`io::ErrorKind::WouldBlock`], as an event loop wants it. At first they wait.
+    /// Sets if reads and writes that would have to wait fail instead, with
+    /// [`io::ErrorKind::WouldBlock`], for an event loop. At first they wait.
     pub fn set_nonblocking(&self, is_nonblocking: bool) -> io::Result<()> {
         Ok(ioctl_fionbio(self, is_nonblocking)?)
     }
 
-    /// Ends the direction in which this side writes; the client reads the end behind what was
-    /// written. Over TLS it waits, or would have to, for room for the farewell.
+    /// Ends the direction in which this side writes; the client reads the end behind the written
+    /// bytes. Over TLS it waits, or would have to, for room for the farewell.
     pub fn shutdown_write(&mut self) -> io::Result<()> {
         match self.wire() {
             Wire::Plain(socket) => Ok(shutdown(socket, Shutdown::Write)?),
@@ -151,11 +152,13 @@ impl Read for ForeignConnection {
         let carrier = self.carrier;
         match (self.wire(), carrier) {
             (Wire::Tls(tls), _) => tls.read_stream(buffer),
-            // Descriptors are received too, so that they are closed where that may take long.
+            // Descriptors are received too, so that they are closed here, where closing may take
+            // long.
             (Wire::Plain(socket), Carrier::Shm | Carrier::Unix) => {
                 let mut descriptors = Vec::new();
                 let got = scm::receive(socket, buffer, &mut descriptors, RecvFlags::empty())?;
-                // Whoever went on after them could fill this process's table of open files.
+                // A client that could continue after them could fill this process's table of open
+                // files.
                 if got.descriptors > 0 || got.is_cut {
                     return Err(io::Error::new(
                         io::ErrorKind::InvalidData,
@@ -194,8 +197,8 @@ impl Write for ForeignConnection {
         }
     }
 
-    /// What was written is on its way, but over TLS, where reads and writes do not wait, some of it
-    /// may still want room.
+    /// Written bytes have been sent, but over TLS, if reads and writes do not wait, some may still
+    /// wait for room.
     fn flush(&mut self) -> io::Result<()> {
         match self.wire() {
             Wire::Plain(_) => Ok(()),

@@ -1,5 +1,5 @@
-//! Ways in for this project's own fuzz targets: ends of sessions in one thread, on either carrier.
-//! Not for programs.
+//! Entry points for this project's own fuzz targets: ends of sessions in one thread, on either
+//! carrier. Not for programs.
 
 use std::os::fd::OwnedFd;
 
@@ -10,7 +10,7 @@ use crate::error::ConnectError;
 use crate::offload;
 use crate::options::SessionOptions;
 
-/// As [`Channel::from_socket_driven`], whatever its messages travel by.
+/// Creates a client like [`Channel::from_socket_driven`], on any carrier.
 pub fn client(
     socket: OwnedFd,
     carrier: Carrier,
@@ -19,7 +19,7 @@ pub fn client(
     Channel::over_socket_driven(socket, carrier, options)
 }
 
-/// As [`ServerChannel::from_socket_driven`], whatever its messages travel by.
+/// Creates a server like [`ServerChannel::from_socket_driven`], on any carrier.
 pub fn server(
     socket: OwnedFd,
     carrier: Carrier,

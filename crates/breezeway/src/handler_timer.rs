@@ -1,4 +1,4 @@
-//! How long handlers take: of one call in so many, as more would show in the calls.
+//! Timing of handlers: of one call in many, as the timing of more would slow calls down.
 
 use std::cell::Cell;
 
@@ -7,7 +7,7 @@ use breezeway_shm::statistics::HandlerTimes;
 
 use crate::call::{Call, Handled, Handler};
 
-/// Of how many calls of a thread one is timed. A prime, so that calls which come in a pattern are
+/// Interval, in calls of a thread, at which one is timed. A prime, so that calls in a pattern are
 /// timed alike.
 pub(crate) const ONE_IN: u32 = 61;
 
@@ -15,7 +15,7 @@ thread_local! {
     static CALLS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Times a handler, if it is one of those that are timed.
+/// Times a handler, if its call is one of the timed ones.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct HandlerTimer(Option<Running>);
@@ -23,12 +23,12 @@ pub struct HandlerTimer(Option<Running>);
 #[derive(Debug)]
 struct Running {
     start: u64,
-    /// Of the session whose call it is.
+    /// Times of the call's session.
     times: Option<HandlerTimes>,
 }
 
 impl HandlerTimer {
-    /// A handler begins, of a call of the session that has these times.
+    /// Starts a handler of a call of the session with these times.
     #[inline]
     #[must_use]
     pub fn start(times: impl FnOnce() -> Option<HandlerTimes>) -> Self {
@@ -41,7 +41,7 @@ impl HandlerTimer {
         Self(Some(Running { times: times(), start: clock::ticks() }))
     }
 
-    /// It is done.
+    /// Ends the handler.
     #[inline]
     pub fn end(self) {
         if let Some(running) = self.0 {

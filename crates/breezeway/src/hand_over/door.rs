@@ -1,7 +1,7 @@
-//! The side that hands over: a thread that answers at the admin socket.
+//! The side of the predecessor: a thread that answers at the admin socket.
 //!
-//! One successor is served at a time, and each step has its time, so that one that is silent keeps
-//! another waiting for seconds and the server not at all.
+//! One successor is served at a time, and each step has a time limit, so a silent successor delays
+//! another one for seconds and the server not at all.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -19,55 +19,56 @@ use super::{TakeOverError, wire};
 use crate::address::Place;
 use crate::log_limit::LogLimit;
 
-/// How long who connects may take to ask.
+/// Time within which a connected process must ask.
 const ASKING: Duration = Duration::from_secs(1);
-/// How long a successor may take from there until it serves.
+/// Time from there within which a successor must serve.
 const STARTING: Duration = Duration::from_secs(10);
-/// The pause after a failure to accept, which only time mends.
+/// Pause after a failure to accept that passes only with time.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 const SERVING: u8 = 0;
 const HANDED_OVER: u8 = 1;
 const STOPPED: u8 = 2;
-/// A successor is just being told that it has taken over, which may fail.
+/// The confirmation is being sent to a successor, which may fail.
 const TELLING: u8 = 3;
 
-/// A listening socket that a successor may have.
+/// A listening socket that a successor may take.
 pub(crate) struct Offered {
     pub(crate) place: Place,
-    /// Whether a service manager keeps it.
+    /// True if a service manager keeps it.
     pub(crate) kept: bool,
     pub(crate) socket: OwnedFd,
 }
 
-/// All that a door needs, before there may be one.
+/// The parts of a door before it opens.
 pub(crate) struct ClosedDoor {
-    /// The thread waits for this; first, so that it ends if it never comes.
+    /// The thread waits for this; declared first, so that the thread ends if it never comes.
     admin: Sender<SocketFile>,
     door: Door,
 }
 
-/// The admin socket of a server that serves. Dropping it ends that, unless it was handed over.
+/// The admin socket of a server that serves. Dropping it closes the socket, unless it was handed
+/// over.
 pub(crate) struct Door {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
 struct Shared {
-    /// One of the states above. Whoever leaves `SERVING` decides: the server, which stops, or a
-    /// successor, which cannot be told sometimes: then it is `SERVING` again.
+    /// One of the states above. The first to leave `SERVING` decides: the server, which stops, or a
+    /// successor. If the successor cannot be reached, the state becomes `SERVING` again.
     state: AtomicU8,
     /// Bit n: the successor has taken the n-th socket.
     taken: AtomicU64,
     is_stopping: AtomicBool,
-    /// Ends the thread.
+    /// Notifier that ends the thread.
     stop: Notifier,
-    /// Tells the server that a successor has taken over.
+    /// Notifies the server that a successor has taken over.
     handed_over: Notifier,
 }
 
 impl ClosedDoor {
-    /// Does all that may fail. `handed_over` is notified when a successor has taken over.
+    /// Performs all steps that may fail. `handed_over` is notified when a successor has taken over.
     pub(crate) fn new(offered: Vec<Offered>, handed_over: Notifier) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             state: AtomicU8::new(SERVING),
@@ -86,7 +87,7 @@ impl ClosedDoor {
         Ok(Self { admin, door: Door { shared, thread: Some(thread) } })
     }
 
-    /// Begins to answer.
+    /// Opens the door: the thread begins to answer.
     pub(crate) fn open(self, admin: SocketFile) -> Door {
         // The thread waits for it.
         let _ = self.admin.send(admin);
@@ -95,13 +96,14 @@ impl ClosedDoor {
 }
 
 impl Door {
-    /// Whether a successor has taken over; gives which of the sockets it has, a bit for each.
+    /// Returns the sockets that a successor has taken, a bit for each, or None if none has taken
+    /// over.
     pub(crate) fn handed_over(&self) -> Option<u64> {
         let is_handed_over = self.shared.state.load(Ordering::Acquire) == HANDED_OVER;
         is_handed_over.then(|| self.shared.taken.load(Ordering::Relaxed))
     }
 
-    /// Hands over to nobody from now on. False if that has happened already.
+    /// Stops handing over. Returns false if a successor has taken over already.
     pub(crate) fn close(&self) -> bool {
         self.shared.leave(STOPPED)
     }
@@ -113,20 +115,20 @@ impl Drop for Door {
         self.shared.is_stopping.store(true, Ordering::Release);
         self.shared.stop.notify();
         if let Some(thread) = self.thread.take() {
-            // A panic there has harmed nothing here.
+            // A panic of the thread has harmed nothing here.
             let _ = thread.join();
         }
     }
 }
 
 impl Shared {
-    /// Decides what becomes of the sockets; false if that was decided.
+    /// Leaves the state `SERVING` for `state`; returns false if it was left already.
     fn leave(&self, state: u8) -> bool {
         let (old, order) = (SERVING, Ordering::AcqRel);
         loop {
             match self.state.compare_exchange(old, state, order, Ordering::Acquire) {
                 Ok(_) => return true,
-                // For one system call that does not wait.
+                // Lasts for one system call that does not wait.
                 Err(TELLING) => thread::yield_now(),
                 Err(_) => return false,
             }
@@ -134,7 +136,7 @@ impl Shared {
     }
 }
 
-/// The thread.
+/// The thread's state.
 struct Answering {
     admin: SocketFile,
     offered: Vec<Offered>,
@@ -156,14 +158,14 @@ impl Answering {
                     self.complain(&error.into());
                     let pause = Deadline::after(ACCEPT_PAUSE);
                     let stop = &self.shared.stop;
-                    // It fails as little as the pause.
+                    // This wait fails as rarely as the pause itself.
                     let _ = any_ready(&mut [PollFd::new(stop, PollFlags::IN)], pause);
                 }
             }
         }
     }
 
-    /// Answers one that has connected; whether it has taken over.
+    /// Answers a connected process; returns true if it has taken over.
     fn answer(&mut self, connection: OwnedFd) -> bool {
         let connection = Connection::from(connection);
         let outcome = self.hand_over(&connection);
@@ -210,7 +212,7 @@ impl Answering {
         if !self.shared.leave(TELLING) {
             return Err(TakeOverError::Ended);
         }
-        // One that does not wait for this any more has shut the connection down, and does not
+        // A successor that no longer waits for this has shut the connection down, and does not
         // serve.
         let told = wire::send(connection, &[wire::DONE], None);
         let state = if told.is_ok() { HANDED_OVER } else { SERVING };
@@ -232,13 +234,13 @@ impl Answering {
             if !self.wait(connection, deadline)? {
                 return Err(TakeOverError::Silent);
             }
-            // Descriptors that nobody wants are closed.
+            // Unexpected descriptors are closed.
             wire::receive(connection, &mut bytes[at..=at], &mut Vec::new(), deadline)?;
         }
         Ok(())
     }
 
-    /// Waits until something is readable; false if the time is over, or the server stops.
+    /// Waits until something is readable; returns false if the time is over, or the server stops.
     fn wait(&self, fd: impl AsFd, deadline: Deadline) -> Result<bool, TakeOverError> {
         let stop = &self.shared.stop;
         let mut fds = [PollFd::new(&fd, PollFlags::IN), PollFd::new(stop, PollFlags::IN)];

@@ -1,4 +1,4 @@
-//! The side that takes over.
+//! The side of the successor.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -11,10 +11,10 @@ use rustix::net::{Shutdown, shutdown};
 use super::{TakeOverError, wire};
 use crate::address::Place;
 
-/// How long a predecessor may take for each answer, which it gives at once.
+/// Time limit for each answer of a predecessor, which answers at once.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a predecessor offers.
+/// The sockets that a predecessor offers.
 pub(crate) struct Offering {
     pub(crate) sockets: Vec<Offer>,
     /// The admin socket.
@@ -25,14 +25,14 @@ pub(crate) struct Offering {
 /// A listening socket.
 pub(crate) struct Offer {
     pub(crate) place: Place,
-    /// Whether a service manager keeps it.
+    /// True if a service manager keeps it.
     pub(crate) kept: bool,
     /// `None` once it is taken.
     pub(crate) socket: Option<OwnedFd>,
 }
 
-/// Asks the server whose admin socket is at `path` for its sockets; `None` if there is no server.
-/// It serves on until [`Offering::commit`].
+/// Asks the server whose admin socket is at `path` for its sockets; returns `None` if there is no
+/// server. That server continues to serve until [`Offering::commit`].
 pub(crate) fn ask(path: &Path) -> Result<Option<Offering>, TakeOverError> {
     let deadline = Deadline::after(PATIENCE);
     let connection = match connect::unix(path, deadline) {
@@ -67,8 +67,8 @@ pub(crate) fn ask(path: &Path) -> Result<Option<Offering>, TakeOverError> {
 }
 
 impl Offering {
-    /// Takes the socket that listens at `place`, if there is one. (Where any port will do, so does
-    /// the predecessor's.)
+    /// Takes the socket that listens at `place`, if there is one. (If any port will do, the
+    /// predecessor's does too.)
     pub(crate) fn take(&mut self, place: &Place) -> Option<(Place, bool, OwnedFd)> {
         let is_it = |offer: &&mut Offer| match (&offer.place, place) {
             (Place::Tcp { host, .. }, Place::Tcp { host: wanted, port: 0 })
@@ -79,7 +79,7 @@ impl Offering {
         Some((offer.place.clone(), offer.kept, offer.socket.take()?))
     }
 
-    /// This process serves: the predecessor accepts nobody from now on.
+    /// Announces that this process serves: the predecessor accepts no more clients.
     pub(crate) fn commit(self) -> Result<(), TakeOverError> {
         let deadline = Deadline::after(PATIENCE);
         let taken = self.sockets.iter().enumerate().filter(|(_, offer)| offer.socket.is_none());
@@ -92,8 +92,8 @@ impl Offering {
         let mut receive =
             |deadline| wire::receive(&self.connection, &mut answer, &mut Vec::new(), deadline);
         receive(deadline).or_else(|error| {
-            // From here on the predecessor cannot say that it has handed over, and serves on. It
-            // may have said so just before.
+            // From here on the predecessor cannot confirm the hand-over, and continues to serve. It
+            // may have confirmed just before.
             let _ = shutdown(&self.connection, Shutdown::Both);
             receive(Deadline::after(Duration::ZERO)).map_err(|_| error)
         })?;

@@ -1,10 +1,10 @@
-//! What is said at the admin socket, all of it on one connection:
+//! The messages at the admin socket, all of them on one connection:
 //!
 //! * the successor: [`ASK`]
 //! * the predecessor, for each socket: its kind, the length of its place as two bytes, and the
 //!   place as text, with the socket's descriptor on the first byte; [`END`] and two zeros at last
-//! * the successor, when it serves: [`READY`] and eight bytes, whose bit n says that it has taken
-//!   the n-th socket
+//! * the successor, when it serves: [`READY`] and eight bytes, in which bit n is set if it has
+//!   taken the n-th socket
 //! * the predecessor, when it has seen that: [`DONE`]
 
 use std::os::fd::{AsFd, BorrowedFd};
@@ -16,9 +16,9 @@ use rustix::net::{RecvFlags, SendFlags};
 
 use super::TakeOverError;
 
-/// What a successor begins with: eight bytes that say which version it speaks.
+/// First bytes of a successor: eight bytes with the version of its protocol.
 pub(super) const ASK: [u8; 8] = *b"BRZWTAK1";
-/// A listening socket whose file, if it has one, becomes the successor's to remove.
+/// A listening socket; the successor removes its file, if it has one.
 pub(super) const SOCKET: u8 = 1;
 /// A listening socket that a service manager made, and keeps.
 pub(super) const KEPT: u8 = 2;
@@ -29,11 +29,11 @@ pub(super) const END: u8 = 0;
 pub(super) const READY: u8 = b'R';
 pub(super) const DONE: u8 = b'D';
 
-/// The longest place that is believed.
+/// Length of the longest place that is accepted.
 const LONGEST_PLACE: usize = 4096;
 
-/// Sends bytes, and a descriptor with the first of them; what does not fit into the socket at once
-/// is not sent to somebody who does not read.
+/// Sends bytes, and a descriptor with the first of them. Bytes that do not fit into the socket at
+/// once are an error, as the receiver does not read.
 pub(super) fn send(
     socket: impl AsFd,
     bytes: &[u8],
@@ -61,7 +61,7 @@ pub(super) fn send_socket(
     send(socket, &bytes, descriptor)
 }
 
-/// Waits for as many bytes as there is room for, and takes the descriptors that come with them.
+/// Waits for as many bytes as fit, and takes the descriptors that come with them.
 pub(super) fn receive(
     socket: impl AsFd,
     bytes: &mut [u8],
@@ -85,7 +85,7 @@ pub(super) fn receive(
     Ok(())
 }
 
-/// The next socket: its kind, its place, and its descriptor.
+/// Receives the next socket: its kind, its place, and its descriptor.
 pub(super) fn receive_socket(
     socket: impl AsFd,
     deadline: Deadline,
