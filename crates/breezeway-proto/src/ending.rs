@@ -1,4 +1,4 @@
-//! The end of a session as far as one side has come (`docs/abi.md`, sections 1.1 and 1.2).
+//! Progress of a session's end on one side (`docs/abi.md`, sections 1.1 and 1.2).
 //!
 //! A session is open until it has a reason to end, and then in one of these stages:
 //!
@@ -8,8 +8,8 @@
 //! | closing | this side's close | the shutdown entry behind all entries, or the time for it |
 //! | over | an error, a server's shutdown, the end of a stage above | |
 //!
-//! Beside that a server asks its client once to go away, and drains: requests are served until
-//! nothing is left or the time has passed, and refused from then on.
+//! Besides, a server asks its client once to go away, and drains: requests are served until nothing
+//! is left or the time has passed, and refused from then on.
 
 use crate::{Kind, Time};
 
@@ -128,7 +128,7 @@ impl<E> Ending<E> {
         self.is_going_away
     }
 
-    /// Takes note of the peer's go-away: this side begins nothing new.
+    /// Records the peer's go-away: this side begins nothing new.
     pub fn peer_goes_away(&mut self) {
         (self.is_going_away, self.may_begin) = (true, false);
     }
@@ -176,7 +176,7 @@ impl<E> Ending<E> {
         self.has_peer_closed
     }
 
-    /// Takes note of the peer's shutdown, which is not answered by another.
+    /// Records the peer's shutdown. This side does not answer it by another.
     pub fn peer_closed(&mut self) {
         self.has_peer_closed = true;
     }
@@ -242,7 +242,7 @@ impl<E> Ending<E> {
         }
     }
 
-    /// Takes note that [`next_transmit`](Self::next_transmit) was sent, or cannot be.
+    /// Records that [`next_transmit`](Self::next_transmit) was sent, or cannot be.
     pub fn transmitted(&mut self) {
         match &mut self.stage {
             Stage::Closing { has_sent_shutdown, .. } => *has_sent_shutdown = true,
@@ -256,7 +256,7 @@ impl<E> Ending<E> {
         !matches!(self.stage, Stage::Over | Stage::Closing { has_sent_shutdown: true, .. })
     }
 
-    /// Returns the time of the next turn that is needed although no entry comes.
+    /// Returns the time at which a turn is needed although no entry comes.
     pub(crate) fn poll_timeout(&self) -> Time {
         let late = match self.stage {
             Stage::LastReplies { until, .. } | Stage::Closing { until, .. } => until,

@@ -1,6 +1,6 @@
-//! The code of a failed call or a reset.
+//! Codes of failed calls and resets.
 
-/// Why a call failed on the server, as its reply says.
+/// Code of a call's failure in its reply, or of a reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorCode {
@@ -8,32 +8,32 @@ pub enum ErrorCode {
     Failed,
     /// The handler panicked.
     Panicked,
-    /// There was no memory for the reply.
+    /// The reply found no memory.
     NoMemory,
     /// The server has no such method.
     NoSuchMethod,
-    /// The other side no longer wants it.
+    /// The peer has cancelled the call or stream.
     Cancelled,
-    /// It took longer than it was given.
+    /// The deadline passed.
     DeadlinePassed,
-    /// The other side takes no streams, or not this one.
+    /// The peer takes no streams, or not this one.
     Refused,
-    /// The other side has too much to do.
+    /// The peer is overloaded.
     Overloaded,
-    /// A code of the application's own, which this library hands through.
+    /// Code of the application, which this library passes through.
     Application(u16),
-    /// A code that this version does not know.
+    /// Code that this version does not know.
     Other(u32),
 }
 
-/// Bytes of the reason in the reply to a failed call that are sent, and that are read, at most.
+/// Maximum number of bytes of a failed call's reason that are sent, and that are read.
 pub const LONGEST_REASON: usize = 1024;
 
-/// The number of the application's code 0.
+/// Number of the application's code 0.
 const APPLICATION_CODES: u32 = 0x1_0000;
 
 impl ErrorCode {
-    /// The number in a reply's tag.
+    /// Returns the number in a reply's tag.
     pub fn number(self) -> u32 {
         match self {
             Self::Failed => 1,
@@ -49,7 +49,7 @@ impl ErrorCode {
         }
     }
 
-    /// The code with this number.
+    /// Returns the code with this number.
     pub fn from_number(number: u32) -> Self {
         match number {
             1 => Self::Failed,

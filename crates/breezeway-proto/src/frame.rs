@@ -1,13 +1,13 @@
-//! The frame: what precedes each message on a socket (`docs/abi.md`, section 8). Bytes in, values
-//! out.
+//! The frame: the header that precedes each message on a socket (`docs/abi.md`, section 8). Bytes
+//! in, values out.
 
 use crate::validate::WINDOW_LEN;
 use crate::violation::CallViolation;
 use crate::{Flags, Head, Kind, RawHead};
 
-/// Bytes before the body.
+/// Length of the header in bytes.
 pub const HEADER_LEN: usize = 16;
-/// The largest body that a header can announce, in whole pages.
+/// Length in bytes of the largest body that a header can announce, in whole pages.
 pub const LONGEST_BODY: u64 = (u32::MAX as u64 + 1) - 4096;
 
 const KIND_AT: usize = 4;
@@ -16,7 +16,7 @@ const TIME_AT: usize = 6;
 const STREAM_AT: usize = 8;
 const TAG_AT: usize = 12;
 
-/// The header of a frame with this head and `len` bytes of body.
+/// Returns the header of a frame with this head and `len` bytes of body.
 #[inline]
 pub fn encode(head: Head, len: usize) -> [u8; HEADER_LEN] {
     let mut bytes = [0; HEADER_LEN];
@@ -30,7 +30,7 @@ pub fn encode(head: Head, len: usize) -> [u8; HEADER_LEN] {
     bytes
 }
 
-/// Validates a header: what the peer says, and the length of the body.
+/// Validates a header. Returns the head as the peer sent it and the length of the body.
 #[inline]
 pub fn decode(bytes: &[u8; HEADER_LEN], cap: usize) -> Result<(RawHead, usize), CallViolation> {
     let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| bytes[at + byte]));

@@ -1,5 +1,5 @@
-//! The hello: what both sides state once, and check once (`docs/abi.md`, section 2). Bytes in,
-//! values out; no sockets here.
+//! The hello: terms that both sides state once and validate once (`docs/abi.md`, section 2). Bytes
+//! in, values out; this module uses no sockets.
 
 use std::ops::RangeInclusive;
 
@@ -13,26 +13,27 @@ pub const RING_CAPACITY: RangeInclusive<u32> = 8..=65_536;
 /// Smallest and largest number of lend numbers (multiples of 64).
 pub const LEND_COUNT: RangeInclusive<u32> = 64..=1024;
 
-/// Bytes of a control segment whose ring holds `capacity` entries (`docs/abi.md`, section 3).
+/// Returns the size in bytes of a control segment with a ring of `capacity` entries (`docs/abi.md`,
+/// section 3).
 pub const fn control_size(capacity: u32) -> usize {
     (4096 + capacity as usize * 128).next_multiple_of(4096)
 }
 
-/// `BRZWHELO`, the first eight bytes.
+/// First eight bytes of a hello: `BRZWHELO`.
 pub const MAGIC: [u8; 8] = *b"BRZWHELO";
-/// The version that this side speaks.
+/// Version of the protocol that this side speaks.
 pub const VERSION: u16 = 2;
 /// Size of a hello without extension.
 pub const FIXED_LEN: usize = 64;
-/// The longest hello.
+/// Length of the longest hello in bytes.
 pub const LONGEST: usize = 4096;
-/// The longest reason in a refusal.
+/// Length of the longest reason in a refusal in bytes.
 pub const LONGEST_REASON: usize = 256;
-/// Payload caps are multiples of this.
+/// Unit of payload caps, which are multiples of it.
 pub const CAP_UNIT: u64 = 4096;
 
-/// Returns the most bytes of payload segments per direction for messages of `cap` bytes at most:
-/// where the session has streams, a quarter more, which is a reserve for those that hold nothing.
+/// Returns the maximum bytes of payload segments per direction for messages of `cap` bytes at most.
+/// Sessions with streams have a quarter more, a reserve for streams that hold nothing.
 pub const fn segment_cap(cap: u64, has_streams: bool) -> u64 {
     let reserve = if has_streams { cap / 4 } else { 0 };
     cap.saturating_add(reserve) / CAP_UNIT * CAP_UNIT
@@ -52,77 +53,77 @@ const MAX_STREAMS_AT: usize = 56;
 const SERVICE_AT: usize = 58;
 const MAX_METADATA_AT: usize = 60;
 
-/// The feature bit of a sender that takes go-away entries.
+/// Feature bit of a sender that takes go-away entries.
 const GO_AWAY: u32 = 1;
 
-/// One side's terms.
+/// Terms of one side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
-    /// Entries in the sender's ring.
+    /// Number of entries in the sender's ring.
     pub ring_capacity: u32,
-    /// Lend numbers that the sender keeps release bits for.
+    /// Number of lend numbers that the sender keeps release bits for.
     pub lend_count: u32,
-    /// The most payload segment bytes per direction that the sender makes and maps.
+    /// Maximum bytes of payload segments per direction that the sender creates and maps.
     pub payload_cap: u64,
-    /// Whether messages travel by shared memory.
+    /// True if messages travel by shared memory.
     pub memory: bool,
-    /// What the sender takes of streams.
+    /// Terms on which the sender takes streams.
     pub streams: StreamTerms,
-    /// What the messages mean.
+    /// Service number, which defines the meaning of the messages.
     pub service: u16,
-    /// The longest metadata block that the sender takes.
+    /// Length in bytes of the longest metadata block that the sender takes.
     pub max_metadata: u32,
-    /// Whether the sender takes go-away entries even without streams.
+    /// True if the sender takes go-away entries even without streams.
     pub go_away: bool,
 }
 
 impl Hello {
-    /// Bytes of the sender's control segment.
+    /// Returns the size of the sender's control segment in bytes.
     fn control_size(&self) -> u64 {
         if self.memory { control_size(self.ring_capacity) as u64 } else { 0 }
     }
 }
 
-/// Why a server does not want a session.
+/// Reason for which a server refuses a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Refusal {
-    /// It does not speak the client's version of the protocol.
+    /// The server does not speak the client's version of the protocol.
     Version = 1,
-    /// Its policy refuses the client's credentials.
+    /// The server's policy refuses the client's credentials.
     Denied = 2,
-    /// It serves as many sessions as it may.
+    /// The server serves as many sessions as its limit allows.
     Busy = 3,
-    /// It could not create its segments.
+    /// The server could not create its segments.
     NoMemory = 4,
     /// The client's hello, or the segment with it, broke a rule.
     Violation = 5,
-    /// It serves shared memory here and the client offers none, or the other way round.
+    /// The server serves shared memory here and the client offers none, or the reverse.
     Carrier = 6,
 }
 
-/// What a hello says.
+/// Content of a hello.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Greeting {
-    /// The terms of the sender.
+    /// Terms of the sender.
     Welcome(Hello),
-    /// A server wants no session.
+    /// Refusal of a session by a server.
     Refused {
         /// Number of the [`Refusal`].
         status: u32,
-        /// The server's words, printable.
+        /// Reason given by the server, printable.
         reason: String,
     },
 }
 
 impl Greeting {
-    /// Whether it is the hello of a side that takes neither streams nor metadata.
+    /// Returns true for the hello of a side that takes neither streams nor metadata.
     pub fn is_plain(&self) -> bool {
         matches!(self, Self::Welcome(hello) if hello.is_plain())
     }
 }
 
-/// What the first bytes of another protocol suggest to do.
+/// Returns a remedy for the protocol that the first bytes belong to.
 fn hint(bytes: &[u8]) -> &'static str {
     match bytes {
         // A record of a handshake or an alert (RFC 8446, section 5.1).
@@ -131,11 +132,11 @@ fn hint(bytes: &[u8]) -> &'static str {
     }
 }
 
-/// What is wrong with a hello.
+/// Error of a received hello.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HelloError {
-    /// The first bytes are not those of a hello: the other side speaks another protocol.
+    /// The first bytes are not those of a hello: the peer speaks another protocol.
     #[error(
         "the other side does not speak Breezeway: its first bytes are {0:02x?}{hint}",
         hint = hint(.0)
@@ -163,34 +164,35 @@ pub enum HelloError {
         found: u64,
         /// Ring capacity in the hello.
         capacity: u32,
-        /// The size that follows.
+        /// Size that the capacity requires.
         expected: u64,
     },
-    /// A payload cap that is no whole number of pages.
+    /// A payload cap that is not a positive multiple of the page size.
     #[error("payload cap {0} is not a non-zero multiple of {CAP_UNIT}")]
     PayloadCap(u64),
-    /// Streams without a window, on which nothing could be sent.
+    /// Streams without a window: nothing could be sent on them.
     #[error("{streams} streams with a window of {messages} messages and {bytes} bytes")]
     StreamWindow {
-        /// Streams that the sender takes.
+        /// Number of streams that the sender takes.
         streams: u16,
-        /// Messages of its window.
+        /// Number of messages of its window.
         messages: u32,
-        /// Bytes of its window.
+        /// Number of bytes of its window.
         bytes: u64,
     },
-    /// A limit of metadata blocks that their length of two bytes cannot say.
+    /// A limit of metadata blocks that does not fit into the two bytes of their length.
     #[error("metadata limit {0} is past 65535")]
     MaxMetadata(u32),
 }
 
 impl Hello {
-    /// Whether this side takes neither streams nor metadata: it makes plain calls, or serves them.
+    /// Returns true if this side takes neither streams nor metadata: it makes plain calls, or
+    /// serves them.
     pub fn is_plain(&self) -> bool {
         self.streams.max_streams == 0 && self.max_metadata == 0
     }
 
-    /// The bytes of a hello with these terms.
+    /// Returns the bytes of a hello with these terms.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = frame(FIXED_LEN);
         let features = if self.go_away { GO_AWAY } else { 0 };
@@ -251,7 +253,7 @@ impl Hello {
     }
 }
 
-/// The bytes of a refusal. A long reason is cut.
+/// Returns the bytes of a refusal. A reason longer than [`LONGEST_REASON`] is cut.
 pub fn encode_refusal(refusal: Refusal, reason: &str) -> Vec<u8> {
     let reason = &reason[..reason.floor_char_boundary(LONGEST_REASON)];
     let mut bytes = frame(FIXED_LEN + reason.len());
@@ -276,14 +278,14 @@ fn get<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes[at..at + N].try_into().expect("the range has N bytes")
 }
 
-/// Collects a hello from a stream, never asking for a byte behind it.
+/// Reader that collects a hello from a stream, and never asks for a byte behind it.
 #[derive(Debug, Default)]
 pub struct HelloReader {
     bytes: Vec<u8>,
 }
 
 impl HelloReader {
-    /// How many bytes may be read next.
+    /// Returns the number of bytes that may be read next.
     pub fn wanted(&self) -> usize {
         let len = if self.bytes.len() < FIXED_LEN { FIXED_LEN } else { self.announced_len() };
         len - self.bytes.len()
@@ -293,13 +295,13 @@ impl HelloReader {
         usize::from(u16::from_le_bytes(get(&self.bytes, LENGTH_AT)))
     }
 
-    /// All that came.
+    /// Returns all bytes that were received.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// Takes bytes that came, at most [`Self::wanted`]; gives the hello once it is complete.
-    /// Refuses as soon as the bytes cannot be one.
+    /// Takes received bytes, at most [`Self::wanted`]. Returns the hello once it is complete, and
+    /// an error as soon as the bytes cannot be one.
     pub fn take(&mut self, bytes: &[u8]) -> Result<Option<Greeting>, HelloError> {
         self.bytes.extend_from_slice(bytes);
         let known = self.bytes.len().min(MAGIC.len());

@@ -1,4 +1,4 @@
-//! The calls that one side has in flight, and the numbers of everything that it begins.
+//! Calls that one side has in flight, and the numbers of its calls, one-way messages and streams.
 //!
 //! The replies of a plain session come in the order of the requests unless the server defers some;
 //! those of a shared session come in any order, mostly the same.
@@ -9,83 +9,83 @@ use crate::validate::reply;
 use crate::violation::CallViolation;
 use crate::{ErrorCode, Flags, RawHead};
 
-/// A call in flight, or the reply to one.
+/// Identifier of a call in flight and of its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CallId(pub(crate) u32);
 
 impl CallId {
-    /// The call on the stream with this number.
+    /// Returns the call on the stream with this number.
     pub fn from_number(number: u32) -> Self {
         Self(number)
     }
 }
 
-/// A reply, as a client sees it.
+/// Reply, as a client sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallReply {
-    /// The call that it answers.
+    /// Call that the reply answers.
     pub call: CallId,
-    /// Set if the call failed.
+    /// Code of the failure, if the call failed.
     pub error: Option<ErrorCode>,
-    /// Whether somebody still wants it.
+    /// True if a caller still waits for the reply.
     pub wanted: bool,
 }
 
-/// Calls whose reply is to come, each wanted or given up, and the next number.
+/// Calls with pending replies, each wanted or given up, and the next number.
 #[derive(Debug)]
 pub struct InFlight {
     next: u32,
     /// No number from `next` up to this one, modulo 2³², is in use.
     in_use: u32,
     limit: usize,
-    /// In the order of their requests: the reply's call is mostly the first.
+    /// Calls in the order of their requests: the reply's call is mostly the first.
     calls: VecDeque<(CallId, bool)>,
     wanted: usize,
 }
 
 impl InFlight {
-    /// Returns no call yet, of `limit` at one time; `first` is the number of the first.
+    /// Creates an empty list of at most `limit` calls; `first` is the number of the first.
     pub fn new(first: u32, limit: usize) -> Self {
         let calls = VecDeque::with_capacity(limit);
         Self { next: first, in_use: first, limit, calls, wanted: 0 }
     }
 
-    /// The most calls in flight.
+    /// Returns the maximum number of calls in flight.
     pub fn limit(&self) -> usize {
         self.limit
     }
 
-    /// Calls whose reply is still to be received.
+    /// Returns the number of calls that a caller waits for.
     #[inline]
     pub fn wanted(&self) -> usize {
         self.wanted
     }
 
-    /// Calls that were given up and whose reply has not come.
+    /// Returns the number of calls that were given up before their reply came.
     pub fn late(&self) -> usize {
         self.calls.len() - self.wanted
     }
 
-    /// Calls whose reply has not come, wanted or not.
+    /// Returns the number of calls without a reply, wanted or not.
     #[allow(clippy::len_without_is_empty, reason = "a count that is compared with a limit")]
     pub fn len(&self) -> usize {
         self.calls.len()
     }
 
-    /// Whether one more call may go out. Calls that were given up count until their late reply has
-    /// come.
+    /// Returns true if one more call may be sent. Calls that were given up count until their late
+    /// reply has come.
     #[inline]
     pub fn has_room(&self) -> bool {
         self.calls.len() < self.limit
     }
 
-    /// The number of the next call, message or stream: none that is in use.
+    /// Returns the number of the next call, message or stream, which is not in use.
     #[inline]
     pub fn next_number(&self) -> u32 {
         self.next
     }
 
-    /// A request went out on [`Self::next_number`].
+    /// Records that a request was sent on [`Self::next_number`].
     #[inline]
     pub fn call_sent(&mut self) -> CallId {
         let call = self.begin();
@@ -93,7 +93,7 @@ impl InFlight {
         call
     }
 
-    /// Counts the call on [`Self::next_number`], which is still to be used up.
+    /// Counts the call on [`Self::next_number`]. The caller marks the number as used afterwards.
     #[inline]
     pub(crate) fn begin(&mut self) -> CallId {
         let call = CallId(self.next);
@@ -102,7 +102,7 @@ impl InFlight {
         call
     }
 
-    /// Something went out on [`Self::next_number`]. Besides calls in flight, `others` are in use.
+    /// Marks [`Self::next_number`] as used. Besides calls in flight, `others` are in use.
     #[inline]
     pub fn number_used<I: Iterator<Item = u32>>(&mut self, others: impl Fn() -> I) {
         self.next = next_after(self.next);
@@ -125,14 +125,14 @@ impl InFlight {
         self.next = next;
     }
 
-    /// Continues with another number.
+    /// Continues with the number `next`.
     #[cfg(test)]
     pub(crate) fn renumber<I: Iterator<Item = u32>>(&mut self, next: u32, others: impl Fn() -> I) {
         self.next = next;
         self.pass_over_numbers_in_use(others);
     }
 
-    /// Nobody waits any more for the replies of the calls in flight.
+    /// Gives up all calls in flight: no caller waits for their replies any more.
     pub fn give_up_all(&mut self) {
         for (_, wanted) in &mut self.calls {
             *wanted = false;
@@ -140,7 +140,7 @@ impl InFlight {
         self.wanted = 0;
     }
 
-    /// Nobody waits any more for the reply of one call; whether it is to come.
+    /// Gives up one call. Returns true if its reply is pending.
     pub fn give_up(&mut self, number: u32) -> bool {
         let call = self.calls.iter_mut().find(|(call, _)| call.0 == number);
         let Some((_, wanted)) = call else { return false };
@@ -148,17 +148,17 @@ impl InFlight {
         true
     }
 
-    /// Whether a reply is to come on this number.
+    /// Returns true if a reply on this number is pending.
     pub fn awaits(&self, number: u32) -> bool {
         self.calls.iter().any(|(call, _)| call.0 == number)
     }
 
-    /// Whether somebody waits for what an entry of kind message replies to.
+    /// Returns true if a caller waits for the call that a message replies to.
     pub fn wants(&self, head: RawHead) -> bool {
         self.calls.contains(&(CallId(head.stream), true))
     }
 
-    /// Ends a call whose reply came; gives whether somebody waited for it.
+    /// Ends a call whose reply came. Returns true if a caller waited for it.
     #[inline]
     pub fn end(&mut self, number: u32) -> Result<bool, CallViolation> {
         let wanted = match self.calls.front() {
@@ -182,14 +182,14 @@ impl InFlight {
     /// Validates a message as a reply without metadata, and ends its call.
     #[inline]
     pub fn answer(&mut self, head: RawHead) -> Result<CallReply, CallViolation> {
-        // Metadata belongs to what the hello said this end does not take.
+        // This end's hello refuses metadata.
         let error = reply(head, Flags::NONE)?;
         let wanted = self.end(head.stream)?;
         Ok(CallReply { call: CallId(head.stream), error, wanted })
     }
 }
 
-/// The number two on. 0 is the session's own.
+/// Returns the next number of the same side. Number 0 belongs to the session itself.
 #[inline]
 fn next_after(number: u32) -> u32 {
     match number.wrapping_add(2) {

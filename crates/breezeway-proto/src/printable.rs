@@ -1,7 +1,7 @@
-//! Text from outside as it may stand in an error or a log: on one line, and in nobody's control.
+//! Escaping of text from outside for errors and logs: on one line, without control of the terminal.
 
-/// `text` with what is not printable escaped, such as line breaks and the sequences that control a
-/// terminal. Quotation marks and apostrophes stay as they are.
+/// Returns `text` with unprintable characters escaped, such as line breaks and the sequences that
+/// control a terminal. Quotation marks and apostrophes stay as they are.
 pub fn printable(text: &str) -> String {
     let mut printable = String::with_capacity(text.len());
     for char in text.chars() {

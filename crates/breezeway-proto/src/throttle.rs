@@ -1,28 +1,28 @@
-//! How far a sender of messages without replies runs ahead of the receiver.
+//! Bound on the bytes by which a sender of messages without replies runs ahead of the receiver.
 //!
-//! A sender that takes ever new memory writes what no cache holds, and the receiver reads it from
-//! there. So from [`THROTTLED_FROM`] bytes on, a message waits while too much is in flight, for a
-//! moment only: a receiver that keeps what it was sent, as one that defers its calls, is not waited
-//! for twice.
+//! A sender that always takes new memory writes lines that are in no cache, and the receiver reads
+//! them from memory. So from [`THROTTLED_FROM`] bytes on, a message waits while too much is in
+//! flight, for a bounded time. The sender does not wait twice for a receiver that keeps its
+//! messages, such as one that defers its calls.
 
 use std::time::Duration;
 
-/// Messages below this never wait: a ring full of them fits into a cache.
+/// Smallest message size that may wait: a ring full of smaller ones fits into a cache.
 pub const THROTTLED_FROM: usize = 16 * 1024;
-/// Time that a message waits for a receiver that releases nothing.
+/// Time for which a message waits for a receiver that releases nothing.
 pub const PATIENCE: Duration = Duration::from_millis(1);
 
-/// The bytes that may be in flight.
+/// Bound on the bytes that may be in flight.
 #[derive(Debug)]
 pub struct Throttle {
     usual: usize,
     now: usize,
 }
 
-/// The wait of one message.
+/// Wait of one message.
 #[derive(Debug)]
 pub struct Hold {
-    /// The least that was in flight since it began.
+    /// Fewest bytes that were in flight since the wait began.
     least: usize,
 }
 
@@ -32,25 +32,26 @@ impl Default for Hold {
     }
 }
 
-/// What a message that is held back does next.
+/// Next step of a message that is held back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admit {
-    /// It is sent.
+    /// The message is sent.
     Now,
-    /// It waits for [`PATIENCE`] from now on: less is in flight than before.
+    /// The message waits for [`PATIENCE`] from now on: less is in flight than before.
     Anew,
-    /// It waits on. (What comes back and other messages take is no reason to wait longer.)
+    /// The message continues its wait. (Released bytes that other messages take do not extend the
+    /// wait.)
     Later,
 }
 
 impl Throttle {
-    /// Lets so many bytes be in flight.
+    /// Creates a throttle that allows `usual` bytes in flight.
     pub fn new(usual: usize) -> Self {
         Self { usual, now: usual }
     }
 
-    /// Returns true if a message of `len` bytes goes too far ahead of what is in flight. One is
-    /// always let go.
+    /// Returns true if a message of `len` bytes exceeds the bound with the bytes in flight. A
+    /// message may always be sent if nothing is in flight.
     #[inline]
     pub fn is_exceeded(&self, in_flight: usize, len: usize) -> bool {
         in_flight > 0 && in_flight.saturating_add(len) > self.now
@@ -69,14 +70,15 @@ impl Throttle {
         Admit::Later
     }
 
-    /// Lets more be in flight: the receiver has released nothing for [`PATIENCE`], or for as long
-    /// as the message may wait. If it is still held back, it waits [anew](Admit::Anew).
+    /// Doubles the bound: the receiver has released nothing for [`PATIENCE`], or for as long as the
+    /// message may wait. If the message is still held back, its wait [restarts](Admit::Anew).
     pub fn expire(&mut self, hold: &mut Hold) {
         self.now = self.now.saturating_mul(2).max(1);
         *hold = Hold::default();
     }
 
-    /// Returns to the usual bound if so little is in flight that what was kept has come back.
+    /// Restores the usual bound if so little is in flight that the receiver has released the
+    /// messages that it kept.
     fn learn(&mut self, in_flight: usize) {
         if in_flight <= self.usual / 2 {
             self.now = self.usual;

@@ -1,11 +1,11 @@
-//! Points in time, as the owner of a session counts them.
+//! Points in time on the clock of a session's owner.
 
-/// A point in time on the clock of the owner, in the unit of that clock. Nothing here reads one.
+/// Point in time on the owner's clock, in the unit of that clock. This crate reads no clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Time(u64);
 
 impl Time {
-    /// Later than every other time.
+    /// Time that is later than every other time.
     pub const NEVER: Self = Self(u64::MAX);
 
     /// Returns the time at which the owner's clock shows `ticks`.
@@ -14,13 +14,13 @@ impl Time {
         Self(ticks)
     }
 
-    /// Returns what the owner's clock shows at this time.
+    /// Returns the reading of the owner's clock at this time.
     #[inline]
     pub const fn ticks(self) -> u64 {
         self.0
     }
 
-    /// Returns the time so many ticks later.
+    /// Returns the time that is `ticks` later.
     #[must_use]
     pub const fn after(self, ticks: u64) -> Self {
         Self(self.0.saturating_add(ticks))

@@ -1,15 +1,15 @@
-//! How long a caller waits, in the 16 bits that an entry has for it (`docs/abi.md`, section 4.4): a
-//! number of 11 bits, times a power of two, in microseconds.
+//! Encoding of the time for which a caller waits in 16 bits of an entry (`docs/abi.md`, section
+//! 4.4): a number of 11 bits, times a power of two, in microseconds.
 
 use std::time::Duration;
 
-/// Bits of the number.
+/// Number of bits of the number.
 const NUMBER_BITS: u32 = 11;
 const LARGEST_NUMBER: u64 = (1 << NUMBER_BITS) - 1;
 const LARGEST_POWER: u32 = (1 << (16 - NUMBER_BITS)) - 1;
 
-/// A time left as an entry says it, rounded up by less than a thousandth or a microsecond; 0 for
-/// none, and for one of more than 50 days.
+/// Returns the encoding of a time left, rounded up by less than a thousandth or a microsecond.
+/// Returns 0 for no time, and for one of more than 50 days.
 #[inline]
 pub fn encode(time: Option<Duration>) -> u16 {
     let Some(time) = time else { return 0 };
@@ -25,7 +25,7 @@ pub fn encode(time: Option<Duration>) -> u16 {
     (power << NUMBER_BITS) as u16 | number as u16
 }
 
-/// What an entry says of the time that is left; any value means something.
+/// Returns the time left that an entry holds. Every value is valid.
 #[inline]
 pub fn decode(coded: u16) -> Option<Duration> {
     let number = u64::from(coded) & LARGEST_NUMBER;

@@ -4,35 +4,35 @@
 use crate::violation::CallViolation;
 use crate::{ErrorCode, Flags, Kind, RawHead};
 
-/// The most calls in flight on a session whose rings have these capacities: what a client has not
-/// yet received always fits into the reply ring, of which up to a quarter is consumed but not yet
-/// known to be, with room to spare for entries of the session.
+/// Returns the maximum number of calls in flight on a session whose rings have these capacities.
+/// The replies that a client has not yet received always fit into the reply ring, although up to a
+/// quarter of it is consumed but not yet known to be, and leave room for entries of the session.
 pub fn max_in_flight(ring_capacities: [u32; 2]) -> usize {
     ring_capacities[0].min(ring_capacities[1]) as usize / 2
 }
 
-/// Flags of a request that wants a reply.
+/// Flags of a request with a reply.
 pub const REQUEST: Flags = Flags::OPEN.with(Flags::FIN);
-/// Flags of a request that wants none.
+/// Flags of a one-way message.
 pub const ONE_WAY: Flags = REQUEST.with(Flags::NO_REPLY);
 
-/// A request, as a server sees it.
+/// Request, as a server sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// Stream number.
     pub stream: u32,
-    /// The method.
+    /// Method of the request.
     pub method: u32,
-    /// Whether it wants no reply.
+    /// True for a one-way message.
     pub one_way: bool,
-    /// Whether a metadata block comes before the message.
+    /// True if a metadata block precedes the message.
     pub metadata: bool,
-    /// How long the client will wait, as it is coded.
+    /// Time for which the client will wait, encoded.
     pub time: u16,
 }
 
 impl Request {
-    /// What a head says that was checked.
+    /// Returns the request of a validated head.
     #[inline(always)]
     pub fn of(head: RawHead) -> Self {
         let flags = Flags::from_bits(head.flags);
@@ -53,9 +53,9 @@ pub fn request(head: RawHead) -> Result<Request, CallViolation> {
     Ok(Request::of(head))
 }
 
-/// Validates a message as a request without metadata, as the hello has asked for. Returns nothing
-/// that would be moved as a whole, before [`Request::of`]: a processor that does so with what was
-/// just written in parts waits for it, some 5 ns.
+/// Validates a message as a request without metadata, which the hello requires. Returns no request,
+/// which [`Request::of`] makes later: a processor that moves a value as a whole waits for the
+/// writes if it was just written in parts, some 5 ns.
 #[inline(always)]
 pub fn check_plain_request(head: RawHead) -> Result<(), CallViolation> {
     check_request(head)?;
@@ -76,8 +76,8 @@ fn check_request(head: RawHead) -> Result<(), CallViolation> {
     Ok(())
 }
 
-/// Validates a message as the reply to a call in flight, which may carry `extra` as well. Gives the
-/// code of a call that failed.
+/// Validates a message as the reply to a call in flight, which may carry `extra` as well. Returns
+/// the code of a call that failed.
 #[inline]
 pub fn reply(head: RawHead, extra: Flags) -> Result<Option<ErrorCode>, CallViolation> {
     let flags = Flags::from_bits(head.flags);
@@ -87,40 +87,40 @@ pub fn reply(head: RawHead, extra: Flags) -> Result<Option<ErrorCode>, CallViola
     Ok(flags.has(Flags::ERROR).then(|| ErrorCode::from_number(head.tag)))
 }
 
-/// Which end of a session judges, and what was said there before.
+/// End of a session that validates an entry, with its state.
 #[derive(Clone, Copy, Debug)]
 pub enum Side {
-    /// The server.
+    /// Server's end.
     Server,
-    /// The client.
+    /// Client's end.
     Client {
-        /// Whether the server has said that it goes away.
+        /// True if the server has sent its go-away.
         going_away: bool,
     },
 }
 
-/// The subject of an entry.
+/// Subject of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// A message.
+    /// Message.
     Message,
-    /// The client no longer wants a reply.
+    /// Cancellation of a call by the client.
     Cancel,
-    /// Messages and bytes given back.
+    /// Messages and bytes of a window that are returned.
     Window,
-    /// The stream is over.
+    /// Reset of a stream.
     Reset,
-    /// The server wants nothing new.
+    /// Go-away of the server.
     GoAway,
-    /// The sender closes.
+    /// Shutdown of the sender.
     Shutdown,
 }
 
-/// Bytes in the body of a window entry.
+/// Length in bytes of the body of a window entry.
 pub const WINDOW_LEN: usize = 8;
 
-/// Validates the kind of an entry and the length of its body. Entries about segments do not come
-/// here.
+/// Validates the kind of an entry and the length of its body. Entries about segments are not passed
+/// to this function.
 #[inline]
 pub fn validate(head: RawHead, len: usize, side: Side) -> Result<Subject, CallViolation> {
     let kind = Kind::from_number(head.kind).ok_or(CallViolation::Kind(head.kind))?;
@@ -136,8 +136,8 @@ pub fn validate(head: RawHead, len: usize, side: Side) -> Result<Subject, CallVi
     if len == expected { Ok(about) } else { Err(CallViolation::BodyLength { kind, len }) }
 }
 
-/// Validates an entry at an end without streams: there is no window and nothing to reset, but a
-/// peer may name a stream that is over.
+/// Validates an entry at an end without streams: such an end has neither windows nor streams to
+/// reset, but a peer may name a stream that is over.
 #[inline]
 pub fn validate_plain(head: RawHead, len: usize, side: Side) -> Result<Subject, CallViolation> {
     match validate(head, len, side)? {

@@ -1,11 +1,11 @@
-//! Rules that a peer broke, each of which ends the session.
+//! Violations: rules that a peer broke. Each violation ends the session.
 
 use thiserror::Error;
 
 use crate::Kind;
 use crate::connection::{MetadataError, Window};
 
-/// The peer broke a rule, which ends the session.
+/// Violation of a rule by the peer, which ends the session.
 #[derive(Debug, Error)]
 pub enum Violation {
     /// A rule of calls, on any carrier.
@@ -16,7 +16,7 @@ pub enum Violation {
     Stream(#[from] StreamViolation),
 }
 
-/// The peer broke a rule of calls.
+/// Violation of a rule of calls by the peer.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CallViolation {
@@ -44,9 +44,9 @@ pub enum CallViolation {
     /// An entry whose body has another length than its kind allows.
     #[error("a {kind:?} entry with a body of {len} bytes")]
     BodyLength {
-        /// The kind.
+        /// Kind of the entry.
         kind: Kind,
-        /// The body's length.
+        /// Length of the body in bytes.
         len: usize,
     },
     /// A kind that is not defined.
@@ -67,14 +67,14 @@ pub enum CallViolation {
     Descriptors(usize),
 }
 
-/// The peer broke a rule of streams.
+/// Violation of a rule of streams by the peer.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StreamViolation {
-    /// A stream was opened on a number of the other side's, on 0, or on one that is in use.
+    /// A stream was opened on a number of this side, on 0, or on one that is in use.
     #[error("a stream was opened on number {0}, which is not the peer's to open or is in use")]
     Number(u32),
-    /// More streams than this side allows at one time.
+    /// More streams than this side allows at once.
     #[error("more than the {0} streams that this side allows at one time (option max_streams)")]
     TooMany(u16),
     /// An entry on a stream that is not open.
@@ -86,7 +86,7 @@ pub enum StreamViolation {
     /// A message without a window for it.
     #[error("a message that exceeds the receive window of its stream")]
     WindowExceeded,
-    /// More of a window given back than was taken.
+    /// More of a window was returned than was taken.
     #[error("a window was given back of which less was taken: {0:?}")]
     WindowOverflow(Window),
     /// Metadata or no message where neither belongs.

@@ -1,5 +1,5 @@
-//! The core against whatever entries a peer makes, beside a count of what it may keep of them and
-//! of what it may send.
+//! Runs the core against arbitrary entries of a peer, beside a count of the content that it may
+//! keep of them and of the messages that it may send.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -13,10 +13,10 @@ const TERMS: StreamTerms = StreamTerms { window: WINDOW, max_streams: 3 };
 const MAX_IN_FLIGHT: usize = 4;
 const MAX_METADATA: usize = 64;
 const MOST_ONE_WAY_BYTES: usize = 1_000;
-/// Streams, calls and requests that the application holds at one time, of each.
+/// Maximum number that the application holds at once of streams, of calls and of requests.
 const MOST_HELD: usize = 8;
 
-/// What the peer does, and what the application does.
+/// Step of the peer or of the application.
 #[derive(Arbitrary, Debug)]
 enum Step {
     Entry { kind: u8, flags: u8, number: u32, tag: u32, body: Body },
@@ -39,7 +39,7 @@ enum Step {
     Settle,
 }
 
-/// What the application sends.
+/// Entry that the application sends.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 struct Outgoing {
     message: Option<u8>,
@@ -53,14 +53,14 @@ impl From<Outgoing> for Carried {
     }
 }
 
-/// A body that came: so many bytes, the first of which are these.
+/// Received body of `len` bytes that begins with `first`.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 struct Body {
     len: u16,
     first: [u8; 8],
 }
 
-/// What is kept of a body, counted while it is.
+/// Content that is kept of a body, counted until it is dropped.
 struct Kept {
     len: usize,
     is_message: bool,
@@ -92,7 +92,7 @@ impl Payload for Kept {
     }
 }
 
-/// A body on its way in.
+/// Body that is being received.
 struct Coming {
     body: Body,
     counted: Rc<Cell<usize>>,
@@ -132,7 +132,7 @@ impl IncomingBody<Kept> for Coming {
     }
 }
 
-/// What was sent and not given back, of a stream or of one-way messages.
+/// Messages in flight of a stream or of one-way messages: sent, and not returned by a window entry.
 #[derive(Default)]
 struct UnderWay {
     messages: u32,
@@ -140,14 +140,14 @@ struct UnderWay {
 }
 
 impl UnderWay {
-    /// A message goes out, for which there has to be some of the window.
+    /// Counts a message that is sent. Some of the window must be left for it.
     fn send(&mut self, len: usize) {
         assert!(self.messages < WINDOW.messages && self.bytes < WINDOW.bytes, "past the window");
         self.messages += 1;
         self.bytes += len as u64;
     }
 
-    /// The peer has given back so much, and was believed.
+    /// Deducts messages and bytes that the peer has returned and the core has accepted.
     fn give_back(&mut self, consumed: Window) {
         let less = |of: u64, what| of.checked_sub(what).expect("more than was under way");
         self.messages = less(self.messages.into(), consumed.messages.into()) as u32;
@@ -157,7 +157,7 @@ impl UnderWay {
 
 struct Application {
     connection: Connection<Kept, u32, (), ()>,
-    /// What is kept of the peer's messages.
+    /// Number of the peer's messages that are kept.
     kept: Rc<Cell<usize>>,
     streams: Vec<StreamKey>,
     calls: Vec<u32>,
@@ -167,7 +167,7 @@ struct Application {
     most_one_way: usize,
 }
 
-/// Runs one input: which side this is, whether one-way messages have a window, and steps.
+/// Runs one input: the side, the use of a window for one-way messages, and steps.
 pub fn run(data: &[u8]) {
     let input = <(bool, bool, Vec<Step>)>::arbitrary_take_rest(Unstructured::new(data));
     let Ok((is_client, has_one_way_window, steps)) = input else { return };
@@ -232,7 +232,7 @@ impl Application {
     }
 
     fn receive(&mut self, head: RawHead, body: Body) -> Result<(), Violation> {
-        // As drivers do, which leave the rest in the ring.
+        // Drivers do the same, and leave the rest in the ring.
         if !self.connection.takes_entries() {
             return Ok(());
         }
@@ -365,7 +365,7 @@ impl Application {
         self.connection.one_way_sent(len);
     }
 
-    /// Sends an entry that is owed; whether one was.
+    /// Sends a pending entry. Returns true if there was one.
     fn settle(&mut self) -> bool {
         let is_owed = self.connection.streams.next_transmit().is_some();
         if is_owed {
@@ -374,7 +374,8 @@ impl Application {
         is_owed
     }
 
-    /// Of the peer's messages no more is kept than the terms say, and what the application keeps.
+    /// Checks that no more of the peer's messages are kept than the terms and the application's
+    /// handles allow.
     fn check(&self) {
         let each = WINDOW.messages as usize + 2;
         let streams = MOST_HELD + 3 * usize::from(TERMS.max_streams) + 1;
@@ -386,7 +387,8 @@ impl Application {
         assert!(self.connection.served.len() <= MAX_IN_FLIGHT);
     }
 
-    /// The application lets go of everything: then nothing is kept but what the peer has to end.
+    /// Drops everything that the application holds, and checks that only streams that the peer has
+    /// to end remain.
     fn let_go(mut self) {
         while !self.connection.arrivals.is_empty() {
             self.take_arrival();
@@ -397,7 +399,7 @@ impl Application {
         for number in std::mem::take(&mut self.calls) {
             self.connection.calls.give_up(number);
         }
-        // A reset for each stream, and the window of one-way messages.
+        // At most a reset for each stream, and the window of one-way messages, are pending.
         let most = self.connection.streams.kept() + 1;
         let owed = (0..=most).take_while(|_| self.settle()).count();
         assert!(owed <= most, "more is owed than there are streams");

@@ -14,11 +14,11 @@ pub(super) enum Direction {
     New,
     /// More may follow.
     Open,
-    /// Its sender has sent its last message.
+    /// Finished: the sender has sent its last message.
     Finished,
-    /// Its sender has reset the stream.
+    /// Reset by the sender.
     Reset(ErrorCode),
-    /// Its sender has sent its last message and then reset the stream: it takes no more messages.
+    /// Finished, and then reset by the sender, which takes no more messages.
     Refusing(ErrorCode),
 }
 
