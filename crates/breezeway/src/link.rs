@@ -1,9 +1,9 @@
-//! One process's end of a session, over whichever carrier: what calls are made of.
+//! One process's end of a session, over any carrier: the base of calls.
 //!
-//! Shared memory is the fast way, and a socket the other: each operation is described once for
-//! both. What is said of ordering, errors and lifetimes holds for both.
+//! Shared memory is the fast carrier; the others use a socket. Each operation is described once for
+//! both, and so are ordering, errors and lifetimes.
 //!
-//! A link moves messages and knows no rule of calls; those are in [`breezeway_proto`].
+//! A link moves messages and contains no rule of calls; those are in [`breezeway_proto`].
 
 mod error;
 mod memory;
@@ -32,10 +32,10 @@ pub(crate) use stream_socket::{Read, Write};
 
 use crate::carrier::Carrier;
 
-/// What a message is sent from.
+/// Source of a message's body.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Body<'a> {
-    /// These bytes: copied, or on a socket written from where they lie.
+    /// These bytes: copied, or on a socket written without a copy.
     Bytes(&'a [u8]),
     /// The reserved space, which was filled. On an error it stays reserved.
     Space,
@@ -61,7 +61,7 @@ impl Link {
         }
     }
 
-    /// The largest message.
+    /// Returns the size of the largest message.
     pub(crate) fn cap(&self) -> usize {
         match self {
             Memory(link) => link.endpoint.cap(),
@@ -69,7 +69,7 @@ impl Link {
         }
     }
 
-    /// What payload segments take now; nothing where there are none.
+    /// Returns the memory that payload segments take now; zero on a socket, which has none.
     pub(crate) fn payload_memory(&self) -> PayloadMemory {
         match self {
             Memory(link) => link.endpoint.payload_memory(),
@@ -77,7 +77,7 @@ impl Link {
         }
     }
 
-    /// Its numbers.
+    /// Returns the session's meter.
     #[inline]
     pub(crate) fn meter(&mut self) -> &mut Meter {
         match self {
@@ -86,7 +86,7 @@ impl Link {
         }
     }
 
-    /// Where its handlers are noted.
+    /// Returns the handle that records handler times, if the session has a public record.
     pub(crate) fn handler_times(&self) -> Option<HandlerTimes> {
         match self {
             Memory(link) => link.endpoint.handler_times(),
@@ -94,7 +94,7 @@ impl Link {
         }
     }
 
-    /// What it has counted so far.
+    /// Returns the numbers counted so far.
     pub(crate) fn stats(&self) -> Record {
         match self {
             Memory(link) => link.endpoint.stats(),
@@ -102,7 +102,7 @@ impl Link {
         }
     }
 
-    /// From now on bodies are given as slices; a socket's always are.
+    /// Returns received bodies as slices from now on; a socket's bodies always are.
     pub(crate) fn trust(&mut self, proof: TrustedPeer) {
         match self {
             Memory(link) => link.endpoint.trust(proof),
@@ -113,14 +113,14 @@ impl Link {
 
 // ---- sending ----
 impl Link {
-    /// Keeps a part of the memory for so many streams that hold nothing.
+    /// Keeps a part of the memory for `streams` streams that hold nothing.
     pub(crate) fn keep_for_streams(&mut self, streams: usize) {
         if let Memory(link) = self {
             link.endpoint.keep_for_streams(streams);
         }
     }
 
-    /// Whose memory is what is taken from now on.
+    /// Sets the account that memory is charged to from now on.
     #[inline]
     pub(crate) fn set_account(&mut self, account: Account) {
         if let Memory(link) = self {
@@ -128,7 +128,7 @@ impl Link {
         }
     }
 
-    /// Takes space for the next message, of `len` bytes, giving back what was reserved before.
+    /// Reserves space for the next message, of `len` bytes, and gives back earlier space.
     #[inline(always)]
     pub(crate) fn reserve(&mut self, len: usize) -> Result<(), SendError> {
         match self {
@@ -137,7 +137,8 @@ impl Link {
         }
     }
 
-    /// The reserved space and the current message's body, to fill the one, also from the other.
+    /// Returns the reserved space and the current message's body, to fill the space, also from the
+    /// body.
     #[inline(always)]
     pub(crate) fn fill(&mut self) -> Filling<'_> {
         match self {
@@ -146,8 +147,8 @@ impl Link {
         }
     }
 
-    /// Bytes of payload memory that are under way to the peer, or with it, as far as is known; none
-    /// on a socket, which holds a sender back by itself.
+    /// Returns the bytes of payload memory that are in flight to the peer, or with it, as far as is
+    /// known. On a socket, which holds a sender back by itself, returns 0.
     #[inline]
     pub(crate) fn under_way(&self) -> usize {
         match self {
@@ -156,7 +157,7 @@ impl Link {
         }
     }
 
-    /// Learns what of it has come back, and says what to wait for so that more does.
+    /// Collects the released memory, and returns the event that brings more.
     pub(crate) fn collect_released(&mut self) -> Want {
         match self {
             Memory(link) => {
@@ -184,7 +185,7 @@ impl Link {
                 let body = match body {
                     Body::Bytes(bytes) => {
                         if bytes.len() > INLINE_MAX {
-                            // Space that nobody sent could be what is short.
+                            // Space that was not sent could be the missing memory.
                             link.endpoint.abandon(&mut link.space);
                         }
                         shm::Body::Bytes(bytes)
@@ -198,14 +199,14 @@ impl Link {
         }
     }
 
-    /// Says whether many messages will follow each other, none of which the peer is waiting for.
+    /// Sets whether many messages will follow each other, none of which the peer is waiting for.
     pub(crate) fn set_batching(&mut self, batching: bool) {
         if let Memory(link) = self {
             link.endpoint.set_batching(batching);
         }
     }
 
-    /// Lets the peer see everything published so far, waiting, on a socket, for room.
+    /// Lets the peer see everything published so far. On a socket, waits for room.
     #[inline(always)]
     pub(crate) fn flush(&mut self, deadline: Deadline) -> Result<(), WaitFailure> {
         match self {
@@ -214,8 +215,8 @@ impl Link {
         }
     }
 
-    /// As [`Self::flush`], without waiting: a socket that takes no more is written to when it has
-    /// room again.
+    /// Lets the peer see everything like [`Self::flush`], but without waiting: a socket that takes
+    /// no more is written to when it has room again.
     #[inline(always)]
     pub(crate) fn flush_now(&mut self) -> Result<(), LinkError> {
         match self {
@@ -224,8 +225,8 @@ impl Link {
         }
     }
 
-    /// Lets the peer see what it may wait for, before this side polls for more without sleeping.
-    /// Never waits.
+    /// Lets the peer see the progress that it may wait for, before this side polls for more without
+    /// sleeping. Never waits.
     #[inline(always)]
     pub(crate) fn flush_progress(&mut self) -> Result<(), LinkError> {
         match self {
@@ -234,7 +235,7 @@ impl Link {
         }
     }
 
-    /// Whether something is left to be written once the socket has room.
+    /// Returns true if bytes are left to be written once the socket has room.
     #[inline(always)]
     pub(crate) fn has_unwritten(&self) -> bool {
         match self {
@@ -243,7 +244,7 @@ impl Link {
         }
     }
 
-    /// Bytes that are left to be written; those within TLS count as one.
+    /// Returns the number of bytes that are left to be written; those within TLS count as one.
     pub(crate) fn unwritten(&self) -> usize {
         match self {
             Memory(_) => 0,
@@ -251,8 +252,8 @@ impl Link {
         }
     }
 
-    /// Whether so much is unwritten that nothing should be added, and so no further request served.
-    /// (In shared memory, calls in flight are limited so that replies always fit.)
+    /// Returns true if so much is unwritten that nothing should be added, and so no further request
+    /// served. (In shared memory, calls in flight are limited so that replies always fit.)
     #[inline(always)]
     pub(crate) fn is_backlogged(&self) -> bool {
         match self {
@@ -261,8 +262,8 @@ impl Link {
         }
     }
 
-    /// Asks whether the peer is gone, unless it has taken something since the last call. (A socket
-    /// shows it when it is written to.)
+    /// Checks whether the peer is gone, unless it has taken something since the last call. (A write
+    /// to a socket reports it.)
     #[cold]
     pub(crate) fn check_peer(&mut self) -> Result<(), LinkError> {
         match self {
@@ -271,7 +272,7 @@ impl Link {
         }
     }
 
-    /// Whether it is known that nobody will read what is sent.
+    /// Returns true if it is known that no peer will read further messages.
     #[inline(always)]
     pub(crate) fn is_write_closed(&self) -> bool {
         match self {
@@ -283,7 +284,7 @@ impl Link {
 
 // ---- receiving ----
 impl Link {
-    /// Whether the next message, or another entry, is there.
+    /// Returns true if the next message, or another entry, is there.
     #[inline(always)]
     pub(crate) fn ready(&mut self) -> Result<bool, LinkError> {
         match self {
@@ -292,18 +293,18 @@ impl Link {
         }
     }
 
-    /// How often [`Self::take`] may have to be asked for all that can have come, with so many calls
-    /// in flight.
+    /// Returns the number of calls of [`Self::take`] that may be needed for everything that can
+    /// have come, with `in_flight` calls in flight.
     pub(crate) fn max_pending(&self, in_flight: usize) -> usize {
         match self {
             Memory(link) => link.endpoint.most_pending(),
-            // A reply to each, that the server goes away, and the farewell.
+            // A reply to each call, the go-away entry, and the farewell.
             Socket(_) => in_flight + 2,
         }
     }
 
     /// Takes the next message, if one is there; it stays the current one until [`Self::finish`].
-    /// May say false although more is there, after a piece of an entry about a segment.
+    /// May return false although more is there, after a piece of an entry about a segment.
     #[inline(always)]
     pub(crate) fn take(&mut self) -> Result<bool, LinkError> {
         match self {
@@ -312,7 +313,7 @@ impl Link {
         }
     }
 
-    /// Whether a message was taken and not finished.
+    /// Returns true if a message was taken and not finished.
     pub(crate) fn has_current(&self) -> bool {
         match self {
             Memory(link) => link.endpoint.has_current(),
@@ -320,7 +321,7 @@ impl Link {
         }
     }
 
-    /// What the current message says of itself, unjudged.
+    /// Returns the current message's head, not validated.
     #[inline(always)]
     pub(crate) fn head(&self) -> RawHead {
         match self {
@@ -329,7 +330,7 @@ impl Link {
         }
     }
 
-    /// The current message's body.
+    /// Returns the current message's body.
     #[inline(always)]
     pub(crate) fn body(&self) -> ForeignBytes<'_> {
         match self {
@@ -338,7 +339,7 @@ impl Link {
         }
     }
 
-    /// Bytes of the current message's body, if nobody can change it and it has up to 104.
+    /// Returns the length of the current message's body, if it is private and has up to 104 bytes.
     #[inline]
     pub(crate) fn small_len(&self) -> Option<usize> {
         let is_private = match self {
@@ -361,7 +362,7 @@ impl Link {
         }
     }
 
-    /// Takes the next message as [`Self::take`] does, with the memory that [`Self::detach`] needs.
+    /// Takes the next message like [`Self::take`], with the memory that [`Self::detach`] needs.
     #[inline(always)]
     pub(crate) fn take_to_keep(&mut self) -> Result<bool, LinkError> {
         match self {
@@ -378,8 +379,8 @@ impl Link {
         }
     }
 
-    /// Ends the current message as [`Self::finish`] does, and gives its body to be kept. Panics
-    /// without one.
+    /// Ends the current message like [`Self::finish`], and returns its body to be kept. Panics if
+    /// there is none.
     pub(crate) fn detach(&mut self) -> Message {
         match self {
             Memory(link) => link.endpoint.detach(),
@@ -387,7 +388,7 @@ impl Link {
         }
     }
 
-    /// As [`Self::detach`], if the peer lends the current message's body.
+    /// Detaches the current message's body like [`Self::detach`] if the peer lends it.
     pub(crate) fn lease(&mut self) -> Option<Message> {
         match self {
             Memory(link) => link.endpoint.is_lent().then(|| link.endpoint.detach()),
@@ -420,16 +421,16 @@ impl Link {
 /// An event of a session's socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Notice {
-    /// Something has arrived.
+    /// Bytes have arrived.
     Readable,
-    /// The peer is gone. What it sent before can still be taken.
+    /// The peer is gone. Messages that it sent before can still be taken.
     PeerGone,
 }
 
 // ---- waiting ----
 impl Link {
-    /// Waits for the next message, or for the peer to take or release some of what was sent. (On a
-    /// socket nobody counts what the peer takes: the wait is for what is unwritten.)
+    /// Waits for the next message, or for the peer to take or release sent messages. (On a socket
+    /// the peer's consumption is not counted: the wait is for unwritten bytes.)
     #[inline(always)]
     pub(crate) fn wait(&mut self, want: Want, deadline: Deadline) -> Result<(), WaitFailure> {
         match self {
@@ -441,8 +442,8 @@ impl Link {
         }
     }
 
-    /// Announces that this side is about to sleep until a message comes, and polls once more. True
-    /// if it has not come.
+    /// Announces that this side is about to sleep until a message comes, and polls once more.
+    /// Returns true if it has not come.
     pub(crate) fn prepare_sleep(&mut self) -> Result<bool, LinkError> {
         match self {
             Memory(link) => Ok(link.endpoint.prepare_sleep(Want::Data)?),
@@ -450,7 +451,7 @@ impl Link {
         }
     }
 
-    /// As [`Self::prepare_sleep`], also until there may be what is wanted.
+    /// Announces a sleep like [`Self::prepare_sleep`] that `want` ends as well.
     pub(crate) fn prepare_sleep_for(&mut self, want: Want) -> Result<bool, LinkError> {
         match self {
             Memory(link) => Ok(link.prepare_sleep_for(want)?),
@@ -459,17 +460,18 @@ impl Link {
         }
     }
 
-    /// What brings more room than there was when [`Self::has_new_room`] was last asked.
+    /// Returns the event that brings more room than there was at the last call of
+    /// [`Self::has_new_room`].
     pub(crate) fn more_room(&self) -> Want {
         match self {
             Memory(link) => link.more_room,
-            // Nobody counts what the peer takes.
+            // The peer's consumption is not counted.
             Socket(_) => Want::Data,
         }
     }
 
-    /// Whether more room still ends the sleep that was prepared for it: whoever has looked for
-    /// memory since has taken back what was announced.
+    /// Returns true if more room still ends the sleep that was prepared for it: a later search for
+    /// memory has withdrawn the announcement.
     pub(crate) fn is_room_announced(&self) -> bool {
         match self {
             Memory(link) => link.endpoint.is_release_announced(),
@@ -478,7 +480,7 @@ impl Link {
         }
     }
 
-    /// Whether the peer has made room, in its ring or of memory, since the last call.
+    /// Returns true if the peer has made room, in its ring or in memory, since the last call.
     pub(crate) fn has_new_room(&mut self) -> Result<bool, LinkError> {
         match self {
             Memory(link) => Ok(link.has_new_room()?),
@@ -486,7 +488,7 @@ impl Link {
         }
     }
 
-    /// Whether messages travel on a socket, and more of them can be sent now.
+    /// Returns true if messages travel on a socket, and more of them can be sent now.
     pub(crate) fn has_room_on_socket(&self) -> bool {
         match self {
             Memory(_) => false,
@@ -494,7 +496,7 @@ impl Link {
         }
     }
 
-    /// Waits for a message, or for more room than when [`Self::has_new_room`] was last asked.
+    /// Waits for a message, or for more room than at the last call of [`Self::has_new_room`].
     pub(crate) fn wait_for_room(&mut self, deadline: Deadline) -> Result<(), WaitFailure> {
         match self {
             Memory(link) => Ok(link.wait_for_room(deadline)?),
@@ -512,7 +514,7 @@ impl Link {
         }
     }
 
-    /// Reads what has come on the socket beside messages, and validates it.
+    /// Reads the bytes that have come on the socket beside messages, and validates them.
     pub(crate) fn drain(&mut self) -> Result<(), LinkError> {
         match self {
             Memory(link) => Ok(link.endpoint.drain()?),
@@ -520,7 +522,7 @@ impl Link {
         }
     }
 
-    /// The session socket, to be watched. Nobody else may read or write it.
+    /// Returns the session socket, to be watched. Only the link reads or writes it.
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
         match self {
             Memory(link) => link.endpoint.socket(),
@@ -552,7 +554,7 @@ impl Link {
         }
     }
 
-    /// Whether the peer is gone. What it published before can still be taken.
+    /// Returns true if the peer is gone. Messages that it published before can still be taken.
     pub(crate) fn is_closed(&self) -> bool {
         match self {
             Memory(link) => link.endpoint.is_closed(),
@@ -560,7 +562,8 @@ impl Link {
         }
     }
 
-    /// Whether nobody is known to be left at the peer's end of the socket, whatever is unread.
+    /// Returns true if it is known that no process is left at the peer's end of the socket,
+    /// whatever is unread.
     pub(crate) fn is_peer_gone(&self) -> bool {
         match self {
             Memory(link) => link.endpoint.is_closed(),
@@ -568,15 +571,15 @@ impl Link {
         }
     }
 
-    /// Publishes on which CPU this side waits: whoever spins without that may leave the peer to
-    /// believe that both share one, and to sleep.
+    /// Publishes the CPU on which this side waits. If a side spins without that, the peer may
+    /// believe that both share one CPU, and sleep.
     pub(crate) fn note_cpu(&self) {
         if let Memory(link) = self {
             link.endpoint.note_cpu();
         }
     }
 
-    /// Whether the peer last waited on the CPU that this thread runs on, if that is known.
+    /// Returns true if it is known that the peer last waited on the CPU that this thread runs on.
     pub(crate) fn shares_cpu(&self) -> bool {
         match self {
             Memory(link) => link.endpoint.shares_cpu(),

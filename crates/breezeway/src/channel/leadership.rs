@@ -2,12 +2,13 @@
 //! the others follow, and sleep until what they wait for was found or they are to lead
 //! (leader/followers: Schmidt et al., "Pattern-Oriented Software Architecture", volume 2).
 //!
-//! The rule that loses nobody: whoever leaves while nobody leads wakes one of those who follow.
+//! The rule that loses no waiter: a thread that leaves while no thread leads wakes one of the
+//! followers.
 
 #[cfg(test)]
 mod model;
 
-/// Who leads and who follows, each with what wakes it. Every step is taken under one lock.
+/// The leader's place and the followers, each with its waker. Every step is taken under one lock.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Leadership<W> {
     is_led: bool,
@@ -21,22 +22,22 @@ impl<W> Default for Leadership<W> {
     }
 }
 
-/// A thread's place among those who follow.
+/// A thread's place among the followers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Place(u64);
 
 impl<W: Clone> Leadership<W> {
-    /// A session that is driven from outside: nobody who waits ever leads.
+    /// Returns the state of a session that is driven from outside: no waiting thread ever leads.
     pub(super) fn outside() -> Self {
         Self { is_led: true, ..Self::default() }
     }
 
-    /// Begins to lead, if nobody does.
+    /// Begins to lead if no thread leads. Returns true if it did.
     pub(super) fn try_lead(&mut self) -> bool {
         !std::mem::replace(&mut self.is_led, true)
     }
 
-    /// Ends leading. Gives who is to lead next.
+    /// Ends leading. Returns the waker of the thread that is to lead next.
     #[must_use]
     pub(super) fn resign(&mut self) -> Option<W> {
         self.is_led = false;
@@ -50,8 +51,8 @@ impl<W: Clone> Leadership<W> {
         Place(self.next)
     }
 
-    /// Ends following. Gives who is to lead, if nobody does: this thread may have been asked to,
-    /// and goes another way.
+    /// Ends following. Returns the waker of the thread that is to lead, if none does: this thread
+    /// may have been asked to, and leaves instead.
     #[must_use]
     pub(super) fn leave(&mut self, place: Place) -> Option<W> {
         self.followers.retain(|(other, _)| *other != place.0);

@@ -1,4 +1,4 @@
-//! How far messages without replies run ahead of the receiver on a shared session.
+//! Limits how far messages without replies run ahead of the receiver on a shared session.
 
 use std::task::{Context, Poll};
 
@@ -9,8 +9,8 @@ use super::shared::{Shared, TimedOut};
 use super::state::State;
 
 impl Shared {
-    /// Waits for a moment while so much is under way that no cache holds it. Not while a reply is
-    /// to come: then what is released may be in the entries behind it.
+    /// Waits for a moment while more is in flight than a cache holds. Does not wait while a reply
+    /// is pending: the entries behind it may then release memory.
     pub(super) fn hold_back(&self, len: usize, deadline: Deadline) {
         if len < THROTTLED_FROM {
             return;
@@ -33,7 +33,8 @@ impl Shared {
 }
 
 impl State {
-    /// Decides about a message of `len` bytes; ready when it may go, or waits anew.
+    /// Decides about a message of `len` bytes. Returns ready if it may be sent, or if the wait
+    /// starts again.
     fn poll_throttle(&mut self, cx: &Context<'_>, len: usize, hold: &mut Hold) -> Poll<Admit> {
         if self.connection.ending.reason().is_some() || self.connection.calls.awaits_any() {
             return Poll::Ready(Admit::Now);
@@ -68,7 +69,7 @@ mod tests {
         Channel::pair(&SessionOptions::new().under_way(Some(BOUND as u64))).unwrap()
     }
 
-    /// Whether more than the usual may be under way.
+    /// Returns true if more than the usual may be in flight.
     fn is_widened(channel: &Channel) -> bool {
         channel.handle.shared.with(|state| !state.throttle.is_exceeded(BOUND, 1))
     }
@@ -152,7 +153,7 @@ mod tests {
         for _ in 0..3 {
             outcomes.push(shared.with(|state| state.poll_throttle(&cx, 2 * BOUND, &mut hold)));
             drop(server.accept().unwrap());
-            // Somebody else's, which is not asked about.
+            // This message of another sender does not ask the throttle.
             assert!(channel.try_post(0, &[1; BOUND]).unwrap());
         }
         assert_eq!(outcomes, [Poll::Ready(Admit::Anew), Poll::Pending, Poll::Pending]);
@@ -175,7 +176,7 @@ mod tests {
         let (channel, server) = pair();
         channel.post(0, &[1; BOUND]).unwrap();
         drop(server);
-        // The end is heard of by who waits, or looks.
+        // A caller that waits, or polls, receives the end.
         while channel.post(0, &[1; BOUND]).is_ok() {}
         assert!(channel.reserve(BOUND).is_err());
     }

@@ -1,4 +1,4 @@
-//! A thread that waits to be woken.
+//! Parking of a thread until it is woken.
 
 use std::sync::Arc;
 use std::task::{Wake, Waker};
@@ -8,7 +8,7 @@ use breezeway_os::Deadline;
 
 use crate::worker::Signal;
 
-/// Parks one thread.
+/// A parker of one thread.
 pub(super) struct Parker {
     thread: Thread,
     signal: Signal,
@@ -28,7 +28,7 @@ impl Wake for Parker {
 }
 
 impl Parker {
-    /// Does something with this thread's, and its waker.
+    /// Runs `work` with this thread's parker and its waker.
     pub(super) fn with_current<R>(work: impl FnOnce(&Self, &Waker) -> R) -> R {
         thread_local! {
             static PARKER: (Arc<Parker>, Waker) = {
@@ -41,7 +41,7 @@ impl Parker {
         PARKER.with(|(parker, waker)| work(parker, waker))
     }
 
-    /// Waits until somebody wakes this thread, or until the deadline.
+    /// Waits until this thread is woken, or until the deadline.
     pub(super) fn park(&self, deadline: Deadline) {
         while !self.signal.take() {
             match deadline.time_left() {

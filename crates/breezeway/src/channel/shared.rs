@@ -1,5 +1,5 @@
-//! A session that threads and tasks share: its lock, who is woken when it is released, and how a
-//! thread waits.
+//! A session that threads and tasks share: its lock, the wake-ups after its release, and the
+//! waiting of a thread.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -33,32 +33,32 @@ const CLOSE_CHECK: std::time::Duration = std::time::Duration::from_millis(1);
 #[derive(Debug)]
 pub(crate) struct TimedOut;
 
-/// A session, what is known of it without its lock, and the place where a leader sleeps.
+/// A session, its facts that need no lock, and the place where a leader sleeps.
 pub(crate) struct Shared {
     state: Mutex<State>,
-    /// Which streams' readers need not ask.
+    /// Streams whose readers need not ask.
     pub(super) quiet: Arc<QuietStreams>,
-    /// Threads that wait for the lock, which a leader that spins is to let go of.
+    /// Number of threads that wait for the lock, which a spinning leader must release for them.
     contenders: AtomicU32,
     stage: Mutex<Option<Stage>>,
     pub(crate) waiting: Waiting,
     pub(super) id: SessionId,
-    /// The process that opened it: a forked child does not use it.
+    /// Process that opened the session: a forked child does not use it.
     pub(super) origin: Origin,
     pub(crate) peer: Peer,
     pub(crate) carrier: Carrier,
-    /// Which side this is.
+    /// True on the client's side.
     pub(super) is_client: bool,
     pub(crate) cap: usize,
     pub(crate) max_in_flight: usize,
     pub(crate) service: u16,
-    /// Where its handlers are noted.
+    /// Record of handler times.
     pub(super) handler_times: Option<HandlerTimes>,
-    /// Streams that the peer may have open.
+    /// Limit of streams that the peer may have open.
     pub(super) max_streams: usize,
 }
 
-/// Where the thread that leads sleeps.
+/// The place where the thread that leads sleeps.
 struct Stage {
     sleeper: Sleeper,
     awaits_room: bool,
@@ -109,7 +109,7 @@ impl Shared {
         })
     }
 
-    /// What is done with it ends with [`Self::finish`].
+    /// Locks the session. The caller ends its use with [`Self::finish`].
     #[inline]
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         match self.state.try_lock() {
@@ -120,7 +120,7 @@ impl Shared {
 
     #[cold]
     fn lock_slowly(&self) -> MutexGuard<'_, State> {
-        // Relaxed: a leader that sees it late lets go a few polls later.
+        // Relaxed: a leader that sees it late releases the lock a few polls later.
         self.contenders.fetch_add(1, Ordering::Relaxed);
         let state = self.state.lock();
         self.contenders.fetch_sub(1, Ordering::Relaxed);
@@ -131,7 +131,7 @@ impl Shared {
         self.contenders.load(Ordering::Relaxed) > 0
     }
 
-    /// Releases the lock, and then wakes whom somebody has found something for.
+    /// Releases the lock, and then wakes the waiters that are due.
     #[inline]
     fn release(&self, state: MutexGuard<'_, State>) {
         if state.has_due() {
@@ -142,7 +142,7 @@ impl Shared {
     #[inline(never)]
     fn release_and_wake(&self, mut state: MutexGuard<'_, State>) {
         state.note_ended_streams();
-        // Those of a leader, which looks for itself.
+        // A leader needs no wake-up: it polls.
         state.due.retain(|waker| !waker.will_wake(NOBODY));
         if state.due.is_empty() && state.due_readers.is_empty() {
             return;
@@ -156,8 +156,8 @@ impl Shared {
         for (_, waker) in &readers {
             waker.wake_by_ref();
         }
-        // What was used is for the next time, unless that has come already, or somebody has the
-        // lock.
+        // The vectors are kept for the next time, unless that has come already, or another thread
+        // has the lock.
         let Ok(mut state) = self.state.try_lock() else { return };
         for (registration, waker) in readers.drain(..) {
             due.extend(state.waiters.give_back(registration, waker));
@@ -169,11 +169,12 @@ impl Shared {
             state.due_readers = readers;
         }
         drop(state);
-        // The last copy of a waker may drop a task, and with it what takes the lock.
+        // The drop of a waker's last copy may drop a task, and with it a value whose drop takes the
+        // lock.
         drop(due);
     }
 
-    /// Does something under the lock, and lets the peer see it.
+    /// Runs `change` under the lock, and lets the peer see its effect.
     pub(crate) fn with<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
         let mut state = self.lock();
         let result = change(&mut state);
@@ -189,19 +190,20 @@ impl Shared {
         result
     }
 
-    /// Lets the peer see what was done, and releases the lock, as [`Self::with`] does.
+    /// Lets the peer see the changes, and releases the lock, like [`Self::with`].
     #[inline]
     pub(super) fn finish(&self, mut state: MutexGuard<'_, State>) {
         state.settle();
         self.release(state);
     }
 
-    /// Who may get what comes next, unless somebody uses the session just now.
+    /// Takes the waker of a task that may receive the next message, unless another thread uses the
+    /// session now.
     pub(super) fn take_waiter(&self) -> Option<Waker> {
         self.state.try_lock().ok()?.take_waiter()
     }
 
-    /// Takes a turn from outside, for whoever drives.
+    /// Takes a turn from outside, for the driver.
     pub(crate) fn turn<R>(&self, after: impl FnOnce(&mut State, Turn) -> R) -> R {
         let mut state = self.lock();
         let turn = state.turn();
@@ -210,8 +212,8 @@ impl Shared {
         result
     }
 
-    /// Does something under the lock, unless somebody else has it, for which this does not wait.
-    /// What that publishes is for the next turn to flush.
+    /// Runs `change` under the lock, unless another thread has the lock, which this does not wait
+    /// for. The next turn flushes the entries that `change` publishes.
     pub(super) fn try_with<R>(&self, change: impl FnOnce(&mut State) -> R) -> Option<R> {
         let mut state = self.state.try_lock().ok()?;
         let result = change(&mut state);
@@ -219,7 +221,7 @@ impl Shared {
         Some(result)
     }
 
-    /// Asks something after a turn, if nobody drives: whoever does sees by itself what comes.
+    /// Runs `ask`, after a turn if no driver takes turns; a driver receives by itself.
     pub(crate) fn glance<R>(&self, ask: impl FnOnce(&mut State) -> R) -> R {
         let mut state = self.lock();
         if state.leadership.try_lead() {
@@ -233,7 +235,7 @@ impl Shared {
         answer
     }
 
-    /// Waits, on this thread, until `poll` gives something or the deadline has passed.
+    /// Waits, on this thread, until `poll` is ready or the deadline has passed.
     pub(crate) fn wait<T>(
         &self,
         deadline: Deadline,
@@ -244,7 +246,8 @@ impl Shared {
             loop {
                 let mut state = self.lock();
                 if let Some(place) = place.take() {
-                    // Whoever is to lead, if nobody does, is this thread; it wakes the next.
+                    // The successor is not woken here: if no thread leads, this one does, and wakes
+                    // the next when it ends.
                     let _ = state.leadership.leave(place);
                 }
                 if state.leadership.try_lead() {
@@ -267,7 +270,7 @@ impl Shared {
         })
     }
 
-    /// Drives the session for all who wait, until `poll` gives something.
+    /// Drives the session for all waiters, until `poll` is ready or the deadline has passed.
     fn lead<T>(
         &self,
         mut state: MutexGuard<'_, State>,
@@ -278,7 +281,7 @@ impl Shared {
             Poll::Ready(result) => (state, Ok(result)),
             Poll::Pending => self.lead_awake(state, deadline, poll),
         };
-        // What others have published while this thread was awake is its to send.
+        // Entries that others have published while this thread was awake are sent by this thread.
         state.driver_is_awake = false;
         let next = state.leadership.resign();
         state.due.extend(next);
@@ -330,7 +333,8 @@ impl Shared {
         }
     }
 
-    /// Takes turns, at most `polls`, until one finds something or somebody else wants the lock.
+    /// Takes turns, at most `polls`, until one finds something or another thread waits for the
+    /// lock.
     pub(super) fn take_turns(&self, state: &mut State, polls: u32) -> Turn {
         for _ in 1..polls {
             let turn = state.turn();
@@ -342,7 +346,7 @@ impl Shared {
         state.turn()
     }
 
-    /// Leaves the lock, which was released, to those who wait for it.
+    /// Leaves the lock, which was released, to the threads that wait for it.
     fn give_way(&self) {
         for _ in 0..POLLS_PER_RELEASE {
             if !self.is_contended() {
@@ -352,7 +356,7 @@ impl Shared {
         }
     }
 
-    /// Whether a leader that has found nothing for so many ticks polls on.
+    /// Returns true if a leader that has found nothing for `idle` ticks polls again.
     fn spins(&self, idle: u64, state: &State) -> bool {
         match self.waiting.policy {
             WaitPolicy::Busy => true,
@@ -363,7 +367,7 @@ impl Shared {
         }
     }
 
-    /// Sleeps until the peer or somebody of this process wakes the leader.
+    /// Sleeps until the peer, or a thread or task of this process, wakes the leader.
     fn sleep(&self, deadline: Deadline) -> io::Result<()> {
         let mut stage = self.stage.lock().expect("nobody panics with the lock");
         let stage = match &mut *stage {
@@ -394,7 +398,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Without descriptors for the sleep, which may come back, the leader looks again in a while.
+    /// Handles a sleep that failed. Without descriptors or memory for the sleep, which may come
+    /// back, the leader polls again after a pause. Any other error ends the session.
     #[cold]
     fn not_slept(&self, error: io::Error) {
         let errno = Errno::from_io_error(&error);

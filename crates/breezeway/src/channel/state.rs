@@ -1,7 +1,7 @@
-//! What a shared session is made of, behind one lock: the link, and the calls and streams on it.
+//! The state of a shared session behind its lock: the link, and the calls and streams on it.
 //!
-//! No step here waits. Whoever drives takes turns; everybody else polls what they wait for, and is
-//! woken, after the lock was released, when a turn has found it.
+//! No step here waits. The driver takes turns; all others poll for their events, and are woken,
+//! after the lock was released, when a turn has found one.
 
 use std::sync::Arc;
 use std::task::{Context, Waker};
@@ -31,23 +31,23 @@ use crate::link::{Body, Link, LinkError, Notice, OwnedBody};
 use crate::slice::SLICE;
 use crate::time::to_deadline;
 
-/// Time between two looks for something that no event reports.
+/// Interval of polls for changes that no event reports.
 pub(crate) const RETRY: Duration = Duration::from_millis(1);
-/// Entries that a turn takes at most, and those between two readings of the clock: it ends with its
-/// slice, whatever they are.
+/// Limit of entries per turn, and the number of entries between two readings of the clock. A turn
+/// ends with its slice, whatever its entries are.
 const ENTRIES_PER_TURN: usize = 256;
 const ENTRIES_PER_TICK: usize = 16;
 
-/// What came of a turn.
+/// Result of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
     /// Entries were taken, or sent.
     Worked,
     /// There was nothing to do.
     Idle,
-    /// This process is short of something that the peer's next entry takes.
+    /// This process is short of a resource that the peer's next entry needs.
     Short,
-    /// The session is over, but for what the peer has not taken yet.
+    /// The session is over, except for entries that the peer has not taken yet.
     Closing,
     /// The session is over.
     Ended,
@@ -58,45 +58,45 @@ pub(crate) struct State {
     pub(super) link: Link,
     pub(super) connection: Connection<QueuedMessage, Waker, OwnedBody, Arc<CallError>>,
     pub(super) waiters: StreamWaiters,
-    /// Who waits for something to be taken up.
+    /// Waiters for something to accept.
     pub(super) arrival_waiters: Waiters,
-    /// Who waits to make one more call.
+    /// Waiters to make one more call.
     pub(super) call_waiters: Waiters,
-    /// Who waits for a slot or for memory.
+    /// Waiters for a ring slot or payload memory.
     pub(super) room_waiters: Waiters,
-    /// Who waits for the peer to take up one-way messages.
+    /// Waiters for the peer to take one-way messages.
     pub(super) one_way_waiters: Waiters,
-    /// Who waits for a stream of this side to end, so that another may be opened.
+    /// Waiters for a stream of this side to end, so that another may be opened.
     open_waiters: Waiters,
-    /// Who waited and no longer does, to be dropped without the lock.
+    /// Wakers that no longer wait, to be dropped without the lock.
     pub(super) discarded: Vec<Waker>,
-    /// The longest metadata block that this side takes, and that the peer takes.
+    /// Length of the longest metadata block that this side accepts, and that the peer accepts.
     pub(super) max_metadata: [usize; 2],
-    /// What this process was too short of in the last turn that says so.
+    /// Shortage of this process in the last turn that reported one.
     pub(super) shortage: Option<SegmentError>,
-    /// Whether a [`Driver`](super::Driver) takes the turns.
+    /// True if a [`Driver`](super::Driver) takes the turns.
     pub(super) has_driver: bool,
-    /// Whether whoever drives takes another turn before it sleeps.
+    /// True if the driver takes another turn before it sleeps.
     pub(super) driver_is_awake: bool,
-    /// Interrupts the sleep of whoever drives.
+    /// Waker that interrupts the driver's sleep.
     pub(super) driver: Option<Waker>,
-    /// What tasks do while whoever drives sleeps.
+    /// State of the tasks that take turns while the driver sleeps.
     pub(super) stand_in: StandIn,
     /// Entries that the last turn took.
     pub(super) turn_entries: usize,
-    /// Whether whoever drives sleeps for room as well.
+    /// True if the driver sleeps for room as well.
     room_is_awaited: bool,
-    /// Whether something was published and the peer not yet woken for it.
+    /// True if something was published and the peer not yet woken for it.
     pub(super) unflushed: bool,
-    /// Which of the threads that wait drives.
+    /// Choice of the waiting thread that drives.
     pub(super) leadership: Leadership<Waker>,
-    /// How long it spins.
+    /// Time for which that thread spins.
     pub(super) spinning: SpinBudget,
-    /// How far messages without replies run ahead.
+    /// Limit on how far messages without replies run ahead.
     pub(super) throttle: Throttle,
-    /// Who is to be woken once the lock is released.
+    /// Wakers to be woken once the lock is released.
     pub(super) due: Vec<Waker>,
-    /// And which readers of streams, whose wakers are kept.
+    /// Readers of streams to be woken then; their wakers are kept.
     pub(super) due_readers: Vec<(Registration, Waker)>,
 }
 
@@ -147,7 +147,7 @@ impl State {
 
     // ---- the end ----
 
-    /// Why nothing more can be done, if that is so.
+    /// Returns an error with the reason if the session has ended.
     pub(super) fn check(&self) -> Result<(), CallError> {
         match self.connection.ending.reason() {
             Some(end) => Err(CallError::EndedBy(Arc::clone(end))),
@@ -160,8 +160,8 @@ impl State {
         self.connection.ending.is_ended()
     }
 
-    /// Notes why the session is over, and wakes everybody. A violation shuts the socket down at
-    /// once, also while a handler holds a call.
+    /// Records the error that ends the session, and wakes all waiters. A violation shuts the socket
+    /// down at once, also while a handler holds a call.
     pub(super) fn finish(&mut self, error: CallError) {
         let is_violation = matches!(error, CallError::Violation(_));
         if !self.connection.ending.end(Arc::new(error), is_violation) {
@@ -180,7 +180,7 @@ impl State {
         self.wake_users();
     }
 
-    /// Wakes everybody but who waits for a call that is served to be cancelled.
+    /// Wakes all waiters except those for the cancellation of a served call.
     pub(super) fn wake_users(&mut self) {
         self.due.extend(self.connection.calls.waiters());
         self.wake_openers();
@@ -191,12 +191,13 @@ impl State {
         self.due.extend(self.driver.clone());
     }
 
-    /// Remembers who waits until fewer streams are open.
+    /// Remembers a waiter until fewer streams are open.
     pub(super) fn await_open(&mut self, cx: &Context<'_>) {
         self.open_waiters.remember(cx, &mut self.due);
     }
 
-    /// Wakes who waits to begin something, which is not to be begun here any more.
+    /// Wakes the waiters that would begin a call, message or stream, which are not begun here any
+    /// more.
     pub(super) fn wake_openers(&mut self) {
         self.due.append(&mut self.call_waiters);
         self.due.append(&mut self.one_way_waiters);
@@ -204,7 +205,7 @@ impl State {
         self.due.append(&mut self.room_waiters);
     }
 
-    /// Whether somebody may have to be woken once the lock is released.
+    /// Returns true if waiters may have to be woken once the lock is released.
     #[inline]
     pub(super) fn has_due(&self) -> bool {
         !self.due.is_empty()
@@ -212,7 +213,7 @@ impl State {
             || self.connection.streams.has_ended_here()
     }
 
-    /// Whom to wake, now that the lock is released.
+    /// Makes the waiters for a free stream due if a stream of this side has ended.
     pub(super) fn note_ended_streams(&mut self) {
         if self.connection.streams.take_ended_here() {
             self.due.append(&mut self.open_waiters);
@@ -221,7 +222,7 @@ impl State {
 
     // ---- turns ----
 
-    /// Takes what has come, sends what is owed, and notes who is to be woken.
+    /// Takes a turn: receives entries, sends pending ones, and notes the waiters to be woken.
     pub(super) fn turn(&mut self) -> Turn {
         if self.is_ended() {
             return self.turn_closing();
@@ -252,7 +253,7 @@ impl State {
                 Ok(false) if !self.link.ready()? => break,
                 // A piece of a segment was mapped, which takes half a slice.
                 Ok(false) => mapped = true,
-                // What is to be sent does not wait for it.
+                // Pending sends do not wait for the missing resource.
                 Err(LinkError::Shortage(error)) => {
                     shortage = Some(error);
                     break;
@@ -288,11 +289,10 @@ impl State {
         }
     }
 
-    /// Sends replies and control entries for which there was no room before, and wakes who waits
-    /// for some.
+    /// Sends replies and control entries that found no room before, and wakes waiters for room.
     fn send_what_waits(&mut self) -> Result<bool, CallError> {
-        // Control entries do not need new room, but what was seen of it is to be up to date before
-        // a sleep for more.
+        // Control entries do not need new room, but the known room must be up to date before a
+        // sleep for more.
         let waits = self.has_more_to_send();
         let has_room = waits && self.link.has_new_room()?;
         let mut sent = false;
@@ -306,7 +306,7 @@ impl State {
         Ok(self.send_controls()? | sent)
     }
 
-    /// Sends the go-away, window and reset entries that this side owes, and last ones of streams.
+    /// Sends the pending go-away, window and reset entries, and last entries of streams.
     pub(super) fn send_controls(&mut self) -> Result<bool, CallError> {
         let mut sent = false;
         while let Some(control) = self.connection.next_transmit() {
@@ -338,7 +338,7 @@ impl State {
         Ok(sent)
     }
 
-    /// Wakes a peer that sleeps for what was published.
+    /// Wakes a peer that sleeps for the published entries.
     pub(super) fn flush(&mut self) -> Result<(), CallError> {
         if std::mem::take(&mut self.unflushed) {
             self.link.flush_now()?;
@@ -360,15 +360,15 @@ impl State {
         }
     }
 
-    /// Writes down, for tools, how many streams are open and what nobody has taken up.
+    /// Records, for tools, the number of open streams and of arrivals that were not accepted yet.
     fn note_state(&mut self) {
         let (streams, arrivals) =
             (self.connection.streams.open_count(), self.connection.arrivals.len());
         self.link.meter().holds(streams, arrivals);
     }
 
-    /// What every operation ends with: what it has published reaches the peer, by whoever drives if
-    /// that one is awake. Whoever drives is woken to wait for room as well, or anew.
+    /// Ends an operation: its published entries reach the peer, through the driver if that is
+    /// awake. A sleeping driver is woken to wait for room as well, or again.
     #[inline]
     pub(super) fn settle(&mut self) {
         if self.connection.ending.has_begun() || !self.driver_is_awake || !self.discarded.is_empty()
@@ -382,7 +382,7 @@ impl State {
         self.step_drain();
         self.due.append(&mut self.discarded);
         if self.is_ended() || self.driver_is_awake {
-            // Whoever drives notes in its next turn, or before it sleeps, what there is to know.
+            // The driver records the state in its next turn, or before it sleeps.
             return;
         }
         self.note_state();
@@ -396,17 +396,18 @@ impl State {
         }
     }
 
-    /// Whether more room ends the sleep of whoever drives.
+    /// Returns true if more room ends the driver's sleep.
     fn sleeps_for_room(&self) -> bool {
         self.room_is_awaited && self.link.is_room_announced()
     }
 
-    /// Whether somebody waits for the peer to consume something.
+    /// Returns true if an entry, a waiter or unwritten bytes wait for the peer to consume
+    /// something.
     fn awaits_room(&mut self) -> bool {
         self.has_more_to_send() || self.link.has_unwritten()
     }
 
-    /// Whether entries wait for room, or who would send some.
+    /// Returns true if entries, or waiters that would send some, wait for room.
     fn has_more_to_send(&mut self) -> bool {
         !self.room_waiters.is_empty()
             || !self.connection.backlog.is_empty()
@@ -416,17 +417,17 @@ impl State {
     /// Announces that the driver is about to sleep. Returns the time at which its sleep ends by
     /// itself; `None` if there is something to do.
     pub(super) fn prepare_sleep(&mut self) -> Option<Deadline> {
-        // What another thread has published since the last turn is for this driver to flush.
+        // Entries that another thread has published since the last turn are flushed by this driver.
         if self.is_ended() || self.connection.backlog.is_copying() || self.unflushed {
             return None;
         }
-        // What others did since the last turn has to be there to be seen for as long as the sleep.
+        // Changes by others since the last turn must be visible to tools for as long as the sleep.
         self.note_state();
         let timeout = to_deadline(self.connection.poll_timeout());
         if !self.connection.takes_entries() {
-            // Whoever takes one up, or replies, wakes the driver; till then the socket has nothing
-            // for it. Room cannot be announced, as it would be seen that more has come, so it is
-            // looked for.
+            // A thread that accepts an arrival, or replies, wakes the driver; until then the socket
+            // has nothing for it. A sleep for room cannot be announced, because the entries that
+            // have come would prevent it, so room is polled for.
             self.driver_is_awake = false;
             self.room_is_awaited = false;
             let soon = self.awaits_room().then_some(RETRY);
@@ -435,7 +436,7 @@ impl State {
         match self.try_prepare_sleep() {
             Ok(asleep) => {
                 self.driver_is_awake = !asleep;
-                // For want of descriptors or of room for a segment.
+                // Bytes are unread for lack of descriptors or of room for a segment.
                 let unread = self.link.is_unread().then_some(RETRY_AFTER);
                 asleep.then(|| timeout.min(Deadline::from(unread)))
             }
@@ -447,7 +448,7 @@ impl State {
     }
 
     fn try_prepare_sleep(&mut self) -> Result<bool, LinkError> {
-        // What a turn writes last may have made room on a socket, and nothing else would say so.
+        // A turn's last write may have made room on a socket, which no event would report.
         if self.unflushed || self.link.has_room_on_socket() && self.has_more_to_send() {
             return Ok(false);
         }
@@ -460,7 +461,7 @@ impl State {
         }
     }
 
-    /// Who is to be woken when whoever drives is needed.
+    /// Sets the waker to be woken when the driver is needed.
     pub(super) fn set_driver(&mut self, waker: &Waker) {
         match &mut self.driver {
             Some(driver) => driver.clone_from(waker),

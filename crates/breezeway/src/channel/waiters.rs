@@ -6,30 +6,30 @@ use std::time::Duration;
 
 use breezeway_os::clock;
 
-/// Who polls with it looks again by itself, as a leader does. In one place: what
-/// [`Waker::noop`] gives may differ from use to use, and would not be known again.
+/// Waker of callers that poll again by themselves, like a leader. It is a single static: the
+/// results of [`Waker::noop`] may differ from use to use, and then would not be recognised.
 pub(super) static NOBODY: &Waker = Waker::noop();
 
-/// Waiters, at least, and those that have come since, at least, when they are asked whether they
-/// still wait.
+/// Minimum number of waiters, and of waiters that have come since the last question, before all are
+/// asked whether they still wait.
 const MANY: usize = 64;
-/// Time between two such questions, at least.
+/// Minimum time between two such questions.
 const PATIENCE: Duration = Duration::from_millis(10);
 
-/// Tasks and threads that wait for the same thing. As a list it is taken whole, by whoever wakes
-/// them.
+/// Tasks and threads that wait for the same thing. The list is taken whole to wake them.
 ///
-/// A task that has given up does not say so. Where many wait, all are woken now and then although
-/// nothing came: who still waits polls again, and who has not done so by the next time is dropped.
+/// A task that has given up does not report it. If many wait, all are woken now and then although
+/// nothing came: a task that still waits polls again, and one that has not polled again by the next
+/// time is dropped.
 #[derive(Default)]
 pub(super) struct Waiters {
     wakers: Vec<Waker>,
-    /// How many, the first ones, were asked and have not polled since.
+    /// Number of wakers, at the front, that were asked and have not polled since.
     asked: usize,
-    /// How many have polled since they were asked, and how many have come since.
+    /// Number of waiters that have polled since they were asked, and of those that have come since.
     stayed: usize,
     came: usize,
-    /// When they were last asked, in clock ticks.
+    /// Time of the last question, in clock ticks.
     when: u64,
 }
 
@@ -37,7 +37,7 @@ impl Waiters {
     /// Adds a waiter, unless it waits already: a task may poll any number of times before it is
     /// woken.
     pub(super) fn remember(&mut self, cx: &Context<'_>, due: &mut Vec<Waker>) {
-        // Since they were last taken there are fewer.
+        // There are fewer if the list was taken since.
         self.asked = self.asked.min(self.wakers.len());
         match self.wakers.iter().position(|waiter| waiter.will_wake(cx.waker())) {
             Some(at) if at < self.asked => {
@@ -56,15 +56,15 @@ impl Waiters {
         }
     }
 
-    /// Asks all who still waits, if the last time was long ago.
+    /// Wakes all, to learn which still wait, if the last time was long ago.
     #[cold]
     fn ask(&mut self, due: &mut Vec<Waker>) {
         let now = clock::ticks();
         if now.wrapping_sub(self.when) < clock::ticks_in(PATIENCE) {
             return;
         }
-        // One that was only slow is woken as well, and comes back. (They are dropped where they
-        // are woken, without the lock.)
+        // A task that was only slow is woken as well, and comes back. (Wakers are dropped where
+        // they are woken, without the lock.)
         due.extend(self.wakers.drain(..self.asked));
         due.extend(self.wakers.iter().cloned());
         (self.asked, self.stayed, self.came) = (self.wakers.len(), 0, 0);
@@ -86,8 +86,8 @@ impl DerefMut for Waiters {
     }
 }
 
-/// Remembers the only one who waits. Gives whom it replaces, to be dropped without the lock: the
-/// last copy of a waker may drop a task, and with it what takes the lock.
+/// Remembers the only waiter. Returns the one that it replaces, to be dropped without the lock: the
+/// drop of a waker's last copy may drop a task, and with it a value whose drop takes the lock.
 #[must_use]
 pub(super) fn replace(waiter: &mut Option<Waker>, cx: &Context<'_>) -> Option<Waker> {
     match waiter {
@@ -96,8 +96,8 @@ pub(super) fn replace(waiter: &mut Option<Waker>, cx: &Context<'_>) -> Option<Wa
     }
 }
 
-/// Takes back that the task of `cx` waits: it is about to look for itself. (It runs, so this drops
-/// no task.)
+/// Removes the waiter if it is the task of `cx`, which is about to poll by itself. (It runs, so
+/// this drops no task.)
 pub(super) fn withdraw(waiter: &mut Option<Waker>, cx: &Context<'_>) {
     if waiter.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
         *waiter = None;
