@@ -1,4 +1,4 @@
-//! Entries for which there was no room: the turns of whoever drives send them.
+//! Entries that found no room: the driver's turns send them.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::link::{Body, Link, OwnedBody};
 use crate::short_reason::short_reason;
 use crate::time::{now, to_time};
 
-/// How long a reply waits for memory where nothing else was said.
+/// Default time for which a reply waits for memory.
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 
 impl State {
@@ -24,14 +24,14 @@ impl State {
         self.connection.backlog.push(head, (body, body_len), lack, to_time(until), now());
     }
 
-    /// Sends what there is room for, and fails what has waited for too long; true if anything was
-    /// done. Of large copies a driver's turn makes one piece.
+    /// Sends the entries that find room, and fails those that have waited for too long. Returns
+    /// true if anything was done. A driver's turn copies one piece of a large message.
     pub(super) fn send_backlog(&mut self) -> Result<bool, CallError> {
         if self.connection.backlog.is_empty() {
             return Ok(false);
         }
         let was_full = self.is_backlog_full();
-        // Nobody takes more than a few turns of a session that ends.
+        // A session that ends gets only a few more turns.
         let in_turns = self.has_driver && !self.is_ended();
         let (mut sent, mut has_copied) = (false, false);
         let backlog = &mut self.connection.backlog;
@@ -53,7 +53,7 @@ impl State {
         self.unflushed |= sent;
         if was_full && !self.is_backlog_full() {
             self.due.append(&mut self.arrival_waiters);
-            // Who drives takes up what has come, in some drivers.
+            // Some drivers accept the arrivals themselves.
             self.due.extend(self.driver.clone());
         }
         Ok(sent)

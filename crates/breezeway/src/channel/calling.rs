@@ -70,17 +70,17 @@ impl State {
         Poll::Pending
     }
 
-    /// Nobody waits for a reply any more, as the server is to know.
+    /// Gives up the wait for a reply, and notifies the server.
     pub(super) fn cancel_call(&mut self, number: u32) {
         if self.give_up(number) && !self.is_ended() {
             let head =
                 Head { kind: Kind::Cancel, flags: Flags::NONE, stream: number, tag: 0, time: 0 };
-            // An error has ended the session, as everybody else learns.
+            // An error has ended the session, and all waiters receive it.
             let _ = self.send_or_keep(head, Outgoing::message(&[]), Deadline::NEVER);
         }
     }
 
-    /// Nobody waits for a reply any more; whether it is still to come.
+    /// Gives up the wait for a reply. Returns true if the reply is still pending.
     pub(super) fn give_up(&mut self, number: u32) -> bool {
         let waited = self.connection.calls.give_up(number);
         let is_to_come = waited.is_some();
@@ -88,8 +88,8 @@ impl State {
         is_to_come
     }
 
-    /// Whether the client no longer wants the reply to a call; else `waker` will be woken when that
-    /// is so.
+    /// Returns true if the client no longer wants the reply to a call; otherwise wakes `waker` once
+    /// that is so.
     pub(super) fn is_cancelled(&mut self, number: u32, waker: Option<&Waker>) -> bool {
         let Some(call) = self.connection.served.get_mut(number) else { return true };
         if !call.cancelled

@@ -26,12 +26,12 @@ impl State {
     /// Lets the client begin nothing new, by a go-away entry as soon as there is room for it.
     pub(super) fn go_away(&mut self) {
         self.connection.ending.go_away();
-        // Of a dead peer the next turn learns, which a driver that is awake takes.
+        // The next turn, which a driver that is awake takes, detects a dead peer.
         let _ = self.send_controls();
         self.unflushed = true;
     }
 
-    /// Serves what was asked before, until `deadline` at most.
+    /// Serves earlier requests, until `deadline` at most.
     pub(super) fn drain(&mut self, deadline: Deadline) {
         if self.connection.ending.drain(to_time(deadline)) {
             self.go_away();
@@ -65,7 +65,8 @@ impl State {
         Err(CallError::Closed)
     }
 
-    /// Ends the drain if that is due, and refuses what a session that has drained did not begin.
+    /// Ends the drain if that is due, and refuses the requests that a drained session did not
+    /// begin.
     #[inline]
     pub(super) fn step_drain(&mut self) {
         if self.connection.ending.has_begun() {
@@ -85,7 +86,8 @@ impl State {
         }
     }
 
-    /// Returns what was left undone, and what would be if the session ended now.
+    /// Returns the requests that were left undone, and those that would be if the session ended
+    /// now.
     pub(super) fn unserved(&self) -> Unserved {
         let refused = self.connection.ending.refused();
         Unserved {
@@ -270,7 +272,7 @@ impl State {
         let sent = self.link.send(Head::of_session(Kind::Shutdown, 0), Body::Bytes(&[]));
         let waits = matches!(sent, Err(SendError::Full { .. })) && self.link.has_unwritten();
         if !waits {
-            // A full ring or a dead peer: the end of file says the same, less politely.
+            // A full ring or a dead peer: the end of file has the same effect.
             self.connection.ending.transmitted();
         }
         waits

@@ -1,4 +1,4 @@
-//! What is sent in one entry: a message, metadata, both or neither.
+//! Content of one outgoing entry: a message, metadata, both or neither.
 
 use breezeway_os::memory::zeroed;
 use breezeway_proto::connection::{Carried, METADATA_PREFIX};
@@ -12,11 +12,11 @@ use crate::message::Message;
 #[derive(Default)]
 pub(crate) struct Outgoing<'a> {
     pub(crate) content: Content<'a>,
-    /// At most 65535 bytes. None beside space, which is the whole body.
+    /// Metadata of at most 65535 bytes. `None` beside space, which is the whole body.
     pub(crate) metadata: Option<&'a [u8]>,
 }
 
-/// What a message is sent from.
+/// Source of an outgoing message.
 #[derive(Default)]
 pub(crate) enum Content<'a> {
     /// There is no message.
@@ -24,16 +24,15 @@ pub(crate) enum Content<'a> {
     Nothing,
     /// These bytes, which are copied.
     Bytes(&'a [u8]),
-    /// A message that was received: copied once there is memory for it. It is taken if the entry
-    /// is kept.
+    /// A received message: copied once there is memory for it. It is taken if the entry is kept.
     Received(&'a mut Message),
-    /// Space that was filled, and is empty once it was sent; and how many bytes of it are the
+    /// Filled space, which is empty once it was sent, and the number of its bytes that are the
     /// metadata in front of the message, with its length.
     Space(&'a mut OwnedBody, usize),
 }
 
 impl<'a> Content<'a> {
-    /// Bytes of the message, if there is one.
+    /// Returns the message's length in bytes, if there is one.
     fn len(&self) -> Option<usize> {
         match self {
             Self::Nothing => None,
@@ -43,7 +42,7 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// The bytes that are to be copied.
+    /// Returns the bytes that are to be copied.
     pub(super) fn copied(&self) -> Option<&'a [u8]> {
         match self {
             Self::Bytes(bytes) => Some(bytes),
@@ -53,7 +52,8 @@ impl<'a> Content<'a> {
 }
 
 impl<'a> Outgoing<'a> {
-    /// A message, if any, and metadata, if any: an empty block is none.
+    /// Creates an entry's content from an optional message and optional metadata: an empty block
+    /// counts as none.
     pub(crate) fn new(message: Option<&'a [u8]>, metadata: Option<&'a [u8]>) -> Self {
         let content = message.map_or(Content::Nothing, Content::Bytes);
         Self { content, metadata: metadata.filter(|block| !block.is_empty()) }
@@ -75,17 +75,17 @@ impl<'a> Outgoing<'a> {
         self.metadata.is_some() || matches!(self.content, Content::Space(_, front) if front > 0)
     }
 
-    /// Bytes of the message; 0 if there is none.
+    /// Returns the message's length in bytes; 0 if there is none.
     pub(super) fn message_len(&self) -> usize {
         self.content.len().unwrap_or(0)
     }
 
-    /// As the stream's rules count it.
+    /// Returns the content as the stream's rules count it.
     pub(crate) fn carried(&self, last: bool) -> Carried {
         Carried { message: self.content.len(), metadata: self.has_metadata(), last }
     }
 
-    /// The head with the flags that say what the body is made of.
+    /// Returns the head with the flags for the parts of the body.
     pub(super) fn head(&self, head: Head) -> Head {
         let mut flags = head.flags;
         if self.has_metadata() {
@@ -97,13 +97,13 @@ impl<'a> Outgoing<'a> {
         Head { flags, ..head }
     }
 
-    /// Bytes of the body that is copied.
+    /// Returns the length in bytes of the body that is copied.
     pub(super) fn body_len(&self) -> usize {
         let metadata = self.metadata.map_or(0, |block| METADATA_PREFIX + block.len());
         metadata + self.message_len()
     }
 
-    /// What precedes the metadata.
+    /// Returns the prefix of the metadata: its length.
     pub(super) fn prefix(&self) -> [u8; METADATA_PREFIX] {
         let len = self.metadata.map_or(0, <[u8]>::len);
         u16::try_from(len).expect("metadata was checked against the peer's limit").to_le_bytes()
@@ -121,7 +121,7 @@ impl<'a> Outgoing<'a> {
         }
     }
 
-    /// The whole entry with a body of its own.
+    /// Returns the whole entry with a body of its own.
     pub(super) fn into_owned(self, head: Head) -> Result<(Head, OwnedBody), SendError> {
         let head = self.head(head);
         let body = match self.content {

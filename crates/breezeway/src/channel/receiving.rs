@@ -1,4 +1,4 @@
-//! What comes on a shared session, and whom it wakes.
+//! Received entries of a shared session, and the waiters that they wake.
 
 use std::task::{Context, Poll};
 
@@ -16,29 +16,29 @@ use crate::message::{Message, Room};
 use crate::time::{deadline_of, to_time};
 use crate::violation::Violation;
 
-/// What came from the peer and nobody has taken up.
+/// A call or stream from the peer that was not accepted yet.
 pub(crate) type Arrival = connection::Arrival<QueuedMessage>;
 
-/// A message until it is taken. A small one has no memory of its own before that: of many that come
-/// in one turn each would be cold again when its reader runs.
+/// A message until it is taken. A small one has no memory of its own before that: if many come in
+/// one turn, the memory of each would be cold again when its reader runs.
 pub(crate) enum QueuedMessage {
-    /// One without metadata.
+    /// A small message without metadata.
     Small { len: usize, bytes: Room },
     /// Any other, until it is taken.
     Whole(Option<Message>),
 }
 
-/// Two lines of the cache for a stream's state, and two for a small message.
+/// Two cache lines for a stream's state, and two for a small message.
 const _: () = assert!(connection::size_in_table::<QueuedMessage>() == 4 * 64);
 
 impl QueuedMessage {
-    /// What its reader gets.
+    /// Returns the message for its reader.
     #[inline]
     pub(super) fn into_message(mut self) -> Message {
         self.take()
     }
 
-    /// As [`Self::into_message`], from where it lies.
+    /// Takes the message like [`Self::into_message`], but in place.
     #[inline]
     pub(super) fn take(&mut self) -> Message {
         match self {
@@ -130,13 +130,13 @@ impl Payload for QueuedMessage {
 }
 
 impl State {
-    /// Deals with the entry that the link has taken.
+    /// Handles the entry that the link has taken.
     pub(super) fn dispatch(&mut self) -> Result<(), CallError> {
         let head = self.link.head();
         let body = Current { link: &mut self.link, max_metadata: self.max_metadata[0] };
         if let Some(key) = self.connection.stream_of_message(head) {
-            // Most of what comes on sessions with streams; by itself, as an event would be written
-            // down and read at once.
+            // The usual entry on sessions with streams is handled apart, because an event would be
+            // stored and loaded at once.
             let is_wanted =
                 self.connection.receive_message(key, head, body).map_err(Violation::from)?;
             if is_wanted {
@@ -144,7 +144,7 @@ impl State {
             }
             return Ok(self.link.finish()?);
         }
-        // Only of an opening: reading the clock takes time.
+        // Only an opening needs it: reading the clock takes time.
         let is_opening = Flags::from_bits(head.flags).has(Flags::OPEN);
         let deadline = if is_opening { to_time(deadline_of(head.time)) } else { Time::NEVER };
         let received = self.connection.receive(head, body, deadline);
@@ -159,7 +159,7 @@ impl State {
             Event::GoingAway => self.wake_openers(),
             Event::Shutdown => self.peer_closed()?,
         }
-        // What nobody wants was not taken.
+        // An unwanted message was not taken.
         Ok(self.link.finish()?)
     }
 
@@ -186,7 +186,7 @@ impl State {
         Err(CallError::Io(unreceived.into()))
     }
 
-    /// Wakes whom an event concerns.
+    /// Wakes the waiters that an event concerns.
     fn note(&mut self, event: StreamEvent) {
         match event {
             StreamEvent::Nothing | StreamEvent::Opened { .. } => {}
@@ -196,17 +196,17 @@ impl State {
             StreamEvent::Reset(key) => {
                 self.wake_reader(key);
                 self.due.extend(self.waiters.writer(key));
-                // It may wait for memory.
+                // The writer may wait for memory.
                 self.due.append(&mut self.room_waiters);
             }
         }
     }
 
-    /// Something came for a stream's reader.
+    /// Wakes a stream's reader, for which something came.
     #[inline]
     pub(super) fn wake_reader(&mut self, key: StreamKey) {
         let Some((registration, waker)) = self.waiters.take_reader(key) else { return };
-        // A leader looks for itself.
+        // A leader polls by itself.
         if !waker.will_wake(NOBODY) {
             self.due_readers.push((registration, waker));
         }
@@ -218,18 +218,18 @@ impl State {
         if self.is_backlog_full() { None } else { self.connection.take_arrival() }
     }
 
-    /// Whether [`Self::arrival`] has something.
+    /// Returns true if [`Self::arrival`] has something.
     pub(super) fn has_arrival(&self) -> bool {
         !self.connection.arrivals.is_empty() && !self.is_backlog_full()
     }
 
-    /// Whether nothing more is begun until replies were sent for which there was no room. Of a
-    /// session that is over none will be, and what was committed is served.
+    /// Returns true if nothing more is begun until replies were sent that found no room. A session
+    /// that is over sends none, and serves the committed requests.
     pub(super) fn is_backlog_full(&self) -> bool {
         self.connection.is_backlog_full() && !self.is_ended()
     }
 
-    /// A one-way message of so many bytes was served, or nobody will serve it.
+    /// Records that a one-way message of `len` bytes was served, or will never be.
     pub(super) fn one_way_ended(&mut self, len: usize) {
         let was_flooded = self.connection.is_flooded();
         self.connection.one_way_ended(len);
@@ -238,7 +238,7 @@ impl State {
         }
     }
 
-    /// As [`Self::arrival`], remembering who waits for one.
+    /// Takes the next arrival like [`Self::arrival`], or remembers the waiter.
     pub(super) fn poll_arrival(&mut self, cx: &Context<'_>) -> Poll<Result<Arrival, CallError>> {
         if let Some(arrival) = self.arrival() {
             return Poll::Ready(Ok(arrival));

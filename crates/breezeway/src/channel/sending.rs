@@ -1,4 +1,4 @@
-//! How entries go out on a shared session: at once, when there is room, or behind others.
+//! Sending of entries on a shared session: at once, when there is room, or behind others.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -15,7 +15,7 @@ use crate::error::CallError;
 use crate::link::{Body, OwnedBody};
 
 impl State {
-    /// Why no call or stream may be begun, if that is so.
+    /// Returns an error if no call or stream may be begun.
     pub(super) fn may_begin(&self) -> Result<(), CallError> {
         if let Some(end) = self.connection.ending.reason() {
             return Err(CallError::NotSent(Arc::clone(end)));
@@ -29,7 +29,7 @@ impl State {
         if len > limit { Err(CallError::TooMuchMetadata { len, limit }) } else { Ok(()) }
     }
 
-    /// Publishes an entry, or remembers who waits until there is room for it.
+    /// Publishes an entry, or remembers the waiter until there is room for it.
     pub(super) fn poll_send(
         &mut self,
         cx: &Context<'_>,
@@ -40,7 +40,7 @@ impl State {
         self.or_await_room(cx, outcome)
     }
 
-    /// What came of sending or reserving; remembers who waits until there is room for it.
+    /// Returns the result of sending or reserving, or remembers the waiter until there is room.
     pub(super) fn or_await_room<T>(
         &mut self,
         cx: &Context<'_>,
@@ -56,7 +56,7 @@ impl State {
         }
     }
 
-    /// Says why an entry was not sent. What concerns the session ends it.
+    /// Converts the error of an entry that was not sent. An error of the session ends it.
     pub(super) fn failed(&mut self, error: SendError) -> CallError {
         let error = CallError::from(error);
         if error.session_goes_on() {
@@ -66,8 +66,8 @@ impl State {
         self.check().err().unwrap_or(CallError::Ended)
     }
 
-    /// Sends an entry for which nobody waits, at the latest when there is room for it. A reply for
-    /// which there is none in time fails its call.
+    /// Sends an entry that has no waiter, at the latest when there is room for it. A reply that
+    /// finds none in time fails its call.
     pub(super) fn send_or_keep(
         &mut self,
         head: Head,
@@ -83,8 +83,8 @@ impl State {
         };
         match outcome {
             Ok(()) => Ok(()),
-            // What other sessions hold, or this process or the machine lacks, may come back at any
-            // time, or never: nothing would tell.
+            // Memory that other sessions hold, or that this process or the machine lacks, may come
+            // back at any time, or never, and no event would report it.
             Err(error @ SendError::Segment(_)) => Err(self.failed(error)),
             Err(error @ (SendError::Full { .. } | SendError::NoMemory { until: Some(_), .. })) => {
                 let is_full = matches!(error, SendError::Full { .. });
@@ -99,7 +99,7 @@ impl State {
         }
     }
 
-    /// Replies that a call failed: by its whole reason, or where that finds no memory by `short`.
+    /// Replies that a call failed: with its whole reason, or with `short` if that finds no memory.
     pub(super) fn send_failure(
         &mut self,
         stream: u32,
@@ -111,7 +111,7 @@ impl State {
         let head = Head { flags, tag: code.number(), ..Head::of_reply(stream) };
         let mut bytes = &reason.as_bytes()[..reason.floor_char_boundary(LONGEST_REASON)];
         if !self.connection.ending.may_send() {
-            // As much of it as finds room at once.
+            // As much of the reason is sent as finds room at once.
             let _ = self.send_behind_the_end(head, Outgoing::message(bytes));
             return;
         }
@@ -122,17 +122,17 @@ impl State {
         }
         match sent {
             Ok(()) => {}
-            // So few bytes need no check of what is left.
+            // So few bytes need no check of the remaining space.
             Err(SendError::Full { .. }) => {
                 self.keep(head, OwnedBody::Private(bytes.to_vec()), Lack::Slot, until);
             }
-            // It has ended the session, as everybody else learns.
+            // The error has ended the session, and all waiters receive it.
             Err(error) => drop(self.failed(error)),
         }
     }
 
-    /// Begins to send a message that was received and is so large that the turns of a driver copy
-    /// it in pieces; false of any other.
+    /// Begins to send a received message that is so large that a driver's turns copy it in pieces.
+    /// Returns false for any other.
     fn begin_copy(
         &mut self,
         head: Head,
@@ -145,7 +145,7 @@ impl State {
             return Ok(false);
         }
         let Some(mut body) = self.link.in_pieces(message) else { return Ok(false) };
-        // Of several, one is copied at a time.
+        // If there are several, one is copied at a time.
         if !self.connection.backlog.is_copying()
             && let Err(error) = self.link.copy_piece(&mut body)
         {

@@ -1,10 +1,10 @@
-//! Tasks that take a turn while whoever drives sleeps.
+//! Tasks that take a turn while the driver sleeps.
 //!
-//! What a sleeping driver is woken for reaches the task that waits for it by two wake-ups. So a
-//! task that finds nothing takes a turn itself, and announces the sleep anew, as the driver does.
-//! The driver is woken all the same, by the doorbell, and finds nothing: a task that is not polled
-//! stops nobody. But what a task takes before the other side has rung for it rings no more: so the
-//! task wakes the driver if it finds what no task waits for.
+//! A message that wakes a sleeping driver reaches its waiting task by two wake-ups. So a task that
+//! finds nothing takes a turn itself, and announces the sleep again, as the driver does. The
+//! doorbell still wakes the driver, which finds nothing: a task that is not polled delays no other.
+//! But entries that a task takes before the peer has rung for them cause no later doorbell: so the
+//! task wakes the driver if it finds an entry that no task waits for.
 
 #[cfg(test)]
 mod model;
@@ -16,29 +16,30 @@ use super::shared::Shared;
 use super::state::{State, Turn};
 use crate::carrier::Carrier;
 
-/// What tasks do while whoever drives sleeps.
+/// State of the tasks that take turns while the driver sleeps.
 #[derive(Default)]
 pub(super) struct StandIn {
-    /// Whether the driver's socket wakes tasks that wait ([`Alarm`]), which then are first.
+    /// True if the driver's socket wakes waiting tasks ([`Alarm`]), which then run first.
     is_on: bool,
-    /// Who found nothing first since the driver was woken, and may get what comes next.
+    /// Waker of the first task that found nothing since the driver was woken, and may receive the
+    /// next message.
     waiter: Option<Waker>,
-    /// Turns that have found something since the driver took one.
+    /// Number of turns that have found something since the driver took one.
     worked: u32,
 }
 
-/// So many turns that find something are taken for a driver that sleeps: what comes then wakes it,
-/// and a task that always finds something waits for that, so that others run.
+/// Limit of turns that find something and are taken for a sleeping driver. Later messages wake the
+/// driver, and a task that always finds something waits for that, so that others run.
 const MOST_IN_A_ROW: u32 = 32;
 
 impl State {
-    /// From now on tasks stand in.
+    /// Lets tasks take turns from now on.
     pub(super) fn set_stand_ins(&mut self) {
         self.stand_in.is_on = true;
     }
 
-    /// Whether whoever polls may take a turn: somebody else drives, and sleeps, and not too many
-    /// were taken since. (On a socket it would cost a system call.)
+    /// Returns true if a polling task may take a turn: the driver is another and sleeps, and not
+    /// too many turns were taken since. (On a socket a turn would cost a system call.)
     pub(super) fn may_stand_in(&self) -> bool {
         self.stand_in.is_on
             && self.stand_in.worked < MOST_IN_A_ROW
@@ -47,7 +48,7 @@ impl State {
             && self.link.carrier() == Carrier::Shm
     }
 
-    /// Takes a turn for the driver, and announces its sleep anew: what comes from then on wakes it.
+    /// Takes a turn for the driver, and announces its sleep again: later messages wake it.
     pub(super) fn stand_in(&mut self, cx: &Context<'_>) {
         let is_asleep = match self.turn() {
             Turn::Worked => {
@@ -55,10 +56,10 @@ impl State {
                 self.prepare_sleep().is_some()
             }
             Turn::Short => false,
-            // At its end the session has woken everybody.
+            // At its end the session has woken all waiters.
             Turn::Idle | Turn::Closing | Turn::Ended => true,
         };
-        // A call or a stream: whoever drives takes it up, and perhaps nobody rings for it.
+        // A call or a stream: the driver accepts it, and perhaps no doorbell follows for it.
         if !is_asleep || !self.connection.arrivals.is_empty() {
             self.due.extend(self.driver.clone());
         }
@@ -67,18 +68,18 @@ impl State {
         }
     }
 
-    /// Who may get what comes next.
+    /// Takes the waker of the task that may receive the next message.
     pub(super) fn take_waiter(&mut self) -> Option<Waker> {
         self.stand_in.waiter.take()
     }
 
-    /// Whether a task has found something since this was last asked, by whoever drives.
+    /// Returns true if a task has found something since the driver's last call.
     pub(super) fn take_stood_in(&mut self) -> bool {
         std::mem::take(&mut self.stand_in.worked) > 0
     }
 }
 
-/// Wakes a task that waits, and then whoever drives.
+/// Waker that wakes a waiting task, and then the driver.
 pub(super) struct Alarm {
     pub(super) shared: Arc<Shared>,
     pub(super) driver: Waker,

@@ -1,4 +1,4 @@
-//! Who waits for a stream, to read or to write.
+//! Waiters for streams, to read or to write.
 
 mod reader;
 
@@ -11,7 +11,7 @@ use breezeway_proto::connection::StreamKey;
 use reader::Reader;
 pub(super) use reader::{QuietStreams, Registration, Waiting, task_of};
 
-/// In a line of the cache of its own.
+/// The waiters of one stream, in a cache line of their own.
 #[derive(Default)]
 #[repr(align(64))]
 struct Pair {
@@ -24,12 +24,12 @@ struct Pair {
 pub(super) struct StreamWaiters {
     streams: Vec<Pair>,
     quiet: Arc<QuietStreams>,
-    /// Readers that were registered so far.
+    /// Number of readers that were registered so far.
     registrations: u64,
 }
 
 impl StreamWaiters {
-    /// Which streams' readers need not ask.
+    /// Returns the streams whose readers need not ask.
     pub(super) fn quiet_streams(&self) -> &Arc<QuietStreams> {
         &self.quiet
     }
@@ -42,7 +42,7 @@ impl StreamWaiters {
         &mut self.streams[index]
     }
 
-    /// Remembers who waits for something to read; gives whom it replaces.
+    /// Remembers the waiter for something to read; returns the one that it replaces.
     #[must_use]
     pub(super) fn set_reader(&mut self, key: StreamKey, cx: &Context<'_>) -> Option<Waker> {
         let next = self.registrations + 1;
@@ -55,8 +55,8 @@ impl StreamWaiters {
         replaced
     }
 
-    /// The task of `cx` will wait for something to read, of which there is nothing now. If it did
-    /// before, it need not ask.
+    /// Notes that the task of `cx` will wait for something to read, of which there is nothing now.
+    /// If it waited before, it need not ask again.
     #[inline]
     pub(super) fn expect_reader(&mut self, key: StreamKey, cx: &Context<'_>) {
         let Some(Pair { reader, .. }) = self.streams.get_mut(key.index()) else { return };
@@ -65,13 +65,13 @@ impl StreamWaiters {
         }
     }
 
-    /// Remembers who waits for room to write; gives whom it replaces.
+    /// Remembers the waiter for room to write; returns the one that it replaces.
     #[must_use]
     pub(super) fn set_writer(&mut self, key: StreamKey, cx: &Context<'_>) -> Option<Waker> {
         replace(&mut self.pair(key).writer, cx)
     }
 
-    /// The task of `cx` no longer waits for something to read.
+    /// Notes that the task of `cx` no longer waits for something to read.
     pub(super) fn withdraw_reader(&mut self, key: StreamKey, cx: &Context<'_>) {
         let reader = &mut self.pair(key).reader;
         if reader.withdraw(|waker| waker.will_wake(cx.waker())) {
@@ -79,8 +79,8 @@ impl StreamWaiters {
         }
     }
 
-    /// Something came for a stream's reader. Gives it if it waits; it is to be woken, and then to
-    /// be [given back](Self::give_back).
+    /// Takes a stream's reader, for which something came, if it waits. The caller wakes it, and
+    /// then [gives it back](Self::give_back).
     #[inline]
     pub(super) fn take_reader(&mut self, key: StreamKey) -> Option<(Registration, Waker)> {
         let (number, waker) = self.streams.get_mut(key.index())?.reader.take()?;
@@ -88,8 +88,8 @@ impl StreamWaiters {
         Some((Registration { index: key.index(), number }, waker))
     }
 
-    /// Keeps the waker of a reader that was woken, for when it waits again: mostly that is all that
-    /// a task does. Gives one that is not to be kept, to be dropped without the lock.
+    /// Keeps the waker of a reader that was woken, for when it waits again, which is the usual
+    /// case. Returns a waker that is not kept, to be dropped without the lock.
     #[must_use]
     pub(super) fn give_back(&mut self, registration: Registration, waker: Waker) -> Option<Waker> {
         let Registration { index, number } = registration;
@@ -103,7 +103,7 @@ impl StreamWaiters {
         self.pair(key).writer.take()
     }
 
-    /// Nobody waits for a stream any more; gives who did.
+    /// Removes the waiters of a stream and returns them.
     pub(super) fn forget(&mut self, key: StreamKey) -> impl Iterator<Item = Waker> + use<> {
         self.quiet.clear(key.index());
         let Pair { reader, writer } = std::mem::take(self.pair(key));

@@ -1,7 +1,8 @@
-//! Driving a shared session by a server's worker, which drives many and waits for none of them.
+//! Driver of a shared session for a server's worker, which drives many sessions and waits for none
+//! of them.
 //!
 //! Other threads use the session meanwhile: those that serve its streams and its deferred calls.
-//! Each sends what it has by itself, and needs the worker only to receive, or to wait for room.
+//! Each sends by itself, and needs the worker only to receive, or to wait for room.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -18,28 +19,28 @@ use crate::error::SessionError;
 use crate::link::{Notice, WaitFailure};
 use crate::server::Unserved;
 
-/// Most entries that a session which ends takes from a socket: as many as the largest ring holds.
+/// Limit of entries that an ending session takes from a socket: as many as the largest ring holds.
 const IN_A_SOCKET: usize = 1 << 16;
 
-/// What came of a turn.
+/// Result of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Attended {
-    /// Somebody else had the session's lock.
+    /// Another thread had the session's lock.
     Busy,
     /// Nothing came.
     Idle,
-    /// Something came, or was sent that waited.
+    /// Something came, or a waiting entry was sent.
     Worked,
     /// The session is over.
     Ended,
 }
 
-/// A shared session, as the worker that drives it has it.
+/// A worker's driver of a shared session.
 pub(crate) struct WorkerDriver {
     channel: ServerChannel,
-    /// What was noticed of the socket and the session has not been told.
+    /// Event of the socket that was not passed to the session yet.
     noticed: Option<Notice>,
-    /// Whether it has unwritten bytes, and whether its peer is gone, as of the last turn.
+    /// True if the session has unwritten bytes, and if its peer is gone, as of the last turn.
     has_unwritten: bool,
     is_closed: bool,
     /// True if another thread had the session's lock in its last turn.
@@ -47,8 +48,8 @@ pub(crate) struct WorkerDriver {
 }
 
 impl WorkerDriver {
-    /// Makes the driver of a session. Where it has no worker the threads that wait take the turns,
-    /// and this only holds the session.
+    /// Creates the driver of a session. If the session has no worker, the waiting threads take the
+    /// turns, and this only holds the session.
     pub(crate) fn new(channel: ServerChannel) -> Self {
         let shared = &channel.handle.shared;
         let (has_unwritten, is_closed) =
@@ -60,7 +61,7 @@ impl WorkerDriver {
         &self.channel
     }
 
-    /// From now on messages are given as slices, without a copy.
+    /// Returns received messages as slices, without a copy, from now on.
     pub(crate) fn trust(&self, proof: TrustedPeer) {
         self.shared().with(|state| state.link.trust(proof));
     }
@@ -85,7 +86,7 @@ impl WorkerDriver {
         &self.channel.handle.shared
     }
 
-    /// From now on `waker` is woken when somebody needs the worker.
+    /// Sets the waker to be woken when another thread needs the worker.
     pub(crate) fn set_waker(&self, waker: &Waker) {
         self.shared().with(|state| state.set_driver(waker));
     }
@@ -97,9 +98,9 @@ impl WorkerDriver {
         }
     }
 
-    /// Takes turns, at most `polls`, until one finds something; whether anything can be accepted.
-    /// Never waits, but where the kernel has no memory for a system call: 32 ms at most in a
-    /// second. An error says what this process is too short of.
+    /// Takes turns, at most `polls`, until one finds something. Returns its result, and true if
+    /// anything can be accepted. Never waits, except where the kernel has no memory for a system
+    /// call: 32 ms at most in a second. An error names the shortage of this process.
     pub(crate) fn turn(&mut self, polls: u32) -> Result<(Attended, bool), SessionError> {
         let noticed = self.noticed;
         let shared = self.shared();
@@ -108,7 +109,7 @@ impl WorkerDriver {
                 state.notice(notice);
             }
             let turn = shared.take_turns(state, polls);
-            // What the threads send they send by themselves: this one may be at another session.
+            // Other threads send by themselves: this one may be at another session.
             state.driver_is_awake = false;
             if turn == Turn::Idle {
                 state.link.note_cpu();
@@ -136,8 +137,8 @@ impl WorkerDriver {
         self.was_busy
     }
 
-    /// What the client asks for next, if it is there and nobody else has the session's lock: else
-    /// the next turn says that it is there.
+    /// Returns the client's next call or stream, if it is there and no other thread has the
+    /// session's lock: otherwise the next turn reports it.
     pub(crate) fn accept(&self) -> Option<Incoming> {
         let arrival = self.shared().try_with(|state| {
             let arrival = state.arrival();
@@ -147,8 +148,8 @@ impl WorkerDriver {
         arrival.flatten().map(|arrival| self.channel.incoming(arrival))
     }
 
-    /// Announces that the worker takes no turns until it is woken, or until the time that this
-    /// returns; `None` if there is something to do first, be it to watch the socket for room.
+    /// Announces that the worker takes no turns until it is woken, or until the returned time.
+    /// Returns `None` if there is something to do first, such as to watch the socket for room.
     pub(crate) fn prepare_sleep(&mut self) -> Option<Deadline> {
         if self.noticed.is_some() {
             return None;
@@ -156,7 +157,7 @@ impl WorkerDriver {
         let had_unwritten = self.has_unwritten;
         let until = self.shared().try_with(|state| {
             // The socket is watched for room as of the last turn. A thread may have sent since, and
-            // have woken nobody if the last sleep was for room.
+            // have woken no worker if the last sleep was for room.
             let may_sleep = state.turn() == Turn::Idle
                 && !state.has_arrival()
                 && state.link.has_unwritten() == had_unwritten;
@@ -167,8 +168,8 @@ impl WorkerDriver {
         until.flatten()
     }
 
-    /// Reads what has come on the socket beside messages; false if something may be left there, or
-    /// somebody else had the session's lock. The next turn reports an error.
+    /// Reads the bytes that have come on the socket beside messages. Returns false if some may be
+    /// left there, or another thread had the session's lock. The next turn reports an error.
     pub(crate) fn drain(&self) -> bool {
         let drained = self.shared().try_with(|state| {
             state.read_socket();
@@ -181,8 +182,8 @@ impl WorkerDriver {
         self.has_unwritten
     }
 
-    /// Writes what the socket has not taken, until the deadline, and of a session that closes what
-    /// else it owes; true if that was too early.
+    /// Writes the bytes that the socket has not taken, until the deadline, and other pending
+    /// entries of a session that closes. Returns true if the deadline was too early.
     pub(crate) fn flush(&mut self, deadline: Deadline) -> bool {
         self.has_unwritten =
             self.shared().with(|state| match state.connection.ending.closes_until().is_some() {
@@ -192,8 +193,8 @@ impl WorkerDriver {
         self.has_unwritten
     }
 
-    /// Ends the session in order, as far as that needs no waiting; what is left is to be flushed
-    /// until then.
+    /// Ends the session in order, as far as that needs no waiting. The caller flushes the rest
+    /// until `until`.
     pub(crate) fn say_shutdown(&mut self, until: Deadline) {
         self.has_unwritten = self.shared().with(|state| {
             state.close_by(until);
@@ -201,8 +202,7 @@ impl WorkerDriver {
         });
     }
 
-    /// Tells the calls and streams that were not begun that they will not be, and counts what else
-    /// is left.
+    /// Refuses the calls and streams that were not begun, and counts the requests that are left.
     pub(crate) fn refuse_the_rest(&mut self) -> Unserved {
         self.refuse_new();
         // A client that sends further entries without end does not delay the server's end.
@@ -217,13 +217,13 @@ impl WorkerDriver {
             };
             left = left.saturating_sub(taken.max(1));
         }
-        // What a client has asked for before its own end is there behind that.
+        // All requests that the client sent before its own end have been received by now.
         self.refuse_new();
         self.channel.unserved()
     }
 
-    /// What was not begun is not begun any more: this says so of what has come, also of a session
-    /// that is over, and turns that follow of what comes. (Nobody is woken, as the worker ends.)
+    /// Refuses requests that were not begun: those that have come, also on a session that is over,
+    /// and those that come in later turns. (No waiter is woken, as the worker ends.)
     fn refuse_new(&self) {
         self.shared().with(|state| {
             state.connection.ending.cut_drain();
@@ -231,39 +231,41 @@ impl WorkerDriver {
         });
     }
 
-    /// Whether the client is gone.
+    /// Returns true if the client is gone.
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed
     }
 
-    /// Whether the client last waited on the CPU that this thread runs on.
+    /// Returns true if the client last waited on the CPU that this thread runs on.
     pub(crate) fn shares_cpu(&self) -> bool {
         self.shared().try_with(|state| state.link.shares_cpu()).unwrap_or(false)
     }
 
-    /// Lets the client make no more calls and open no more streams, if there is room to say so.
+    /// Asks the client to make no more calls and open no more streams, if there is room for the
+    /// entry.
     pub(crate) fn say_go_away(&self) {
         self.shared().with(State::go_away);
     }
 
-    /// Whether calls or streams are being served, or replies wait for room.
+    /// Returns true if calls or streams are being served, or replies wait for room.
     pub(crate) fn is_in_use(&self) -> bool {
         let shared = self.shared();
-        // The channel's own is the only one if no call and no stream is with anybody.
+        // The channel's own handle is the only one if no thread holds a call or stream.
         Arc::strong_count(shared) > 1
             || shared.with(|state| {
                 !state.connection.arrivals.is_empty() || !state.connection.backlog.is_empty()
             })
     }
 
-    /// Runs what it is given with the session's lock.
+    /// Returns a function that runs its argument with the session's lock.
     #[cfg(test)]
     pub(crate) fn locked(&self) -> impl FnOnce(&mut dyn FnMut() -> bool) -> bool + Send + 'static {
         let shared = Arc::clone(self.shared());
         move |act: &mut dyn FnMut() -> bool| shared.with(|_| act())
     }
 
-    /// Why the session is over; none while it goes on, or if it was closed in order.
+    /// Returns the error that has ended the session; `None` while it lasts, or if it was closed in
+    /// order.
     pub(crate) fn error(&self) -> Option<SessionError> {
         self.shared().with(|state| state.check()).err().and_then(SessionError::of_call)
     }
@@ -310,7 +312,7 @@ mod tests {
     use crate::handshake;
     use crate::options::SessionOptions;
 
-    /// So large that a socket takes some of them, and less than stops further ones.
+    /// A message so large that a socket takes some of them, and fewer than stop further ones.
     static MESSAGE: [u8; 32 * 1024] = [7; 32 * 1024];
 
     /// A session on a socket: its client, and the driver of its worker.
@@ -318,7 +320,8 @@ mod tests {
         session_after(|_| ())
     }
 
-    /// As [`session`], of which the worker hears once the client has done that.
+    /// Returns a session like [`session`], which the worker receives once the client has run
+    /// `first`.
     fn session_after(first: impl FnOnce(&Channel)) -> (Channel, WorkerDriver) {
         let (client, server) = UnixStream::pair().unwrap();
         let options = SessionOptions::new().stream_window(1 << 20, 1 << 40);

@@ -1,4 +1,4 @@
-//! Why a link did not do what was asked of it.
+//! Errors of a link.
 
 use std::fmt::{self, Display, Formatter};
 use std::io;
@@ -11,16 +11,16 @@ use rustix::io::Errno;
 use crate::tls::TlsError;
 use crate::violation::Violation;
 
-/// Why a link failed, which ends the session but for a shortage.
+/// Error of a link, which ends the session unless it is a shortage.
 #[derive(Debug)]
 pub(crate) enum LinkError {
     /// The peer broke a rule.
     Violation(Violation),
-    /// This process is short of something that the peer's next segment or message takes. The
-    /// session goes on.
+    /// This process is short of a resource that the peer's next segment or message takes. The
+    /// session continues.
     Shortage(SegmentError),
-    /// A message on a socket found no memory in time and is dropped. The session goes on if its
-    /// sender can be told.
+    /// A message on a socket found no memory in time and is dropped. The session continues if its
+    /// sender can be notified.
     Unreceived(Unreceived),
     /// A system call on the session socket failed.
     Io(Errno),
@@ -33,7 +33,7 @@ pub(crate) enum LinkError {
 /// A message that found no memory in time.
 #[derive(Debug)]
 pub(crate) struct Unreceived {
-    /// Its head and the length of its body.
+    /// The message's head and the length of its body.
     pub(crate) frame: (RawHead, usize),
     pub(crate) error: SegmentError,
 }
@@ -104,13 +104,13 @@ impl From<CallViolation> for LinkError {
     }
 }
 
-/// Why a wait ended without what was waited for.
+/// Error of a wait that ended without the wanted event.
 #[derive(Debug)]
 pub(crate) enum WaitFailure {
     DeadlinePassed,
     /// The peer is gone, and everything that it sent was taken.
     Closed,
-    /// As much has come as may lie here: some of it is to be taken before more is sent.
+    /// The receive buffer is full: some of it must be taken before more is sent.
     ReceiveBufferFull,
     Link(LinkError),
 }

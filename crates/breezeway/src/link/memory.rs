@@ -21,7 +21,7 @@ pub(super) fn in_numbers(head: Head) -> shm::Head {
     shm::Head { kind: kind as u8, flags: flags.bits(), stream, tag, time }
 }
 
-/// The head of an entry that came, as the protocol has it.
+/// Converts the head of a received entry to the protocol's type.
 #[inline(always)]
 pub(super) fn raw_head(entry: &Entry) -> RawHead {
     RawHead {
@@ -36,11 +36,11 @@ pub(super) fn raw_head(entry: &Entry) -> RawHead {
 /// An endpoint, reserved space and a waiter.
 pub(crate) struct MemoryLink {
     pub(super) endpoint: Endpoint,
-    /// Space for the next message, if any. What was reserved and not sent stays here until the
-    /// next reservation.
+    /// Space for the next message, if any. Space that was reserved and not sent stays here until
+    /// the next reservation.
     pub(super) space: Space,
     waiter: Waiter,
-    /// What brings more room than there was when it was last asked for.
+    /// Event that brings more room than there was at the last check.
     pub(super) more_room: Want,
 }
 
@@ -50,16 +50,17 @@ impl MemoryLink {
         Self { endpoint, space: Space::none(), waiter: Waiter::new(waiting), more_room }
     }
 
-    /// Whether the peer has consumed or released something since the last call, or sent something.
+    /// Returns true if the peer has consumed or released something since the last call, or sent
+    /// something.
     pub(super) fn has_new_room(&mut self) -> Result<bool, SocketError> {
         let has_room = self.endpoint.has(self.more_room)?;
-        // Else it would be new room until somebody takes it.
+        // Otherwise it would count as new room until it is taken.
         self.endpoint.collect_returned();
         self.more_room = self.endpoint.more_memory();
         Ok(has_room)
     }
 
-    /// Announces a sleep that a message ends as well as what is wanted.
+    /// Announces a sleep that a message ends, as well as `want`.
     pub(super) fn prepare_sleep_for(&mut self, want: Want) -> Result<bool, SocketError> {
         self.endpoint.prepare_sleep(match (want, self.endpoint.more_memory()) {
             (Want::Consumed(consumed), Want::Memory { back, .. }) => {

@@ -1,4 +1,4 @@
-//! Bodies that own what they hold: filled by any thread, sent later, over whichever carrier.
+//! Bodies that own their memory: filled by any thread, sent later, over any carrier.
 
 use std::task::Waker;
 
@@ -12,15 +12,15 @@ use super::memory::in_numbers;
 use super::{Body, SocketLink};
 use crate::message::Message;
 
-/// A body that owns what it holds.
+/// A body that owns its memory.
 pub(crate) enum OwnedBody {
     /// Shared memory, or little enough to need none.
     Shared(shm::OwnedSpace),
-    /// Private memory, which a socket is written from.
+    /// Private memory, from which a socket is written.
     Private(Vec<u8>),
-    /// A message that was received, which is copied once there is memory for it.
+    /// A received message, which is copied once there is memory for it.
     Received(Message),
-    /// A large one, which is copied in pieces.
+    /// A large received message, which is copied in pieces.
     Copying(Message, Place),
 }
 
@@ -28,13 +28,13 @@ pub(crate) enum OwnedBody {
 pub(crate) enum Place {
     /// None yet, or a segment that has not all of its pages.
     Missing(Option<Unfinished>),
-    /// There it is, with so many bytes of the copy.
+    /// The memory, with the number of bytes copied so far.
     Found(shm::OwnedSpace, usize),
 }
 
 /// Messages up to this size are copied at once, in less than a millisecond.
 const COPIED_AT_ONCE: usize = 4 << 20;
-/// Bytes of a larger one that are copied in one turn.
+/// Bytes of a larger message that are copied in one turn.
 const COPIED_IN_A_TURN: usize = 1 << 20;
 
 impl Default for OwnedBody {
@@ -52,7 +52,7 @@ impl OwnedBody {
         }
     }
 
-    /// The bytes of reserved space. Panics in a forked child if it holds shared memory.
+    /// Returns the bytes of reserved space. Panics in a forked child if it holds shared memory.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         match self {
             Self::Shared(space) => space.bytes_mut(),
@@ -79,24 +79,24 @@ impl OwnedBody {
         }
     }
 
-    /// Whether some of it is still to be [copied](Link::copy_piece).
+    /// Returns true if a part of the body is still to be [copied](Link::copy_piece).
     pub(crate) fn is_copying(&self) -> bool {
         matches!(self, Self::Copying(..))
     }
 
-    /// Whether a copy in pieces has no memory yet.
+    /// Returns true if a copy in pieces has no memory yet.
     pub(crate) fn lacks_place(&self) -> bool {
         matches!(self, Self::Copying(_, Place::Missing(_)))
     }
 
-    /// Gives a message back of which nothing was copied.
+    /// Puts a message of which nothing was copied back into `place`.
     pub(crate) fn give_back(self, place: &mut Message) {
         if let Self::Copying(message, ..) = self {
             *place = message;
         }
     }
 
-    /// Whether sending it gives back memory at once.
+    /// Returns true if sending the body gives back memory at once.
     pub(crate) fn is_cut(&self) -> bool {
         match self {
             Self::Shared(space) => space.is_cut(),
@@ -108,7 +108,7 @@ impl OwnedBody {
 const NOT_SPACE: &str = "a received message is no reserved space";
 
 impl Link {
-    /// Takes space for a message of `len` bytes that any thread may fill.
+    /// Reserves space for a message of `len` bytes that any thread may fill.
     pub(crate) fn reserve_owned(&mut self, len: usize) -> Result<OwnedBody, SendError> {
         match self {
             Memory(link) => Ok(OwnedBody::Shared(link.endpoint.reserve_owned(len)?)),
@@ -116,8 +116,8 @@ impl Link {
         }
     }
 
-    /// As [`Self::send`], from a body that owns what it holds, which is empty afterwards. On an
-    /// error it stays as it is.
+    /// Sends a message like [`Self::send`], from a body that owns its memory, which is empty
+    /// afterwards. On an error the body stays as it is.
     #[inline(never)]
     pub(crate) fn send_owned(&mut self, head: Head, body: &mut OwnedBody) -> Result<(), SendError> {
         match (self, body) {
@@ -138,8 +138,8 @@ impl Link {
         }
     }
 
-    /// Takes a message to be copied in pieces, as a copy of all of it would delay others; `None` of
-    /// a smaller one, and on a socket, which is written from where it lies.
+    /// Takes a message to be copied in pieces, because a copy of all of it would delay others.
+    /// Returns `None` for a smaller one, and on a socket, which is written without a copy.
     pub(crate) fn in_pieces(&self, message: &mut Message) -> Option<OwnedBody> {
         match self {
             Memory(_) if message.len() > COPIED_AT_ONCE => {
@@ -176,7 +176,7 @@ impl Link {
         Ok(())
     }
 
-    /// Sends a copy of `bytes`, which is made where it is sent from, once there is memory for it.
+    /// Sends a copy of `bytes`, which is made in the memory that is sent, once there is some.
     pub(crate) fn send_copy(
         &mut self,
         head: Head,
@@ -190,7 +190,8 @@ impl Link {
         self.send(head, Body::Space).inspect_err(|_| self.abandon())
     }
 
-    /// Whom to wake, while a sleep for room is prepared, when reserved space is dropped unsent.
+    /// Sets the waker to be woken, while a sleep for room is prepared, when reserved space is
+    /// dropped unsent.
     pub(crate) fn set_return_waker(&mut self, waker: &Waker) {
         if let Memory(link) = self {
             link.endpoint.set_return_waker(waker);

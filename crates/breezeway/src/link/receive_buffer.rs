@@ -1,25 +1,25 @@
-//! What has come from a socket: bytes that are not yet a whole frame, and frames that nobody has
-//! taken yet.
+//! Bytes received from a socket: those that are not yet a whole frame, and frames not yet taken.
 
 use breezeway_os::memory;
 use breezeway_os::segment::SegmentError;
 use breezeway_proto::frame::{self, HEADER_LEN};
 use breezeway_proto::{CallViolation, RawHead};
 
-/// Room that there is always, and that an idle session keeps.
+/// Minimum room, which an idle session keeps, in bytes.
 const KEPT: usize = 64 * 1024;
-/// Messages in a row that need a quarter of a larger buffer at most, before it is given back.
+/// Number of messages in a row that need a quarter of a larger buffer at most, before it is given
+/// back.
 const SMALL_ENOUGH: u32 = 64;
 
 /// A run of bytes in one buffer, so that each body is one slice.
 pub(super) struct ReceiveBuffer {
     bytes: Vec<u8>,
-    /// Where the bytes that nobody has taken start and end.
+    /// Start and end of the bytes that were not taken yet.
     start: usize,
     end: usize,
     /// Length of the current frame, header included.
     current: usize,
-    /// Messages in a row that would have done with less.
+    /// Number of messages in a row that would have needed less.
     small: u32,
     /// Bytes of a [dropped](Self::drop_frame) frame that are still to come.
     dropped: usize,
@@ -40,7 +40,7 @@ impl ReceiveBuffer {
         }
     }
 
-    /// Bytes that nobody has taken.
+    /// Returns the number of bytes that were not taken yet.
     pub(super) fn len(&self) -> usize {
         self.end - self.start
     }
@@ -56,18 +56,18 @@ impl ReceiveBuffer {
         Ok(Some(head))
     }
 
-    /// Whether a whole frame is there.
+    /// Returns true if a whole frame is there.
     pub(super) fn has_frame(&self, cap: usize) -> Result<bool, CallViolation> {
         Ok(self.peek(cap)?.is_some_and(|(_, len)| self.len() >= HEADER_LEN + len))
     }
 
-    /// The next frame's header.
+    /// Returns the next frame's head and body length, if its header has come.
     fn peek(&self, cap: usize) -> Result<Option<(RawHead, usize)>, CallViolation> {
         let bytes = &self.bytes[self.start..self.end];
         bytes.first_chunk().map(|header| frame::decode(header, cap)).transpose()
     }
 
-    /// The current frame's body; empty if there is no current frame.
+    /// Returns the current frame's body; empty if there is no current frame.
     pub(super) fn body(&self) -> &[u8] {
         self.bytes[self.start..][..self.current].get(HEADER_LEN..).unwrap_or_default()
     }
@@ -95,7 +95,7 @@ impl ReceiveBuffer {
     ///
     /// # Errors
     ///
-    /// There is none. The frame stays the current one.
+    /// Fails if there is no memory. The frame stays the current one.
     pub(super) fn reserve_copy(&mut self, spare: &mut Vec<u8>) -> Result<(), SegmentError> {
         let needed = self.behind().min(self.body().len());
         if self.copy.capacity() < needed {
@@ -131,7 +131,7 @@ impl ReceiveBuffer {
         (bytes, frame - rest)
     }
 
-    /// Bytes that came behind the current frame.
+    /// Returns the number of bytes that came behind the current frame.
     fn behind(&self) -> usize {
         self.end - self.start - self.current
     }
@@ -160,8 +160,7 @@ impl ReceiveBuffer {
         whole.saturating_sub(self.len())
     }
 
-    /// Takes `other` in place of its own memory, if nothing lies there and that suits better, and
-    /// leaves that there.
+    /// Exchanges the memory with `other`, if no bytes are in it and `other` suits better.
     pub(super) fn exchange(
         &mut self,
         other: &mut Vec<u8>,
@@ -173,12 +172,13 @@ impl ReceiveBuffer {
         }
     }
 
-    /// Room for what comes next: for the rest of the frame that has begun, but at most for as much
-    /// again as has come, so that memory is taken as bytes arrive, not as a header announces them.
+    /// Returns room for the next bytes: for the rest of the frame that has begun, but at most for
+    /// as much again as has come, so that memory is taken as bytes arrive, not as a header
+    /// announces them.
     ///
     /// # Errors
     ///
-    /// There is no memory for it. What has come stays, and room can be asked for again.
+    /// Fails if there is no memory. Received bytes stay, and the caller can ask for room again.
     pub(super) fn room(&mut self, cap: usize) -> Result<&mut [u8], SegmentError> {
         let announced = match self.peek(cap) {
             Ok(Some((_, len))) => HEADER_LEN + len,
@@ -192,7 +192,7 @@ impl ReceiveBuffer {
         Ok(&mut self.bytes[self.end..])
     }
 
-    /// Makes room for `wanted` bytes from the first that nobody has taken.
+    /// Makes room for `wanted` bytes from the first that was not taken yet.
     fn make_room(&mut self, wanted: usize) -> Result<(), SegmentError> {
         // The current frame's body stays where it is.
         if self.current == 0 {

@@ -1,4 +1,4 @@
-//! What is to go out on a socket: frames that are written together, and of large messages the bytes
+//! Bytes to be sent on a socket: frames that are written together, and of large messages the bytes
 //! themselves, not a copy.
 
 use std::collections::VecDeque;
@@ -11,12 +11,12 @@ use breezeway_os::segment::SegmentError;
 pub(super) const CHUNK: usize = 64 * 1024;
 /// Bytes from which a body is a chunk of its own.
 pub(super) const LARGE: usize = 16 * 1024;
-/// The most chunks that are written at once.
+/// Limit of chunks that are written at once.
 const MAX_SLICES: usize = 16;
-/// Bodies in a row that need a quarter of the large spare at most, before it is given up.
+/// Number of bodies in a row that need a quarter of the large spare at most, before it is given up.
 const SMALL_ENOUGH: u32 = 64;
 
-/// What one system call writes.
+/// Slices that one system call writes.
 pub(super) type Slices<'a> = [IoSlice<'a>; MAX_SLICES + 1];
 
 /// Bytes in the order in which they go out, in chunks.
@@ -27,7 +27,7 @@ pub(super) struct SendBuffer {
     /// Memory of emptied chunks: for gathering, and for a large body.
     spare_small: Vec<u8>,
     spare_large: Vec<u8>,
-    /// Bodies in a row that would have done with a quarter of the large spare.
+    /// Number of bodies in a row that would have needed a quarter of the large spare at most.
     small: u32,
 }
 
@@ -38,7 +38,7 @@ struct Chunk {
 }
 
 impl SendBuffer {
-    /// Bytes that are to go out.
+    /// Returns the number of bytes that are to go out.
     pub(super) fn len(&self) -> usize {
         self.len
     }
@@ -64,7 +64,7 @@ impl SendBuffer {
     ///
     /// # Errors
     ///
-    /// Those of [`memory::reserve`].
+    /// Fails like [`memory::reserve`].
     pub(super) fn reserve(&mut self, len: usize) -> Result<(), SegmentError> {
         if self.spare_large.capacity() < len {
             self.spare_large.clear();
@@ -84,7 +84,7 @@ impl SendBuffer {
         self.push_rest(chunk, 0);
     }
 
-    /// Appends a body without a copy. Space for it is had from [`Self::space`].
+    /// Appends a body without a copy. [`Self::space`] returns space for it.
     pub(super) fn push_space(&mut self, space: Vec<u8>) {
         if space.len() < LARGE {
             self.push(&space);
@@ -99,16 +99,16 @@ impl SendBuffer {
         self.chunks.push_back(Chunk { bytes, out: skip });
     }
 
-    /// The memory of a large body that is out, for any use.
+    /// Returns the memory of a large body that is out, for any use.
     pub(super) fn spare(&mut self) -> &mut Vec<u8> {
         &mut self.spare_large
     }
 
-    /// Space for a body of `len` bytes.
+    /// Returns space for a body of `len` bytes.
     ///
     /// # Errors
     ///
-    /// Those of [`memory::reserve`].
+    /// Fails like [`memory::reserve`].
     pub(super) fn space(&mut self, len: usize) -> Result<Vec<u8>, SegmentError> {
         let mut space = std::mem::take(&mut self.spare_large);
         let small = len < space.capacity() / 4 && space.capacity() > CHUNK;
@@ -125,14 +125,15 @@ impl SendBuffer {
         Ok(space)
     }
 
-    /// Takes back space that is not needed, or not any more.
+    /// Takes back space that is not, or no longer, needed.
     pub(super) fn give_back(&mut self, space: Vec<u8>) {
         if self.spare_large.capacity() < space.capacity() {
             self.spare_large = space;
         }
     }
 
-    /// What goes out next, followed by `more`; gives how many slices there are.
+    /// Collects the next bytes to go out, followed by `more`, into `slices`. Returns the number of
+    /// slices.
     pub(super) fn gather<'a>(&'a self, more: &'a [u8], slices: &mut Slices<'a>) -> usize {
         let mut count = 0;
         for chunk in self.chunks.iter().take(MAX_SLICES) {
@@ -146,12 +147,12 @@ impl SendBuffer {
         count
     }
 
-    /// Forgets everything: nobody will read it.
+    /// Drops all bytes: no peer will read them.
     pub(super) fn clear(&mut self) {
         self.wrote(self.len);
     }
 
-    /// Notes that `count` bytes are out; gives how many of them were beyond these.
+    /// Notes that `count` bytes are out. Returns how many of them were beyond this buffer's own.
     pub(super) fn wrote(&mut self, count: usize) -> usize {
         let own = count.min(self.len);
         self.len -= own;

@@ -25,12 +25,12 @@ use crate::wire::Wire;
 
 /// Unwritten bytes from which a message waits until earlier ones are out.
 const MAX_UNWRITTEN: usize = 64 * 1024;
-/// Bytes within TLS, at most, that one look for a message reads and that bring no plaintext.
+/// Limit of bytes within TLS that one poll for a message reads and that bring no plaintext.
 const MAX_WITHOUT_PLAINTEXT: usize = 64 * 1024;
-/// How long a message that has begun waits for private memory.
+/// Time for which a message that has begun waits for private memory.
 pub(crate) const SHORTAGE_PATIENCE: Duration = Duration::from_secs(1);
 
-/// A socket with what has come and what is to go out.
+/// A socket with its received and its unsent bytes.
 pub(crate) struct SocketLink {
     pub(super) origin: Origin,
     socket: StreamSocket,
@@ -44,20 +44,21 @@ pub(crate) struct SocketLink {
     current: Option<RawHead>,
     /// Space reserved for the next message.
     space: Option<Vec<u8>>,
-    /// Whether a read may find something: after one that did not fill its room, only what wakes a
-    /// sleeper.
+    /// True if a read may find something: after a read that did not fill its room, only an event
+    /// that wakes a sleeper sets this.
     may_read: bool,
-    /// Whether the peer's end of file was seen.
+    /// True if the peer's end of file was seen.
     closed: bool,
-    /// Whether the peer's process is gone: what it has sent is still there, and no more will come.
+    /// True if the peer's process is gone: bytes that it has sent are still there, and no more will
+    /// come.
     gone: bool,
-    /// Whether the peer reads no more: what is written goes nowhere, and its end of file follows.
+    /// True if the peer reads no more: written bytes are lost, and its end of file follows.
     write_closed: bool,
-    /// Until when the frame that has begun waits for memory; set while there is none for it.
+    /// End of the wait for memory of the frame that has begun; set while there is none for it.
     short_until: Option<Deadline>,
     /// A message that found no memory in time.
     unreceived: Option<Unreceived>,
-    /// Its numbers.
+    /// Meter of the session.
     pub(super) meter: Meter,
 }
 
@@ -99,14 +100,14 @@ impl SocketLink {
         self.carrier
     }
 
-    /// The largest message.
+    /// Returns the size of the largest message.
     pub(super) fn cap(&self) -> usize {
         self.cap
     }
 
     // ---- sending ----
 
-    /// Takes space for a message of `len` bytes.
+    /// Reserves space for a message of `len` bytes.
     pub(super) fn reserve(&mut self, len: usize) -> Result<(), SendError> {
         self.abandon();
         if !self.origin.is_here() {
@@ -114,7 +115,7 @@ impl SocketLink {
         }
         self.check_len(len)?;
         if len > CHUNK {
-            // What was just read there is in the caches.
+            // Bytes that were just read there are in the caches.
             let larger = |own: &[u8], spare: &[u8]| own.len() >= len && own.len() > spare.len();
             self.received.exchange(self.unsent.spare(), larger);
         }
@@ -127,7 +128,7 @@ impl SocketLink {
         if len > cap { Err(SendError::TooLarge { len, cap }) } else { Ok(()) }
     }
 
-    /// The reserved space and the current message's body.
+    /// Returns the reserved space and the current message's body.
     pub(super) fn fill(&mut self) -> Filling<'_> {
         let received = ForeignBytes::stable(self.received.body());
         Filling::private(received, self.space.as_deref_mut().unwrap_or_default())
@@ -147,8 +148,8 @@ impl SocketLink {
         }
     }
 
-    /// Sends a message: what the socket takes at once of a large one is written from where it lies,
-    /// the rest is kept for [`Self::write_now`].
+    /// Sends a message. The part of a large one that the socket takes at once is written without a
+    /// copy; the rest is kept for [`Self::write_now`].
     pub(super) fn send(&mut self, head: Head, body: Body<'_>) -> Result<(), SendError> {
         self.check_sending()?;
         match body {
@@ -165,7 +166,7 @@ impl SocketLink {
         }
     }
 
-    /// Adds a frame whose body is written from where it lies, if it is large.
+    /// Adds a frame whose body is written without a copy if it is large.
     pub(super) fn push_body(&mut self, head: Head, body: Vec<u8>) {
         self.count_sent(head, body.len());
         self.unsent.push(&frame::encode(head, body.len()));
@@ -176,7 +177,7 @@ impl SocketLink {
         if !self.origin.is_here() {
             return Err(SocketError::Forked.into());
         }
-        // Nobody counts what the peer of a socket consumes.
+        // The consumption of a socket's peer is not counted.
         let full = SendError::Full { unconsumed: 0, until: Want::Consumed(0) };
         if self.is_backlogged() {
             self.meter.add(Field::RingFull, 1);
@@ -190,7 +191,8 @@ impl SocketLink {
     }
 
     fn send_bytes(&mut self, head: Head, bytes: &[u8]) -> Result<(), SendError> {
-        // What the socket does not take is kept: from the header's first byte on it has to be.
+        // Bytes that the socket does not take are kept: from the header's first byte on they must
+        // be.
         if bytes.len() >= LARGE {
             self.unsent.reserve(bytes.len())?;
         }
@@ -229,22 +231,22 @@ impl SocketLink {
         Ok(())
     }
 
-    /// Whether so much is still to be written that nothing should be added.
+    /// Returns true if so much is unwritten that nothing should be added.
     pub(super) fn is_backlogged(&self) -> bool {
         self.unsent.len() >= MAX_UNWRITTEN
     }
 
-    /// Whether the peer reads no more.
+    /// Returns true if the peer reads no more.
     pub(super) fn is_write_closed(&self) -> bool {
         self.write_closed
     }
 
-    /// Bytes that are still to be written; those within TLS count as one.
+    /// Returns the number of bytes that are still to be written; those within TLS count as one.
     pub(super) fn unwritten(&self) -> usize {
         self.unsent.len() + usize::from(self.socket.has_unwritten())
     }
 
-    /// Whether something is still to be written.
+    /// Returns true if bytes are still to be written.
     pub(super) fn has_unwritten(&self) -> bool {
         self.unsent.len() > 0 || self.socket.has_unwritten()
     }
@@ -253,7 +255,7 @@ impl SocketLink {
         if self.origin.is_here() { Ok(()) } else { Err(LinkError::Forked) }
     }
 
-    /// Writes what the socket takes.
+    /// Writes as much as the socket takes.
     fn write(&mut self) -> Result<(), LinkError> {
         self.check_origin()?;
         write(&mut self.socket, &mut self.unsent, &mut self.write_closed, &[])?;
@@ -262,8 +264,8 @@ impl SocketLink {
         Ok(())
     }
 
-    /// Writes what the socket takes. Where that leaves too much, nothing is to be read either,
-    /// until the socket is noticed to be ready.
+    /// Writes as much as the socket takes. If that leaves too much, nothing is read either until
+    /// the socket is reported ready.
     pub(super) fn write_now(&mut self) -> Result<(), LinkError> {
         if self.has_unwritten() {
             self.write()?;
@@ -281,8 +283,8 @@ impl SocketLink {
         if self.is_backlogged() { Err(WaitFailure::ReceiveBufferFull) } else { Ok(()) }
     }
 
-    /// Writes everything, sleeping for room; reads meanwhile, so that a peer that waits for its own
-    /// room gets it. Leaves the rest to the next wait when as much has come as may lie here.
+    /// Writes everything, sleeping for room. Reads meanwhile, so that a peer that waits for its own
+    /// room gets it. If the receive buffer is full, leaves the rest to the next wait.
     pub(super) fn write_all(&mut self, deadline: Deadline) -> Result<(), WaitFailure> {
         loop {
             self.write()?;
@@ -304,10 +306,11 @@ impl SocketLink {
 
     // ---- receiving ----
 
-    /// One read into the buffer. Gives how many bytes brought no plaintext, for TLS alone.
+    /// Reads into the buffer once. Returns the number of bytes that brought no plaintext, which
+    /// only TLS has.
     fn read(&mut self, blocking: bool) -> Result<usize, LinkError> {
-        // What was just written from there is in the caches, and of one call at a time one body is
-        // under way.
+        // Bytes that were just written from there are in the caches, and with one call at a time
+        // one body is in flight.
         self.received.exchange(self.unsent.spare(), |own, spare| spare.len() > own.len());
         let room = match self.received.room(self.cap) {
             Ok(room) => room,
@@ -336,9 +339,9 @@ impl SocketLink {
         Ok(0)
     }
 
-    /// There is no memory for what comes next. A frame that has begun waits for it for a while, and
-    /// is dropped then; before its header has come, bytes wait in the socket. Those of a peer that
-    /// is gone are waited for as long at most, and only if the rest of a frame is there.
+    /// Handles a lack of memory for the next bytes. A frame that has begun waits for memory for a
+    /// while, and is dropped then; before its header has come, bytes wait in the socket. Bytes of a
+    /// peer that is gone are waited for as long at most, and only if the rest of a frame is there.
     #[cold]
     fn lacks_memory(&mut self, error: SegmentError) -> Result<usize, LinkError> {
         let now = || Deadline::after(Duration::ZERO);
@@ -368,14 +371,14 @@ impl SocketLink {
 
     /// Returns true if the socket may hold the rest of the frame that has begun.
     fn has_rest(&self) -> bool {
-        // Within TLS there are other bytes.
+        // TLS holds other bytes.
         self.carrier == Carrier::Tls
             || ioctl_fionread(self.socket())
                 .is_ok_and(|bytes| bytes >= self.received.missing(self.cap) as u64)
     }
 
-    /// One read, of somebody who waits. A socket that is always readable, and brings nothing, keeps
-    /// nobody beyond the deadline.
+    /// Reads once for a waiting caller. A socket that is always readable, and brings nothing, keeps
+    /// no caller beyond the deadline.
     fn read_until(&mut self, deadline: Deadline, blocking: bool) -> Result<(), WaitFailure> {
         if self.read(blocking)? > 0 && deadline.has_passed() {
             return Err(WaitFailure::DeadlinePassed);
@@ -383,7 +386,7 @@ impl SocketLink {
         Ok(())
     }
 
-    /// Whether a whole message is there.
+    /// Returns true if a whole message is there.
     pub(super) fn has_frame(&self) -> Result<bool, LinkError> {
         Ok(self.unreceived.is_some() || self.received.has_frame(self.cap)?)
     }
@@ -433,17 +436,17 @@ impl SocketLink {
         }
     }
 
-    /// Whether a message was taken and not finished.
+    /// Returns true if a message was taken and not finished.
     pub(super) fn has_current(&self) -> bool {
         self.current.is_some()
     }
 
-    /// The current message's head.
+    /// Returns the current message's head.
     pub(super) fn head(&self) -> RawHead {
         self.current.unwrap_or_default()
     }
 
-    /// The current message's body.
+    /// Returns the current message's body.
     pub(super) fn body(&self) -> ForeignBytes<'_> {
         ForeignBytes::stable(self.received.body())
     }
@@ -456,8 +459,8 @@ impl SocketLink {
         self.received.reserve_copy(&mut Vec::new())
     }
 
-    /// Forgets the current message and gives its body: of a large one the memory that it came to,
-    /// else a copy.
+    /// Forgets the current message and returns its body: a large one in the memory that it came to,
+    /// a smaller one as a copy.
     pub(super) fn detach(&mut self) -> Message {
         assert!(self.current.is_some(), "there is no current message to be detached");
         let len = self.received.body().len();
@@ -482,28 +485,30 @@ impl SocketLink {
 
     // ---- waiting ----
 
-    /// The socket. Nobody else may read or write it.
+    /// Returns the socket. Only the link reads or writes it.
     pub(super) fn socket(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 
-    /// Whether the peer's end of file was seen. What it sent before can still be taken.
+    /// Returns true if the peer's end of file was seen. Messages that it sent before can still be
+    /// taken.
     pub(super) fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// Whether an end of file, a hang-up or a failed write was seen.
+    /// Returns true if an end of file, a hang-up or a failed write was seen.
     pub(super) fn is_peer_gone(&self) -> bool {
         self.closed || self.gone || self.write_closed
     }
 
-    /// Takes note of what was noticed of the socket.
+    /// Takes note of an event of the socket.
     pub(super) fn notice(&mut self, notice: Notice) {
         self.may_read = true;
         self.gone |= notice == Notice::PeerGone;
     }
 
-    /// Sleeps until one of these is so, or the other side is gone; gives which.
+    /// Sleeps until one of the `wanted` events has occurred, or the peer is gone; returns the
+    /// events.
     fn poll(&self, wanted: PollFlags, deadline: Deadline) -> Result<PollFlags, WaitFailure> {
         match self.socket.poll(wanted, deadline)? {
             found if found.is_empty() => Err(WaitFailure::DeadlinePassed),
@@ -511,12 +516,12 @@ impl SocketLink {
         }
     }
 
-    /// Whether nothing is left to be done until the socket is ready.
+    /// Returns true if nothing is left to be done until the socket is ready.
     pub(super) fn may_sleep(&self) -> Result<bool, LinkError> {
         Ok(!self.may_read && (self.is_backlogged() || !(self.closed || self.has_frame()?)))
     }
 
-    /// Waits for a message, as the wait policy says.
+    /// Waits for a message according to the wait policy.
     pub(super) fn wait(&mut self, deadline: Deadline) -> Result<(), WaitFailure> {
         if self.has_frame()? {
             return Ok(());
@@ -541,7 +546,7 @@ impl SocketLink {
         Ok(())
     }
 
-    /// Reads without sleeping, and counts what came of it.
+    /// Reads without sleeping, and counts the result.
     fn spin_counted(
         &mut self,
         start: u64,
@@ -555,8 +560,8 @@ impl SocketLink {
         Ok(came)
     }
 
-    /// Reads without sleeping for at most `ticks`, and once more after yielding the CPU; true if a
-    /// message has come.
+    /// Reads without sleeping for at most `ticks`, and once more after yielding the CPU. Returns
+    /// true if a message has come.
     fn spin(&mut self, start: u64, ticks: u64, deadline: Deadline) -> Result<bool, WaitFailure> {
         loop {
             if self.advance(false, deadline)? {
@@ -568,7 +573,7 @@ impl SocketLink {
             }
             let spent = now.wrapping_sub(start) >= ticks;
             if self.policy == WaitPolicy::Adaptive {
-                // A peer on this CPU gets to answer; elsewhere this costs less than a read.
+                // A peer on this CPU can answer; on another CPU this costs less than a read.
                 thread::yield_now();
             }
             if spent {
@@ -593,7 +598,7 @@ impl SocketLink {
         }
     }
 
-    /// Moves bytes both ways once; true if a message has come.
+    /// Moves bytes both ways once. Returns true if a message has come.
     fn advance(&mut self, blocking: bool, deadline: Deadline) -> Result<bool, WaitFailure> {
         if self.has_unwritten() {
             self.write()?;
@@ -614,8 +619,8 @@ impl Drop for SocketLink {
     }
 }
 
-/// Writes what is unsent and then `more`, as far as the socket takes it; gives how much of `more`
-/// is out.
+/// Writes the unsent bytes and then `more`, as far as the socket takes them. Returns the number of
+/// bytes of `more` that are out.
 fn write(
     socket: &mut StreamSocket,
     unsent: &mut SendBuffer,

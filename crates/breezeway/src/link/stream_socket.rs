@@ -18,32 +18,33 @@ use crate::wire::Wire;
 
 /// Bytes from which a write that finds no room widens the buffer of a unix socket.
 const WIDENED_FROM: usize = 64 * 1024;
-/// What that holds then, as the kernel counts, or what the system allows. A writer is woken once
-/// three quarters are read; of the usual 208 KiB a reader has read the rest before the writer runs.
+/// Size of the widened buffer, as the kernel counts, unless the system allows less. A writer is
+/// woken once three quarters are read; of the usual 208 KiB a reader has read the rest before the
+/// writer runs.
 const WIDE: usize = 512 * 1024;
 
 /// A connected stream socket.
 pub(super) struct StreamSocket {
     wire: Wire,
-    /// Whether a peer can send descriptors, which are a violation, and closed elsewhere: closing
-    /// one may take long.
+    /// True if a peer can send descriptors, which are a violation, and are closed elsewhere:
+    /// closing one may take long.
     has_descriptors: bool,
-    /// Whether its buffer is as wide as it gets.
+    /// True if the socket's buffer is as wide as it gets.
     is_wide: bool,
 }
 
-/// What came of a read.
+/// Result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Read {
-    /// So many bytes, at least one.
+    /// `len` bytes came, at least one.
     Bytes {
         len: usize,
-        /// Whether a further read may find something at once.
+        /// True if a further read may find something at once.
         more: bool,
     },
-    /// So many bytes came, of records without plaintext: TLS's own, or empty ones. A further read
-    /// may find something at once, of which the socket says so, but which may again be nothing but
-    /// that.
+    /// The given number of bytes came, in records without plaintext: TLS's own, or empty ones. A
+    /// further read may find something at once, which the socket reports, but which may again be
+    /// only such records.
     #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "only TLS has bytes of its own"))]
     NoPlaintext(usize),
     /// Nothing is there now.
@@ -52,10 +53,10 @@ pub(crate) enum Read {
     End,
 }
 
-/// What came of a write.
+/// Result of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Write {
-    /// So many bytes went out, or within TLS are to go out before any others.
+    /// The given number of bytes went out, or within TLS go out before any others.
     Bytes(usize),
     /// There is no room now.
     Full,
@@ -66,12 +67,12 @@ pub(crate) enum Write {
 impl StreamSocket {
     pub(super) fn new(mut wire: Wire, carrier: Carrier) -> Self {
         wire.read_in_bulk();
-        // That of TCP grows by itself.
+        // The buffer of TCP grows by itself.
         let is_unix = carrier == Carrier::Unix;
         Self { wire, has_descriptors: is_unix, is_wide: !is_unix }
     }
 
-    /// `recv`, sleeping for the first byte if `blocking`.
+    /// Calls `recv`, and sleeps for the first byte if `blocking`.
     pub(super) fn read(&mut self, room: &mut [u8], blocking: bool) -> Result<Read, LinkError> {
         debug_assert!(!room.is_empty(), "no room reads as an end");
         let size = room.len();
@@ -97,11 +98,11 @@ impl StreamSocket {
                 }
                 Ok(len) => Ok(Read::Bytes { len, more: len == size }),
                 Err(LinkError::Io(Errno::AGAIN)) if blocking => {
-                    // Somebody who shares the socket has made it non-blocking.
+                    // Another process that shares the socket has made it non-blocking.
                     ready(&self.wire, PollFlags::IN, Deadline::NEVER)?;
                     Ok(Read::Nothing)
                 }
-                // A signal says nothing of what is there, and no event comes for it again.
+                // A signal does not mean that nothing is there, and no event comes for it again.
                 Err(LinkError::Io(Errno::INTR)) if !blocking => continue,
                 Err(LinkError::Io(Errno::AGAIN | Errno::INTR)) => Ok(Read::Nothing),
                 Err(error) => Err(error),
@@ -109,8 +110,8 @@ impl StreamSocket {
         }
     }
 
-    /// Whether a read may find something of which the socket says nothing, so that nobody is to
-    /// wait for that before it.
+    /// Returns true if a read may find something that the socket does not report, so that no caller
+    /// may wait for the socket before that read.
     pub(super) fn has_buffered(&self) -> bool {
         match &self.wire {
             Wire::Plain(_) => false,
@@ -118,7 +119,7 @@ impl StreamSocket {
         }
     }
 
-    /// `recvmsg`; a descriptor that comes along is a violation.
+    /// Calls `recvmsg`. A descriptor that comes along is a violation.
     fn receive_without_descriptors(
         socket: BorrowedFd<'_>,
         room: &mut [u8],
@@ -126,14 +127,14 @@ impl StreamSocket {
     ) -> Result<usize, LinkError> {
         let mut descriptors = Vec::new();
         let received = shortage::retry(|| receive(socket, room, &mut descriptors, flags))?;
-        // Those that did not arrive were sent all the same.
+        // Descriptors that did not arrive were sent nevertheless.
         match received.descriptors + usize::from(received.is_cut) {
             0 => Ok(received.bytes),
             many => Err(CallViolation::Descriptors(many).into()),
         }
     }
 
-    /// `send` or `sendmsg`, never waiting.
+    /// Calls `send` or `sendmsg`, and never waits.
     pub(super) fn write(&mut self, slices: &[IoSlice<'_>]) -> Result<Write, Errno> {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         let outcome = match (&mut self.wire, slices) {
@@ -154,7 +155,7 @@ impl StreamSocket {
         }
     }
 
-    /// Whether there is more room for these now.
+    /// Widens the buffer if that helps. Returns true if there is more room for `slices` now.
     fn widens(&mut self, slices: &[IoSlice<'_>]) -> bool {
         let len: usize = slices.iter().map(|slice| slice.len()).sum();
         if self.is_wide || len < WIDENED_FROM {
@@ -164,7 +165,7 @@ impl StreamSocket {
         widen_send_buffer(&self.wire, WIDE).is_ok()
     }
 
-    /// Whether something that was written is not out.
+    /// Returns true if written bytes are not out yet.
     #[inline(always)]
     pub(super) fn has_unwritten(&self) -> bool {
         match &self.wire {
@@ -173,7 +174,7 @@ impl StreamSocket {
         }
     }
 
-    /// Lets out what was written, as far as there is room.
+    /// Sends the written bytes, as far as there is room.
     pub(super) fn flush(&mut self) -> Result<Write, Errno> {
         match &mut self.wire {
             Wire::Plain(_) => Ok(Write::Bytes(0)),
@@ -181,8 +182,8 @@ impl StreamSocket {
         }
     }
 
-    /// Sleeps until one of these is so, or the other side is gone; gives which, and none if the
-    /// deadline passed first.
+    /// Sleeps until one of the events in `flags` has occurred, or the peer is gone. Returns the
+    /// events, and none if the deadline passed first.
     pub(super) fn poll(&self, flags: PollFlags, deadline: Deadline) -> Result<PollFlags, Errno> {
         let mut polled = [PollFd::new(&self.wire, flags)];
         any_ready(&mut polled, deadline)?;

@@ -1,5 +1,5 @@
-//! The task that reads a stream. Mostly one task sends and waits for the answer, over and over, so
-//! its waker is kept from one wait to the next, and it learns without the session's lock that
+//! The task that reads a stream. Usually one task sends and waits for the answer, over and over, so
+//! its waker is kept from one wait to the next, and it detects without the session's lock that
 //! nothing has come yet.
 
 #[cfg(test)]
@@ -8,11 +8,11 @@ mod model;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Context;
 
-/// Streams of which it can be known without the lock that there is nothing to be read.
+/// Number of streams for which it can be known without the lock that there is nothing to be read.
 const STREAMS: usize = 256;
 
-/// Of which streams nothing can be read, and the task that was registered last is woken when that
-/// changes. Written under the session's lock, for the first few streams.
+/// Streams that have nothing to be read and whose last registered task is woken when that changes.
+/// Written under the session's lock, for the first few streams.
 pub(in super::super) struct QuietStreams([AtomicBool; STREAMS]);
 
 impl Default for QuietStreams {
@@ -22,11 +22,11 @@ impl Default for QuietStreams {
 }
 
 impl QuietStreams {
-    /// Whether the task that was registered last need not ask. It may have changed since, and then
-    /// the task is woken after the change, so that it asks again.
+    /// Returns true if the task that was registered last need not ask. The state may have changed
+    /// since; then the task is woken after the change, so that it asks again.
     #[inline]
     pub(in super::super) fn contains(&self, index: usize) -> bool {
-        // Acquire: a task that is told to wait has seen all that was before.
+        // Acquire: a task that waits because of this has seen all that was before.
         self.0.get(index).is_some_and(|quiet| quiet.load(Ordering::Acquire))
     }
 
@@ -37,7 +37,8 @@ impl QuietStreams {
         }
     }
 
-    /// Comes before the waker is woken, which makes it visible to the task that it wakes.
+    /// Clears the mark of a stream. Comes before the waker is woken, which makes it visible to the
+    /// task that it wakes.
     #[inline]
     pub(super) fn clear(&self, index: usize) {
         if let Some(quiet) = self.0.get(index) {
@@ -46,20 +47,20 @@ impl QuietStreams {
     }
 }
 
-/// What a stream's receiving half knows of the task that reads it.
+/// State of the task that reads a stream, kept by the stream's receiving half.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(in super::super) struct Waiting {
     /// The task that was registered last.
     task: Option<TaskId>,
-    /// Whether it has received something since.
+    /// True if it has received something since.
     received: bool,
 }
 
-/// The addresses of a task's waker, which tell it from others as long as it lives: as
+/// The addresses of a task's waker, which distinguish it from others as long as it lives, as
 /// [`Waker::will_wake`](std::task::Waker::will_wake) does.
 type TaskId = [usize; 2];
 
-/// The task that polls.
+/// Returns the task that polls.
 #[inline]
 pub(in super::super) fn task_of(cx: &Context<'_>) -> TaskId {
     let waker = cx.waker();
@@ -67,8 +68,8 @@ pub(in super::super) fn task_of(cx: &Context<'_>) -> TaskId {
 }
 
 impl Waiting {
-    /// Whether a task waits, on a stream that is quiet, without asking: once between two messages,
-    /// as who asks may have a turn to take.
+    /// Returns true if a task waits on a quiet stream without asking: once between two messages,
+    /// because a task that asks may have a turn to take.
     ///
     /// While a stream is quiet, the registered waker lives, so no other task has its addresses.
     #[inline]
@@ -82,9 +83,9 @@ impl Waiting {
         need_not
     }
 
-    /// A task has asked, and waits now, or has received something. (Who it is is only asked where
-    /// that is needed: a waker was mostly just stored word by word, and a load of both words waits
-    /// for that.)
+    /// Records that a task has asked, and waits now, or has received something. (The task is only
+    /// computed where it is needed: a waker was usually just stored word by word, and a load of
+    /// both words waits for that.)
     #[inline]
     pub(in super::super) fn has_asked(&mut self, task: impl FnOnce() -> TaskId, received: bool) {
         self.received = received;
@@ -94,7 +95,7 @@ impl Waiting {
     }
 }
 
-/// Which registration of a reader a waker stems from.
+/// The registration of a reader that a waker stems from.
 #[derive(Clone, Copy)]
 pub(in super::super) struct Registration {
     pub(super) index: usize,
@@ -104,11 +105,12 @@ pub(in super::super) struct Registration {
 /// The reader of one stream.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Reader<W> {
-    /// Whom to wake. Stays while it does not wait, but not from when it is due until it was woken.
+    /// Waker of the reader. It stays while the reader does not wait, but is absent from when it is
+    /// due until it was woken.
     waker: Option<W>,
     is_waiting: bool,
-    /// Which one it is: a waker is given back to its own registration only, so that nobody is
-    /// woken in the place of who registered later.
+    /// Number of the registration: a waker is given back to its own registration only, so that no
+    /// task is woken in the place of one that registered later.
     registration: u64,
 }
 
@@ -119,7 +121,7 @@ impl<W> Default for Reader<W> {
 }
 
 impl<W> Reader<W> {
-    /// Waits from now on, if it is the one that is known; false if not.
+    /// Starts a wait if the reader is the known one. Returns false if it is not.
     #[inline]
     pub(super) fn wait_again(&mut self, is_same: impl FnOnce(&W) -> bool) -> bool {
         let is_known = self.waker.as_ref().is_some_and(is_same);
@@ -127,20 +129,20 @@ impl<W> Reader<W> {
         is_known
     }
 
-    /// Another reader waits from now on. Gives the one before.
+    /// Starts a wait of another reader. Returns the one before.
     pub(super) fn wait(&mut self, waker: W, registration: u64) -> Option<W> {
         (self.is_waiting, self.registration) = (true, registration);
         self.waker.replace(waker)
     }
 
-    /// No longer waits, if it is this one.
+    /// Ends the wait if the reader is this one. Returns true if it is.
     pub(super) fn withdraw(&mut self, is_same: impl FnOnce(&W) -> bool) -> bool {
         let is_known = self.waker.as_ref().is_some_and(is_same);
         self.is_waiting &= !is_known;
         is_known
     }
 
-    /// Who waits, with its registration; from now on nobody does.
+    /// Takes the waiting reader with its registration, and ends its wait.
     #[inline]
     pub(super) fn take(&mut self) -> Option<(u64, W)> {
         if !std::mem::take(&mut self.is_waiting) {
@@ -149,8 +151,7 @@ impl<W> Reader<W> {
         Some((self.registration, self.waker.take()?))
     }
 
-    /// Keeps a waker that was taken, unless there is another registration by now; gives it back
-    /// then.
+    /// Keeps a waker that was taken, or returns it if there is another registration by now.
     pub(super) fn give_back(&mut self, waker: W, registration: u64) -> Option<W> {
         if self.registration != registration || self.waker.is_some() {
             return Some(waker);
