@@ -36,39 +36,39 @@ use memory::OwnMemory;
 
 pub(crate) use memory::ReadyControl;
 
-/// The largest ring that a server makes because a client has one.
+/// The largest ring that a server creates to match a client's.
 const LARGEST_MIRRORED_RING: u32 = 1024;
-/// What a session socket must hold at least, as the kernel counts: the 64 doorbell bytes that a
-/// peer may leave unread. A full socket makes no event.
+/// Smallest capacity of a session socket, as the kernel counts: room for the 64 doorbell bytes that
+/// a peer may leave unread. A full socket makes no event.
 const SMALLEST_SEND_BUFFER: usize = 64 * 1024;
-/// Bytes of records that hold none of a hello, at most: more than what a server may say to a
-/// client by itself (tickets) and than the hello's own record.
+/// Limit on bytes of records without a part of the hello: more than the records that a server may
+/// send to a client unasked (tickets) and than the hello's own record.
 const MAX_WITHOUT_PLAINTEXT: usize = 32 * 1024;
 
-/// Why a session could not be agreed on.
+/// Error returned when a session could not be agreed on.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum HandshakeError {
-    /// The other side's hello makes no sense.
+    /// The peer's hello is malformed.
     #[error(transparent)]
     Hello(#[from] HelloError),
-    /// A segment could not be made, or the other side's is unfit.
+    /// A segment could not be created, or the peer's is unfit.
     #[error(transparent)]
     Segment(#[from] SegmentError),
-    /// The hello came with more or fewer file descriptors than one, of which 2 stands for all that
-    /// are more; without shared memory, with any.
+    /// The hello came with another number of file descriptors than one, where 2 stands for all
+    /// larger numbers; without shared memory, with any.
     #[error(
         "a hello comes with one file descriptor (none without shared memory); this one came with \
          {many}",
         many = ["none", "one", "more"][(*.0).min(2)]
     )]
     Descriptors(usize),
-    /// One side wants shared memory and the other does not.
+    /// One side offers shared memory and the other does not.
     #[error(
         "this side speaks {0}: here and the other side does not; use the same scheme on both sides"
     )]
     Carrier(Carrier),
-    /// The server does not want this session.
+    /// The server refuses this session.
     #[error("the server refuses: {reason} (status {status})")]
     Refused {
         /// Its status, see [`Refusal`].
@@ -76,8 +76,7 @@ pub enum HandshakeError {
         /// Its reason.
         reason: String,
     },
-    /// The server serves something else than this client speaks
-    /// ([`SessionOptions::service`]).
+    /// The service of the server is not the one of this client ([`SessionOptions::service`]).
     #[error(
         "the server serves {}, and this client speaks {}: use the address of one that does",
         service_name(*theirs), service_name(*ours)
@@ -91,35 +90,35 @@ pub enum HandshakeError {
     /// A client sent a refusal.
     #[error("a client's hello with a refusal's status")]
     ClientRefuses,
-    /// The other side closed the connection in the middle.
+    /// The peer closed the connection during the handshake.
     #[error(
         "the other side closed the connection during the handshake; it may not speak Breezeway"
     )]
     Closed,
-    /// The other side did not complete its hello in time.
+    /// The peer did not complete its hello in time.
     #[error(
         "no answer to the hello within {0:?}; the other side hangs or does not speak Breezeway"
     )]
     Timeout(Duration),
-    /// Many others have connected since, and said nothing either.
+    /// Many other silent clients have connected since.
     #[error(
         "the hello did not come before as many other clients of the same user as may wait for \
          theirs"
     )]
     PushedOut,
-    /// This process may have no more open files, which a session takes a few of.
+    /// This process has reached its limit on open files, of which a session takes a few.
     #[error(
         "no file descriptor is left for the session; close some or raise the limit of open files \
          (ulimit -n)"
     )]
     OpenFiles,
-    /// Too little may be under way to a peer that does not read, so that it could miss a wake-up.
+    /// The socket holds too few bytes for a peer that does not read, which could miss a wake-up.
     #[error(
         "the session socket holds {0} bytes where {SMALLEST_SEND_BUFFER} are needed; raise \
          net.core.wmem_max"
     )]
     SendBuffer(usize),
-    /// TLS's handshake failed, which comes before the hello.
+    /// The TLS handshake, which precedes the hello, failed.
     #[error(transparent)]
     Tls(#[from] TlsError),
     /// The socket failed.
@@ -128,7 +127,7 @@ pub enum HandshakeError {
 }
 
 impl HandshakeError {
-    /// Whether this side is short of something, which is not the other side's fault.
+    /// Returns true if this side lacks a resource, which is not the peer's fault.
     pub(crate) fn is_shortage(&self) -> bool {
         match self {
             Self::OpenFiles | Self::SendBuffer(_) => true,
@@ -137,12 +136,13 @@ impl HandshakeError {
         }
     }
 
-    /// Whether clients hold as much memory as they may.
+    /// Returns true if clients hold as much memory as the limits allow.
     pub(crate) fn is_memory_limit(&self) -> bool {
         matches!(self, Self::Segment(SegmentError::Limit { .. }))
     }
 
-    /// Whether a later try may do better: the server ended meanwhile, hangs, or is full.
+    /// Returns true if a later attempt may succeed: the server ended during the handshake, hangs,
+    /// or is full.
     pub(crate) fn may_pass(&self) -> bool {
         let busy = Refusal::Busy as u32;
         matches!(self, Self::Refused { status, .. } if *status == busy)
@@ -150,7 +150,7 @@ impl HandshakeError {
             || matches!(self, Self::Tls(error) if error.may_pass())
     }
 
-    /// What to answer a client whose hello failed, if it speaks the protocol at all.
+    /// Returns the refusal for a client whose hello failed, if it speaks the protocol at all.
     pub(crate) fn refusal(&self) -> Option<Refusal> {
         match self {
             Self::Hello(HelloError::Version(_)) => Some(Refusal::Version),
@@ -175,29 +175,29 @@ pub(crate) type Received = (Greeting, Option<ForeignDescriptor>);
 /// A session that both sides agreed on.
 pub(crate) struct Agreed {
     pub(crate) link: Link,
-    /// The smaller `payload_cap`. A link may take less at a time.
+    /// The smaller `payload_cap`. A link may take less in one message.
     pub(crate) cap: u64,
     pub(crate) max_in_flight: usize,
-    /// What this side, and what the peer, takes of streams.
+    /// Terms for streams of this side, and of the peer.
     pub(crate) streams: [StreamTerms; 2],
-    /// The longest metadata block that this side, and that the peer, takes.
+    /// Length of the longest metadata block that this side, and that the peer, accepts.
     pub(crate) max_metadata: [u32; 2],
-    /// What the peer's messages mean, as its hello says it.
+    /// Service number of the peer, from its hello.
     pub(crate) service: u16,
-    /// Whether the peer takes go-away entries.
+    /// True if the peer supports go-away entries.
     pub(crate) knows_go_away: bool,
-    /// How far messages without replies run ahead.
+    /// Limit on messages without replies in flight.
     pub(crate) throttle: Throttle,
 }
 
 impl Agreed {
-    /// Whether this side has said that it takes streams or metadata.
+    /// Returns true if this side's hello accepts streams or metadata.
     pub(crate) fn takes_streams(&self) -> bool {
         self.streams[0].max_streams > 0 || self.max_metadata[0] > 0
     }
 }
 
-/// The client's side: offers, and waits for the answer.
+/// Performs the client's side: sends the hello, and waits for the answer.
 pub(crate) fn connect(
     wire: impl Into<Wire>,
     carrier: Carrier,
@@ -207,14 +207,14 @@ pub(crate) fn connect(
     match greet(&mut wire, carrier, options) {
         Ok(settled) => Ok(settled.on(wire)),
         Err(error) => {
-            // With what a hostile server has sent, which may be slow to close.
+            // Closes it with all that a hostile server has sent, which may be slow.
             wire.close();
             Err(error)
         }
     }
 }
 
-/// What a hello's number stands for.
+/// Returns the name of a service number.
 fn service_name(number: u16) -> Cow<'static, str> {
     match number {
         1 => "Breezeway RPC".into(),
@@ -237,7 +237,7 @@ fn greet(
         Err(errno) => return Err(errno.into()),
     }
     if let Some(own) = &mut own {
-        // While the server is busy.
+        // Done while the server is busy.
         own.prefault(options, terms.payload_cap);
     }
     let (greeting, fd) = GreetingReceiver::new(carrier).wait(wire, options.handshake_timeout)?;
@@ -256,7 +256,7 @@ fn greet(
     }
 }
 
-/// The server's side, waiting for the client.
+/// Performs the server's side, and waits for the client.
 pub(crate) fn accept(
     wire: impl Into<Wire>,
     carrier: Carrier,
@@ -268,8 +268,9 @@ pub(crate) fn accept(
     welcome(wire, carrier, options, account, &mut ready, received)
 }
 
-/// The server's side once the client's hello is there, or has failed: answers, or refuses with the
-/// reason. What the session makes is handed out on the account; what is ready may go to it.
+/// Performs the server's side once the client's hello has arrived, or has failed: answers, or
+/// refuses with the reason. Memory of the session is charged to `account`; the segment in `ready`
+/// may be used for it.
 pub(crate) fn welcome(
     mut wire: Wire,
     carrier: Carrier,
@@ -291,7 +292,7 @@ pub(crate) fn welcome(
     }
 }
 
-/// What a server has for a client.
+/// Inputs of a server's answer to a client.
 struct Offer<'o> {
     carrier: Carrier,
     options: &'o SessionOptions,
@@ -320,13 +321,13 @@ impl Offer<'_> {
         let agreement = Agreement { role: Role::Server, carrier, options, terms, peer_terms };
         let mut settled = agreement.settle(wire, own, fd)?;
         send_greeting(wire, &terms.encode(), settled.descriptor())?;
-        // While the client is busy.
+        // Done while the client is busy.
         settled.prefault(options);
         Ok(settled)
     }
 }
 
-/// What both hellos said.
+/// Terms of both hellos.
 struct Agreement<'o> {
     role: Role,
     carrier: Carrier,
@@ -335,7 +336,7 @@ struct Agreement<'o> {
     peer_terms: Hello,
 }
 
-/// A session that only lacks its socket: nothing can fail any more.
+/// A session without its socket: no later step can fail.
 struct Settled {
     memory: Option<(OwnMemory, ForeignControl)>,
     carrier: Carrier,
@@ -393,7 +394,7 @@ impl Agreement<'_> {
         })
     }
 
-    /// Where the session's numbers are kept.
+    /// Creates the meter of the session's counters.
     fn meter(&self, socket: &Wire) -> Meter {
         let [own, peer] = [&self.terms, &self.peer_terms];
         let rings = [own.ring_capacity, peer.ring_capacity];
@@ -411,19 +412,19 @@ impl Agreement<'_> {
 }
 
 impl Settled {
-    /// Makes payload memory ready as far as the agreed cap goes.
+    /// Creates payload memory in advance, up to the agreed cap.
     fn prefault(&mut self, options: &SessionOptions) {
         if let Some((own, _)) = &mut self.memory {
             own.prefault(options, self.limits.cap);
         }
     }
 
-    /// What goes out with this side's hello.
+    /// Returns the descriptor that is sent with this side's hello.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.memory.as_ref().map(|(own, _)| own.descriptor())
     }
 
-    /// The session on its socket.
+    /// Creates the session on its socket.
     fn on(self, wire: Wire) -> Agreed {
         let Self { memory, carrier, limits, waiting, meter, max_in_flight, .. } = self;
         let cap = limits.cap;
@@ -439,7 +440,8 @@ impl Settled {
     }
 }
 
-/// Tells a client why it is not served. Best effort: the client may be gone, or may not be one.
+/// Sends a client the reason for which it is refused. Best effort: the client may be gone, or may
+/// speak another protocol.
 pub(crate) fn refuse(wire: &mut Wire, refusal: Refusal, reason: &str) {
     let _ = send_greeting(wire, &encode_refusal(refusal, reason), None);
 }
@@ -460,7 +462,7 @@ fn send_greeting(wire: &mut Wire, bytes: &[u8], fd: Option<BorrowedFd<'_>>) -> R
     if sent == bytes.len() { Ok(()) } else { Err(Errno::MSGSIZE) }
 }
 
-/// What a peer did that says much, and nothing.
+/// Error for a peer that sends much without a hello.
 const NO_HELLO: &str = "the other side sends records without plaintext, and no hello";
 
 /// Receives a hello and its descriptor.
@@ -469,9 +471,9 @@ pub(crate) struct GreetingReceiver {
     carrier: Carrier,
     reader: HelloReader,
     descriptors: Vec<ForeignDescriptor>,
-    /// Bytes of records that held none of a hello.
+    /// Bytes of records without a part of the hello.
     without_plaintext: usize,
-    /// Whether eight bytes are waited for also where fewer show that they are no hello.
+    /// True if eight bytes are waited for even if fewer show that they do not form a hello.
     keeps_foreign: bool,
 }
 
@@ -486,22 +488,23 @@ impl GreetingReceiver {
         }
     }
 
-    /// Of clients that may speak another protocol, if `keeps_foreign`.
+    /// Creates a receiver for clients that may speak another protocol, if `keeps_foreign`.
     pub(crate) fn of_client(carrier: Carrier, keeps_foreign: bool) -> Self {
         Self { keeps_foreign, ..Self::new(carrier) }
     }
 
-    /// Whether descriptors came.
+    /// Returns true if descriptors were received.
     pub(crate) fn has_descriptors(&self) -> bool {
         !self.descriptors.is_empty()
     }
 
-    /// All bytes that came.
+    /// Returns all received bytes.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.reader.into_bytes()
     }
 
-    /// Takes what has come, without blocking; `None` while the hello is incomplete.
+    /// Reads the bytes that have arrived, without blocking; returns `None` while the hello is
+    /// incomplete.
     pub(crate) fn receive(&mut self, wire: &mut Wire) -> Result<Option<Received>, HandshakeError> {
         let mut bytes = [0; LONGEST];
         loop {
@@ -541,8 +544,9 @@ impl GreetingReceiver {
         }
     }
 
-    /// Bytes and descriptors from a socket that is as it is; `None` if there are none now. Of
-    /// descriptors that are too many, or find no number here, all stay in the socket.
+    /// Receives bytes and descriptors from a socket without TLS; returns `None` if there are none
+    /// now. If there are too many descriptors, or this process cannot receive them, all stay in the
+    /// socket.
     fn receive_plain(
         &mut self,
         socket: &OwnedFd,
@@ -567,7 +571,8 @@ impl GreetingReceiver {
                         && !scm::consume(socket, &mut room[..received.bytes])?
                         && received.descriptors > 0
                     {
-                        // It belongs to what follows the hello, and is still there.
+                        // The descriptor belongs to bytes after the hello, and is still in the
+                        // socket.
                         self.descriptors.pop();
                     }
                     Ok(Some(received.bytes))
@@ -599,7 +604,7 @@ const _: () = assert!(FIXED_LEN <= LONGEST);
 impl From<io::Error> for HandshakeError {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::NotConnected {
-            // It was connected a moment ago.
+            // The socket was connected a moment ago.
             return Self::Closed;
         }
         Self::Socket(Errno::from_io_error(&error).unwrap_or(Errno::IO))

@@ -3,9 +3,10 @@
 //!
 //! A [`Server`] listens at an [`Address`]; a [`Session`] (one caller at a time), a [`Client`] (a
 //! pool that threads share) or a [`Channel`] (one session that threads share, with calls and
-//! [streams](Stream)) calls it. Requests and replies travel through shared memory of which
-//! every byte has exactly one writing process: neither side can write, truncate or corrupt what the
-//! other relies on, and whatever a peer writes in its own memory is copied before it is judged.
+//! [streams](Stream)) calls it. Requests and replies travel through shared memory of which every
+//! byte has exactly one writing process: neither side can write, truncate or corrupt data that the
+//! peer relies on, and bytes that a peer writes in its own memory are copied before they are
+//! validated.
 //!
 //! ```
 //! use breezeway::{Address, Call, Client, Server};
@@ -47,15 +48,17 @@
 //! through the crate `breezeway-tokio`; another event loop drives them by a [`Driver`].
 //!
 //! Calls of one [`Session`] are served in the order in which they were made; between sessions there
-//! is no order. What holds on a shared one, for streams too, says [`Channel`] under "Order".
+//! is no order. The order on a shared session, for streams too, is described at [`Channel`] under
+//! "Order".
 //!
 //! # Errors
 //!
-//! An error's message is one line that says what to do. Its debug form is the same line, so that
+//! An error's message is one line that names the remedy. Its debug form is the same line, so that
 //! `main` may return it and `unwrap` reads well.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
-// The model checker runs a part of it, which needs no operating system: see `tests/model.rs`.
+// The model checker runs a part of this crate, which needs no operating system: see
+// `tests/model.rs`.
 #![cfg(not(loom))]
 
 mod address;

@@ -18,7 +18,7 @@ use crate::hand_over::Offered;
 pub(crate) struct Listener {
     socket: Socket,
     place: Place,
-    /// Whether a service manager made it, and keeps it.
+    /// True if a service manager created the socket, and keeps it.
     kept: bool,
 }
 
@@ -29,8 +29,8 @@ enum Socket {
 }
 
 impl Listener {
-    /// Listens at `place`, if that is a file with the permission bits `mode`. A socket file that
-    /// nobody serves is replaced.
+    /// Listens at `place`, with the permission bits `mode` if that is a file. A socket file without
+    /// a listening process is replaced.
     pub(crate) fn bind(place: &Place, mode: u32) -> Result<Self, ServeError> {
         match place {
             Place::Shm(path) | Place::Unix(path) => Self::bind_unix(place, path, mode),
@@ -60,7 +60,7 @@ impl Listener {
         Ok(Self { socket: Socket::File(file), place: place.clone(), kept: false })
     }
 
-    /// A unix socket that listens in a new file.
+    /// Creates a unix socket that listens in a new file.
     pub(crate) fn file(place: &Place, path: &Path, mode: u32) -> Result<SocketFile, ServeError> {
         SocketFile::listen(path, mode).map_err(|error| match error {
             ListenError::InUse => ServeError::InUse(place.clone()),
@@ -75,8 +75,8 @@ impl Listener {
         })
     }
 
-    /// A socket that listens at `place` already. Its file is left alone until [`Self::own`], and
-    /// for ever if it is `kept`.
+    /// Adopts a socket that listens at `place` already. Its file is left alone until [`Self::own`],
+    /// and for ever if it is `kept`.
     pub(crate) fn adopt(socket: OwnedFd, place: Place, kept: bool) -> Self {
         let socket = match place.path() {
             Some(path) => Socket::File(SocketFile::adopt(socket, path)),
@@ -85,32 +85,32 @@ impl Listener {
         Self { socket, place, kept }
     }
 
-    /// Its predecessor has left the socket to this process.
+    /// Owns the socket's file from now on: its predecessor has left the socket to this process.
     pub(crate) fn own(&mut self) {
         if let (Socket::File(file), false) = (&mut self.socket, self.kept) {
             file.own();
         }
     }
 
-    /// Leaves the socket, which goes on, to a successor.
+    /// Leaves the socket, which continues to listen, to a successor.
     pub(crate) fn release(self) {
         if let Socket::File(file) = self.socket {
             file.release();
         }
     }
 
-    /// The same socket, to be handed to a successor.
+    /// Duplicates the socket for a successor.
     pub(crate) fn offer(&self) -> io::Result<Offered> {
         let socket = self.as_fd().try_clone_to_owned()?;
         Ok(Offered { place: self.place.clone(), kept: self.kept, socket })
     }
 
-    /// Where it listens, with the port that it has.
+    /// Returns the place where it listens, with the actual port.
     pub(crate) fn place(&self) -> &Place {
         &self.place
     }
 
-    /// What is spoken there.
+    /// Returns the carrier of its sessions.
     pub(crate) fn carrier(&self) -> Carrier {
         self.place.carrier()
     }

@@ -1,4 +1,4 @@
-//! Bounding what hostile peers can make a server write to its log.
+//! A limit on the log lines that hostile peers can cause.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,8 @@ impl LogLimit {
         Self { window_start: Instant::now(), lines: 0, suppressed: 0 }
     }
 
-    /// Whether a line may be written: then how many were not since the last one that was.
+    /// Returns None if a line may not be written, and else the number of lines suppressed since the
+    /// last one.
     pub(crate) fn admit(&mut self) -> Option<u64> {
         self.admit_at(Instant::now())
     }

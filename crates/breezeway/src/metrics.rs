@@ -1,12 +1,12 @@
-//! What sessions and handlers of this process do, for the facade of crate `metrics`.
+//! Metrics of this process's sessions and handlers, for the facade of crate `metrics`.
 //!
-//! Nothing is recorded by itself: whoever exports calls [`record`] before each look, as once for
-//! each scrape, and the sums that sessions keep anyway are read then. So sessions cost the same
-//! with a recorder and without.
+//! The crate records nothing on its own: an exporter calls [`record`] before each export, for
+//! example once for each scrape, which reads the sums that sessions keep in any case. So sessions
+//! cost the same with a recorder and without.
 //!
-//! All names begin with `breezeway_`; the label `role` says which end of a session it was:
-//! `client`, `server`, or `worker` for a thread that serves sessions. [`describe`] gives a
-//! recorder each with its unit and meaning; `docs/watching.md` has the list.
+//! All names begin with `breezeway_`; the label `role` names the end of the session: `client`,
+//! `server`, or `worker` for a thread that serves sessions. [`describe`] gives a recorder the unit
+//! and meaning of each; `docs/watching.md` has the list.
 
 use breezeway_shm::statistics::{Field, Role, Sums, sums_of_this_process};
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};
@@ -17,13 +17,13 @@ use crate::server::refused_by_this_process;
 
 pub(crate) use handlers::note;
 
-/// Why clients got no session, as the label `reason` says it.
+/// Values of the label `reason` of clients that got no session.
 const REASONS: [&str; 6] =
     ["denied", "limit", "user_limit", "memory_limit", "pushed_out", "failed"];
-/// What a session waits for, as the label `for` says it.
+/// Values of the label `for` of sessions that wait.
 const WAITS: [&str; 3] = ["data", "room", "memory"];
 
-/// Gives the recorder the units and the meanings.
+/// Passes the units and the meanings to the recorder.
 pub fn describe() {
     describe_gauge!("breezeway_sessions", "sessions, or workers, that live");
     describe_counter!("breezeway_sessions_opened_total", "sessions, or workers, so far");
@@ -47,11 +47,11 @@ pub fn describe() {
     }
 }
 
-/// Gives the recorder what was counted so far. Counters are absolute, so nothing is lost or doubled
-/// between two calls; handlers are those since the last one.
+/// Passes the counts so far to the recorder. Counters are absolute, so nothing is lost or doubled
+/// between two calls; handler times are those since the last call.
 ///
-/// It takes no lock that a call waits for. A session that ends waits for it, the longer the more
-/// sessions there are.
+/// It takes no lock that a call waits for. The end of a session waits for it, longer with more
+/// sessions.
 pub fn record() {
     for sums in sums_of_this_process() {
         let role = match sums.role {
@@ -88,11 +88,11 @@ fn record_sums(role: &'static str, sums: &Sums) {
     }
 }
 
-/// What a field is to a recorder.
+/// Kind of a field for a recorder.
 enum Kind {
     Count,
     State,
-    /// Its sum says nothing.
+    /// Its sum over sessions has no meaning.
     OfOneSession,
 }
 

@@ -11,8 +11,8 @@ use crate::channel::OwnedCall;
 use crate::presence::SessionId;
 use crate::served::panic_message;
 
-/// Calls that wait for a thread: sessions have turns, so that one that sends many calls does not
-/// delay the others by all of them.
+/// Queue of calls that wait for a thread. Sessions take turns, so a session with many calls does
+/// not delay the others by all of them.
 #[derive(Default)]
 pub(crate) struct Queue {
     state: Mutex<State>,
@@ -39,7 +39,7 @@ impl State {
         calls.push_back(call);
     }
 
-    /// The next call, of the session whose turn it is.
+    /// Returns the next call, of the session whose turn it is.
     fn pop(&mut self) -> Option<OwnedCall> {
         let session = self.turns.pop_front()?;
         let calls = self.calls.get_mut(&session)?;
@@ -55,7 +55,7 @@ impl State {
 
 impl Queue {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // No handler runs with the lock.
+        // No handler runs with the lock held.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -84,7 +84,7 @@ impl Queue {
         }
     }
 
-    /// Lets the threads end after the calls that they are serving. Those that wait are dropped, and
+    /// Makes the threads end after the calls that they are serving. Waiting calls are dropped, and
     /// so fail if their session still exists.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
@@ -104,12 +104,12 @@ impl Queue {
     }
 }
 
-/// Calls the handler, and fails the call if it has not replied.
+/// Calls the handler, and fails the call if the handler has not replied.
 pub(crate) fn serve(call: OwnedCall, handler: &impl Handler) {
     let mut place = Some(call);
     let mut elsewhere = Elsewhere { place: &mut place, limit: handler.call_limit() };
     let call = Call::offloaded(&mut elsewhere);
-    // The handler sees nothing of ours but the call, of which the place is what is left.
+    // The handler sees only the call, and after a panic only its place is used.
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         handler.handle(call).map_err(|error| (ErrorCode::Failed, error.to_string()))
     }));
@@ -130,7 +130,7 @@ pub(crate) fn serve(call: OwnedCall, handler: &impl Handler) {
     if code == ErrorCode::Panicked || call.is_one_way() {
         tracing::warn!(method = call.method(), %reason, "handler failed");
     }
-    // Nobody waits any more if the session has ended.
+    // If the session has ended, no caller waits any more.
     let _ = call.fail(code, reason);
 }
 

@@ -1,4 +1,4 @@
-//! One-way messages of which the newest matter: a sender that never waits, and drops the oldest.
+//! A queue of one-way messages for a sender that never waits and drops the oldest ones.
 
 use std::collections::VecDeque;
 
@@ -6,10 +6,10 @@ use crate::channel::Channel;
 use crate::error::CallError;
 use crate::session::Session;
 
-/// Who sends one-way messages, if there is room for them.
+/// Sender of one-way messages that never waits.
 pub trait TryPost {
-    /// Sends a one-way message if there is room for it now; false if not, and then nothing was
-    /// sent. Never waits.
+    /// Sends a one-way message if there is room for it now; returns false if not, and then nothing
+    /// was sent. Never waits.
     fn try_post(&mut self, method: u32, message: &[u8]) -> Result<bool, CallError>;
 }
 
@@ -25,13 +25,13 @@ impl TryPost for Channel {
     }
 }
 
-/// One-way messages for which there was no room: a queue of the sender's own, from which the oldest
-/// are dropped for the newest. For measurements, positions and other messages that are worth less
-/// the older they get.
+/// Queue of one-way messages that did not fit: it belongs to the sender, and the oldest messages
+/// are dropped for the newest. For measurements, positions and other messages that lose value with
+/// age.
 ///
-/// What was published is out of the queue, and never dropped. Messages keep their order, and may
-/// lack some of those between them, which are counted. The queue is the caller's, and goes with any
-/// [`Session`] or [`Channel`]; it sends when it is asked to, by [`Self::post`] and [`Self::send`].
+/// Published messages leave the queue, and are never dropped. Messages keep their order; dropped
+/// ones between them are missing and counted. The queue belongs to the caller, and works with any
+/// [`Session`] or [`Channel`]; it sends only in [`Self::post`] and [`Self::send`].
 ///
 /// ```
 /// use breezeway::{Channel, PostQueue, SessionOptions};
@@ -58,33 +58,34 @@ pub struct PostQueue {
 }
 
 impl PostQueue {
-    /// An empty queue for at most so many messages, and bytes of messages.
+    /// Creates an empty queue for at most this many messages, and bytes of messages.
     pub fn new(most_messages: usize, most_bytes: usize) -> Self {
         Self { most_messages, most_bytes, messages: VecDeque::new(), bytes: 0, dropped: 0 }
     }
 
-    /// Messages that are to be sent.
+    /// Returns the number of queued messages.
     pub fn len(&self) -> usize {
         self.messages.len()
     }
 
-    /// Whether nothing is to be sent.
+    /// Returns true if no message is queued.
     pub fn is_empty(&self) -> bool {
         self.messages.is_empty()
     }
 
-    /// Messages that were dropped so far.
+    /// Returns the number of messages dropped so far.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// Sends what waits, and then `message`; what there is no room for waits here. If that is too
-    /// much, the oldest are dropped: gives how many, of which `message` itself is one if it is
-    /// longer than the queue's bytes, or the queue is for no messages. Never waits.
+    /// Sends the queued messages, and then `message`; messages without room wait in the queue. If
+    /// the queue is then too large, the oldest are dropped: returns their number, which includes
+    /// `message` itself if it is longer than the queue's bytes, or the queue is for no messages.
+    /// Never waits.
     ///
-    /// An error that concerns a message, as one that is larger than the cap, drops and counts it,
-    /// whether it waited here or is `message`. One that ends the session drops nothing that waits,
-    /// and does not take `message` up.
+    /// An error that concerns one message, such as a message larger than the cap, drops and counts
+    /// that message, whether it was queued or is `message`. An error that ends the session drops no
+    /// queued message, and does not queue `message`.
     pub fn post(
         &mut self,
         to: &mut impl TryPost,
@@ -98,7 +99,8 @@ impl PostQueue {
         Ok(self.keep(method, message))
     }
 
-    /// Sends what waits, as far as there is room; whether nothing is left. Never waits.
+    /// Sends the queued messages, as far as there is room; returns true if none is left. Never
+    /// waits.
     pub fn send(&mut self, to: &mut impl TryPost) -> Result<bool, CallError> {
         while let Some((method, message)) = self.messages.pop_front() {
             self.bytes -= message.len();
@@ -127,7 +129,7 @@ impl PostQueue {
         sent
     }
 
-    /// Keeps a message, and drops the oldest for it; gives how many.
+    /// Queues a message, and drops the oldest for it; returns the number dropped.
     fn keep(&mut self, method: u32, message: &[u8]) -> usize {
         let before = self.dropped;
         if message.len() > self.most_bytes || self.most_messages == 0 {
@@ -141,7 +143,7 @@ impl PostQueue {
             self.dropped += 1;
             space = oldest;
         }
-        // What the dropped one held is used again, unless it is much too large.
+        // The memory of a dropped message is used again, unless it is much too large.
         if space.capacity() / 4 > message.len() {
             space = Vec::new();
         }

@@ -1,4 +1,4 @@
-//! Sessions by name, and what a server's owner wants to know of their start and end.
+//! Ids of sessions, and hooks that report their start and end to a server's owner.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,25 +9,25 @@ use breezeway_os::Peer;
 
 use crate::error::SessionError;
 
-/// One session that this process serves, or shares as a client, told from all others that it has or
-/// will have.
+/// Id of a session that this process serves, or shares as a client, distinct from all others of
+/// this process, also later ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(u64);
 
 impl SessionId {
     pub(crate) fn next() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        // Relaxed: nothing but the number itself is shared.
+        // Relaxed: only the number itself is shared.
         Self(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Its number, from 1 on, in the order in which sessions were opened.
+    /// Returns its number, from 1 on, in the order in which sessions were opened.
     pub fn number(self) -> u64 {
         self.0
     }
 }
 
-/// The number.
+/// Prints the number.
 impl fmt::Display for SessionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
@@ -37,7 +37,7 @@ impl fmt::Display for SessionId {
 type OnStart = Arc<dyn Fn(SessionId, &Peer) + Send + Sync>;
 type OnEnd = Arc<dyn Fn(SessionId, Option<&SessionError>) + Send + Sync>;
 
-/// What is called when sessions start and end.
+/// Hooks that are called when sessions start and end.
 #[derive(Clone, Default)]
 pub(crate) struct Hooks {
     pub(crate) on_start: Option<OnStart>,
@@ -62,7 +62,7 @@ pub(crate) struct Presence {
 }
 
 impl Presence {
-    /// Notes why the session ends, if not in order.
+    /// Notes the error with which the session ends, if not in order.
     pub(crate) fn fails(&mut self, error: SessionError) {
         self.error = Some(error);
     }
@@ -76,9 +76,9 @@ impl Drop for Presence {
     }
 }
 
-/// A hook that panics harms no session.
+/// Calls a hook; a panic of it harms no session.
 fn catching(hook: impl FnOnce()) {
-    // A hook is a shared function without state of ours, so nothing is left half done.
+    // A hook is a shared function without state of ours, so a panic leaves nothing half done.
     if catch_unwind(AssertUnwindSafe(hook)).is_err() {
         tracing::warn!("a hook for the start or end of sessions panicked");
     }

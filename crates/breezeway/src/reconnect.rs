@@ -1,4 +1,4 @@
-//! Trying again for a server that is not there, for a bounded time.
+//! Repeated attempts to connect to a server that does not listen, for a bounded time.
 
 use std::hash::{BuildHasher, RandomState};
 use std::thread;
@@ -12,25 +12,25 @@ use crate::error::ConnectError;
 const SHORTEST: Duration = Duration::from_millis(1);
 const LONGEST: Duration = Duration::from_millis(200);
 
-/// The pauses between the tries of one client.
+/// The pauses between the attempts of one client.
 pub struct Reconnecting {
     until: Deadline,
     pause: Duration,
 }
 
 impl Reconnecting {
-    /// For so long, and no longer than until `deadline`.
+    /// Creates pauses for at most `time`, and not beyond `deadline`.
     pub(crate) fn new(time: Duration, deadline: Deadline) -> Self {
         Self { until: Deadline::after(time).min(deadline), pause: SHORTEST }
     }
 
-    /// For so long.
+    /// Creates pauses for at most `time`.
     pub fn within(time: Duration) -> Self {
         Self::new(time, Deadline::NEVER)
     }
 
-    /// How long to wait before the next try, if that is of use after this failure and there is time
-    /// for it.
+    /// Returns the pause before the next attempt, or None if an attempt is of no use after this
+    /// failure or the time is over.
     pub fn pause_after(&mut self, error: &ConnectError) -> Option<Duration> {
         if !error.may_pass() || self.until.has_passed() {
             return None;
@@ -40,7 +40,7 @@ impl Reconnecting {
         Some(pause.min(self.until.time_left().unwrap_or(pause)))
     }
 
-    /// Tries until it is done, on this thread.
+    /// Repeats attempts on this thread until one succeeds or the time is over.
     pub(crate) fn run<T>(
         &mut self,
         mut connect: impl FnMut() -> Result<T, ConnectError>,
@@ -57,7 +57,8 @@ impl Reconnecting {
     }
 }
 
-/// At least 0 and less than 1. Each state of the standard library's hasher is a random one.
+/// Returns a random number of at least 0 and less than 1. Each state of the standard library's
+/// hasher is random.
 fn random() -> f64 {
     (RandomState::new().hash_one(0) >> 11) as f64 / (1u64 << 53) as f64
 }

@@ -3,8 +3,8 @@
 use breezeway_os::segment::SegmentError;
 use rustix::io::Errno;
 
-/// Returns the reason of a reply's failure for want of memory, in as many bytes as an entry holds:
-/// it names the limit. `error` is that of the refused segment, if one was refused.
+/// Returns the reason of a reply's failure for lack of memory, short enough for an entry: it names
+/// the limit. `error` is that of the refused segment, if one was refused.
 pub(crate) fn short_reason(error: Option<&SegmentError>) -> &'static str {
     use breezeway_os::MemoryLimit::OfUser;
     use breezeway_os::segment::SegmentError::{

@@ -9,25 +9,26 @@ use crate::worker::News;
 /// The longest time for which a session's requests are served before the next session has its turn.
 /// A handler that takes longer ends the turn when it returns.
 pub(crate) const SLICE: Duration = Duration::from_micros(50);
-/// Bytes of requests after which a turn ends as well.
+/// Bytes of requests after which a turn ends too.
 const SLICE_BYTES: usize = 1 << 20;
 
-/// One-way messages between two readings of the clock, at most. A reading takes as long as a few of
-/// them; after a reply, which the client has to take first, it takes no time that anybody notices.
+/// Limit on one-way messages between two readings of the clock. A reading takes as long as a few of
+/// them; after a reply, which the client has to take first, its time is not noticeable.
 const LARGEST_GROUP: u32 = 64;
-/// Quick one-way messages after which a group may become larger again than the last slow one: fewer
-/// than come between two interrupts, which make groups slow as well.
+/// Number of quick one-way messages after which a group may become larger again than the last slow
+/// one: fewer than arrive between two interrupts, which make groups slow too.
 const QUICK_AGAIN: u32 = 1 << 12;
 
-/// How many one-way messages of a session are served between two readings of the clock: more as
-/// long as each takes less than a 64th of a slice, or all of them less than a quarter of one, and
-/// only half as many again after each time that this went wrong, until very many were quick. (By
-/// the 64th alone, an interrupt would make a small group slow, and the next ones smaller still.)
+/// Size of the groups of one-way messages of a session that are served between two readings of the
+/// clock. It grows as long as each message takes less than a 64th of a slice, or all of them less
+/// than a quarter of one; after each failure of this it may grow only to half as many, until very
+/// many were quick. (With the 64th alone, an interrupt would make a small group slow, and the next
+/// ones smaller still.)
 #[derive(Debug)]
 pub(crate) struct Group {
     size: u32,
     largest: u32,
-    /// Quick ones in a row.
+    /// Quick messages in a row.
     quick: u32,
 }
 
@@ -58,23 +59,23 @@ impl Group {
 /// One turn: bounded by time and by bytes, however few requests that are.
 #[derive(Debug)]
 pub struct Slice<'w> {
-    /// How long it takes, in clock ticks.
+    /// Its duration, in clock ticks.
     ticks: u64,
-    /// When it ends.
+    /// Time of its end, in clock ticks.
     until: u64,
     /// The last reading of the clock.
     now: u64,
-    /// Messages served since then.
+    /// Messages served since that reading.
     untimed: u32,
-    /// Whether that reading is of before the turn, which may have begun with a wait.
+    /// True if that reading precedes the turn, which may have begun with a wait.
     is_fresh: bool,
     bytes_left: usize,
-    /// What whoever serves is wanted for elsewhere.
+    /// Flag for other work of the serving thread.
     interrupt: Option<&'w News>,
 }
 
 impl Slice<'static> {
-    /// A turn that begins now, of a server with a loop of its own.
+    /// Begins a turn now, for a server with a loop of its own.
     #[must_use]
     pub fn begin() -> Self {
         Self::new(clock::ticks(), clock::ticks_in(SLICE))
@@ -82,7 +83,7 @@ impl Slice<'static> {
 }
 
 impl<'w> Slice<'w> {
-    /// A turn that begins at `now` and takes `ticks`.
+    /// Creates a turn that begins at `now` and takes `ticks`.
     #[inline(always)]
     pub(crate) fn new(now: u64, ticks: u64) -> Self {
         Self {
@@ -96,15 +97,15 @@ impl<'w> Slice<'w> {
         }
     }
 
-    /// Ends it between two requests once there are news.
+    /// Makes the turn end between two requests once `news` is set.
     #[inline(always)]
     pub(crate) fn interrupted_by(mut self, news: &'w News) -> Self {
         self.interrupt = Some(news);
         self
     }
 
-    /// Notes a request of so many bytes that was served and replied to; false if it was the last
-    /// of this turn.
+    /// Counts a request of `bytes` bytes that was served and replied to; returns false if it was
+    /// the last of this turn.
     #[inline(always)]
     pub fn goes_on_after(&mut self, bytes: usize) -> bool {
         self.spend(bytes);
@@ -112,8 +113,8 @@ impl<'w> Slice<'w> {
         self.has_more()
     }
 
-    /// A message without a reply is there. The turn begins with its first one: the wait for that is
-    /// neither a slow message nor part of the turn.
+    /// Notes that a message without a reply is there. The turn begins with its first one: the wait
+    /// for that is neither a slow message nor part of the turn.
     #[inline(always)]
     pub(crate) fn begin_one_way(&mut self) {
         if self.is_fresh {
@@ -122,7 +123,7 @@ impl<'w> Slice<'w> {
         }
     }
 
-    /// As [`Self::goes_on_after`], for a message without a reply.
+    /// Counts a message like [`Self::goes_on_after`], for a message without a reply.
     #[inline(always)]
     pub(crate) fn goes_on_after_one_way(&mut self, bytes: usize, group: &mut Group) -> bool {
         self.spend(bytes);
@@ -157,7 +158,7 @@ impl<'w> Slice<'w> {
         self.now < self.until && self.bytes_left > 0 && !interrupted
     }
 
-    /// When the turn ended, in clock ticks.
+    /// Returns the time at which the turn ended, in clock ticks.
     #[inline(always)]
     pub(crate) fn end(mut self) -> u64 {
         if self.untimed > 0 {
@@ -171,7 +172,7 @@ impl<'w> Slice<'w> {
 mod tests {
     use super::*;
 
-    /// A turn that no test outlasts.
+    /// Returns a turn that no test outlasts.
     fn long() -> Slice<'static> {
         Slice::new(clock::ticks(), u64::MAX)
     }
@@ -203,7 +204,7 @@ mod tests {
     #[test]
     fn a_turn_begins_with_its_first_one_way_message_and_only_with_that() {
         let mut group = Group::default();
-        // Long over, had it begun when the clock was last read; an hour, else.
+        // Long over, had it begun when the clock was last read; an hour otherwise.
         let hour = clock::ticks_in(Duration::from_secs(3600));
         let mut slice = Slice::new(0, hour);
         slice.begin_one_way();
@@ -251,7 +252,7 @@ mod tests {
                 group.was_quick();
             }
             assert_eq!(group.size, largest);
-            // The clock has long run.
+            // The clock has run for long.
             let mut slice = Slice::new(0, 1 << 20);
             let served = (1..).find(|_| !slice.goes_on_after_one_way(1, &mut group));
             assert_eq!((served, group.size), (Some(largest), 1));

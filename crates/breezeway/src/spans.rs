@@ -2,8 +2,8 @@
 //!
 //! Each has the target `breezeway::calls`, the level info, the name `call`, and these fields:
 //! `role`, `carrier`, `method`, `session` (the number that `breezeway inspect` shows), `outcome`
-//! (`ok`, `failed`, `panicked`, or `cancelled` if it was dropped before its end), and of one that
-//! has failed `error`.
+//! (`ok`, `failed`, `panicked`, or `cancelled` if it was dropped before its end), and for a failed
+//! call `error`.
 
 use std::fmt::Display;
 
@@ -17,9 +17,9 @@ use crate::carrier::Carrier;
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct CallOf {
-    /// What it travels by.
+    /// Carrier of the session.
     pub carrier: Carrier,
-    /// Where its number stands.
+    /// Times of the session's handlers, which hold its number.
     pub times: Option<HandlerTimes>,
 }
 
@@ -47,7 +47,7 @@ mod enabled {
                 outcome = tracing::field::Empty,
                 error = tracing::field::Empty,
             );
-            // Only for somebody who looks.
+            // Computed only if the span is recorded.
             if !span.is_disabled() {
                 let CallOf { carrier, times } = $of();
                 span.record("carrier", tracing::field::display(carrier));
@@ -60,24 +60,24 @@ mod enabled {
     }
 
     impl CallSpan {
-        /// Of a call that is made.
+        /// Creates the span of a call that is made.
         #[must_use]
         pub fn of_client(method: u32, of: impl FnOnce() -> CallOf) -> Self {
             span_of!("client", method, of)
         }
 
-        /// Of a call that is served.
+        /// Creates the span of a call that is served.
         #[must_use]
         pub fn of_server(method: u32, of: impl FnOnce() -> CallOf) -> Self {
             span_of!("server", method, of)
         }
 
-        /// Does a part of it.
+        /// Runs a part of the call within the span.
         pub fn enter<T>(&self, part: impl FnOnce() -> T) -> T {
             self.span.in_scope(part)
         }
 
-        /// All of it is done.
+        /// Ends the span with the outcome of the call.
         pub fn end<T, E: Display>(mut self, outcome: &Result<T, E>) {
             self.is_ended = true;
             match outcome {
@@ -89,7 +89,7 @@ mod enabled {
             };
         }
 
-        /// Does all of it.
+        /// Runs the whole call within the span.
         pub fn of<T, E: Display>(self, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
             let outcome = self.enter(work);
             self.end(&outcome);
@@ -111,20 +111,20 @@ mod enabled {
 mod disabled {
     use super::{CallOf, Display};
 
-    /// Nothing.
+    /// A span without the feature: no state.
     #[doc(hidden)]
     #[derive(Debug)]
     pub struct CallSpan;
 
     impl CallSpan {
-        /// Of a call that is made.
+        /// Creates the span of a call that is made.
         #[inline(always)]
         #[must_use]
         pub fn of_client(_: u32, _: impl FnOnce() -> CallOf) -> Self {
             Self
         }
 
-        /// Does all of it.
+        /// Runs the whole call.
         #[inline(always)]
         pub fn of<T, E: Display>(self, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
             work()

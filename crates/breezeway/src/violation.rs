@@ -1,10 +1,10 @@
-//! Errors of a peer, which end the session.
+//! Violations by a peer, which end the session.
 
 use breezeway_proto::{self as proto, CallViolation, StreamViolation};
 use breezeway_shm::Violation as MemoryViolation;
 use thiserror::Error;
 
-/// The peer broke a rule, which ends the session.
+/// A rule of the protocol that the peer broke, which ends the session.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Violation {

@@ -1,5 +1,5 @@
-//! What bytes between two sides go over: a socket as it is, or within TLS. Whoever has one is its
-//! only owner, from the first byte on, as TLS has a state that cannot be shared.
+//! The medium of the bytes between two sides: a socket as it is, or within TLS. A wire has one
+//! owner, from the first byte on, as TLS has a state that cannot be shared.
 
 use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -8,8 +8,8 @@ use breezeway_os::Connection;
 
 use crate::tls::TlsSocket;
 
-/// A connected stream socket, and what its bytes are within. One that is plain is closed without
-/// blocking also where it is only dropped.
+/// A connected stream socket, plain or within TLS. A plain one is closed without blocking even if
+/// it is only dropped.
 #[derive(Debug)]
 pub(crate) enum Wire {
     Plain(Connection),
@@ -29,14 +29,15 @@ impl From<TlsSocket> for Wire {
 }
 
 impl Wire {
-    /// What the other side wants is known: from here on it may take memory.
+    /// Allows larger reads, as the peer's hello is known: from here on it may take memory.
     pub(crate) fn read_in_bulk(&mut self) {
         if let Self::Tls(tls) = self {
             tls.read_in_bulk();
         }
     }
 
-    /// Ends the connection for both sides, also where others have the socket, without waiting.
+    /// Ends the connection for both sides, even if other processes have the socket, without
+    /// waiting.
     pub(crate) fn close(self) {
         match self {
             Self::Plain(socket) => drop(socket),
@@ -54,7 +55,7 @@ impl AsFd for Wire {
     }
 }
 
-/// One slice, as calls that take several want it.
+/// Wraps one slice for calls that take several.
 pub(crate) fn only(bytes: &[u8]) -> [IoSlice<'_>; 1] {
     [IoSlice::new(bytes)]
 }

@@ -1,4 +1,4 @@
-//! This side's shared memory of a session that is being agreed on.
+//! This side's shared memory of a session during its handshake.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -23,27 +23,28 @@ const _: () = {
     assert!(*layout::LEND_COUNT.end() == *hello::LEND_COUNT.end());
 };
 
-/// A control segment that is ready for a client of which only the hello is to come: making one
-/// takes longer than what else there is to do. No peer has been sent it.
+/// A control segment prepared for a client whose hello is still to arrive, as creating it takes
+/// longer than the rest of the handshake. It was not sent to any peer.
 #[derive(Default)]
 pub(crate) struct ReadyControl(Option<(ControlSegment, OwnedFd)>);
 
 impl ReadyControl {
-    /// Makes one, if there is none.
+    /// Creates a segment, if there is none.
     pub(crate) fn make(&mut self, carrier: Carrier, options: &SessionOptions) {
         if carrier == Carrier::Shm && self.0.is_none() {
             let Hello { ring_capacity, lend_count, .. } = options.hello(carrier);
-            // Why there is none the client is told for whom one is made then.
+            // If this fails, the client that needs a segment receives the error of creating it
+            // then.
             self.0 = ControlSegment::create(ring_capacity, lend_count).ok();
         }
     }
 
-    /// Gives it up: nobody has taken it.
+    /// Frees the segment that no session has taken.
     pub(crate) fn give_up(&mut self) {
         self.0 = None;
     }
 
-    /// The one that is ready, if it is like this, or else a new one.
+    /// Takes the prepared segment if it has these terms, or creates another.
     fn take(&mut self, terms: &Hello) -> Result<(ControlSegment, OwnedFd), SegmentError> {
         let (capacity, lends) = (terms.ring_capacity, terms.lend_count);
         let found = self.0.take_if(|(control, _)| control.is_of(capacity, lends));
@@ -51,7 +52,7 @@ impl ReadyControl {
     }
 }
 
-/// This side's control segment, and its first payload segment if that is to be ready.
+/// This side's control segment, and its first payload segment if that is created in advance.
 pub(super) struct OwnMemory {
     control: ControlSegment,
     fd: OwnedFd,
@@ -60,7 +61,7 @@ pub(super) struct OwnMemory {
 }
 
 impl OwnMemory {
-    /// As these terms say it; none where there is no shared memory.
+    /// Creates the memory of these terms; none without shared memory.
     pub(super) fn create(
         terms: &Hello,
         account: MemoryAccount,
@@ -75,14 +76,14 @@ impl OwnMemory {
         Ok(Some(Self { control, fd, account, first: None }))
     }
 
-    /// Makes payload memory ready that these options ask for, unless there is some that the cap
-    /// allows. Where memory is short the first message says so, if it still is.
+    /// Creates the payload memory that the options ask for, unless there is some within the cap. If
+    /// memory is short now, the first message reports it if it is still short then.
     pub(super) fn prefault(&mut self, options: &SessionOptions, cap: u64) {
         let fits = |first: &FirstSegment| first.size() as u64 <= cap;
         if let Some(bytes) = options.ready_memory()
             && !self.first.as_ref().is_some_and(fits)
         {
-            // What is too large is gone before there is another.
+            // A segment that is too large is freed before another is created.
             self.first = None;
             self.first = FirstSegment::create(bytes, cap, &self.account).ok();
         }
@@ -92,7 +93,7 @@ impl OwnMemory {
         self.fd.as_fd()
     }
 
-    /// This side's end of the session.
+    /// Creates this side's end of the session.
     pub(super) fn into_endpoint(
         self,
         socket: OwnedFd,
@@ -104,7 +105,7 @@ impl OwnMemory {
         endpoint.set_meter(meter);
         endpoint.set_memory_account(self.account);
         if let Some(first) = self.first {
-            // A socket that has ended says so again to whoever uses the session.
+            // A socket that has ended reports it again to the user of the session.
             let _ = endpoint.add_first_segment(first);
         }
         endpoint
@@ -123,7 +124,7 @@ mod tests {
         options.hello(Carrier::Shm)
     }
 
-    /// Which memory it is.
+    /// Returns the inode number of the memory.
     fn number(own: &OwnMemory) -> u64 {
         std::fs::File::from(own.fd.try_clone().unwrap()).metadata().unwrap().ino()
     }

@@ -1,4 +1,4 @@
-//! How long handlers took, for a recorder.
+//! Durations of handlers, for a recorder.
 
 use std::sync::{LazyLock, Mutex};
 
@@ -6,19 +6,19 @@ use breezeway_os::clock;
 use hdrhistogram::Histogram;
 use metrics::histogram;
 
-/// The most times between two exports: an exporter may take memory for each.
+/// Limit on times between two exports, as an exporter may allocate memory for each.
 const MOST_NOTED: u64 = 1 << 16;
-/// The longest time that is told apart, in ticks: more than 10 minutes at 10 GHz.
+/// The longest distinct time, in ticks: more than 10 minutes at 10 GHz.
 const MOST: u64 = 1 << 43;
 
-/// What was timed and not recorded yet, in ticks of the clock.
+/// Times not yet recorded, in ticks of the clock.
 static TIMES: LazyLock<Mutex<Histogram<u64>>> = LazyLock::new(|| {
     let histogram = Histogram::new_with_bounds(1, MOST, 2).expect("bounds that are in order");
     Mutex::new(histogram)
 });
 
-/// Notes a time, if nobody else does at this moment: a call waits for nothing, and a forked child
-/// has the lock as it was.
+/// Notes a time, unless another thread holds the lock at this moment: a call never waits, and a
+/// forked child inherits the lock in its state.
 pub(crate) fn note(ticks: u64) {
     if let Ok(mut times) = TIMES.try_lock()
         && times.len() < MOST_NOTED
@@ -27,7 +27,7 @@ pub(crate) fn note(ticks: u64) {
     }
 }
 
-/// Gives the recorder what was timed since the last time.
+/// Passes the times since the last call to the recorder.
 pub(super) fn record() {
     let Ok(mut times) = TIMES.try_lock() else { return };
     let taken = times.clone();

@@ -12,7 +12,7 @@ use super::*;
 use crate::call::Call;
 use crate::options::SessionOptions;
 
-/// A sender with room for so many messages.
+/// A sender with room for a fixed number of messages.
 #[derive(Default)]
 struct Limited {
     room: usize,
@@ -20,7 +20,7 @@ struct Limited {
     has_ended: bool,
 }
 
-/// Longer than what the sender takes.
+/// Longer than the sender accepts.
 const TOO_LARGE: usize = 50;
 
 impl TryPost for Limited {
@@ -40,7 +40,7 @@ impl TryPost for Limited {
     }
 }
 
-/// A list of all that waits, from whose front is dropped until the limits hold.
+/// A list of all queued messages, dropped from the front until the limits hold.
 struct Model {
     waiting: Vec<Vec<u8>>,
     sent: Vec<Vec<u8>>,
@@ -48,7 +48,7 @@ struct Model {
 }
 
 impl Model {
-    /// Until something finds no room, or is too large: whether that was so.
+    /// Sends until a message finds no room, or is too large; returns true if none was too large.
     fn send(&mut self, room: &mut usize) -> bool {
         while *room > 0 && !self.waiting.is_empty() {
             let message = self.waiting.remove(0);
@@ -108,7 +108,7 @@ proptest! {
             prop_assert_eq!(&sender.sent, &model.sent);
             prop_assert_eq!((queue.len(), queue.dropped()), (model.waiting.len(), model.dropped));
         }
-        // What waits is what the model has, in its order.
+        // The queue has the messages of the model, in its order.
         sender.room = usize::MAX;
         while !matches!(queue.send(&mut sender), Ok(true)) {}
         let mut room = usize::MAX;
@@ -127,14 +127,14 @@ fn a_session_that_has_ended_drops_nothing_and_takes_nothing_up() {
     assert!(queue.post(&mut sender, 0, &[3]).is_err());
     assert!(queue.send(&mut sender).is_err());
     assert_eq!((queue.len(), queue.dropped()), (3, 0));
-    // They go by another session.
+    // The messages travel by another session.
     let mut other = Limited { room: 9, ..Limited::default() };
     assert!(queue.send(&mut other).unwrap());
     assert_eq!(other.sent, [[0], [1], [2]]);
 }
 
-/// Posts to a server that takes nothing up, until a hundred messages were dropped; gives how many
-/// were posted.
+/// Posts to a server that takes nothing, until a hundred messages were dropped; returns the number
+/// posted.
 fn flood(queue: &mut PostQueue, to: &mut impl TryPost) -> usize {
     let start = Instant::now();
     let mut posted = 0u32;
@@ -147,8 +147,8 @@ fn flood(queue: &mut PostQueue, to: &mut impl TryPost) -> usize {
     posted as usize
 }
 
-/// Sends what waits while the server takes messages up: all come in their order, but for a hundred
-/// in one place, in front of the last ten.
+/// Sends the queued messages while the server takes messages: all arrive in their order, except a
+/// hundred in one place, in front of the last ten.
 fn newest_arrive(mut to: impl TryPost, serve: impl FnOnce(Sender<u32>)) {
     let mut queue = PostQueue::new(10, 1 << 20);
     let posted = flood(&mut queue, &mut to);
@@ -171,7 +171,7 @@ fn newest_arrive(mut to: impl TryPost, serve: impl FnOnce(Sender<u32>)) {
 fn a_channel_sends_the_newest_once_the_server_takes_messages_up() {
     let (channel, server) = Channel::pair(&SessionOptions::new()).unwrap();
     newest_arrive(channel, |took| {
-        // It ends with the channel.
+        // The thread ends with the channel.
         thread::spawn(move || server.serve(|call| took.send(call.method()).unwrap_or(())));
     });
 }
