@@ -58,9 +58,9 @@ pub enum Attempt {
     },
     /// The next pass copies the next piece.
     Later,
-    /// There is no slot.
+    /// The ring, or the socket, has no room.
     NoSlot,
-    /// There is no memory. Holds the reason of the failure in case the entry has waited too long.
+    /// The memory is short. Holds the reason of the failure in case the entry has waited too long.
     NoMemory(&'static str),
 }
 

@@ -1,5 +1,5 @@
 //! Two sides of a session joined by two queues of entries, on schedules that a test scripts or
-//! proptest finds, beside a model of what each reader must see.
+//! proptest finds, beside a model of the messages that each reader must receive.
 
 mod calls;
 mod ending;
@@ -14,24 +14,24 @@ use super::*;
 use crate::ErrorCode;
 use crate::validate::{ONE_WAY, REQUEST, Request};
 
-/// What travels from one side to the other.
+/// Entry in transit from one side to the other.
 #[derive(Clone, Debug)]
 struct Wire {
     head: RawHead,
     body: Sent,
 }
 
-/// A body on its way.
+/// Body of an entry in transit.
 #[derive(Clone, Debug)]
 enum Sent {
-    /// What an application sent.
+    /// Content that an application sent.
     Content(Received),
-    /// What a window entry gives back.
+    /// Body of a window entry.
     Bytes([u8; 8]),
     Nothing,
 }
 
-/// What an application sent, as it arrives: which of all it is, and its length.
+/// Content that an application sent, as it arrives: its serial number and its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Received {
     content: u32,
@@ -94,11 +94,11 @@ fn last(len: usize) -> Carried {
 
 const FIN: Carried = Carried { last: true, ..NO_BODY };
 
-/// The method of every call and stream.
+/// Method of every call and stream.
 const METHOD: u32 = 7;
 
-/// One side, with what it has sent and the other has not received. Whoever waits is known by a
-/// number.
+/// One side, with the entries that it has sent and its peer has not received. A number names each
+/// waiter.
 struct End {
     connection: Connection<Received, u32, (), ()>,
     sent: VecDeque<Wire>,
@@ -120,7 +120,7 @@ impl End {
         self.publish(Kind::Message, number, METHOD, flags, body);
     }
 
-    /// An entry whose body is not read.
+    /// Sends an entry whose body is not read.
     fn publish_bare(&mut self, kind: Kind, number: u32, tag: u32) {
         self.publish(kind, number, tag, Flags::NONE, Sent::Nothing);
     }
@@ -136,7 +136,8 @@ impl End {
         Ok(self.connection.stream_opened(carried))
     }
 
-    /// Of messages alone every second goes the short way, which decides the same.
+    /// Sends an entry. Every second message without metadata takes the short path, which makes the
+    /// same decisions.
     fn send(&mut self, key: StreamKey, carried: Carried, content: u32) -> Result<(), Refusal> {
         if carried == message(carried.message.unwrap_or(0)) && content.is_multiple_of(2) {
             return self.send_message(key, carried, content);
@@ -172,7 +173,7 @@ impl End {
         may_send
     }
 
-    /// Makes a call, if that may be; gives its number.
+    /// Makes a call if one more is allowed. Returns its number.
     fn call(&mut self, content: u32) -> Option<u32> {
         if !self.connection.calls.has_room() {
             return None;
@@ -183,7 +184,7 @@ impl End {
         Some(number)
     }
 
-    /// Sends a one-way message, if that may be.
+    /// Sends a one-way message if that is allowed. Returns true if it did.
     fn post(&mut self, len: usize, content: u32) -> bool {
         let may_send = self.streams().may_send_one_way();
         if may_send {
@@ -194,7 +195,7 @@ impl End {
         may_send
     }
 
-    /// Answers a call, well or with a code.
+    /// Answers a call with a result or an error code. Returns the waiter for its cancellation.
     fn reply(&mut self, number: u32, content: u32, failure: Option<ErrorCode>) -> Option<u32> {
         let waiter = self.connection.served.end(number);
         let carried = last(5);
@@ -205,7 +206,7 @@ impl End {
         waiter
     }
 
-    /// Takes up a call or a one-way message.
+    /// Takes the next call or one-way message.
     fn take_request(&mut self) -> Option<(Request, u32)> {
         match self.connection.take_arrival()? {
             Arrival::Call(request, received, _) => {
@@ -218,12 +219,12 @@ impl End {
         }
     }
 
-    /// Takes the oldest that was received on a stream.
+    /// Takes the oldest content received on a stream.
     fn take(&mut self, key: StreamKey) -> RecvState<u32> {
         self.streams().take(key, |received| received.content)
     }
 
-    /// Takes up a stream.
+    /// Accepts the next stream.
     fn accept(&mut self) -> Option<StreamKey> {
         match self.connection.take_arrival()? {
             Arrival::Stream { key, method: METHOD, .. } => Some(key),
@@ -231,7 +232,7 @@ impl End {
         }
     }
 
-    /// Sends everything that is owed.
+    /// Sends all pending entries.
     fn settle(&mut self) {
         while self.settle_one() {}
     }
@@ -262,7 +263,7 @@ impl End {
     }
 }
 
-/// Both sides.
+/// Both sides of a session.
 struct Pair {
     client: End,
     server: End,
@@ -288,19 +289,19 @@ impl Pair {
         Self { client: end(true, client, server), server: end(false, server, client) }
     }
 
-    /// The server receives everything.
+    /// Lets the server receive all entries in transit.
     fn server_receives(&mut self) -> Vec<Event<u32>> {
         let wires: Vec<_> = self.client.sent.drain(..).collect();
         wires.into_iter().map(|wire| self.server.receive(wire).unwrap()).collect()
     }
 
-    /// The client receives everything.
+    /// Lets the client receive all entries in transit.
     fn client_receives(&mut self) -> Vec<Event<u32>> {
         let wires: Vec<_> = self.server.sent.drain(..).collect();
         wires.into_iter().map(|wire| self.client.receive(wire).unwrap()).collect()
     }
 
-    /// The client opens a stream and the server has it.
+    /// Opens a stream at the client and accepts it at the server. Returns both keys.
     fn open(&mut self) -> (StreamKey, StreamKey) {
         let here = self.client.open(NO_BODY, 0).unwrap();
         let events = self.server_receives();

@@ -1,5 +1,4 @@
-//! Calls and one-way messages: schedules of which each shows one rule, and random ones beside a
-//! model.
+//! Calls and one-way messages: schedules that show one rule each, and random ones beside a model.
 
 use std::collections::HashMap;
 
@@ -65,7 +64,7 @@ fn a_number_that_is_in_use_is_left_out_whoever_uses_it() {
     let call = pair.client.call(0).unwrap();
     let stream = pair.client.connection.next_number();
     pair.client.open(NO_BODY, 0).unwrap();
-    // As far round as numbers go.
+    // The numbers wrap around.
     for used in [call, stream] {
         pair.client.connection.renumber(used);
         assert_eq!(pair.client.connection.next_number(), stream + 2);
@@ -178,7 +177,7 @@ fn streams_that_wait_to_be_accepted_are_dropped_once_they_are_over_and_too_many(
 
 // ---- violations ----
 
-/// What a server has sent is none of its business.
+/// Returns the violation that the client finds in the server's next entry.
 fn violation_of_server(pair: &mut Pair) -> CallViolation {
     let wire = pair.server.sent.pop_front().unwrap();
     match pair.client.receive(wire) {
@@ -187,7 +186,7 @@ fn violation_of_server(pair: &mut Pair) -> CallViolation {
     }
 }
 
-/// The same of a client.
+/// Returns the violation that the server finds in the client's next entry.
 fn violation_of_client(pair: &mut Pair) -> Violation {
     let wire = pair.client.sent.pop_front().unwrap();
     pair.server.receive(wire).unwrap_err()
@@ -277,7 +276,7 @@ fn a_reply_to_nothing_is_a_violation() {
         pair.server.reply(number, 0, None);
         let wire = pair.server.sent.pop_front().unwrap();
         let violation = pair.client.receive(wire).unwrap_err();
-        // Answered before, one-way, never used, the session's own.
+        // The numbers: answered before, one-way, never used, and the session's own.
         let Violation::Stream(StreamViolation::NotOpen(found)) = violation else {
             panic!("{violation:?}");
         };
@@ -287,14 +286,14 @@ fn a_reply_to_nothing_is_a_violation() {
 
 // ---- beside a model ----
 
-/// A step of one side.
+/// Step of one side.
 #[derive(Clone, Debug)]
 enum Step {
     Call,
     Post(usize),
     GiveUp(usize),
     TakeAnswer(usize),
-    /// The client's numbers go on from where they were so many calls ago.
+    /// Continues the client's numbers from their state so many calls ago.
     Renumber(u32),
     ServerTakes,
     ServerReplies(usize, bool),
@@ -319,23 +318,23 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A call whose reply was not received, or not taken.
+/// Call whose reply was not received, or not taken.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     is_given_up: bool,
-    /// Once the server has replied: content, and whether it failed.
+    /// Content of the server's reply, and true if the call failed.
     reply: Option<(u32, bool)>,
-    /// Whether the client has that.
+    /// True if the client has received the reply.
     is_received: bool,
 }
 
 struct Game {
     pair: Pair,
-    /// By number. One that was given up is in flight until its reply is received.
+    /// Calls by number. A call that was given up is in flight until its reply is received.
     calls: HashMap<u32, Known>,
-    /// What the server has taken and not replied to.
+    /// Calls that the server has taken and not replied to.
     serving: Vec<u32>,
-    /// Requests that the server has not taken, in order: content, and whether one-way.
+    /// Requests that the server has not taken, in order: content, and true for one-way messages.
     requests: VecDeque<(u32, bool)>,
     content: u32,
 }
@@ -349,7 +348,7 @@ impl Game {
         Self { pair, calls, serving, requests, content: 0 }
     }
 
-    /// A call that somebody waits for.
+    /// Returns a call that a caller waits for.
     fn wanted(&self, which: usize) -> Option<u32> {
         let mut wanted: Vec<_> = self.calls.keys().copied().collect();
         wanted.retain(|number| !self.calls[number].is_given_up);
@@ -443,7 +442,7 @@ impl Game {
         self.calls.get_mut(&number).unwrap().reply = Some((content, failed));
     }
 
-    /// Whether there was something to be received.
+    /// Receives one entry. Returns true if there was one.
     fn receive(&mut self, side: usize) -> bool {
         let Pair { client, server } = &mut self.pair;
         let [to, from] = if side == 0 { [client, server] } else { [server, client] };
@@ -461,7 +460,7 @@ impl Game {
         true
     }
 
-    /// Everything is taken and answered: nothing is lost, and nothing is left.
+    /// Takes and answers all requests, and checks that nothing is lost or left.
     fn end(&mut self) {
         loop {
             self.pair.server.settle();
@@ -492,8 +491,8 @@ impl Game {
 }
 
 proptest! {
-    /// Requests are taken up in the order in which they were made, each once; each call gets the
-    /// reply that was made to it, and who has given it up none.
+    /// Requests are taken in the order of sending, each once. Each call receives its own reply, and
+    /// a call that was given up receives none.
     #[test]
     fn every_call_gets_its_own_reply(steps in prop::collection::vec(step(), 0..200)) {
         let mut game = Game::new();

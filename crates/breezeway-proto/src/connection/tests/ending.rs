@@ -1,4 +1,4 @@
-//! How sessions end: each stage, and what leads from one to the next.
+//! Ends of sessions: each stage, and the steps from one to the next.
 
 use super::*;
 use crate::Head;
@@ -10,8 +10,8 @@ fn ending() -> Ending<&'static str> {
     Ending::new(true, LINGER)
 }
 
-/// Endings in each stage that has a reason: last replies, closing before and behind the shutdown,
-/// and over.
+/// Returns endings in each stage that has a reason: last replies, closing before and behind the
+/// shutdown, and over.
 fn stages() -> [(&'static str, Ending<&'static str>); 4] {
     let [mut replies, mut closing, mut sent, mut over] = [(); 4].map(|()| ending());
     assert!(replies.begin_last_replies("first"));
@@ -22,7 +22,7 @@ fn stages() -> [(&'static str, Ending<&'static str>); 4] {
     [("replies", replies), ("closing", closing), ("sent", sent), ("over", over)]
 }
 
-/// A server with a call that was not taken up.
+/// Returns a server with a call that was not taken.
 fn server_with_call() -> (Pair, u32) {
     let mut pair = Pair::new();
     let call = pair.client.call(0).unwrap();
@@ -30,7 +30,7 @@ fn server_with_call() -> (Pair, u32) {
     (pair, call)
 }
 
-/// A server that serves a call.
+/// Returns a server that serves a call.
 fn server_of_call() -> (Pair, u32) {
     let (mut pair, call) = server_with_call();
     pair.server.take_request().expect("a request came");

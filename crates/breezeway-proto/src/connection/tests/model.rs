@@ -1,6 +1,6 @@
-//! Random schedules beside a model: each reader sees a prefix of what was sent, in order, and all
-//! of it unless it reset the stream itself, or the sender did before its last message; no honest
-//! schedule is a violation; nothing is kept at the end.
+//! Random schedules beside a model. Each reader receives a prefix of the sent messages, in order.
+//! It receives all of them unless it reset the stream itself, or the sender reset it before its
+//! last message. No honest schedule is a violation, and nothing is kept at the end.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A step of one side.
+/// Step of one side.
 #[derive(Clone, Debug)]
 enum Step {
     Open(Carried),
@@ -16,7 +16,7 @@ enum Step {
     Take(usize),
     Reset(usize),
     Abandon(usize),
-    /// Sends one entry that is owed.
+    /// Sends one pending entry.
     Settle,
     /// Receives one entry.
     Receive,
@@ -46,21 +46,21 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What one direction of a stream has carried.
+/// Content that one direction of a stream has carried.
 #[derive(Default)]
 struct Direction {
     sent: Vec<u32>,
     taken: usize,
     finished: bool,
-    /// Whether its reader has reset the stream, or its sender has without a last message.
+    /// True if its reader has reset the stream, or its sender has without a last message.
     dropped: bool,
 }
 
 struct Game {
     pair: Pair,
-    /// Each side's handles: the stream's number, which names it in the model, and its key.
+    /// Handles of each side: the stream's number, which identifies it in the model, and its key.
     handles: [Vec<(u32, StreamKey)>; 2],
-    /// By number and sender.
+    /// Directions by number and sender.
     directions: HashMap<(u32, usize), Direction>,
     resets: Vec<u32>,
     /// Streams by number that a side has read to the end.
@@ -105,7 +105,8 @@ impl Game {
         self.direction(number, 1 - side).dropped = true;
     }
 
-    /// A side that was asked for a stream and has read it to its end finishes it so.
+    /// Notes that a side abandons a stream. A side that the peer asked for the stream and that has
+    /// read it to its end finishes it; else the stream is reset.
     fn note_abandoned(&mut self, number: u32, side: usize) {
         let opener = usize::from(number.is_multiple_of(2));
         let is_read = side != opener && self.read.contains(&(number, side));
@@ -129,7 +130,7 @@ impl Game {
             }
             Step::Send(which, carried) => {
                 let Some((number, key)) = self.handle(side, which) else { return };
-                // Without a message an entry belongs at an end.
+                // Only the first and the last entry may lack a message.
                 let first = self.end(side).streams().is_first(key);
                 let empty = carried.message.is_none() && !carried.last && !first;
                 if !empty && self.end(side).send(key, carried, content).is_ok() {
@@ -163,7 +164,7 @@ impl Game {
         }
     }
 
-    /// Takes one; whether there was one.
+    /// Takes one message. Returns true if there was one.
     fn take(&mut self, side: usize, number: u32, key: StreamKey) -> bool {
         let taken = self.end(side).take(key);
         let direction = self.direction(number, 1 - side);
@@ -184,7 +185,7 @@ impl Game {
         false
     }
 
-    /// Receives one; whether there was one.
+    /// Receives one entry. Returns true if there was one.
     fn receive(&mut self, side: usize) -> bool {
         let Some(wire) = self.end(1 - side).sent.pop_front() else { return false };
         let number = wire.head.stream;
@@ -196,7 +197,7 @@ impl Game {
         true
     }
 
-    /// Lets both sides go on until nothing is under way.
+    /// Runs both sides until nothing is in flight.
     fn come_to_rest(&mut self) {
         let mut busy = true;
         while std::mem::take(&mut busy) {
@@ -219,7 +220,7 @@ impl Game {
                     assert_eq!(direction.taken, direction.sent.len());
                 }
                 if !self.resets.contains(&number) {
-                    // Everything was consumed, so whoever has not finished may send.
+                    // All messages were consumed, so a side that has not finished may send.
                     let refused = self.end(side).streams().may_send(key, message(1)).err();
                     assert!(matches!(refused, None | Some(Refusal::Finished)), "{refused:?}");
                 }
@@ -227,7 +228,7 @@ impl Game {
         }
     }
 
-    /// Both sides let go of everything, in two rounds, as openings may still be under way.
+    /// Abandons all streams on both sides, in two rounds, because openings may still be in flight.
     fn check_end(&mut self) {
         for _ in 0..2 {
             for side in 0..2 {

@@ -1,4 +1,4 @@
-//! Schedules of which each shows one rule.
+//! Schedules that show one rule each.
 
 use super::*;
 
@@ -169,7 +169,7 @@ fn a_reset_behind_the_last_message_takes_nothing_back_and_refuses_the_rest() {
     assert_eq!(pair.server.take(there), RecvState::Content(3));
     pair.server.settle();
     assert_eq!(pair.client_receives(), [Event::Stream(StreamEvent::Nothing)]);
-    // Also once the answer has ended the stream.
+    // The end is read even after the answer has ended the stream.
     assert_eq!(pair.server.take(there), RecvState::End);
     pair.server.streams().abandon(there);
     assert_eq!([pair.client.streams().kept(), pair.server.streams().kept()], [0, 0]);
@@ -190,7 +190,7 @@ fn a_stream_with_messages_to_be_taken_counts_though_its_opener_has_finished_and_
     for (number, expected) in [(1, StreamViolation::Number(1)), (7, StreamViolation::TooMany(3))] {
         assert_eq!(violation(&mut pair, sent(number, true, last(5))), expected);
     }
-    // Each way to part from the messages is one to make room.
+    // Taking, resetting and abandoning each make room.
     pair.server.take(kept[0]);
     pair.server.streams().reset(kept[1], ErrorCode::Overloaded);
     pair.server.streams().abandon(kept[2]);
@@ -245,7 +245,7 @@ fn a_reset_that_crosses_the_last_message_is_no_violation() {
     pair.server_receives();
     pair.server.send(there, FIN, 0).unwrap();
     pair.server.streams().abandon(there);
-    // The client has not received that, and wants no more of the stream.
+    // The client has not received the end, and resets the stream.
     pair.client.streams().reset(here, ErrorCode::Cancelled);
     pair.client.settle();
     assert_eq!(pair.server_receives(), [Event::Stream(StreamEvent::Nothing)]);
@@ -282,7 +282,7 @@ fn a_stream_that_was_let_go_gives_no_window_back() {
     pair.server_receives();
     pair.server.take(there);
     pair.server.take(there);
-    // The window is owed, and the ring is full.
+    // The window entry is pending, and the ring is full.
     assert!(matches!(pair.server.streams().next_transmit(), Some(Transmit::Window { .. })));
     pair.server.streams().abandon(there);
     assert!(matches!(pair.server.streams().next_transmit(), Some(Transmit::Reset { .. })));
@@ -297,7 +297,7 @@ fn a_stream_that_was_let_go_while_its_last_reset_is_owed_counts_no_longer() {
     let (here, there) = pair.open();
     pair.server.send(there, FIN, 0).unwrap();
     pair.server.streams().abandon(there);
-    // The reset is owed, and the ring is full. Then the client ends its side.
+    // The reset is pending, and the ring is full. Then the client ends its side.
     pair.client_receives();
     pair.client.send(here, FIN, 0).unwrap();
     for _ in 0..3 {
@@ -508,7 +508,7 @@ fn entries_without_a_message_belong_at_the_ends_of_a_direction() {
     );
 }
 
-/// A pair whose one-way messages have the window of a stream.
+/// Returns a pair whose one-way messages have the window of a stream.
 fn with_one_way_window() -> Pair {
     let mut pair = Pair::new();
     pair.client.streams().limit_one_way(WINDOW);
@@ -532,7 +532,7 @@ fn one_way_messages_stop_at_their_window_until_half_of_it_was_taken_up() {
     pair.server.settle();
     assert_eq!(pair.client_receives(), [Event::Stream(StreamEvent::OneWayRoom)]);
     assert!(pair.client.streams().may_send_one_way());
-    // What a stream is owed goes out beside it, each once.
+    // The window entries of a stream are sent beside it, each once.
     let (client, server) = pair.open();
     for _ in 0..2 {
         pair.client.send(client, message(1), 0).unwrap();
