@@ -49,7 +49,7 @@ pub enum Place {
     /// TLS over TCP: encrypted, and certificates identify both sides. It requires the feature
     /// `tls`, and certificates ([`SessionOptions`](crate::SessionOptions)).
     Tls {
-        /// Name or IP address (without brackets), for which the server's certificate must be valid.
+        /// Name or IP address (without brackets). The server's certificate must be valid for it.
         host: String,
         /// The port; for 0 a server listens at any free port.
         port: u16,

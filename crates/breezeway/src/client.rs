@@ -22,7 +22,7 @@ use crate::session::Session;
 /// replacement costs that server one more session.
 const OVERDUE_TIMEOUTS: u32 = 10;
 const SHORTEST_OVERDUE: Duration = Duration::from_secs(1);
-/// Time for which a session is used without a check that its server still exists and stays.
+/// Time that a session is used without a check that its server still exists and stays.
 const TRUSTED_FOR: Duration = Duration::from_millis(1);
 /// Limit on resending a call that never ran because the server was about to end.
 const RESENDS: u32 = 16;

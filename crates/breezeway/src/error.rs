@@ -127,7 +127,7 @@ pub enum ConnectError {
     NotAccepting {
         /// Place where the server listens.
         place: Place,
-        /// Time for which the client waited.
+        /// Time that the client waited.
         timeout: Duration,
     },
     /// The certificates for TLS lack something.
@@ -315,7 +315,7 @@ impl CallError {
         }
     }
 
-    /// Returns true for the end of a session in which nothing went wrong.
+    /// Returns true if the error is the orderly end of a session.
     fn is_in_order(&self) -> bool {
         matches!(self, Self::Closed | Self::ClosedHere | Self::Ended)
     }
@@ -367,7 +367,7 @@ impl From<SendError> for CallError {
     }
 }
 
-/// Error with which a session that this side serves ended, other than by the client's closing it.
+/// Error that ended a session which this side serves. The client's closing it is not an error.
 #[derive(Error)]
 #[non_exhaustive]
 pub enum SessionError {

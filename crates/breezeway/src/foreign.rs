@@ -97,7 +97,7 @@ impl ForeignConnection {
         &self.unread.bytes[self.unread.start..]
     }
 
-    /// Returns true if a read may return bytes of which the socket reports nothing. The caller must
+    /// Returns true if a read may return bytes that no event of the socket reports. The caller must
     /// read them before it waits for the socket.
     #[doc(hidden)]
     pub fn has_buffered(&self) -> bool {
@@ -126,8 +126,8 @@ impl ForeignConnection {
         Ok(ioctl_fionbio(self, is_nonblocking)?)
     }
 
-    /// Ends the direction in which this side writes; the client reads the end behind the written
-    /// bytes. Over TLS it waits, or would have to, for room for the farewell.
+    /// Ends the writing direction of this side; the client reads the end behind the written bytes.
+    /// Over TLS it waits, or would have to, for room for the farewell.
     pub fn shutdown_write(&mut self) -> io::Result<()> {
         match self.wire() {
             Wire::Plain(socket) => Ok(shutdown(socket, Shutdown::Write)?),

@@ -106,7 +106,7 @@ pub enum HandshakeError {
          theirs"
     )]
     PushedOut,
-    /// This process has reached its limit on open files, of which a session takes a few.
+    /// This process has reached its limit on open files; a session needs a few.
     #[error(
         "no file descriptor is left for the session; close some or raise the limit of open files \
          (ulimit -n)"
@@ -440,8 +440,8 @@ impl Settled {
     }
 }
 
-/// Sends a client the reason for which it is refused. Best effort: the client may be gone, or may
-/// speak another protocol.
+/// Sends a client the reason of its refusal. Best effort: the client may be gone, or may speak
+/// another protocol.
 pub(crate) fn refuse(wire: &mut Wire, refusal: Refusal, reason: &str) {
     let _ = send_greeting(wire, &encode_refusal(refusal, reason), None);
 }

@@ -62,7 +62,7 @@ pub(crate) struct Presence {
 }
 
 impl Presence {
-    /// Notes the error with which the session ends, if not in order.
+    /// Notes the error that ends the session, if it does not end in order.
     pub(crate) fn fails(&mut self, error: SessionError) {
         self.error = Some(error);
     }

@@ -123,7 +123,7 @@ impl ServerSession {
         self
     }
 
-    /// Sets the time for which replies wait for memory.
+    /// Sets the time that replies wait for memory.
     pub(crate) fn set_reply_timeout(&mut self, timeout: Duration) {
         self.terms.reply_timeout = Some(timeout);
         if let Place::Shared(_) = &self.place {

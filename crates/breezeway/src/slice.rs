@@ -59,7 +59,7 @@ impl Group {
 /// One turn: bounded by time and by bytes, however few requests that are.
 #[derive(Debug)]
 pub struct Slice<'w> {
-    /// Its duration, in clock ticks.
+    /// Duration of the turn, in clock ticks.
     ticks: u64,
     /// Time of its end, in clock ticks.
     until: u64,

@@ -137,7 +137,7 @@ pub use disabled::CallSpan;
 #[cfg(feature = "spans")]
 pub use enabled::CallSpan;
 
-/// A server's handler, each call of which has a span.
+/// A server's handler with a span for each call.
 #[cfg(feature = "spans")]
 pub(crate) struct Spanned<H>(pub(crate) H);
 

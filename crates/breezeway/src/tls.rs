@@ -26,6 +26,5 @@ pub use options::Tls;
 #[cfg(feature = "tls")]
 pub(crate) use socket::TlsSocket;
 
-/// ALPN name of a Breezeway session (RFC 7301), by which a server of another protocol refuses it at
-/// once.
+/// ALPN name of a Breezeway session (RFC 7301); a server of another protocol refuses it at once.
 pub(crate) const SESSION: &[u8] = b"breezeway";

@@ -108,7 +108,7 @@ pub(crate) struct Worker {
     active: Turns,
     /// Rounds over the active sessions so far.
     round: u64,
-    /// Tokens of the paused sessions, and the time at which they are tried again.
+    /// Tokens of the paused sessions, which are tried again at `resume`.
     paused: Vec<usize>,
     resume: Deadline,
     budget: SpinBudget,

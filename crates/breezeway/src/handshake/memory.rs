@@ -23,8 +23,8 @@ const _: () = {
     assert!(*layout::LEND_COUNT.end() == *hello::LEND_COUNT.end());
 };
 
-/// A control segment prepared for a client whose hello is still to arrive, as creating it takes
-/// longer than the rest of the handshake. It was not sent to any peer.
+/// A control segment prepared before a client's hello arrives, as creating it takes longer than the
+/// rest of the handshake. It was not sent to any peer.
 #[derive(Default)]
 pub(crate) struct ReadyControl(Option<(ControlSegment, OwnedFd)>);
 

@@ -92,7 +92,7 @@ mod tests {
     use crate::options::SessionOptions;
     use crate::session::Session;
 
-    /// Creates a session and its client, whose ring has `ring_capacity` entries.
+    /// Creates a session, and its client with a ring of `ring_capacity` entries.
     fn session(ring_capacity: u32) -> (ServerSession, Peer) {
         let (client, server) = UnixStream::pair().unwrap();
         let accepting =

@@ -28,7 +28,7 @@ pub(crate) struct Terms {
     /// State of the end of a session that one thread serves alone.
     pub(super) ending: Ending<()>,
     pub(super) waiting: Waiting,
-    /// Time for which a reply waits for memory; `None` for the default.
+    /// Time that a reply waits for memory; `None` for the default.
     pub(super) reply_timeout: Option<Duration>,
     /// The worker that serves the session; `None` where a thread serves it alone.
     pub(super) worker: Option<Arc<TurnWaker>>,

@@ -36,7 +36,7 @@ use crate::wire::Wire;
 const ACCEPTS_PER_TURN: usize = 32;
 /// Pause after a failure to accept that passes only with time, such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Reason for which a process gets no session for now.
+/// Reason sent to a process that gets no session for now.
 const TOO_MANY_TO_CLOSE: &str = "too many file descriptors that this process has sent wait to be \
                                  closed, as closing them takes long; send segments only";
 /// Token of the stopper; those of listeners follow.
@@ -91,7 +91,7 @@ pub(super) struct Acceptor<D> {
     log: Logs,
 }
 
-/// Reason for refusing a client whose hello has not arrived.
+/// Reason for refusing a client before its hello arrives.
 enum Objection {
     /// The policy refused the client, for this reason.
     Denied(String),
@@ -320,7 +320,7 @@ impl<D: Destination> Acceptor<D> {
         }
     }
 
-    /// Returns the reason to refuse a client whose hello has not arrived, or None.
+    /// Returns the reason to refuse a client before its hello arrives, or None.
     fn objection(&mut self, peer: &Peer) -> Option<Objection> {
         if let Err(reason) = self.authorize(peer) {
             return Some(Objection::Denied(reason));
@@ -331,7 +331,7 @@ impl<D: Destination> Acceptor<D> {
         self.user_has_enough(peer).then_some(Objection::UserHasEnough)
     }
 
-    /// Sends a client the reason for which it is refused.
+    /// Sends a client the reason of its refusal.
     fn turn_away(&mut self, client: HalfOpen, objection: Objection) {
         let HalfOpen { mut wire, peer, .. } = client;
         match objection {

@@ -1,4 +1,5 @@
-//! The end of a server whose sockets a successor has: its clients move there, in their own time.
+//! The end of a server after a successor has taken its sockets: its clients move there, in their
+//! own time.
 
 use std::ops::AddAssign;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Clients whose hello is not complete.
+//! Clients without a complete hello.
 //!
 //! Their number is limited. A further client pushes out the oldest one of the source with the most,
 //! so that no user, and over TCP no host, keeps another one out however many silent connections it
@@ -20,14 +20,14 @@ use crate::wire::Wire;
 /// takes for its hello.
 const MAX_HALF_OPEN: usize = 1024;
 
-/// Returns the limit on clients whose hello is not complete: at most a quarter of the descriptors
-/// that this process may have.
+/// Returns the limit on clients without a complete hello: at most a quarter of the descriptors that
+/// this process may have.
 pub(super) fn most() -> usize {
     let quarter = usize::try_from(open_files_limit() / 4).unwrap_or(usize::MAX);
     quarter.clamp(1, MAX_HALF_OPEN)
 }
 
-/// A client whose hello is not complete.
+/// A client without a complete hello.
 pub(super) struct HalfOpen {
     pub(super) wire: Wire,
     pub(super) carrier: Carrier,
@@ -95,7 +95,7 @@ impl Source {
     }
 }
 
-/// The clients whose hello is not complete, by token.
+/// The clients without a complete hello, by token.
 pub(super) struct HalfOpens {
     clients: HashMap<u64, HalfOpen>,
     /// The tokens of each source, the oldest first. Those of removed clients stay until they reach

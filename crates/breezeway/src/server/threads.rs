@@ -15,7 +15,7 @@ type Thread<'scope> = ScopedJoinHandle<'scope, io::Result<()>>;
 
 #[derive(Default)]
 pub(super) struct Threads<'scope> {
-    /// The inboxes by which sessions reach the workers.
+    /// The inboxes of the workers, which receive the sessions.
     pub(super) inboxes: Vec<Arc<Inbox>>,
     workers: Vec<Thread<'scope>>,
     /// The notifier that ends the guard, and its thread.

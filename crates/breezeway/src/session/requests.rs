@@ -275,7 +275,7 @@ impl Session {
         Ok(())
     }
 
-    /// Returns the error for which a wait for the server to take messages ended.
+    /// Returns the error of a failed wait for the server to take messages.
     #[cold]
     fn not_waited(&mut self, failure: WaitFailure) -> CallError {
         let closed = matches!(failure, WaitFailure::Closed) && self.was_shut_down();

@@ -417,8 +417,8 @@ impl TlsSocket {
         }
     }
 
-    /// Returns the reason for which the peer reads no more, if it has sent one: it may have arrived
-    /// by now.
+    /// Returns the reason why the peer reads no more, if it has sent one: it may have arrived by
+    /// now.
     fn why_unread(&mut self) -> io::Error {
         while self.origin.is_here() && self.failure.is_none() && self.connection.wants_read() {
             if self.start < self.end {
@@ -438,7 +438,7 @@ impl TlsSocket {
 
     // ---- the end ----
 
-    /// Ends the direction in which this side writes.
+    /// Ends the writing direction of this side.
     pub(crate) fn end_writing(&mut self) -> io::Result<()> {
         self.connection.send_close_notify();
         self.flush_stream()?;

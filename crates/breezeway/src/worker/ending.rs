@@ -52,7 +52,7 @@ impl Worker {
         }
     }
 
-    /// Waits a moment for these sessions, none of which can be served now, to become ready.
+    /// Waits a moment for these sessions to become ready, as none can be served now.
     #[cold]
     fn make_room(&mut self, tokens: &[usize], end: Deadline) {
         let mut any_flushed = false;

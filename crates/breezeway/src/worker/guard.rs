@@ -19,7 +19,7 @@ use crate::slice::SLICE;
 
 /// Time within which a worker may handle its events itself.
 const GRACE: Duration = Duration::from_micros(250);
-/// Time for which a worker is watched after it was slow.
+/// Time that a worker is watched after it was slow.
 const CAREFUL_FOR: Duration = Duration::from_secs(10);
 /// The token of the notifier that ends the guard.
 const STOP: u64 = u64::MAX;
@@ -34,11 +34,11 @@ struct Ward {
 /// State of a worker at which something rang.
 #[derive(PartialEq, Eq)]
 enum Found {
-    /// It handles all events, and lets itself be watched again when it wakes.
+    /// The worker sleeps: it handles all events, and lets itself be watched again when it wakes.
     Asleep,
-    /// It may handle the event soon, or no other worker is free.
+    /// The worker may handle the event soon, or no other worker is free.
     Awake,
-    /// It was in one turn for long: another worker has its events.
+    /// The worker was in one turn for long: another worker has its events.
     Stuck,
 }
 
@@ -55,7 +55,7 @@ impl Guard {
         Ok(Self { sleeper, stop, wards: Vec::new() })
     }
 
-    /// Returns the handle by which a worker starts and stops being watched.
+    /// Returns the watch handle of a worker, which starts and stops being watched with it.
     pub(super) fn watch(&mut self, events: &Sleeper, inbox: &Arc<Inbox>) -> io::Result<Watch> {
         let number = self.wards.len() as u64;
         let events = events.share();
@@ -156,7 +156,7 @@ impl Ward {
     }
 }
 
-/// The handle by which a worker starts and stops being watched.
+/// Watch handle of a worker, which starts and stops being watched with it.
 pub(super) struct Watch {
     guard: Sleeper,
     number: u64,

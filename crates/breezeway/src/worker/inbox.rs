@@ -1,4 +1,4 @@
-//! The inbox by which sessions, and the end, reach a worker.
+//! The inbox of a worker: receives sessions, and the end.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -27,7 +27,7 @@ pub(super) struct Arrived {
 
 /// Inbox of a worker: receives its sessions, and requests for their turns.
 pub(crate) struct Inbox {
-    /// Flags by which a worker that is awake notices deliveries without a system call.
+    /// Flags that show deliveries to a worker that is awake without a system call.
     news: News,
     stopping: AtomicBool,
     /// True if clients are to move to a successor.
@@ -183,7 +183,7 @@ impl Inbox {
     }
 }
 
-/// To be watched: readable after a delivery.
+/// Makes the inbox watchable: readable after a delivery.
 impl AsFd for Inbox {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.notifier.as_fd()
