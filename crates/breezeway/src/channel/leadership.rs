@@ -1,6 +1,6 @@
-//! Which of the threads that wait on a session drives it: one leads and takes what comes for all;
-//! the others follow, and sleep until what they wait for was found or they are to lead
-//! (leader/followers: Schmidt et al., "Pattern-Oriented Software Architecture", volume 2).
+//! Choice of the waiting thread that drives a session: one leads and receives for all; the others
+//! follow, and sleep until their messages were found or they are to lead (leader/followers: Schmidt
+//! et al., "Pattern-Oriented Software Architecture", volume 2).
 //!
 //! The rule that loses no waiter: a thread that leaves while no thread leads wakes one of the
 //! followers.

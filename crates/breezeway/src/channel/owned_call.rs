@@ -49,7 +49,7 @@ pub struct OwnedCall {
     /// True once its handler has given it up for a reply later.
     is_deferred: bool,
     replied: bool,
-    /// Its place among the server's calls in flight, if it was deferred there.
+    /// Place of the call among the server's calls in flight, if it was deferred there.
     counted: Option<CallInFlight>,
 }
 

@@ -96,8 +96,8 @@ pub(super) fn replace(waiter: &mut Option<Waker>, cx: &Context<'_>) -> Option<Wa
     }
 }
 
-/// Removes the waiter if it is the task of `cx`, which is about to poll by itself. (It runs, so
-/// this drops no task.)
+/// Removes the waiter if it is the task of `cx`, which is about to poll itself. (It runs, so this
+/// drops no task.)
 pub(super) fn withdraw(waiter: &mut Option<Waker>, cx: &Context<'_>) {
     if waiter.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
         *waiter = None;

@@ -315,7 +315,7 @@ mod tests {
     /// A message so large that a socket takes some of them, and fewer than stop further ones.
     static MESSAGE: [u8; 32 * 1024] = [7; 32 * 1024];
 
-    /// A session on a socket: its client, and the driver of its worker.
+    /// Returns the client of a session on a socket, and the driver of its worker.
     fn session() -> (Channel, WorkerDriver) {
         session_after(|_| ())
     }
@@ -346,7 +346,7 @@ mod tests {
         assert!((0..1000).any(finds_nothing), "each turn finds something");
     }
 
-    /// Sends until the socket takes no more, which no turn learns; gives the number of messages.
+    /// Sends until the socket takes no more, which no turn notices. Returns the number of messages.
     fn fill(driver: &WorkerDriver, stream: &mut Stream) -> usize {
         let is_full = |_: &usize| {
             stream.sender().send_until(&MESSAGE, Instant::now() + PATIENCE).unwrap();
@@ -355,7 +355,8 @@ mod tests {
         (1..1000).find(is_full).expect("the socket takes everything")
     }
 
-    /// Lets the client take so many messages, and the worker send what that makes room for.
+    /// Lets the client take `messages` messages, and the worker send the messages that find room
+    /// then.
     fn empty(driver: &mut WorkerDriver, client: &mut Stream, messages: usize) {
         for _ in 0..messages {
             take_turns(driver);
@@ -384,7 +385,7 @@ mod tests {
         assert!(driver.has_unwritten() && driver.prepare_sleep().is_some(), "it sleeps for room");
         empty(&mut driver, &mut client, sent);
         assert!(!driver.has_unwritten(), "everything is sent");
-        // Nobody is woken: the last sleep was for room.
+        // No worker is woken: the last sleep was for room.
         let sent = fill(&driver, &mut stream);
         assert!(
             driver.prepare_sleep().is_none(),

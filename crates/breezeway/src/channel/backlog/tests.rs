@@ -24,10 +24,10 @@ use crate::options::SessionOptions;
 const CAP: usize = 256 << 10;
 const PART: usize = 64 << 10;
 const LONG: Duration = Duration::from_secs(3600);
-/// More than find room.
+/// Number of calls, more than find room.
 const CALLS: usize = 64;
 
-/// A session on which replies wait for memory for so long.
+/// Returns a session on which replies wait for memory for `patience`.
 fn session(carrier: Carrier, patience: Duration) -> (Channel, ServerChannel) {
     let (channel, server) = pair(carrier, &SessionOptions::new().cap(CAP as u64));
     server
@@ -37,7 +37,7 @@ fn session(carrier: Carrier, patience: Duration) -> (Channel, ServerChannel) {
     (channel, server)
 }
 
-/// Takes up a call, if one is given out.
+/// Accepts a call, if one is there.
 fn accept(server: &ServerChannel) -> Option<OwnedCall> {
     server.handle.shared.turn(|_, _| ());
     match server.try_accept() {
@@ -47,7 +47,7 @@ fn accept(server: &ServerChannel) -> Option<OwnedCall> {
     }
 }
 
-/// Replies to what is given out; gives how many calls that were.
+/// Replies to the calls that are accepted; returns their number.
 fn serve(server: &ServerChannel) -> usize {
     std::iter::from_fn(|| accept(server).map(|call| call.reply(vec![7; PART]))).count()
 }
@@ -60,7 +60,7 @@ fn owed(server: &ServerChannel) -> usize {
     server.handle.shared.with(|state| state.connection.backlog.bytes())
 }
 
-/// What has come of a call, if it is over.
+/// Returns the result of a call, if it is over.
 fn poll(channel: &Channel, call: &mut PendingCall) -> Option<Result<Message, CallError>> {
     channel.handle.shared.turn(|_, _| ());
     match Pin::new(call).poll(&mut Context::from_waker(Waker::noop())) {
@@ -130,7 +130,7 @@ fn a_reply_that_finds_no_room_waits_no_longer_than_its_caller() {
         let (channel, server) = session(carrier, LONG);
         let mut cx = Context::from_waker(Waker::noop());
         let soon = Some(Duration::from_millis(5));
-        // As one does that hangs, nobody takes a reply, or says that it is not wanted any more.
+        // Like a client that hangs, this one takes no reply, and cancels no call.
         let mut calls = Vec::new();
         for _ in 0..CALLS {
             match channel.poll_start_call(&mut cx, 0, None, b"x", soon) {
@@ -149,7 +149,7 @@ fn a_reply_that_finds_no_room_waits_no_longer_than_its_caller() {
     }
 }
 
-/// A client that has received a message which is copied in pieces.
+/// Returns a client and a server that has received a message large enough to be copied in pieces.
 fn with_large_message() -> (Channel, ServerChannel, Message) {
     let (channel, server) = pair(Carrier::Shm, &SessionOptions::new().cap(64 << 20));
     let mut call = start(&channel, b"x");
@@ -166,7 +166,7 @@ fn with_large_message() -> (Channel, ServerChannel, Message) {
     (channel, server, message)
 }
 
-/// Keeps a copy of the message that was received, to be made in turns.
+/// Keeps a copy of the received message, to be made in turns.
 fn keep_copy(state: &mut State, message: &mut Message, until: Deadline) {
     let body = state.link.in_pieces(message).unwrap();
     state.has_driver = true;
@@ -239,7 +239,7 @@ fn what_a_client_has_asked_for_before_its_end_is_served_though_much_waits() {
     drop(calls);
 }
 
-/// Counts how often it is woken.
+/// Counter of wake-ups.
 #[derive(Default)]
 struct Woken(AtomicUsize);
 

@@ -62,7 +62,7 @@ fn on_every_carrier(test: impl Fn(Channel, ServerChannel)) {
     }
 }
 
-/// Commits a call whose reply nobody waits for yet.
+/// Commits a call whose reply no task waits for yet.
 pub(in crate::channel) fn start(channel: &Channel, request: &[u8]) -> PendingCall {
     let mut cx = Context::from_waker(Waker::noop());
     match channel.poll_start_call(&mut cx, 0, None, request, None) {
@@ -76,7 +76,7 @@ fn post(channel: &Channel) {
     assert!(matches!(channel.poll_post(&mut cx, 0, b"x"), Poll::Ready(Ok(()))));
 }
 
-/// The reply to a call, for which nobody else takes turns.
+/// Returns the reply to a call, and takes the turns itself.
 fn reply(channel: &Channel, mut call: PendingCall) -> Result<Message, CallError> {
     let start = Instant::now();
     loop {
@@ -90,8 +90,8 @@ fn reply(channel: &Channel, mut call: PendingCall) -> Result<Message, CallError>
     }
 }
 
-/// Waits until so many arrivals are there, as TCP may take its time. Elsewhere what was sent can be
-/// taken at once, and is left where it is.
+/// Waits until `arrivals` arrivals are there, as TCP may take its time. On other carriers sent
+/// entries can be taken at once, and are left in place.
 fn await_arrivals(server: &ServerChannel, arrivals: usize) {
     let start = Instant::now();
     while server.carrier() == Carrier::Tcp
@@ -166,7 +166,7 @@ fn calls_that_are_served_elsewhere_are_awaited() {
 
 #[test]
 fn a_reply_that_finds_no_room_is_awaited() {
-    // More than all buffers of a socket hold, and so much that memory has room for one.
+    // Length larger than all buffers of a socket, and so large that memory has room for one.
     const LEN: usize = 16 << 20;
     for carrier in CARRIERS {
         let (channel, server) = pair(carrier, &SessionOptions::new().cap(3 * LEN as u64 / 2));
@@ -185,10 +185,10 @@ fn a_reply_that_finds_no_room_is_awaited() {
             assert_eq!(server.unserved(), Unserved::default());
         });
         for call in calls {
-            // The one before was dropped: there is room.
+            // The message before was dropped: there is room.
             assert!(reply(&channel, call).unwrap().to_vec() == vec![7; LEN]);
         }
-        // Releases travel with what is sent, or a wait.
+        // Releases travel with a sent entry, or a wait.
         while !draining.is_finished() {
             channel.handle.shared.turn(|_, _| ());
             thread::yield_now();
@@ -207,7 +207,7 @@ fn past_the_time_what_was_not_begun_is_refused_and_what_comes_later_too() {
         let late = start(&channel, b"late");
         server.drain(Duration::ZERO);
         assert!(server.accept().unwrap().is_none());
-        // What was in the ring, and not taken, is so with a turn.
+        // Entries in the ring that were not taken are taken by a turn.
         let start = Instant::now();
         let everything = Unserved { calls_refused: 3, calls_cut: 1, messages_lost: 1 };
         while server.unserved() != everything {
@@ -233,7 +233,7 @@ fn a_call_behind_the_end_of_the_drain_never_runs() {
     on_every_carrier(|channel, server| {
         server.drain(PATIENCE);
         assert!(server.accept().unwrap().is_none());
-        // The client takes no turn before, and so does not know.
+        // The client takes no turn before, and so has not received the go-away.
         let call = start(&channel, b"x");
         let start = Instant::now();
         while server.carrier() == Carrier::Tcp && server.unserved().calls_refused == 0 {
@@ -337,7 +337,7 @@ fn go_away_keeps_an_awake_driver_from_sleep_until_it_is_sent() {
     for drains in [false, true] {
         on_every_carrier(|channel, server| {
             let shared = &server.handle.shared;
-            // Whoever drives has taken its last turn before the go-away, and sleeps behind it.
+            // The driver has taken its last turn before the go-away, and sleeps behind it.
             shared.turn(|state, _| state.driver_is_awake = true);
             if drains {
                 server.drain(PATIENCE)
@@ -408,7 +408,8 @@ fn a_thread_that_sleeps_through_the_drain_learns_that_it_was_shortened() {
             let server = server.clone();
             move || assert!(server.accept().unwrap().is_none())
         });
-        // Till it sleeps, as far as one can tell. A thread that does not learns of it anyway.
+        // Waits until the thread sleeps, as far as that can be observed. A thread that does not
+        // sleep receives the end anyway.
         thread::sleep(Duration::from_millis(50));
         // Not over at once: that would wake it.
         server.drain(Duration::from_millis(100));
@@ -424,7 +425,7 @@ fn a_thread_that_sleeps_through_the_drain_learns_that_it_was_shortened() {
 #[test]
 fn a_client_that_takes_no_replies_ends_its_session_and_is_not_kept_them() {
     for drains in [false, true] {
-        // A client's end over TCP is never full: it reads what has come before it writes.
+        // A client's end over TCP is never full: it reads received bytes before it writes.
         for carrier in [Carrier::Shm, Carrier::Unix] {
             let (channel, server) = pair(carrier, &SessionOptions::new());
             if drains {
@@ -434,7 +435,7 @@ fn a_client_that_takes_no_replies_ends_its_session_and_is_not_kept_them() {
             let (mut number, mut most) = (1, 0);
             let start = Instant::now();
             let end = loop {
-                // As no client of ours does: without a look at how many are in flight.
+                // Unlike any client of this library, it does not check how many are in flight.
                 channel.handle.shared.with(|state| {
                     let flags = Flags::OPEN.with(Flags::FIN);
                     let head = Head { kind: Kind::Message, flags, stream: number, tag: 0, time: 0 };

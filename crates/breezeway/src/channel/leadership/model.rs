@@ -8,25 +8,25 @@ use std::collections::HashSet;
 
 use super::{Leadership, Place};
 
-/// What is left out.
+/// A mutant: the step that is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mutant {
     /// Nothing.
     None,
-    /// A leader that has what it wants wakes nobody.
+    /// A leader that has its result wakes no successor.
     ResignWakesNobody,
-    /// A follower that goes wakes nobody, although it may have been asked to lead.
+    /// A follower that leaves wakes no successor, although it may have been asked to lead.
     LeaveWakesNobody,
     /// A follower leaves its place among the others.
     StaysAmongFollowers,
-    /// The leader takes what is another's and does not wake it.
+    /// The leader takes another thread's message and does not wake that thread.
     TakesSilently,
 }
 
-/// Where a thread is in `Shared::wait`.
+/// Position of a thread in `Shared::wait`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum At {
-    /// Before it polls for what it wants.
+    /// Before it polls for its message.
     Poll,
     /// Has found nothing.
     LeadOrFollow,
@@ -34,9 +34,9 @@ enum At {
     /// Was woken, or its deadline has passed.
     Leave(Place),
     Lead,
-    /// Has what it wants, or its deadline has passed.
+    /// Has its message, or its deadline has passed.
     Resign,
-    /// Wakes another, then goes on.
+    /// Wakes another, then continues.
     Wake(usize, Box<At>),
     Done,
 }
@@ -45,7 +45,8 @@ enum At {
 struct Thread {
     at: At,
     notified: bool,
-    /// What it waits for: under way, come and not taken, or taken by whoever led.
+    /// State of the thread's message, with `found`: in flight, come and not taken, or taken by the
+    /// leader.
     arrived: bool,
     found: bool,
     expired: bool,
@@ -64,7 +65,7 @@ impl World {
         Self { leadership: Leadership::default(), threads: vec![thread; threads] }
     }
 
-    /// Whether a thread's next step can be taken now.
+    /// Returns true if a thread's next step can be taken now.
     fn is_enabled(&self, number: usize) -> bool {
         let thread = &self.threads[number];
         match &thread.at {
@@ -79,7 +80,7 @@ impl World {
         }
     }
 
-    /// A thread's next step.
+    /// Takes a thread's next step.
     fn step(&mut self, number: usize, mutant: Mutant) {
         let thread = &mut self.threads[number];
         let (found, expired) = (thread.found, thread.expired);
@@ -115,7 +116,7 @@ impl World {
         self.threads[number].at = next;
     }
 
-    /// Takes what has come, and wakes whose it is.
+    /// Takes the messages that have come, and wakes their threads.
     fn take(&mut self, mutant: Mutant) {
         for thread in &mut self.threads {
             if thread.arrived && !thread.found {
@@ -125,7 +126,8 @@ impl World {
         }
     }
 
-    /// Every state that may follow: a thread takes a step, something comes, a deadline passes.
+    /// Returns every state that may follow: a thread takes a step, something comes, a deadline
+    /// passes.
     fn successors(&self, mutant: Mutant) -> Vec<Self> {
         let mut successors = Vec::new();
         for (number, thread) in self.threads.iter().enumerate() {
@@ -147,7 +149,7 @@ impl World {
         successors
     }
 
-    /// Whether somebody waits for what has come, and nobody will take a step.
+    /// Returns true if a thread waits for a message that has come, and no thread will take a step.
     fn is_lost(&self) -> bool {
         let waits = |thread: &Thread| thread.arrived && thread.at != At::Done;
         self.threads.iter().any(waits)
@@ -162,7 +164,7 @@ fn wake(next: Option<usize>, then: At) -> At {
     }
 }
 
-/// Visits every state; gives one in which what has come is lost.
+/// Visits every state. Returns one in which a message is lost, if there is one.
 fn lost(threads: usize, mutant: Mutant) -> Option<World> {
     let mut seen = HashSet::new();
     let mut left = vec![World::new(threads)];

@@ -1,29 +1,29 @@
 //! Every schedule of a driver that sleeps, tasks that take its turns, and a peer that rings for
-//! what was announced; and mutants that must fail.
+//! announced entries; and mutants that must fail.
 //!
 //! Steps of tasks and of the driver are taken under the session's lock, so schedules of whole steps
-//! are all there are. (That nothing slips between an announcement and the look behind it is the
-//! ring's own model.) The peer publishes in one step and rings in another: what it publishes is
-//! flushed later, for several entries at once. A state is visited once.
+//! are all there are. (The ring's own model shows that nothing is lost between an announcement and
+//! the poll behind it.) The peer publishes in one step and rings in another, because it flushes
+//! later, for several entries at once. A state is visited once.
 
 use std::collections::HashSet;
 
-/// What is left out.
+/// A mutant: the step that is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mutant {
     /// Nothing.
     None,
-    /// A task takes what has come and does not announce the sleep anew.
+    /// A task takes entries and does not announce the sleep again.
     AnnouncesNothing,
-    /// A task takes what is another's and does not wake it.
+    /// A task takes another's entry and does not wake that task.
     TakesSilently,
-    /// What has come wakes a task that waits, and the driver only if there is none.
+    /// A doorbell wakes a waiting task, and the driver only if there is none.
     WakesTaskOnly,
-    /// A task takes what whoever drives is to take up, and does not wake it.
+    /// A task takes an entry that the driver must accept, and does not wake the driver.
     LeavesArrivals,
 }
 
-/// Whose an entry is that no task waits for, as a call: whoever drives takes it up.
+/// Owner of an entry that no task waits for, such as a call: the driver accepts it.
 const DRIVER: usize = usize::MAX;
 
 /// Turns that tasks take between two of the driver.
@@ -32,26 +32,26 @@ const MOST_STAND_INS: usize = 1;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Task {
     notified: bool,
-    /// Nobody polls it, although it was woken.
+    /// True if the task is not polled, although it was woken.
     ignored: bool,
-    /// What it waits for was taken from the ring.
+    /// True if the task's entry was taken from the ring.
     found: bool,
     is_done: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct World {
-    /// What the peer will still publish, by whose it is.
+    /// Entries that the peer will still publish, by owner.
     unsent: Vec<usize>,
     ring: Vec<usize>,
-    /// The entry for which the peer is to ring, by its place among all.
+    /// Position among all entries of the one that the peer must ring for.
     announced: usize,
     published: usize,
-    /// Entries for which it was seen whether to ring.
+    /// Number of entries that were checked for a doorbell.
     flushed: usize,
-    /// Whether something came that whoever drives is to take up.
+    /// True if an entry came that the driver must accept.
     has_arrivals: bool,
-    /// Turns that tasks have taken since the driver took one.
+    /// Number of turns that tasks have taken since the driver took one.
     stood_in: usize,
     /// A doorbell byte that the runtime has not noticed.
     byte: bool,
@@ -84,18 +84,18 @@ impl World {
         self.published += 1;
     }
 
-    /// The peer rings if what it has published since the last time was announced.
+    /// Lets the peer ring if an entry that it has published since the last time was announced.
     fn flush(&mut self) {
         self.byte |= (self.flushed..self.published).contains(&self.announced);
         self.flushed = self.published;
     }
 
-    /// Everything was taken: the peer is to ring for what comes next.
+    /// Announces a sleep after everything was taken: the peer must ring for the next entry.
     fn announce(&mut self) {
         self.announced = self.published;
     }
 
-    /// The runtime notices the byte.
+    /// Lets the runtime notice the byte.
     fn notice(&mut self, mutant: Mutant) {
         self.byte = false;
         let waiter = self.waiter.take();
@@ -105,7 +105,8 @@ impl World {
         self.driver_notified |= mutant != Mutant::WakesTaskOnly || waiter.is_none();
     }
 
-    /// Takes what has come, for `taker` if a task does. Whether anything has.
+    /// Takes the entries that have come, for `taker` if a task takes them. Returns true if there
+    /// were any.
     fn turn(&mut self, taker: Option<usize>, mutant: Mutant) -> bool {
         let entries = std::mem::take(&mut self.ring);
         for &owner in &entries {
@@ -129,7 +130,7 @@ impl World {
         self.stood_in = 0;
     }
 
-    /// A task is polled. What it announces may read a byte that the runtime has not noticed.
+    /// Polls a task. Its announcement may read a byte that the runtime has not noticed.
     fn poll(&mut self, number: usize, reads_byte: bool, mutant: Mutant) {
         self.tasks[number].notified = false;
         let may_stand_in = self.stood_in < MOST_STAND_INS;
@@ -148,7 +149,7 @@ impl World {
         }
     }
 
-    /// Every state that may follow.
+    /// Returns every state that may follow.
     fn successors(&self, mutant: Mutant) -> Vec<Self> {
         let mut successors = Vec::new();
         let mut follow = |change: &dyn Fn(&mut Self)| {
@@ -180,8 +181,8 @@ impl World {
         successors
     }
 
-    /// Whether a task that would be polled waits for what has come, or the driver is to take it
-    /// up, and nobody will take a step.
+    /// Returns true if a task that would be polled waits for an entry that has come, or the driver
+    /// must accept one, and neither will take a step.
     fn is_lost(&self) -> bool {
         let waits = |(number, task): (usize, &Task)| {
             let has_come = task.found || self.ring.contains(&number);
@@ -193,7 +194,7 @@ impl World {
     }
 }
 
-/// Visits every state; gives one in which what has come is lost.
+/// Visits every state. Returns one in which an entry is lost, if there is one.
 fn lost(unsent: &[usize], tasks: usize, mutant: Mutant) -> Option<World> {
     let mut seen = HashSet::new();
     let mut left = vec![World::new(unsent, tasks)];
@@ -209,7 +210,7 @@ fn lost(unsent: &[usize], tasks: usize, mutant: Mutant) -> Option<World> {
     None
 }
 
-/// What the peer publishes, by whose it is, and how many tasks there are.
+/// Entries that the peer publishes, by owner, and the number of tasks.
 const ORDERS: [(&[usize], usize); 7] = [
     (&[0], 1),
     (&[0, 1], 2),

@@ -11,7 +11,7 @@ use super::*;
 
 const CAP: usize = 1 << 20;
 
-/// A link whose patience with a shortage is over, and its peer.
+/// Returns a link whose patience with a shortage is over, and its peer.
 fn impatient() -> (SocketLink, UnixStream) {
     let (own, peer) = UnixStream::pair().unwrap();
     let wire = Wire::from(OwnedFd::from(own));

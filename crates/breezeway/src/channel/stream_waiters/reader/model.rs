@@ -1,15 +1,14 @@
-//! Every schedule of two tasks, of which one reads a stream, of whoever delivers its messages, and
-//! of whoever sends on it; and mutants that must fail.
+//! Every schedule of two tasks, one of them the reader of a stream, of the thread that delivers its
+//! messages, and of the sender on it; and mutants that must fail.
 //!
-//! [`Reader`] and [`Waiting`] are the shipped code. What is done under the session's lock is one
-//! step, as is the look at whether the stream is quiet; wakers are woken between two steps. A state
-//! is visited once.
+//! [`Reader`] and [`Waiting`] are the shipped code. Work under the session's lock is one step, and
+//! so is the check for a quiet stream; wakers are woken between two steps. A state is visited once.
 
 use std::collections::HashSet;
 
 use super::{Reader, Waiting};
 
-/// What is left out.
+/// A mutant: the step that is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mutant {
     /// Nothing.
@@ -22,15 +21,15 @@ enum Mutant {
     AnyTaskNeedNotAsk,
     /// A stream is quiet although something can be taken.
     QuietWithMessages,
-    /// Whoever has sent finds the stream quiet, and does not wait.
+    /// A task that has sent finds the stream quiet, and does not wait.
     DoesNotWaitAgain,
 }
 
-/// Where a task is.
+/// Position of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum At {
     Away,
-    /// Polls, and has not looked whether the stream is quiet.
+    /// Polls, and has not checked whether the stream is quiet.
     Looks,
     /// Polls, under the lock.
     Asks,
@@ -41,13 +40,13 @@ struct World {
     reader: Reader<usize>,
     quiet: bool,
     registrations: u64,
-    /// Messages that have not come, and that have come and were not taken.
+    /// Number of messages that have not come, and of those that have come and were not taken.
     unsent: usize,
     queue: usize,
     /// Wakers that were taken, and whether they were woken.
     due: Vec<(u64, usize, bool)>,
     half: Waiting,
-    /// The task that has the receiving half, and how often it still changes.
+    /// Task that has the receiving half, and the number of its later changes.
     holder: usize,
     moves: usize,
     at: [At; 2],
@@ -110,7 +109,7 @@ impl World {
     fn look(&mut self, mutant: Mutant) {
         let (task, quiet) = (self.holder, self.quiet);
         let id = if mutant == Mutant::AnyTaskNeedNotAsk {
-            // The one that has registered.
+            // The task that has registered.
             self.reader.waker.unwrap_or(task)
         } else {
             task
@@ -124,7 +123,7 @@ impl World {
         let received = self.queue > 0;
         if received {
             self.queue -= 1;
-            // It goes on, and will poll again.
+            // The task continues, and will poll again.
             self.notified[task] = true;
         } else if !self.reader.wait_again(|waker| *waker == task) {
             self.registrations += 1;
@@ -134,7 +133,7 @@ impl World {
         self.at[task] = At::Away;
     }
 
-    /// Whether a message has come that nobody will take.
+    /// Returns true if a message has come that no task will take.
     fn is_lost(&self) -> bool {
         let holder = self.holder;
         self.queue > 0
@@ -161,7 +160,7 @@ impl World {
             }
         }
         for task in 0..2 {
-            // Whoever polls sends nothing meanwhile.
+            // A polling task sends nothing until it is done.
             if self.at[task] == At::Away {
                 step(&|world| world.send(task, mutant));
             }
@@ -188,7 +187,7 @@ impl World {
     }
 }
 
-/// Whether some schedule loses a message.
+/// Returns true if some schedule loses a message.
 fn loses(mutant: Mutant) -> bool {
     let mut seen = HashSet::new();
     let mut left = vec![World::new(3)];
