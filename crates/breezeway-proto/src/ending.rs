@@ -256,7 +256,7 @@ impl<E> Ending<E> {
         !matches!(self.stage, Stage::Over | Stage::Closing { has_sent_shutdown: true, .. })
     }
 
-    /// Returns the time at which a turn is needed although no entry comes.
+    /// Returns the time when a turn is needed although no entry comes.
     pub(crate) fn poll_timeout(&self) -> Time {
         let late = match self.stage {
             Stage::LastReplies { until, .. } | Stage::Closing { until, .. } => until,

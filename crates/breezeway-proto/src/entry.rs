@@ -12,7 +12,7 @@ pub enum Kind {
     Cancel = 3,
     /// Messages and bytes of a window that are returned to a stream's sender.
     Window = 4,
-    /// Time for which the sender still waits.
+    /// Time that the sender still waits.
     Deadline = 5,
     /// Notice that a payload segment was added.
     SegmentAdd = 6,
@@ -109,7 +109,7 @@ pub struct Head {
     pub stream: u32,
     /// Method, error code, or the value that the kind defines.
     pub tag: u32,
-    /// Time for which the sender of a request will wait, in the encoding of `docs/abi.md`, section
+    /// Time that the sender of a request will wait, in the encoding of `docs/abi.md`, section
     /// 4.4; 0 if it is not given.
     pub time: u16,
 }
@@ -137,7 +137,7 @@ pub struct RawHead {
     pub stream: u32,
     /// Method, error code, or the value that the kind defines.
     pub tag: u32,
-    /// Time for which the sender will wait, encoded.
+    /// Time that the sender will wait, encoded.
     pub time: u16,
 }
 

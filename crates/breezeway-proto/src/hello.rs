@@ -84,7 +84,7 @@ impl Hello {
     }
 }
 
-/// Reason for which a server refuses a session.
+/// Reason why a server refuses a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Refusal {

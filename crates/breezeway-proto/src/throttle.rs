@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// Smallest message size that may wait: a ring full of smaller ones fits into a cache.
 pub const THROTTLED_FROM: usize = 16 * 1024;
-/// Time for which a message waits for a receiver that releases nothing.
+/// Time that a message waits for a receiver that releases nothing.
 pub const PATIENCE: Duration = Duration::from_millis(1);
 
 /// Bound on the bytes that may be in flight.

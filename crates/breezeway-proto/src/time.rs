@@ -8,7 +8,7 @@ impl Time {
     /// Time that is later than every other time.
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// Returns the time at which the owner's clock shows `ticks`.
+    /// Returns the time when the owner's clock shows `ticks`.
     #[inline]
     pub const fn from_ticks(ticks: u64) -> Self {
         Self(ticks)

@@ -1,4 +1,4 @@
-//! Encoding of the time for which a caller waits in 16 bits of an entry (`docs/abi.md`, section
+//! Encoding of the time that a caller waits in 16 bits of an entry (`docs/abi.md`, section
 //! 4.4): a number of 11 bits, times a power of two, in microseconds.
 
 use std::time::Duration;

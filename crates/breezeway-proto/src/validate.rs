@@ -27,7 +27,7 @@ pub struct Request {
     pub one_way: bool,
     /// True if a metadata block precedes the message.
     pub metadata: bool,
-    /// Time for which the client will wait, encoded.
+    /// Time that the client will wait, encoded.
     pub time: u16,
 }
 

@@ -29,7 +29,7 @@ impl BackChannel {
         self.back_channel.session()
     }
 
-    /// Opens a stream, with metadata if given. Waits while there is no room.
+    /// Opens a stream, with metadata if given. Waits until there is room.
     ///
     /// Fails with [`CallError::NotSent`](crate::CallError::NotSent) if the session is over, and
     /// with [`StreamError::TooMany`] if the client allows no more open streams.

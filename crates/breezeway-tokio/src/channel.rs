@@ -224,7 +224,7 @@ impl Channel {
         call.await
     }
 
-    /// Sends a one-way message. `Ok` means that it was published. Waits while there is no room, at
+    /// Sends a one-way message. `Ok` means that it was published. Waits until there is room, at
     /// most for the call timeout.
     pub async fn post(&self, method: u32, message: &[u8]) -> Result<(), CallError> {
         self.in_time(poll_fn(|cx| self.channel.poll_post(cx, method, message))).await
@@ -248,7 +248,7 @@ impl Channel {
         self.channel.try_post(method, message)
     }
 
-    /// Opens a stream, with metadata if given. Waits while there is no room.
+    /// Opens a stream, with metadata if given. Waits until there is room.
     pub async fn open(&self, method: u32, metadata: Option<&[u8]>) -> Result<Stream, StreamError> {
         let stream = poll_fn(|cx| self.channel.poll_open(cx, method, metadata, None)).await?;
         Ok(Stream::new(stream))

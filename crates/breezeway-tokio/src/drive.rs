@@ -32,7 +32,7 @@ pub(crate) struct Drive {
     is_peer_gone: bool,
     /// Waker of the task that drives, and the waker registered at the session's socket.
     alarm: Option<(Waker, Waker)>,
-    /// True if tasks run in the order in which they are woken. Several workers run the task that
+    /// True if tasks run in the order of their wake-ups. Several workers run the task that
     /// was woken last first, and wake each other for two tasks: there the socket wakes the driver
     /// alone.
     wakes_in_order: bool,

@@ -45,7 +45,7 @@ pub(crate) struct Session<C, F, S, G> {
     stopped: Pin<Box<OwnedNotified>>,
     /// True if the client was asked to go to a successor.
     is_draining: bool,
-    /// Time for which a session drains once the server stops.
+    /// Time that a session drains once the server stops.
     drain_timeout: Duration,
     ending: Ending,
 }

@@ -138,7 +138,7 @@ impl SendHalf {
         self.half.poll_reserve(cx, len)
     }
 
-    /// Sends the content of `space`. Waits while the peer does not read, or there is no room.
+    /// Sends the content of `space`. Waits until the peer has read enough and there is room.
     pub async fn send_space(&mut self, mut space: OwnedSpace) -> Result<(), StreamError> {
         poll_fn(|cx| self.poll_space(cx, &mut space, false)).await
     }

@@ -41,7 +41,7 @@ impl Stream {
         Self { send, receive, session, peer, carrier, deadline }
     }
 
-    /// Returns the time for which the opener still uses the stream; `None` if the opener gave no
+    /// Returns the time that the opener still uses the stream; `None` if the opener gave no
     /// time.
     pub fn time_left(&self) -> Option<Duration> {
         self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
@@ -112,7 +112,7 @@ impl SendHalf {
         self.half.back_channel().map(BackChannel::from)
     }
 
-    /// Sends a copy of `message`. Waits while the peer does not read, or there is no room.
+    /// Sends a copy of `message`. Waits until the peer has read enough and there is room.
     pub async fn send(&mut self, message: &[u8]) -> Result<(), StreamError> {
         poll_fn(|cx| self.half.poll_send(cx, message)).await
     }

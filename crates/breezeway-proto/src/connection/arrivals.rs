@@ -22,7 +22,7 @@ pub enum Arrival<M> {
     },
 }
 
-/// Arrivals in the order in which they came.
+/// Requests in the order of their arrival.
 pub struct Arrivals<M> {
     queue: VecDeque<Arrival<M>>,
     /// Number of one-way messages that are queued or served; the next field holds their bytes.

@@ -16,9 +16,9 @@ pub struct Backlog<B> {
     bytes: usize,
     lacks_slots: bool,
     is_copying: bool,
-    /// The earliest time at which an entry has waited for too long, or earlier.
+    /// Lower bound of the times when entries have waited for too long.
     timeout: Time,
-    /// Time for which an entry waits for memory, in the unit of the owner's clock.
+    /// Time that an entry waits for memory, in the unit of the owner's clock.
     patience: u64,
     /// True if no call is served while a handler's own reply to an earlier one waits.
     in_order: bool,
@@ -70,7 +70,7 @@ struct Waiting<B> {
     len: usize,
     /// Time from which on the entry is not wanted.
     until: Time,
-    /// Time at which it has waited for memory for as long as it may, while it lacks some.
+    /// Time when it has waited for memory for as long as it may, while it lacks some.
     memory_until: Option<Time>,
     /// True if no further call is served before it was sent.
     holds_calls: bool,
@@ -83,7 +83,7 @@ impl<B> Waiting<B> {
 }
 
 impl<B> Backlog<B> {
-    /// Returns an empty backlog whose entries wait for memory for any time.
+    /// Returns an empty backlog that lets entries wait for memory for any time.
     pub(super) fn new() -> Self {
         Self {
             entries: VecDeque::new(),
@@ -97,7 +97,7 @@ impl<B> Backlog<B> {
         }
     }
 
-    /// Sets the time for which entries wait for memory from now on, in the unit of the owner's
+    /// Sets the time that entries wait for memory from now on, in the unit of the owner's
     /// clock.
     pub fn set_patience(&mut self, patience: u64) {
         self.patience = patience;
@@ -134,7 +134,7 @@ impl<B> Backlog<B> {
         self.is_copying
     }
 
-    /// Returns the time at which a pass is needed although there is no more room.
+    /// Returns the time when a pass is needed although there is no more room.
     pub fn poll_timeout(&self) -> Time {
         self.timeout
     }

@@ -72,7 +72,7 @@ impl<M, W> Calls<M, W> {
         }
     }
 
-    /// Returns the waiter for a call whose reply has not come.
+    /// Returns the waiter for a call without a reply.
     pub fn waiter(&mut self, number: u32) -> Option<&mut Option<W>> {
         match self.awaited.get_mut(&number) {
             Some(Call::Waiting(waiter)) => Some(waiter),

@@ -10,7 +10,7 @@ impl<M: Payload, W, B, E> Connection<M, W, B, E> {
         !self.is_flooded() && !self.ending.has_peer_closed()
     }
 
-    /// Returns the time at which a turn is needed although no entry comes: the earliest limit of an
+    /// Returns the time when a turn is needed although no entry comes: the earliest limit of an
     /// entry that waits, of a drain or of a stage of the end.
     pub fn poll_timeout(&self) -> Time {
         self.backlog.poll_timeout().min(self.ending.poll_timeout())

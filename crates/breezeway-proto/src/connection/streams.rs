@@ -129,7 +129,7 @@ pub enum Transmit {
 #[error("{0} streams are open, the most that the peer allows (its option max_streams)")]
 pub struct TooManyStreams(pub u16);
 
-/// Reason for which nothing can be sent on a stream now.
+/// Reason why nothing can be sent on a stream now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The window is used up: the peer has to consume messages first.
@@ -323,7 +323,7 @@ impl<M> Streams<M> {
         }))
     }
 
-    /// Returns the code with which either side has reset a stream, if one has.
+    /// Returns the code of either side's reset of a stream, if there was one.
     pub fn reset_code(&self, key: StreamKey) -> Option<ErrorCode> {
         let stream = self.get(key);
         let code = stream.incoming.reset_code().or(stream.outgoing.reset_code());
