@@ -82,10 +82,9 @@ impl Channel {
         poll_fn(|cx| channel.poll_start_call_space(cx, method, &mut space, time)).await?.await
     }
 
-    /// Sends the content of `space` as a one-way message like [`Self::post`], but waits for room
-    /// without a time limit.
+    /// Sends the content of `space` as a one-way message, as [`Self::post`] does.
     pub async fn post_space(&self, method: u32, mut space: OwnedSpace) -> Result<(), CallError> {
-        poll_fn(|cx| self.channel.poll_post_space(cx, method, &mut space)).await
+        self.in_time(poll_fn(|cx| self.channel.poll_post_space(cx, method, &mut space))).await
     }
 }
 

@@ -144,3 +144,19 @@ fn metadata_goes_with_space_in_calls_and_replies() {
         }
     });
 }
+
+#[test]
+fn post_space_without_room_ends_at_the_call_timeout() {
+    on_both_runtimes(|| async {
+        let options = SessionOptions::new().call_timeout(Some(Duration::from_millis(20)));
+        let (channel, _server) = Channel::pair(&options).await.unwrap();
+        let failing = async {
+            loop {
+                let space = channel.reserve(1).await?;
+                channel.post_space(0, space).await?;
+            }
+        };
+        let failed: Result<(), CallError> = soon(failing).await;
+        assert!(matches!(failed, Err(CallError::DeadlinePassed)), "{failed:?}");
+    });
+}
