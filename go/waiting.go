@@ -286,7 +286,8 @@ func (s *session) promote() {
 	if s.leading || s.heir != nil || s.err != nil || !s.rules.AwaitsPeer() {
 		return
 	}
-	if s.standing != nil && s.leaveToStanding() {
+	if s.standing != nil {
+		s.leaveToStanding()
 		return
 	}
 	if s.heir = s.followers.first(); s.heir != nil {
@@ -321,26 +322,25 @@ func (s *session) standBy(w *waiter, lim *limit) {
 }
 
 // leaveToStanding leaves driving to the waiter that stands by in the poller. It asks the peer to
-// ring the doorbell, or interrupts that waiter if there is more to do. It always returns true.
-func (s *session) leaveToStanding() bool {
+// ring the doorbell, or interrupts that waiter if there is more to do.
+func (s *session) leaveToStanding() {
 	for range catchUpTurns {
 		if s.hush(); s.err != nil {
-			return true
+			return
 		}
 		armed, err := s.memory.end.Arm()
 		if err != nil {
 			s.note(violation(err))
-			return true
+			return
 		}
 		if s.maySleep(armed) {
-			return true
+			return
 		}
 		if !s.turn() || s.err != nil || !s.rules.AwaitsPeer() {
 			break
 		}
 	}
 	s.interrupt()
-	return true
 }
 
 // rested adapts the polling time to the length of a rest.
