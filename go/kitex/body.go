@@ -33,6 +33,12 @@ func decodeBody(ctx context.Context, codec remote.PayloadCodec, method string,
 		return err
 	}
 	defer mcache.Free(body)
+	return decodeBytes(ctx, codec, method, body, value)
+}
+
+// decodeBytes reads a value, which is all of the bytes.
+func decodeBytes(ctx context.Context, codec remote.PayloadCodec, method string, body []byte,
+	value any) error {
 	fast, is := value.(thrift.FastCodec)
 	if !is {
 		return kthrift.UnmarshalThriftData(ctx, codec, method, body, value)

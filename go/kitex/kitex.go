@@ -10,7 +10,8 @@
 // middlewares and the governance of Kitex stay as they are.
 //
 // A server also takes Kitex's plain clients, on the socket of a shm: address and at unix: and tcp:
-// addresses: framed, buffered and in TTHeader, without Kitex's streams.
+// addresses: framed, buffered and in TTHeader, without Kitex's streams. The server validates their
+// bytes as those of native calls.
 package kitex
 
 import (

@@ -61,7 +61,9 @@ func (p servicesProbe) RegisterProbeFunc(name diagnosis.ProbeName, probe diagnos
 // NewTransHandler returns handlers of native calls and of plain clients.
 func (f *serverFactory) NewTransHandler(opts *remote.ServerOption) (remote.ServerTransHandler,
 	error) {
-	plain, err := trans.NewDefaultSvrTransHandler(opts, gonet.NewGonetExtension())
+	plainly := *opts
+	plainly.Codec = validated(opts.Codec)
+	plain, err := trans.NewDefaultSvrTransHandler(&plainly, gonet.NewGonetExtension())
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,20 @@ type nodes struct{}
 
 func (*nodes) Put(context.Context, *lists.Node) error { return nil }
 
+// hostileNodes are malformed arguments of Lists.put in hexadecimal digits.
+var hostileNodes = map[string]string{
+	"list of strings":       "0c00010f00020b7fffffff",
+	"set":                   "0c00010e00050b7fffffff",
+	"map":                   "0c00010d00030b0b7fffffff",
+	"list of structs":       "0c00010f00040c7fffffff",
+	"strings within bytes":  "0c00010f000403000000080f00020b7fffffff0000",
+	"strings that are none": "0c00010f000203000000087fffffff000000000000",
+	"negative size":         "0c00010f00020bffffffff",
+	"bytes behind":          "0c0001000000",
+	"struct in itself":      strings.Repeat("0c0001", 1<<20),
+	"lists in lists":        "0c0001" + strings.Repeat("0f00040c00000001", 1<<18),
+}
+
 func TestHostileContainersFailTheCallAlone(t *testing.T) {
 	address := "unix:" + t.TempDir() + "/lists"
 	t.Cleanup(stopping(t, start(t, address, func(opts ...server.Option) server.Server {
@@ -29,18 +43,7 @@ func TestHostileContainersFailTheCallAlone(t *testing.T) {
 	}
 	defer c.Close()
 	const put = 0x872293c9
-	for name, head := range map[string]string{
-		"list of strings":       "0c00010f00020b7fffffff",
-		"set":                   "0c00010e00050b7fffffff",
-		"map":                   "0c00010d00030b0b7fffffff",
-		"list of structs":       "0c00010f00040c7fffffff",
-		"strings within bytes":  "0c00010f000403000000080f00020b7fffffff0000",
-		"strings that are none": "0c00010f000203000000087fffffff000000000000",
-		"negative size":         "0c00010f00020bffffffff",
-		"bytes behind":          "0c0001000000",
-		"struct in itself":      strings.Repeat("0c0001", 1<<20),
-		"lists in lists":        "0c0001" + strings.Repeat("0f00040c00000001", 1<<18),
-	} {
+	for name, head := range hostileNodes {
 		t.Run(name, func(t *testing.T) {
 			body, err := hex.DecodeString(head)
 			if err != nil {
