@@ -464,6 +464,19 @@ pub enum ReplyError {
     /// The kernel provides no memory for the reply; the client's call fails.
     #[error(transparent)]
     Segment(SegmentError),
+    /// The reply's metadata is longer than the client accepts; the client's call fails.
+    #[error(
+        "metadata of {len} bytes, where the other side takes {limit}; raise its option max_metadata"
+    )]
+    TooMuchMetadata {
+        /// The metadata's length.
+        len: usize,
+        /// The client's limit.
+        limit: usize,
+    },
+    /// The space was reserved from another session than the call's; the client's call fails.
+    #[error("the space belongs to another session; reserve it from the one that sends it")]
+    SpaceOfAnotherSession,
     /// The client has more calls in flight than agreed, which ends its session.
     #[error("the client leaves no room for replies: it has not received {unconsumed} of them")]
     Full {

@@ -194,7 +194,9 @@ impl OwnedCall {
     }
 }
 
-/// Methods that reply.
+/// Methods that reply. `Ok` means that the reply was sent or waits for room, or that the client of
+/// a one-way message wants none. With any error but [`ReplyError::SessionEnded`] and
+/// [`ReplyError::Forked`], the client's call has failed.
 impl OwnedCall {
     /// Replies with a copy of `bytes`: at once, or as soon as there is room. Never waits. A client
     /// that sleeps is woken as soon as the reply is published.
@@ -212,7 +214,10 @@ impl OwnedCall {
     pub fn reply_space(self, mut space: OwnedSpace) -> Result<(), ReplyError> {
         match space.outgoing_by(&self.shared) {
             Ok(outgoing) => self.send(outgoing),
-            Err(error) => self.fail(ErrorCode::Failed, error),
+            Err(error) => {
+                self.fail(ErrorCode::Failed, error)?;
+                Err(ReplyError::SpaceOfAnotherSession)
+            }
         }
     }
 
@@ -362,8 +367,7 @@ impl fmt::Debug for OwnedCall {
 }
 
 impl State {
-    /// Sends a reply, or fails the call whose reply cannot be sent. Returns an error if the reply
-    /// is too large.
+    /// Sends a reply, or fails the call whose reply cannot be sent and returns the error.
     fn reply(
         &mut self,
         head: Head,
@@ -385,9 +389,12 @@ impl State {
             _ => (ErrorCode::Failed, &*reason),
         };
         self.send_failure(head.stream, code, (&reason, short), Deadline::NEVER);
-        match error {
-            CallError::TooLarge { len, cap } => Err(ReplyError::TooLarge { len, cap }),
-            _ => Ok(()),
-        }
+        Err(match error {
+            CallError::TooLarge { len, cap } => ReplyError::TooLarge { len, cap },
+            CallError::NoMemory { len, shortage } => ReplyError::NoMemory { len, shortage },
+            CallError::Segment(error) => ReplyError::Segment(error),
+            CallError::TooMuchMetadata { len, limit } => ReplyError::TooMuchMetadata { len, limit },
+            other => unreachable!("no reply fails so: {other}"),
+        })
     }
 }

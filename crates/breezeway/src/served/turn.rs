@@ -242,7 +242,13 @@ impl ServerSession {
             Some(
                 ReplyError::TooLarge { .. } | ReplyError::NoMemory { .. } | ReplyError::Segment(_),
             ) => ErrorCode::NoMemory,
-            Some(ReplyError::SessionEnded | ReplyError::Forked) | None => failure.code,
+            Some(
+                ReplyError::TooMuchMetadata { .. }
+                | ReplyError::SpaceOfAnotherSession
+                | ReplyError::SessionEnded
+                | ReplyError::Forked,
+            )
+            | None => failure.code,
         };
         let reason = &failure.reason;
         if code == ErrorCode::Panicked || request.one_way || replied {

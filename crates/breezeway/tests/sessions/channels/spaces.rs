@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use breezeway::{
     Address, CallError, Channel, Driver, ErrorCode, Incoming, Message, Next, OwnedCall, OwnedSpace,
-    ServerChannel, ServerOptions, SessionListener, SessionOptions, Stream, StreamError,
+    ReplyError, ServerChannel, ServerOptions, SessionListener, SessionOptions, Stream, StreamError,
 };
 use proptest::prelude::*;
 
@@ -294,11 +294,12 @@ fn another_session_refuses_the_space_and_both_go_on() {
     let (one, one_server) = pair(&options);
     let (other, other_server) = pair(&options);
     let elsewhere = other.clone();
+    let (replied, outcomes) = mpsc::channel();
     let serving = [
         serve(one_server, OwnedCall::echo, echo_stream),
         serve(
             other_server,
-            move |call| call.reply_space(elsewhere.reserve(1_000).unwrap()),
+            move |call| replied.send(call.reply_space(elsewhere.reserve(1_000).unwrap())).unwrap(),
             echo_stream,
         ),
     ];
@@ -324,6 +325,8 @@ fn another_session_refuses_the_space_and_both_go_on() {
         }
         other => panic!("{other:?}"),
     }
+    let outcome = outcomes.recv().unwrap();
+    assert!(matches!(outcome, Err(ReplyError::SpaceOfAnotherSession)), "{outcome:?}");
     drop((one, other));
     // The handler holds a copy of the second channel, and so goes with its server.
     drop(serving);

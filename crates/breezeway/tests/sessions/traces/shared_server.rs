@@ -6,8 +6,8 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use breezeway::{
-    Carrier, Driver, ErrorCode, Incoming, Message, OwnedCall, ServerChannel, ServerOptions,
-    SessionListener, SessionOptions, Stream, StreamError,
+    Carrier, Driver, ErrorCode, Incoming, Message, OwnedCall, ReplyError, ServerChannel,
+    ServerOptions, SessionListener, SessionOptions, Stream, StreamError,
 };
 
 use super::script::{Entry, Offer, Script, meanwhile, pattern};
@@ -329,7 +329,8 @@ const CONVERSATIONS: &[Conversation] = &[
         server.turn();
         peer.reads(1);
         peer.sends(Entry::request(5, METHOD, b"request"));
-        let _ = server.call().reply_with_metadata(&pattern(3, 65), b"too long");
+        let error = server.call().reply_with_metadata(&pattern(3, 65), b"too long").unwrap_err();
+        assert!(matches!(error, ReplyError::TooMuchMetadata { len: 65, limit: 64 }), "{error:?}");
         server.turn();
         peer.reads(1);
         peer.notes_bits();
