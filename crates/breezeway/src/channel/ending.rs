@@ -26,6 +26,10 @@ impl State {
     /// Lets the client begin nothing new, by a go-away entry as soon as there is room for it.
     pub(super) fn go_away(&mut self) {
         self.connection.ending.go_away();
+        self.send_go_away();
+    }
+
+    fn send_go_away(&mut self) {
         // The next turn, which a driver that is awake takes, detects a dead peer.
         let _ = self.send_controls();
         self.unflushed = true;
@@ -34,7 +38,7 @@ impl State {
     /// Serves earlier requests, until `deadline` at most.
     pub(super) fn drain(&mut self, deadline: Deadline) {
         if self.connection.ending.drain(to_time(deadline)) {
-            self.go_away();
+            self.send_go_away();
             self.wake_acceptors();
         }
     }
