@@ -20,7 +20,9 @@ pub struct Monitor {
 }
 
 /// Counts of clients that got no session, in the order of the reasons.
-type TurnedAway = [AtomicU64; 6];
+type TurnedAway = [AtomicU64; REASONS];
+
+const REASONS: usize = Reason::Failed as usize + 1;
 
 /// Reason for which a client got no session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,17 +32,18 @@ pub(crate) enum Reason {
     BeyondUserLimit,
     BeyondMemory,
     PushedOut,
+    /// The last one, as [`REASONS`] counts.
     Failed,
 }
 
 /// Counts of clients that got no session of any server of this process, by the reason.
 #[cfg(feature = "metrics")]
-static OF_THIS_PROCESS: TurnedAway = [const { AtomicU64::new(0) }; 6];
+static OF_THIS_PROCESS: TurnedAway = [const { AtomicU64::new(0) }; REASONS];
 
 /// Returns the counts of clients that got no session of any server of this process, in the order of
 /// the reasons.
 #[cfg(feature = "metrics")]
-pub(crate) fn refused_by_this_process() -> [u64; 6] {
+pub(crate) fn refused_by_this_process() -> [u64; REASONS] {
     OF_THIS_PROCESS.each_ref().map(|count| count.load(Ordering::Relaxed))
 }
 
