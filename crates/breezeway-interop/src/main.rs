@@ -41,7 +41,7 @@ fn main() {
         ["ambush", path, seed, sessions] => {
             hostile::ambush(Path::new(path), number(seed), number(sessions));
         }
-        _ => panic!("interop serve|serve-users|call|attack|ambush: see src/main.rs"),
+        _ => panic!("interop serve|serve-users|call|succeed|attack|ambush: see src/main.rs"),
     }
 }
 

@@ -15,7 +15,8 @@ use generated::room::{
 /// The room. It prints "given up" when a client no longer wants its stream.
 pub(crate) struct Hall;
 
-struct GivenUp;
+/// Prints that a handler was dropped.
+pub(crate) struct GivenUp;
 
 impl Drop for GivenUp {
     fn drop(&mut self) {

@@ -17,7 +17,7 @@ use generated::users::{
     NoSuchUser, Users, UsersAgeArgs, UsersAgeError, UsersSeenArgs, UsersServer,
 };
 
-use crate::room::{AsyncRoomServer, Hall};
+use crate::room::{AsyncRoomServer, GivenUp, Hall};
 
 struct Table;
 
@@ -46,15 +46,6 @@ impl Users for Table {
 /// The service, awaited. It prints the names of oneway calls, and "given up" when a client no
 /// longer waits for the age of "slow".
 struct Awaited;
-
-/// Prints that a handler was dropped.
-struct GivenUp;
-
-impl Drop for GivenUp {
-    fn drop(&mut self) {
-        println!("given up");
-    }
-}
 
 impl AsyncService for Awaited {
     fn name(&self) -> &'static str {
