@@ -316,10 +316,14 @@ func TestRustClientThatIsKilledEndsHandlersContext(t *testing.T) {
 func TestRustClientSeesReplyBeyondTheCapAsFailure(t *testing.T) {
 	program(t, "BREEZEWAY_BIN")
 	address := "shm:" + t.TempDir() + "/echo"
-	t.Cleanup(run(t, &mirror{}, address, breezeway.Cap(4096)))
+	startAmplifier(t, address, breezeway.Cap(4096))
 	status, output := rustCalls(t, address, echoIDL, "Echo.echo",
-		`{"body":"`+strings.Repeat("AAAA", 3000)+`"}`)
-	if status == 0 || !strings.Contains(output, "4096") {
+		`{"body":"`+strings.Repeat("AAAA", 300)+`"}`)
+	if status != 4 || !strings.Contains(output, "4096") {
 		t.Errorf("status %d, %s", status, output)
+	}
+	status, output = rustCalls(t, address, echoIDL, "Echo.echo", `{"body":"AAAA"}`)
+	if status != 0 {
+		t.Errorf("the next call: status %d, %s", status, output)
 	}
 }

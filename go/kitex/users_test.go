@@ -67,7 +67,11 @@ func (t *table) Age(ctx context.Context, name string) (int64, error) {
 	return 0, &users.NoSuchUser{Name: name}
 }
 
-func (t *table) Seen(_ context.Context, name string) error {
+// Seen notes a name, and the years of a caller that sends some.
+func (t *table) Seen(ctx context.Context, name string) error {
+	if years, has := metainfo.GetPersistentValue(ctx, "years"); has {
+		name += " after " + years
+	}
 	t.seen <- name
 	return nil
 }
@@ -179,7 +183,9 @@ func TestOnewayCallCarriesNoMetadata(t *testing.T) {
 		if err := p.client.Seen(ctx, "Ada"); err != nil {
 			t.Fatal(err)
 		}
-		<-p.seen
+		if seen := <-p.seen; seen != "Ada" {
+			t.Errorf("%q was seen", seen)
+		}
 	})
 }
 
@@ -237,11 +243,19 @@ func TestMetainfoTravelsBothWays(t *testing.T) {
 
 func TestMetainfoBeyondTheLimitFailsTheCall(t *testing.T) {
 	withPairs(t, func(t *testing.T, p pair) {
-		for _, length := range []int{20_000, 70_000} {
+		call := func(length int) error {
 			ctx := metainfo.WithValue(context.Background(), "long", strings.Repeat("x", length))
-			if _, err := p.client.Age(ctx, "Ada"); err == nil {
-				t.Errorf("%d bytes travel", length)
-			}
+			_, err := p.client.Age(ctx, "Ada")
+			return err
+		}
+		err := call(20_000)
+		if !errors.As(err, new(*breezeway.TooMuchMetadataError)) ||
+			errors.Is(err, kerrors.ErrGetConnection) {
+			t.Errorf("20,000 bytes: %v", err)
+		}
+		err = call(70_000)
+		if err == nil || !strings.Contains(err.Error(), "longer than 65535 bytes") {
+			t.Errorf("70,000 bytes: %v", err)
 		}
 		p.isRight(t)
 	})
@@ -311,6 +325,15 @@ func TestOverloadedServerFailsCallAsOverLimit(t *testing.T) {
 		cancel()
 		<-slow
 		<-p.ended
+		// The server releases the call behind the end of its handler.
+		age, err := int64(0), kerrors.ErrOverlimit.WithCause(nil)
+		deadline := time.Now().Add(20 * time.Second)
+		for errors.Is(err, kerrors.ErrOverlimit) && time.Now().Before(deadline) {
+			age, err = p.client.Age(context.Background(), "Ada")
+		}
+		if age != 36 || err != nil {
+			t.Errorf("after the release: %d, %v", age, err)
+		}
 	}
 	withPairs(t, test, server.WithLimit(&limit.Option{MaxConnections: 1, MaxQPS: 1_000_000}))
 }
@@ -331,25 +354,6 @@ func TestMiddlewaresOfBothSidesAreCalled(t *testing.T) {
 	}, server.WithMiddleware(counting(&served)))
 	if served.Load() != 2 || called.Load() != 2 {
 		t.Errorf("%d and %d calls pass", called.Load(), served.Load())
-	}
-}
-
-func TestReplyBeyondTheCapFailsAlone(t *testing.T) {
-	for _, carrier := range []string{"shm:", "unix:"} {
-		address := carrier + t.TempDir() + "/echo"
-		t.Cleanup(run(t, &mirror{}, address, breezeway.Cap(64<<10)))
-		c, err := echo.NewClient("Echo", breezewaykitex.Client(address))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var large *breezeway.TooLargeError
-		err = bounced(c, 100_000)
-		if err == nil || !strings.Contains(err.Error(), "larger") && !errors.As(err, &large) {
-			t.Errorf("over %s 100,000 bytes give %v", carrier, err)
-		}
-		if err := bounced(c, 10_000); err != nil {
-			t.Errorf("over %s the next call: %v", carrier, err)
-		}
 	}
 }
 
