@@ -47,11 +47,20 @@ func (s clientSuite) Options() []client.Option {
 		client.WithConnPool(pool{sessions}),
 		client.WithTransHandlerFactory(clientFactory{sessions}),
 		{F: func(o *client.Options, _ *utils.Slice) {
-			// Kitex then asks for its streams by a factory, which clientFactory replaces.
-			rpcinfo.AsMutableRPCConfig(o.Configs).SetTransportProtocol(
-				transport.TTHeaderStreaming)
+			// Options of the program may stand behind this one.
+			o.TailOptions = append(o.TailOptions, client.Option{F: setProtocol})
 		}},
 	}
+}
+
+// setProtocol has Kitex ask for its streams by a factory, which clientFactory replaces, and make no
+// calls and streams of gRPC.
+func setProtocol(o *client.Options, _ *utils.Slice) {
+	const grpc = transport.GRPC | transport.GRPCStreaming
+	config := rpcinfo.AsMutableRPCConfig(o.Configs)
+	wanted := o.Configs.TransportProtocol()&^grpc | transport.TTHeaderStreaming
+	_ = config.SetTransportProtocol(transport.PurePayload) // Others are added to what is set.
+	_ = config.SetTransportProtocol(wanted)
 }
 
 // sessions are the session of a client, which is closed once the client is closed and its streams

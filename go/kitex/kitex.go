@@ -29,7 +29,7 @@ import (
 // Its calls share one session, which is dialled with the first of them, and again once it is over;
 // it ends when the client is closed. The options HandshakeTimeout and WaitForServer bound the wait
 // for a server, and not Kitex's WithConnectTimeout. Options of connections and transport protocols
-// have no effect, except that transport.GRPC breaks the calls: leave it out.
+// have no effect.
 func Client(addresses string, opts ...breezeway.Option) client.Option {
 	return client.WithSuite(clientSuite{addresses, opts})
 }

@@ -137,8 +137,11 @@ func (s *serverStream) SetHeader(values streaming.Header) error {
 	return nil
 }
 
-// SendHeader is SetHeader.
-func (s *serverStream) SendHeader(values streaming.Header) error { return s.SetHeader(values) }
+// errHeader is returned where metadata would have to travel before a message.
+var errHeader = errors.New("kitex: headers travel with the end of a stream; use SetHeader")
+
+// SendHeader sends nothing, and returns an error.
+func (s *serverStream) SendHeader(streaming.Header) error { return errHeader }
 
 // SetTrailer gives the client names and values.
 func (s *serverStream) SetTrailer(values streaming.Trailer) error {
