@@ -56,7 +56,6 @@ type clientStream struct {
 	codec  remote.PayloadCodec
 	stream *breezeway.Stream
 	stop   func() bool // of the context's end
-	over   sync.Once
 
 	sessions *sessions
 
@@ -65,9 +64,12 @@ type clientStream struct {
 	nextErr error
 	// ended is what the stream has ended with.
 	ended error
+	once  sync.Once // of its end
 
+	mu        sync.Mutex
 	callbacks []func(error)
-	once      sync.Once
+	isOver    bool
+	outcome   error
 }
 
 // giveUp resets the stream at the end of its context.
@@ -77,11 +79,25 @@ func (s *clientStream) giveUp() {
 		code = breezeway.CodeDeadlinePassed
 	}
 	s.stream.Reset(code)
-	s.letGo()
+	s.letGo(failure(s.ctx, s.ctx.Err()))
 }
 
-// letGo lets go of the session.
-func (s *clientStream) letGo() { s.over.Do(s.sessions.endStream) }
+// letGo lets go of the session, and calls Kitex back with the outcome, at its first call.
+func (s *clientStream) letGo(outcome error) {
+	s.mu.Lock()
+	wasOver, callbacks := s.isOver, s.callbacks
+	if !wasOver {
+		s.isOver, s.outcome = true, outcome
+	}
+	s.mu.Unlock()
+	if wasOver {
+		return
+	}
+	s.sessions.endStream()
+	for _, callback := range callbacks {
+		callback(outcome)
+	}
+}
 
 // SendMsg sends a message, and waits while the server does not read. It returns io.EOF once the
 // server has ended the stream, whose outcome RecvMsg returns.
@@ -179,13 +195,10 @@ func (s *clientStream) end(err error) {
 	s.once.Do(func() {
 		s.stop()
 		_ = s.stream.Close()
-		s.letGo()
 		if errors.Is(err, io.EOF) {
 			err = nil
 		}
-		for _, callback := range s.callbacks {
-			callback(err)
-		}
+		s.letGo(err)
 	})
 }
 
@@ -216,9 +229,17 @@ func (s *clientStream) Trailer() (streaming.Trailer, error) {
 // Context returns the context that the stream was opened with.
 func (s *clientStream) Context() context.Context { return s.ctx }
 
-// RegisterCloseCallback has Kitex be told of the stream's end.
+// RegisterCloseCallback has a function called at the stream's end, or now if it has ended.
 func (s *clientStream) RegisterCloseCallback(callback func(error)) {
-	s.callbacks = append(s.callbacks, callback)
+	s.mu.Lock()
+	isOver := s.isOver
+	if !isOver {
+		s.callbacks = append(s.callbacks, callback)
+	}
+	s.mu.Unlock()
+	if isOver {
+		callback(s.outcome)
+	}
 }
 
 var (

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"io"
 	"testing"
+	"time"
 
 	"github.com/cloudwego/kitex/client"
+	"github.com/cloudwego/kitex/pkg/rpcinfo"
 	"github.com/cloudwego/kitex/pkg/streaming"
 	"github.com/cloudwego/kitex/server"
 	"github.com/cloudwego/kitex/transport"
@@ -66,4 +68,37 @@ func TestSendHeaderFailsAsHeadersTravelLast(t *testing.T) {
 	if err := <-service.sent; err == nil {
 		t.Error("SendHeader returns no error")
 	}
+}
+
+// finishes is a tracer that notes the ends of streams.
+type finishes chan error
+
+func (finishes) Start(ctx context.Context) context.Context { return ctx }
+
+func (f finishes) Finish(ctx context.Context) {
+	f <- rpcinfo.GetRPCInfo(ctx).Stats().Error()
+}
+
+func TestCancelledStreamIsFinishedForTracers(t *testing.T) {
+	withRooms(t, func(t *testing.T, _ talked.Client, _ *hall, address string) {
+		finished := make(finishes, 2)
+		c, err := talked.NewClient("Room", breezewaykitex.Client(address),
+			client.WithTracer(finished))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		if _, err := c.Talk(ctx); err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		select {
+		case err := <-finished:
+			if err == nil {
+				t.Error("the tracer sees no error")
+			}
+		case <-time.After(20 * time.Second):
+			t.Error("the tracer does not see the end")
+		}
+	})
 }
