@@ -1,4 +1,4 @@
-//! What a peer can make a server hold, beyond memory: each is accounted to who causes it.
+//! Resources beyond memory that a peer makes a server hold; each is accounted to its cause.
 
 use std::os::fd::AsFd;
 
@@ -68,7 +68,7 @@ fn pending_segments_of_one_process_stop_at_its_limit() {
     /// The limit, and pending segments of each session that do not count.
     const MOST: usize = 1024;
     const UNCOUNTED: usize = 4;
-    /// What all sessions but the last send, so that each may send more.
+    /// Number of messages that each session but the last sends, below its own limit.
     const OF_EACH: usize = 60;
     const PEERS: usize = MOST / (OF_EACH - UNCOUNTED) + 1;
     within(GENEROUS, || {

@@ -11,7 +11,7 @@ use super::service::ECHO;
 use super::stage::{Stage, called, options, served};
 use super::watchdog::{GENEROUS, within};
 
-/// Breaks a rule as a client: of one served session, whose error is seen as it is, and of a server
+/// Breaks a rule as a client: of one served session, which returns its error, and of a server
 /// beside an honest client.
 fn as_client(stage: &Stage, expected: &CallViolation, attack: impl Fn(&mut Peer)) {
     let outcome = served(options(), Terms::default(), &attack);
@@ -137,7 +137,7 @@ fn resets_and_windows_of_unknown_streams_are_ignored() {
 fn entries_of_streams_end_a_session_whose_hello_takes_none() {
     within(GENEROUS, || {
         let stage = Stage::set();
-        // A server may say once that it goes away.
+        // A server may send one go-away entry.
         let kinds = [(2, Kind::Reset, 1), (4, Kind::Window, 1), (8, Kind::GoAway, 2)];
         for (number, kind, too_many) in kinds {
             let body = if kind == Kind::Window { &b"12345678"[..] } else { &[] };
@@ -193,7 +193,7 @@ fn requests_on_stream_numbers_in_any_order_are_served_and_harm_nobody() {
         for stream in [7, 7, 1, u32::MAX, u32::MAX, 3, 1] {
             assert_eq!(peer.call(stream, ECHO, b"x"), b"x");
         }
-        // The same number twice at one time: two replies, in order.
+        // The same number twice in flight: two replies, in order.
         peer.publish_silently(&Entry::request(5, ECHO, b"first"));
         peer.publish(&Entry::request(5, ECHO, b"second"));
         for expected in [&b"first"[..], b"second"] {
@@ -287,7 +287,7 @@ fn failures_with_any_code_and_any_words_are_failures_of_that_call_only() {
             |session| {
                 for _ in codes {
                     let error = session.call(ECHO, b"ping").map(drop).unwrap_err();
-                    // In an error on one line; as it came for whoever asks for it.
+                    // The error's text is on one line; `reason` holds the original text.
                     let text = "the server failed the call: \u{fffd}\\0words";
                     assert_eq!(error.to_string(), text);
                     let CallError::Failed { reason, .. } = error else { panic!("{error:?}") };

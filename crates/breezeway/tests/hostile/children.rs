@@ -1,4 +1,4 @@
-//! Peers as processes of their own: this test program again, told by its environment what to be.
+//! Peers as processes of their own: this test program again, with its role in the environment.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -26,7 +26,7 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    /// Starts one and waits until it has done what its role says.
+    /// Starts a child and waits until it has done the steps of its role.
     pub(crate) fn ready(role: &str, path: &Path) -> Self {
         let mut child = Self::start(role, path);
         assert!(child.says("ready"), "the child ended before it was ready");
@@ -82,7 +82,7 @@ impl Child {
         maps.lines().filter(|line| line.contains("/memfd:")).count()
     }
 
-    /// How many descriptors it has open.
+    /// Returns the number of open descriptors of the child.
     pub(crate) fn open_files(&self) -> usize {
         std::fs::read_dir(format!("/proc/{}/fd", self.process.id())).unwrap().count()
     }
@@ -107,7 +107,7 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The child may have ended before.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -128,7 +128,7 @@ pub(crate) fn say(line: &str) {
     std::io::stdout().flush().unwrap();
 }
 
-/// Says that it is ready, and does nothing more.
+/// Prints `ready`, and does nothing more.
 pub(crate) fn rest() -> ! {
     say("ready");
     loop {
@@ -175,14 +175,14 @@ fn executing(path: &Path) {
     rest()
 }
 
-/// What a client has to keep while it rests.
+/// Values that a client keeps while it rests.
 #[expect(dead_code, reason = "kept, not used")]
 enum Kept {
     Socket(OwnedFd),
     Peer(Peer),
 }
 
-/// A client that gets as far as its role says.
+/// Runs a client up to the step that its role names.
 fn client(role: &str, socket: OwnedFd) -> Kept {
     if role == "client without a hello" {
         return Kept::Socket(socket);

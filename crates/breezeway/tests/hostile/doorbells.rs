@@ -18,12 +18,12 @@ use super::watchdog::{GENEROUS, within};
 /// More than a socket holds bytes, and than an honest side leaves unread.
 const CALLS: u32 = 600;
 
-/// What fills the socket.
+/// Bytes that fill the socket.
 #[derive(Clone, Copy, Debug)]
 struct Filling {
     /// Segments that are pending during all calls.
     pending: u32,
-    /// Whether each entry has a doorbell, wanted or not.
+    /// True if each entry has a doorbell, wanted or not.
     rings: bool,
 }
 

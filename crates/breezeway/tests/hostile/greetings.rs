@@ -1,5 +1,5 @@
 //! Hellos that break a rule, from a client to a server and from a server to a client: each is
-//! refused by name, in time, and nobody else notices.
+//! refused by name, in time, and no other session is affected.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -41,8 +41,7 @@ struct Case {
     name: String,
     make: Box<dyn Fn() -> Greeting>,
     expected: Fault,
-    /// The status of the server's refusal; `None` if it says nothing to one that does not speak
-    /// the protocol.
+    /// The status of the server's refusal; `None` if it sends nothing, as to a foreign protocol.
     answer: Option<u32>,
 }
 
@@ -89,8 +88,8 @@ fn handshake_error<T>(outcome: Result<T, ConnectError>) -> HandshakeError {
     }
 }
 
-/// Every case three times: to one accepting end, whose error is seen as it is; to a server beside
-/// an honest client; and from a server to a client.
+/// Every case three times: to one accepting end, which returns its error; to a server beside an
+/// honest client; and from a server to a client.
 fn each(cases: impl FnOnce() -> Vec<Case> + Send + 'static) {
     within(GENEROUS, || {
         let stage = Stage::set();
@@ -275,7 +274,7 @@ fn very_many_descriptors_are_refused_for_what_they_are() {
     });
 }
 
-/// Of a control segment of 64 entries.
+/// Size of a control segment of 64 entries.
 const SIZE: usize = 12288;
 
 #[test]
@@ -433,7 +432,7 @@ fn a_hello_that_is_broken_off_is_noticed_at_once() {
     });
 }
 
-/// Sends a beginning, then closes, or says that nothing more comes, and looks what `then` sees.
+/// Sends a beginning, then closes the socket or its sending half, and runs `then`.
 fn break_off(socket: OwnedFd, bytes: &[u8], half: bool, then: impl FnOnce(Option<&OwnedFd>)) {
     if !bytes.is_empty() {
         socket::send(&socket, bytes, &[]).unwrap();

@@ -14,7 +14,7 @@ use super::service::{ECHO, ECHO_STREAM, Service, on_stream};
 use super::stage::options;
 use super::watchdog::{GENEROUS, within};
 
-/// What every server here is set to.
+/// Returns the options of every server here.
 fn server() -> ServerOptions {
     ServerOptions::new().session(options())
 }
@@ -62,7 +62,7 @@ fn what_a_client_keeps_of_ended_sessions_counts_against_its_user_until_it_lets_g
             assert!(said.contains("the server's max_memory_of_user allows"), "{said}");
             eventually("it is counted", || monitor.stats().beyond_memory == 1);
             drop(view);
-            // A child that another test forks meanwhile has it until it executes a program.
+            // A child that another test forks has it until it executes a program.
             eventually("the kernel has it back", || monitor.stats().memory == one);
             connect(path).unwrap();
         });
@@ -119,7 +119,7 @@ fn clients_that_connect_and_keep_what_is_ready_for_them_hold_no_more_than_the_li
                 eventually("it is ready", || monitor.stats().memory == expected);
             }
             drop(kept);
-            // A child that another test forks meanwhile has it until it executes a program.
+            // A child that another test forks has it until it executes a program.
             eventually("the kernel has it back", || monitor.stats().memory == 0);
             let mut session = connect(path).unwrap();
             assert_eq!(session.call(ECHO, &[7; 10_000]).unwrap().to_vec(), [7; 10_000]);

@@ -46,12 +46,12 @@ fn a_process_whose_descriptors_never_finish_closing_gets_no_session_until_they_d
     });
 }
 
-/// Sends more descriptors than may wait whose close takes a minute, or until their other ends go.
-/// To the kernel this process is both sides.
+/// Sends more descriptors than may wait, each with a close of a minute, or until its other end is
+/// closed. To the kernel this process is both sides.
 pub(crate) fn never_closed() {
     within(GENEROUS, || {
         let stage = Stage::set();
-        // It is let in before, and says nothing.
+        // This client is accepted before, and sends nothing.
         let early = UnixStream::connect(stage.path()).unwrap();
         drop(Session::connect_with(&stage.address(), &options()).unwrap());
         let (ours, theirs) = UnixStream::pair().unwrap();
@@ -83,7 +83,7 @@ pub(crate) fn never_closed() {
     });
 }
 
-/// Sends one descriptor whose close takes a minute, and then others.
+/// Sends one descriptor with a close of a minute, and then others.
 pub(crate) fn slow_to_close_one_by_one() {
     within(GENEROUS, || {
         let stage = Stage::set();
@@ -177,7 +177,7 @@ fn round(stage: &Stage) {
         peer.publish(&Entry::session(0, 0, &[]));
     });
     attack_calls(CallViolation::Unexpected(Kind::Deadline), &|peer| {
-        // Replies that are kept, descriptors that nobody announced.
+        // Replies that are kept, descriptors that no entry announces.
         for call in 0..3 {
             peer.publish(&Entry::request(2 * call + 1, REPLY_OF, &400_000u64.to_le_bytes()));
             peer.next_message().unwrap();

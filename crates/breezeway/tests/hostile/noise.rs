@@ -24,8 +24,8 @@ fn a_doorbell_that_rings_without_end_disturbs_nobody() {
             let from = journal::length();
             while_flipping(&[&storm, &storm], || {
                 for call in 0..50 {
-                    // Whether it is served is its own matter: bytes that nobody asked for may keep
-                    // back one that was.
+                    // A call may stay unserved: bytes without an intent may keep back one that has
+                    // an intent.
                     peer.publish_silently(&Entry::request(2 * call + 1, ECHO, b"x"));
                     stage.bystander.goes_on();
                 }

@@ -27,7 +27,7 @@ fn status(bytes: &[u8]) -> u32 {
     u32::from_le_bytes(bytes[hello::STATUS_AT..][..4].try_into().unwrap())
 }
 
-/// What an honest server makes of a client that begins as `begin` does, and its answer.
+/// Returns the outcome of an honest server for a client that begins with `begin`, and its answer.
 fn welcomed(
     begin: impl FnOnce(&OwnedFd),
 ) -> (Result<ServerSession, ConnectError>, socket::Received) {
@@ -257,7 +257,7 @@ fn status_of_refusal(socket: &OwnedFd) -> u32 {
 fn one_way_messages_do_not_count_as_calls_in_flight() {
     within(GENEROUS, || {
         let outcome = served(options(), Terms::default(), |peer| {
-            // Nothing is ever said to be consumed, as nothing comes back.
+            // The client's `consumed` stays 0, because the server sends no entry.
             for _ in 0..300 {
                 peer.wait_consumed(peer.ring.tail.saturating_sub(60));
                 peer.publish(&one_way(b"x"));
@@ -344,7 +344,8 @@ fn lend_number_n_has_bit_n_mod_8_of_byte_n_div_8() {
             let released = control::RELEASED_AT..control::RELEASED_AT + control::RELEASED_LEN;
             let mut expected = [0; control::RELEASED_LEN];
             (expected[0], expected[8], expected[63]) = (1 << 3, 1 << 6, 1 << 7);
-            // Releases are no progress: they come on their own, and the watchdog is patient.
+            // Releases do not count as progress: they come on their own, and the watchdog is
+            // patient.
             while peer.view.read(released.clone()) != expected {
                 thread::yield_now();
             }
@@ -493,8 +494,8 @@ fn released_counts_in_entries_of_every_kind() {
 
 // ---- section 5: waking ----
 
-/// How many doorbell bytes a client gets that makes so many calls one after the other, having
-/// stored these intents before.
+/// Returns the number of doorbell bytes for a client that stores these intents and then makes
+/// `calls` calls, one after the other.
 fn doorbells(data_wake: u64, space_wake: u64, calls: u32) -> usize {
     let mut bytes = 0;
     let outcome = served(options().wait(WaitPolicy::Park), Terms::default(), |peer| {

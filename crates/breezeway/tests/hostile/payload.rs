@@ -16,12 +16,12 @@ use super::service::{ECHO, INSIDE, INSPECT, inspect_inside};
 use super::stage::{Stage, called, options, served};
 use super::watchdog::{GENEROUS, within};
 
-/// What fills the segment around a payload.
+/// Byte that fills the segment around a payload.
 const OUTSIDE: u8 = 0xcc;
 const SIZE: usize = 256 * 1024;
 
-/// Where payloads lie: at both ends of the segment, at odd places, whole; beyond the last page is
-/// no memory.
+/// Places of payloads: at both ends of the segment, at odd offsets, the whole. Beyond the last page
+/// is no memory.
 const PLACES: [(usize, usize); 9] = [
     (0, 1),
     (SIZE - 1, 1),
@@ -103,7 +103,7 @@ fn a_reply_that_changes_while_it_is_read_gives_only_its_own_bytes() {
                     let request = peer.next_message().unwrap();
                     while_flipping(&[&|round| rewrite(&shared, place, round)], || {
                         peer.publish(&Entry::reply(request.stream(), &[]).lending(descriptor));
-                        // Until the client has read: its next request says so.
+                        // Until the client has read: its next request comes after that.
                         let next = peer.next_message().unwrap();
                         peer.publish(&Entry::reply(next.stream(), b"next"));
                     });
@@ -151,7 +151,7 @@ fn a_segment_that_is_retired_while_it_is_lent_stays_until_the_message_is_done() 
         peer.publish(&Entry::request(1, ECHO, &[]).lending(descriptor));
         has_begun.recv().unwrap();
         peer.publish(&Entry::segment_retire(0));
-        // What it was made of is gone from this side altogether.
+        // This side drops the segment of the message.
         peer.payload.clear();
         drop(shared);
         proceed.send(()).unwrap();
@@ -179,7 +179,7 @@ const WRONG: [u16; 8] = [8, 105, 40, 0xffff, 41, 104, 0, 8];
 /// All of them are in order, so that a session lasts.
 const RIGHT: [u16; 6] = [8, 41, 40, 104, 0, 104];
 
-/// A body that tells the entry it belongs to.
+/// Returns a body that identifies its entry.
 fn numbered(position: u64) -> [u8; entry::BODY_MAX] {
     [position as u8; entry::BODY_MAX]
 }

@@ -28,8 +28,7 @@ pub(crate) fn poll_message(peer: &mut Peer) -> Option<Seen> {
     }
 }
 
-/// Fills the honest server's ring with replies that are never said to be consumed otherwise than
-/// `lie` does.
+/// Fills the honest server's ring with replies, without a change of `consumed`.
 fn fill_reply_ring(peer: &mut Peer, calls: u32) {
     for call in 0..calls {
         peer.publish(&Entry::request(2 * call + 1, ECHO, b"x"));

@@ -1,5 +1,5 @@
 //! Everything at once, by chance: random steps of the protocol, and random bytes changed between
-//! them and meanwhile. The seed is printed; `BREEZEWAY_HOSTILE_SEED` repeats one (as far as two
+//! and during them. The seed is printed; `BREEZEWAY_HOSTILE_SEED` repeats one (as far as two
 //! processes can be repeated), `BREEZEWAY_HOSTILE_SECONDS` makes the run longer.
 
 use std::os::unix::net::UnixStream;
@@ -20,7 +20,7 @@ fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("a number"))
 }
 
-/// How long each of the two runs takes, and the seed.
+/// Returns the duration of each of the two runs, and the seed.
 fn settings() -> (Duration, u64) {
     let half =
         variable("BREEZEWAY_HOSTILE_SECONDS").map(|seconds| Duration::from_millis(seconds * 500));

@@ -1,4 +1,4 @@
-//! What the honest server does with calls.
+//! The handler of the honest server.
 
 use std::convert::Infallible;
 use std::io::Read;
@@ -13,7 +13,7 @@ use breezeway::{Call, ForeignBytes, Handler, HandlerError, Replied, Stream};
 pub(crate) const ECHO: u32 = 0;
 /// Reads the request in every way there is and replies with how many copies were torn.
 pub(crate) const INSPECT: u32 = 1;
-/// Replies with as many bytes as the request's `u64` says.
+/// Replies with as many bytes as the request's `u64`.
 pub(crate) const REPLY_OF: u32 = 2;
 
 /// The method of streams that are echoed; others are not read until the session is over.
@@ -79,8 +79,8 @@ impl Handler for Service {
     }
 }
 
-/// Reads a body in every way there is. What comes out may be torn, but is of the right length, and
-/// asking for more gives nothing.
+/// Reads a body in every way there is. The copies may be torn, but have the right length, and a
+/// read past the end gives nothing.
 pub(crate) fn inspect(body: ForeignBytes<'_>) -> Vec<Vec<u8>> {
     let len = body.len();
     let mut copies = vec![body.to_vec()];

@@ -33,7 +33,7 @@ fn client(stage: &Stage) -> Peer {
     Peer::connect_with_streams(stage.path(), Terms::default(), 64)
 }
 
-/// The client is gone, and its worker has seen that; gives what the worker says of it.
+/// Drops the client, waits until its worker has seen that, and returns the worker's log line.
 fn dies(stage: &Stage, peer: Peer) -> String {
     let from = journal::length();
     drop(peer);
@@ -179,7 +179,7 @@ fn a_client_that_opens_more_than_there_are_threads_is_refused_and_served_on() {
         assert_eq!(late.call(5, 0, b"still here"), b"still here");
         stage.bystander.goes_on();
         assert_eq!(dies(&stage, greedy), "the peer died");
-        // Its handlers end, and their threads are there for whoever comes.
+        // Its handlers end, and their threads are free for other clients.
         let mut stream = 5;
         eventually("the threads are free", || {
             stream += 2;

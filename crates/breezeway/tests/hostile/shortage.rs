@@ -26,7 +26,7 @@ use super::watchdog::{GENEROUS, within};
 /// Methods of the server that is short of descriptors.
 const EXHAUST: u32 = 7;
 const FREE: u32 = 8;
-/// Its reply takes a segment, and its request none.
+/// A method with a reply that takes a segment, and a request that takes none.
 const GROWN: u32 = 9;
 const GROWN_BYTES: usize = 3_000;
 
@@ -135,7 +135,7 @@ fn a_server_without_a_descriptor_for_a_segment_serves_others_and_goes_on_when_it
     });
 }
 
-/// Nothing would tell when there is one again, so the call does not wait for that.
+/// No event reports a free descriptor, so the call does not wait for one.
 #[test]
 fn a_reply_for_which_there_is_no_descriptor_fails_by_name_and_the_session_goes_on() {
     within(GENEROUS, || {
@@ -149,7 +149,7 @@ fn a_reply_for_which_there_is_no_descriptor_fails_by_name_and_the_session_goes_o
         assert_eq!(plain.call(ECHO, b"small").unwrap().to_vec(), b"small");
         assert_eq!(channel.call(ECHO, b"small").unwrap().to_vec(), b"small");
         other.call(EXHAUST, &[]).unwrap();
-        // The reason is within the entry, as there is no memory for a longer one either.
+        // The reason is within the entry, because a longer one would also need memory.
         let error = plain.call(GROWN, b"small").map(drop).unwrap_err().to_string();
         assert!(error.contains("ulimit -n") && !error.contains("cap"), "{error}");
         assert_eq!(plain.call(ECHO, b"small").unwrap().to_vec(), b"small");
@@ -232,8 +232,8 @@ fn a_shortage_is_not_mistaken_for_a_kernel_without_exit_descriptors() {
     });
 }
 
-/// What a peer's hello with three descriptors is refused for, by who has numbers for none, for one,
-/// and so on.
+/// Returns the refusals of a peer's hello with three descriptors, by a receiver with room for no
+/// descriptor, for one, and so on.
 fn refused_with_few_numbers<T>(
     accept: impl Fn(OwnedFd) -> Result<T, ConnectError>,
 ) -> Vec<HandshakeError> {
@@ -276,8 +276,8 @@ pub(crate) fn hellos_with_few_numbers() {
     say("refused");
 }
 
-/// A hello comes with one descriptor. Who has a number for the first of several is short of none
-/// that keeps to the rule.
+/// A hello comes with one descriptor. A receiver with room for the first of several is not short of
+/// descriptors for a peer that keeps the rule.
 #[test]
 fn a_hello_of_whose_descriptors_only_some_find_a_number_is_refused_for_what_it_is() {
     within(GENEROUS, || {

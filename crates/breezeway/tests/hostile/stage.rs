@@ -17,16 +17,16 @@ use breezeway_adversary::{PATIENCE, journal};
 
 use super::service::{self, ECHO, Service};
 
-/// What the honest side uses unless a case needs something else: terms that cases count with, and
-/// all the time for a hello that a loaded machine takes.
+/// Returns the options of the honest side, unless a case needs others: terms that cases count with,
+/// and all the time for a hello that a loaded machine takes.
 pub(crate) fn options() -> SessionOptions {
     SessionOptions::new().ring_capacity(64).cap(64 << 20).handshake_timeout(PATIENCE)
 }
 
-/// How long a hello may take where a case waits for the end of that.
+/// Timeout of a hello in cases that wait for it to pass.
 pub(crate) const IMPATIENCE: Duration = Duration::from_secs(1);
 
-/// As [`options`], without patience for hellos.
+/// Returns [`options`] with a short timeout of the hello.
 pub(crate) fn impatient() -> SessionOptions {
     options().handshake_timeout(IMPATIENCE)
 }
@@ -47,7 +47,7 @@ pub(crate) fn served(
     serving.join().expect("the honest side panicked")
 }
 
-/// A session that calls honestly, as `usage` says, while `attack` is the server.
+/// Runs an honest client, `usage`, on a session to the server `attack`.
 pub(crate) fn called<R>(
     options: SessionOptions,
     terms: Terms,
@@ -59,7 +59,7 @@ pub(crate) fn called<R>(
         let attacking = scope.spawn(move || {
             let mut peer = Peer::server(hostile.into(), terms);
             attack(&mut peer);
-            // The honest side must find out by itself, not because the other end is gone.
+            // The honest side must find the violation without an end of the connection.
             peer
         });
         let mut session = Session::from_socket(honest.into(), &options).expect("a good hello");
@@ -70,7 +70,7 @@ pub(crate) fn called<R>(
     })
 }
 
-/// What the honest client has done so far.
+/// Record of the honest client's calls so far.
 #[derive(Debug, Default)]
 struct Record {
     laps: u64,
@@ -249,26 +249,26 @@ impl Stage {
         self.bystander.goes_on();
     }
 
-    /// What the worker has said so far.
+    /// Returns the worker's log lines so far.
     pub(crate) fn worker_lines(&self) -> Vec<journal::Line> {
         journal::lines_of(self.worker, self.start)
     }
 
-    /// Waits until the worker says, since `from`, that a session ended, and why.
+    /// Waits until the worker logs, since `from`, the end of a session, and returns the reason.
     pub(crate) fn end_of_session(&self, from: usize) -> String {
         journal::wait_for(self.worker, from, PATIENCE, |line| line.message == "session ended")
             .expect("no session ended")
             .error
     }
 
-    /// Waits until the acceptor says, since `from`, that a client got no session, and why.
+    /// Waits until the acceptor logs, since `from`, a refused client, and returns the reason.
     pub(crate) fn no_session(&self, from: usize) -> String {
         journal::wait_for(self.acceptor, from, PATIENCE, |line| line.message == "no session")
             .expect("nobody was refused")
             .error
     }
 
-    /// Ends the server. Nobody may have panicked, and the honest client must have been served to
+    /// Ends the server. No thread may have panicked, and the honest client must have been served to
     /// the end.
     pub(crate) fn close(mut self) {
         self.bystander.goes_on();

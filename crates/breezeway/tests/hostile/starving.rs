@@ -34,8 +34,8 @@ use super::shortage::address;
 use super::stage::{Stage, called, impatient, options};
 use super::watchdog::{GENEROUS, within};
 
-/// What an honest call may take beside an attack on a loaded machine with two CPUs: less than what
-/// here is slow to close, and than any patience.
+/// Maximum duration of an honest call beside an attack on a loaded machine with two CPUs: less than
+/// a slow close takes here, and than any timeout.
 const TOLERABLE: Duration = Duration::from_secs(10);
 
 /// A descriptor that is slow to close, and whether this side was the one that closed it last.
@@ -58,7 +58,7 @@ impl Slow {
     /// dropped; or nothing, if the server was quicker and so the last copy was this one.
     pub(crate) fn leave(self) -> Option<TcpStream> {
         drop(self.fd);
-        // Nobody listens any more if that took long.
+        // The receiver may be gone if that took long.
         let _ = self.left.send(());
         self.watching.join().unwrap()
     }
@@ -68,7 +68,7 @@ impl Slow {
 const QUICK_CLOSE: Duration = Duration::from_secs(1);
 
 /// Lets `attack` send something slow to close until the server is the one that closes it last. It
-/// gives how long somebody honest waited meanwhile.
+/// returns the wait of an honest client.
 fn slowed(attack: impl Fn(&Stage, Slow) -> Option<Duration> + Send + 'static) {
     slowed_on(Stage::set, attack);
 }
@@ -113,7 +113,7 @@ fn a_hello_with_the_most_descriptors_whose_last_is_slow_to_close_delays_no_other
     });
 }
 
-/// A read that is not told otherwise drops an urgent byte, and with it its descriptors.
+/// Without `SO_OOBINLINE` a read drops an urgent byte, and with it its descriptors.
 #[test]
 fn an_urgent_byte_with_a_descriptor_that_is_slow_to_close_delays_no_other_client() {
     slowed(|stage, slow| {
@@ -125,7 +125,7 @@ fn an_urgent_byte_with_a_descriptor_that_is_slow_to_close_delays_no_other_client
     });
 }
 
-/// Of two messages with descriptors one read gives the first, which ends the session.
+/// A read gives the first of two messages with descriptors, which ends the session.
 #[test]
 fn descriptors_left_unread_on_a_unix_socket_whose_session_ends_delay_no_other_session() {
     slowed_on(Stage::on_a_socket, |stage, slow| {
@@ -217,7 +217,7 @@ fn descriptors_that_would_fill_the_servers_table_keep_no_honest_client_out() {
         let (pipe, _writer) = std::io::pipe().unwrap();
         let mut others = Vec::new();
         for connection in &connections {
-            // As many as are closed at one time, and one behind which there is no more room.
+            // As many as are closed at the same time, and one that fills the queue behind them.
             let slow: [OwnedFd; 5] = std::array::from_fn(|_| {
                 let (slow, other) = slow_to_close();
                 others.push(other);
@@ -250,7 +250,7 @@ pub(crate) fn server_with_few_numbers(path: &Path) {
     server.serve(Service::default()).unwrap();
 }
 
-/// How long a client waits that comes now.
+/// Returns the wait of a client that connects now.
 fn another_client(stage: &Stage) -> Duration {
     let start = Instant::now();
     Session::connect_with(&stage.address(), &options()).unwrap().call(ECHO, b"x").unwrap();
@@ -345,7 +345,7 @@ fn a_client_that_never_reads_its_socket_delays_no_other_session_when_the_server_
     });
 }
 
-/// Adds and retires segments as fast as the other side takes them, until told to stop or the
+/// Adds and retires segments as fast as the other side takes them, until `stop` is set or the
 /// session ends.
 fn churn(peer: &mut Peer, stop: &AtomicBool) {
     let shared = Shared::fit(4096);
@@ -358,7 +358,7 @@ fn churn(peer: &mut Peer, stop: &AtomicBool) {
             }
             std::hint::spin_loop();
         }
-        // All progress is awaited, so that the other side tells it at once.
+        // All progress is awaited, so that the other side publishes it at once.
         peer.ring.shared.store(control::SPACE_WAKE_AT, peer.view.load(control::CONSUMED_AT));
         if socket::send(&peer.socket, &[1], &[shared.fd.as_fd()]).is_err() {
             if socket::try_receive(&peer.socket, 4096).is_some_and(|received| received.is_end()) {
@@ -373,9 +373,9 @@ fn churn(peer: &mut Peer, stop: &AtomicBool) {
     }
 }
 
-/// Whether the churn stays one entry ahead depends on the machine, so this seldom fails where a
-/// worker does not listen. `a_worker_that_can_never_arm_a_session_listens_for_the_others`, a unit
-/// test of the worker, shows that step by step.
+/// On some machines the churn does not stay one entry ahead, so this seldom fails where a worker
+/// does not listen. `a_worker_that_can_never_arm_a_session_listens_for_the_others`, a unit test of
+/// the worker, shows that step by step.
 #[test]
 fn a_client_that_always_has_another_segment_entry_starves_no_other_session() {
     for wait in [WaitPolicy::Park, WaitPolicy::Adaptive, WaitPolicy::Busy] {
@@ -544,7 +544,7 @@ fn a_thousand_silent_connections_keep_no_honest_client_waiting() {
             if laps.total() > longest.total() {
                 longest = laps;
             }
-            // Whoever is pushed out comes back.
+            // A client that is pushed out connects again.
             for _ in 0..50 {
                 silent.pop_front();
                 silent.push_back(UnixStream::connect(stage.path()).unwrap());
@@ -560,7 +560,7 @@ fn a_thousand_silent_connections_keep_no_honest_client_waiting() {
     });
 }
 
-/// When what happened, as this process experiences time and on the wall.
+/// Times of steps, by this process's stopwatch and by the clock.
 struct Laps {
     start: (Stopwatch, Instant),
     happened: Vec<(&'static str, Duration, Duration)>,
@@ -581,7 +581,7 @@ impl Laps {
     }
 }
 
-/// In a process of its own, so that no other test makes the table larger meanwhile.
+/// Runs in a process of its own, so that no other test enlarges its table.
 pub(crate) fn room_for_descriptors(path: &Path) {
     raise_open_files();
     let table = || {
@@ -716,7 +716,7 @@ fn many_clients_that_do_not_read_delay_the_end_of_a_server_no_longer_than_one() 
                 let mut client = Connection::unix(&path).unwrap();
                 frame::greet(&mut client, 64 << 20);
                 client.write_all(&frame::request(1, REPLY_OF, &len)).unwrap();
-                // A reply that its socket does not hold is under way.
+                // The reply does not fit into its socket, and is being written.
                 client.read_exact(&mut [0]).unwrap();
                 client
             })

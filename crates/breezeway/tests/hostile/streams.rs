@@ -29,7 +29,7 @@ fn terms() -> SessionOptions {
     options().max_streams(2).stream_window(3, 100).max_metadata(16)
 }
 
-/// What a client's entries lead to.
+/// Returns the error of a server's session with a client that sends these entries.
 fn served(attack: impl FnOnce(&mut Peer) + Send) -> SessionError {
     let (hostile, honest) = UnixStream::pair().unwrap();
     thread::scope(|scope| {
@@ -53,7 +53,7 @@ fn served(attack: impl FnOnce(&mut Peer) + Send) -> SessionError {
     })
 }
 
-/// What a server's entry leads to, towards a client that makes one call.
+/// Returns the error of a client that makes one call and gets this entry.
 fn called(entry: &Entry) -> String {
     let (hostile, honest) = UnixStream::pair().unwrap();
     let calling = thread::spawn(move || {

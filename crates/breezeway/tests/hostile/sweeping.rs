@@ -1,5 +1,5 @@
-//! Servers that always have another entry, while a client drops what nobody wants any more: it
-//! takes what a ring can hold, and no more.
+//! Servers that always have another entry, while a client drops calls: it takes as many entries as
+//! a ring holds, and no more.
 
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,10 +18,10 @@ use super::watchdog::{GENEROUS, within};
 const CAPACITY: u64 = 64;
 /// Entries that are seen to be taken by a sweep at most. It takes a ring of them, and four times as
 /// many as there are pieces in which segments are mapped (64 of the cap's 64 MiB, and one more for
-/// each of 64 segments), whatever comes meanwhile. What came before is seen a little later.
+/// each of 64 segments), however many more come. The watch sees progress a little late.
 const MOST: u64 = 2 * CAPACITY + 4 * (64 + 64);
 
-/// What the client has consumed so far, as the server sees it, until it is stopped.
+/// Watch of the client's `consumed`, as the server sees it, until it is stopped.
 #[derive(Default)]
 struct Watch {
     stop: AtomicBool,
@@ -89,7 +89,7 @@ fn a_server_that_churns_segments_keeps_no_client_that_drops_late_replies() {
                         let is_refused = matches!(outcome, Err(CallError::TooManyInFlight(_)));
                         assert!(is_refused, "{outcome:?}");
                     });
-                    // What comes is seen a little later.
+                    // The watch sees progress a little late.
                     assert!(taken <= MOST, "a refused call took {taken} entries");
                 }
                 watch.stop.store(true, Ordering::Relaxed);

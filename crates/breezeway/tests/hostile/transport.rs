@@ -39,7 +39,7 @@ impl Case {
     }
 }
 
-/// Every case three times: as the client of one served session, whose error is seen as it is; as a
+/// Every case three times: as the client of one served session, which returns its error; as a
 /// client of a server beside an honest client; as the server of a client.
 fn each(cases: impl FnOnce() -> Vec<Case> + Send + 'static) {
     within(GENEROUS, || {
@@ -504,7 +504,7 @@ fn memfd_with(seals: rustix::fs::SealFlags) -> std::os::fd::OwnedFd {
     fd
 }
 
-/// The same file, opened `O_PATH`.
+/// Opens the same file with `O_PATH`.
 fn path_only(fd: &std::os::fd::OwnedFd) -> std::os::fd::OwnedFd {
     use std::os::fd::AsRawFd;
     let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
