@@ -1,5 +1,4 @@
-//! `docs/abi.md` is normative: both sides' hellos, captured from real handshakes, lie as its table
-//! says.
+//! `docs/abi.md` is normative: both sides' hellos, captured from real handshakes, match its table.
 
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -49,8 +48,8 @@ fn capture(client: &SessionOptions, server: &SessionOptions) -> (Received, Recei
         pass(&near_server, &offer);
         let answer = socket::receive(&near_server, 8192);
         pass(&near_client, &answer);
-        // Both have agreed, so both hellos are whole. Kept until then, as neither says another
-        // word.
+        // Both have agreed, so both hellos are whole. The sessions are kept until then, because
+        // neither sends more.
         let (client, server) = (client.join().unwrap(), server.join().unwrap());
         assert!(client.is_ok() && server.is_ok());
         (offer, answer)
@@ -158,7 +157,7 @@ fn a_hello_byte_for_byte() {
         GOLDEN.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
     let (offer, answer) = capture(&options(64, 64 << 20), &options(64, 64 << 20));
     assert_eq!(answer.bytes, golden);
-    // Clients say besides that they take go-away entries.
+    // Clients also set the feature bit for go-away entries.
     let mut offered = golden;
     offered[12] = 1;
     assert_eq!(offer.bytes, offered);

@@ -19,7 +19,7 @@ fn example(name: &str) -> PathBuf {
 /// A server among the examples, ended with the test.
 struct ExampleServer {
     process: Child,
-    /// What it says that it listens on.
+    /// The address that it prints.
     address: String,
 }
 
@@ -147,7 +147,7 @@ fn the_hello_example_without_a_server_fails_with_what_to_do() {
     assert!(complained.starts_with("Error: 'carrier pigeon' is no address"), "{complained}");
 }
 
-/// What an example without arguments writes, if it ends well.
+/// Returns the output of an example without arguments, which must succeed.
 #[track_caller]
 fn output(name: &str) -> String {
     let mut example = Command::new(example(name));

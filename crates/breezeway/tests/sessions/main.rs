@@ -1,7 +1,7 @@
 //! Sessions as their users see them: real processes, real sockets, real deaths.
 //!
 //! A run is about one carrier, which `BREEZEWAY_TEST_CARRIER` names (`shm` if it is not set).
-//! Where a case lies says which carriers it is about:
+//! The module of a case determines its carriers:
 //!
 //! * `on_every_carrier::` is about sessions whatever they travel by, but for cases below that are
 //!   in a module `by_file::` or `on_shm::`;

@@ -1,6 +1,6 @@
-//! What only TLS does to a session: certificates, good and bad, and peers that speak it halfway.
+//! Behaviour that only TLS has: certificates, good and bad, and peers that speak it halfway.
 
-/// What its records do, and other protocols in them.
+/// TLS records, and other protocols in them.
 mod records;
 
 use std::io::{ErrorKind, Read, Write};
@@ -49,17 +49,17 @@ impl Certificates {
         self.authority.issue(names, valid)
     }
 
-    /// Of a server, by a good certificate.
+    /// Returns the settings of a server with a good certificate.
     fn server(&self) -> Tls {
         own(Tls::new(), &self.issue(&SERVER_NAMES, Valid::Now))
     }
 
-    /// Of a server that asks for a certificate.
+    /// Returns the settings of a server that requests a certificate.
     fn mutual_server(&self) -> Tls {
         self.server().roots(self.authority.root()).unwrap()
     }
 
-    /// Of a client without a certificate.
+    /// Returns the settings of a client without a certificate.
     fn client(&self) -> Tls {
         Tls::new().roots(self.authority.root()).unwrap()
     }
@@ -164,7 +164,7 @@ fn by_hand(root: &Path, port: u16, protocol: Option<&str>) -> Hand {
     by_hand_with(root, port, protocol, |_| {})
 }
 
-/// As [`by_hand`], on a socket with these settings.
+/// Connects like [`by_hand`], on a socket with these settings.
 fn by_hand_with(
     root: &Path,
     port: u16,
@@ -194,7 +194,7 @@ fn by_hand_with(
 
 type Hand = StreamOwned<ClientConnection, TcpStream>;
 
-/// What a server by hand has.
+/// Returns the configuration of a server by hand.
 fn config_by_hand(issued: &Issued) -> rustls::ServerConfig {
     let chain = vec![CertificateDer::from_pem_file(&issued.chain).unwrap()];
     let key = PrivateKeyDer::from_pem_file(&issued.key).unwrap();
@@ -207,7 +207,7 @@ fn config_by_hand(issued: &Issued) -> rustls::ServerConfig {
         .unwrap()
 }
 
-// ---- who is who ----
+// ---- identity ----
 
 #[test]
 fn both_sides_know_whom_the_others_certificate_names() {
@@ -420,7 +420,7 @@ fn a_peer_whose_tls_is_bad_speaks_tls_all_the_same() {
     let all = Certificates::new();
     let (address, acting) = peer(|mut stream| {
         stream.read_exact(&mut [0; 100]).unwrap();
-        // A record with a ServerHello that says nothing.
+        // A record with an empty ServerHello.
         stream.write_all(&[22, 3, 3, 0, 4, 2, 0, 0, 0]).unwrap();
         let _ = stream.read_to_end(&mut Vec::new());
     });
@@ -433,7 +433,7 @@ fn a_peer_whose_tls_is_bad_speaks_tls_all_the_same() {
 fn a_server_that_says_much_and_no_hello_is_given_up() {
     let all = Certificates::new();
     let mut config = config_by_hand(&all.issue(&SERVER_NAMES, Valid::Now));
-    // Records without a byte for the session, beyond what a client may be told.
+    // Records without a byte for the session, more than a client accepts.
     config.send_tls13_tickets = 1000;
     let (address, acting) = peer(move |stream| {
         let connection = ServerConnection::new(Arc::new(config)).unwrap();
@@ -534,7 +534,7 @@ fn a_client_that_ends_in_the_middle_of_its_handshake_leaves_nothing() {
         let mut stream = echo.raw();
         stream.write_all(part).unwrap();
         stream.shutdown(Shutdown::Write).unwrap();
-        // Whatever it says to that, it ends it.
+        // Whatever the peer answers, it ends the connection.
         let _ = stream.read_to_end(&mut Vec::new());
     }
     echo.serves(all.client());
@@ -542,7 +542,8 @@ fn a_client_that_ends_in_the_middle_of_its_handshake_leaves_nothing() {
 
 // ---- in the middle of a session ----
 
-/// Between a client and a server: passes bytes on, and changes one of the server's when told.
+/// Passes bytes on between a client and a server, and changes one of the server's once `spoil` is
+/// set.
 fn between(port: u16, spoil: &Arc<AtomicBool>) -> (Address, JoinHandle<()>) {
     let spoil = Arc::clone(spoil);
     peer(move |mut client| {

@@ -3,7 +3,7 @@
 //! One engine of this crate talks to a peer by hand that plays a fixed script. Each step of either
 //! side waits for the one before, so that the entries do not depend on time. The entries of both
 //! sides are compared with a file in `traces/`: a change of an engine that is not meant to change
-//! its entries proves so. `make golden` (`UPDATE_GOLDEN=1`) records the files anew.
+//! its entries proves so. `make golden` (`UPDATE_GOLDEN=1`) records the files again.
 //!
 //! A line of a file is one entry: `>` from the client, `<` from the server. The words are those of
 //! `docs/abi.md`; fields that are zero are left out. A body is text in quotes, a number,

@@ -1,5 +1,5 @@
 //! The conversations of `docs/vectors`, held by a server's workers: exclusive sessions with clients
-//! whose hello takes no streams, and shared ones with others.
+//! that take no streams, and shared ones with others.
 
 use std::os::unix::net::UnixListener;
 use std::path::Path;

@@ -17,17 +17,17 @@ use crate::support::{
     within,
 };
 
-/// What other processes of these tests do.
+/// Roles of the other processes of these tests.
 pub(crate) const ROLES: &[(&str, Role)] = &[("bidder", bid), ("several servers", serve_several)];
 
-/// What a client is told, which must come at once.
+/// Returns the error of a client, which must come at once.
 #[track_caller]
 fn connect_error(address: &Address) -> ConnectError {
     let address = address.clone();
     within(PROMPT, "the error", move || Session::connect(&address).err().expect("no server"))
 }
 
-/// Why a server that is started at `folder`'s address does not run.
+/// Returns the error of a server that is started at `folder`'s address.
 #[track_caller]
 fn failure_to_listen(folder: &Folder) -> String {
     let settings = Settings::new().with("address", folder.address());
@@ -158,7 +158,7 @@ fn a_server_that_ends_in_order_removes_its_socket_and_no_other_file() {
 #[test]
 fn a_server_does_not_remove_the_socket_of_its_successor() {
     let first = Server::waiting(WaitPolicy::Adaptive);
-    // Somebody tidies up, and starts another server.
+    // A user removes the file, and starts another server.
     fs::remove_file(first.socket()).unwrap();
     let second = Server::start_in(Arc::clone(&first.folder), Settings::new());
     first.stop();
@@ -283,8 +283,7 @@ fn a_mode_that_is_no_permission_is_refused() {
 
 // ---- two servers ----
 
-/// The role: at each word, tries to listen, and says whether it does; at the next word it ends
-/// that.
+/// The role: at each word, tries to listen, and prints the outcome; at the next word it ends that.
 fn bid(settings: &Settings) {
     let address: Address = settings.get("address");
     say("ready");
@@ -301,8 +300,8 @@ fn bid(settings: &Settings) {
     }
 }
 
-/// Leaves a socket file on which nobody listens. (A process that another test starts has a copy of
-/// the listener until it is executed.)
+/// Leaves a socket file on which no process listens. (A process that another test starts has a copy
+/// of the listener until it is executed.)
 fn leave_over(folder: &Folder) {
     drop(UnixListener::bind(folder.socket()).unwrap());
     eventually("nobody listens", || UnixStream::connect(folder.socket()).is_err());

@@ -49,7 +49,7 @@ mod needs_user_namespaces {
             client
         };
         let settings = Settings::new().with("address", folder.address());
-        // The same user, whose process has no number there.
+        // The same user; its process has no number there.
         assert_eq!(start("visitor", &settings, None).expect("in"), "None Some(0) Some(0)");
         let mut killed = to_call();
         killed.kill();

@@ -186,7 +186,7 @@ fn metadata_travels_beside_requests_and_replies() {
     for (metadata, request) in
         [(0, 0), (1, 0), (0, 1), (10, 20), (102, 0), (103, 0), (50, 300), (16 * 1024, 100_000)]
     {
-        // What comes back as metadata must fit as well.
+        // The reply's metadata must fit as well.
         let (metadata, request) = (vec![1u8; metadata], vec![2u8; request.min(16 * 1024)]);
         let reply = channel.call_with_metadata(0, &metadata, &request).unwrap();
         // An empty block is none.
@@ -265,7 +265,7 @@ fn a_call_whose_time_is_over_is_cancelled_for_its_handler() {
     let timeout = Some(Duration::from_millis(5));
     let (channel, server) = pair(&SessionOptions::new().call_timeout(timeout));
     let mut cx = Context::from_waker(Waker::noop());
-    // Nobody waits for the reply, so nobody gives the call up.
+    // No task waits for the reply, so none gives the call up.
     let Poll::Ready(Ok(call)) = channel.poll_start_call(&mut cx, 0, None, b"", timeout) else {
         panic!("there is room")
     };

@@ -12,7 +12,7 @@ use breezeway::{
 
 use super::{PATIENCE, every_policy, pair};
 
-/// What a wait that ended says.
+/// Result of a wait that ended.
 type Ended = Result<String, &'static str>;
 
 fn said<T, E: Display>(outcome: Result<T, E>) -> Ended {
@@ -84,7 +84,7 @@ fn closing_ends_every_wait_of_a_client_and_of_a_server() {
     for round in 0..60 {
         every_policy(|options| {
             let options = options.clone().stream_window(4, 1 << 20).cap(1 << 20);
-            // Nobody drives the other side.
+            // No driver runs the other side.
             let (channel, _server) = pair(&options);
             end(waits_of_a_client(&channel), round * 1_000, || channel.close());
             let (_channel, server) = pair(&options);
@@ -116,7 +116,7 @@ fn a_session_that_was_closed_is_over_and_closing_it_again_does_nothing() {
     let refused = other.call(0, b"").unwrap_err();
     assert!(matches!(refused, CallError::NotSent(_)) && !refused.may_have_run(), "{refused}");
     assert!(refused.to_string().contains("this side has closed the session"), "{refused}");
-    // What was sent before the end came first, and the end is in order.
+    // The messages from before the end come first, and the end is in order.
     let Some(Incoming::Call(call)) = server.accept().unwrap() else { panic!("no message") };
     assert_eq!(call.request().to_vec(), b"before");
     assert!(server.accept().unwrap().is_none());
@@ -181,7 +181,7 @@ fn every_wait_may_be_given_a_deadline() {
         stream.sender().send_space_until(space(), soon()).unwrap();
         assert_eq!(served.receive().unwrap().unwrap().len(), 10);
         stream.sender().send_space_until(space(), soon()).unwrap();
-        // The ring of a session whose other side nobody drives is full.
+        // The ring of a session without a driver at the other side is full.
         let (full, _server) = pair(&options);
         while full.post_space_until(0, full.reserve(1).unwrap(), soon()).is_ok() {}
         let all = channel.reserve_until(channel.cap(), soon()).unwrap();

@@ -47,7 +47,7 @@ impl Driven {
         assert!(matches!(self.client.0.poll_post(&mut cx, 0, b"x"), Poll::Ready(Ok(()))));
     }
 
-    /// What the server's driver says in the turn that takes a message.
+    /// Returns the result of the turn in which the server's driver takes a message.
     fn take(&mut self) -> Next {
         let (channel, driver) = &mut self.server;
         driver.ready(false);
@@ -238,7 +238,7 @@ impl Drop for Noting {
     }
 }
 
-/// The last copy that is closed closes what nobody has read, for as long as that takes.
+/// The close of the last copy closes unread descriptors, for as long as that takes.
 #[test]
 fn a_drivers_copy_of_the_socket_is_closed_before_the_session_is() {
     let Driven { server: (channel, mut driver), client: _client } = Driven::new(WaitPolicy::Park);

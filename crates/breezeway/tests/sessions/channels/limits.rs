@@ -1,4 +1,4 @@
-//! What nobody takes up, what never fits, and who waits meanwhile.
+//! Messages that are not taken up, messages that never fit, and the waits of others.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -115,7 +115,7 @@ fn streams_that_were_reset_before_a_client_accepts_them_are_not_kept() {
 #[test]
 fn a_reset_by_another_thread_wakes_who_receives() {
     for policy in [WaitPolicy::Adaptive, WaitPolicy::Park] {
-        // Nobody drives the server, so nothing comes from there.
+        // No driver runs the server, so nothing comes from there.
         let (channel, _server) = pair(&SessionOptions::new().wait(policy));
         for _ in 0..20 {
             let (mut send, mut receive) = channel.open(0, None).unwrap().split();
@@ -210,7 +210,7 @@ fn one_way_messages_that_nobody_takes_stop_their_sender_and_are_all_there_later(
             }
             sent
         });
-        // Somebody drives the server's end, and takes none of them.
+        // A reader drives the server's end, and takes none of them.
         let mut driven = server.open(1, None).unwrap();
         let drives = thread::spawn(move || driven.receive().map(|_| ()));
         let sent = sending.join().unwrap();
@@ -440,7 +440,7 @@ fn one_way_messages_that_wait_for_a_thread_or_a_reply_are_bounded() {
         const WINDOW: usize = 1024;
         let mut posted = 0;
         let mut last = Instant::now();
-        // Nothing comes back of what nobody has served.
+        // Unserved messages give nothing back.
         while posted <= 2 * WINDOW && last.elapsed() < Duration::from_millis(300) {
             if channel.try_post(0, b"x").unwrap() {
                 (posted, last) = (posted + 1, Instant::now());
@@ -475,7 +475,8 @@ fn one_way_messages_that_wait_for_a_thread_or_a_reply_are_bounded() {
 fn a_stream_that_floods_a_small_ring_unread_stops_no_stream_and_no_call() {
     const MESSAGES: u32 = 500;
     every_policy(|options| {
-        // Nothing of the ring is kept for the others: whoever drives takes what comes out of it.
+        // Nothing of the ring is kept for the others: the thread that drives takes what comes out
+        // of it.
         let options = options.clone().ring_capacity(8).stream_window(MESSAGES, 1 << 40);
         let (channel, server) = pair(&options);
         let (held, holding) = mpsc::channel();

@@ -16,7 +16,7 @@ use std::thread;
 
 use breezeway::{Channel, Incoming, OwnedCall, ServerChannel, SessionOptions, Stream, WaitPolicy};
 
-/// How long something may take that must come.
+/// Maximum wait for something that must come.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
 
 /// Both ends, with these options on either side.

@@ -57,7 +57,7 @@ fn reset(_: u32, stream: Stream) {
     stream.reset(ErrorCode::Refused);
 }
 
-/// A channel to a server on a socket that serves calls and streams as these say.
+/// Runs `test` with a channel to a server on a socket.
 fn on_socket(address: &str, test: impl FnOnce(Channel)) {
     let mut listener = SessionListener::bind(
         &address.parse::<Address>().unwrap(),
@@ -83,7 +83,7 @@ fn on_socket(address: &str, test: impl FnOnce(Channel)) {
     serving.join().unwrap();
 }
 
-/// The same metadata and message, both from space.
+/// Replies with the same metadata and message, both from space.
 fn echo_with_metadata(call: OwnedCall) {
     let metadata = call.message().metadata().unwrap_or_default().to_vec();
     let mut space = call.reserve_with_metadata(&metadata, call.request().len()).unwrap();
@@ -404,7 +404,7 @@ fn space_counts_against_the_window_with_the_bytes_that_are_sent() {
     let end = Instant::now() + PATIENCE;
     while stream.sender().poll_space(&mut cx, &mut space, true).is_pending() {
         assert!(Instant::now() < end, "no window");
-        // Somebody has to take turns.
+        // This thread has to take turns.
         let _ = stream.receiver().receive_until(Instant::now() + Duration::from_millis(1));
     }
     assert!(served.receive().unwrap().unwrap().to_vec() == content(mark, 250));
@@ -436,7 +436,7 @@ fn a_stream_that_reserves_all_it_may_stops_no_other() {
         other.send_space(space).unwrap();
         assert!(other.receive().unwrap().unwrap().to_vec() == content(mark, share));
     }
-    // What is taken for one may be sent by another.
+    // Space that one stream reserves may be sent by another.
     let space = filled(spaces.pop().unwrap(), 9);
     others[0].send_space(space).unwrap();
     assert!(others[0].receive().unwrap().unwrap().to_vec() == content(9, 10_000));
@@ -461,7 +461,7 @@ fn space_is_sent_once_and_who_tries_twice_harms_nobody_else() {
     serving.join().unwrap();
 }
 
-/// Both ends, driven by nobody but the test.
+/// Returns both ends, driven by the test alone.
 fn driven(options: &SessionOptions) -> ((Channel, Driver), (ServerChannel, Driver)) {
     let (one, other) = UnixStream::pair().unwrap();
     let options = options.clone().handshake_timeout(PATIENCE);
@@ -482,7 +482,7 @@ impl Wake for Flag {
     }
 }
 
-/// Whether a driver soon has nothing to do, while somebody polls as often as it takes turns.
+/// Returns true if the driver soon has nothing to do, while `poll` runs before each of its turns.
 fn sleeps_while(driver: &mut Driver, mut poll: impl FnMut()) -> bool {
     (0..10).any(|_| {
         poll();
@@ -548,7 +548,7 @@ fn space_that_finds_no_slot_waits_as_it_is() {
     }
 }
 
-/// What is done next; indices are taken modulo what there is.
+/// The next step; indices are taken modulo the number of things.
 #[derive(Clone, Debug)]
 enum Step {
     /// Reserve, for a stream or the session, fill and cut.
@@ -605,7 +605,7 @@ proptest! {
                 _ => panic!("no stream"),
             })
             .collect();
-        // The model: what is under way on each stream, by mark and length.
+        // The model: the messages in flight on each stream, by mark and length.
         let mut under_way: [VecDeque<(usize, usize)>; STREAMS] = Default::default();
         let mut spaces: Vec<(OwnedSpace, usize)> = Vec::new();
         let mut held: Vec<(Message, usize, usize)> = Vec::new();

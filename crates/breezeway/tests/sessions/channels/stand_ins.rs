@@ -1,4 +1,4 @@
-//! Tasks that take a turn while whoever drives their session sleeps.
+//! Tasks that take a turn while the driver of their session sleeps.
 
 use std::future::Future;
 use std::os::fd::{AsFd, AsRawFd};
@@ -130,7 +130,7 @@ fn a_task_that_meets_the_end_of_its_session_learns_it_and_wakes_the_driver() {
     assert_eq!(client_driver.next(&driver), Next::End);
 }
 
-/// Who was woken, in order.
+/// Names of the woken tasks, in order.
 #[derive(Clone, Default)]
 struct Woken(Arc<Mutex<Vec<&'static str>>>);
 

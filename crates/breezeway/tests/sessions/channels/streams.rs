@@ -146,7 +146,7 @@ fn trying_sends_what_has_room_and_receives_what_is_there() {
     });
 }
 
-/// What comes next, by asking again and again.
+/// Returns the next message, by repeated tries.
 fn next(stream: &mut Stream) -> Result<Option<breezeway::Message>, StreamError> {
     let start = Instant::now();
     loop {
@@ -278,7 +278,7 @@ fn streams_learn_of_the_end_of_the_session() {
     let Some(Incoming::Stream(0, mut served)) = server.accept().unwrap() else { panic!("a call") };
     served.send(b"last words").unwrap();
     drop(server);
-    // What was sent before is still received.
+    // The message from before is still received.
     assert_eq!(stream.receive().unwrap().unwrap().to_vec(), b"last words");
     assert!(matches!(stream.receive(), Err(StreamError::Session(_))));
     assert!(matches!(served.send(b"more"), Err(StreamError::Session(_))));
@@ -293,7 +293,7 @@ fn one_stream_that_keeps_all_it_may_stops_no_other() {
         let (held, holding) = mpsc::channel();
         let serving = serve(server, OwnedCall::echo, move |method, mut stream| {
             if method == 1 {
-                // Keeps every message, and says how many there are when it ends.
+                // Keeps every message, and replies with their number at the end.
                 let mut kept = Vec::new();
                 while let Ok(Some(message)) = stream.receive() {
                     kept.push(message);
@@ -366,7 +366,7 @@ fn flood(stream: Stream, full: &Barrier) {
     });
 }
 
-/// Says that it was woken.
+/// A waker that sends to a channel.
 struct Told(mpsc::Sender<()>);
 
 impl Wake for Told {
@@ -529,7 +529,7 @@ fn whoever_has_nothing_to_send_learns_of_a_reset_and_of_the_end() {
     });
 }
 
-/// Whether it was woken.
+/// A waker that sets a flag.
 struct Woken(AtomicBool);
 
 impl Wake for Woken {

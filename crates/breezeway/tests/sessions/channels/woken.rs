@@ -1,4 +1,5 @@
-//! Who waits on a shared session is woken by what ends the wait, and is forgotten once it has gone.
+//! A waiter on a shared session is woken by the event that ends its wait, and is forgotten once it
+//! has gone.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -75,7 +76,7 @@ fn a_sender_that_waits_for_memory_is_woken_when_the_other_side_resets_its_stream
     let mut driven = Driven::with(&options().cap(1 << 20).stream_window(1 << 20, 1 << 40));
     let (task, waker) = Task::new();
     let (here, mut there, kept) = short_of_memory(&mut driven, &waker);
-    // What has come back by then is nothing new.
+    // The next turns bring no memory back.
     for _ in 0..3 {
         driven.server.1.turn();
         let sent = there.sender().poll_send(&mut Context::from_waker(&waker), &[7; 64 << 10]);
@@ -132,7 +133,7 @@ fn who_waits_to_begin_something_is_woken_when_the_server_goes_away() {
     assert!(matches!(again, Poll::Ready(Err(StreamError::Session(CallError::GoingAway)))));
 }
 
-/// As long as those who wait are given, to say that they still do.
+/// Pauses for the time in which waiters must show that they still wait.
 fn pause() {
     let start = Instant::now();
     while start.elapsed() < Duration::from_millis(10) {
@@ -164,7 +165,7 @@ fn tasks_that_have_given_up_waiting_are_forgotten_before_anything_comes() {
             }
             let (task, waker) = Task::new();
             wait(&waker);
-            // Whoever is woken polls again.
+            // A woken task polls again.
             if patient.wakes() > seen {
                 seen = patient.wakes();
                 wait(&patient_waker);

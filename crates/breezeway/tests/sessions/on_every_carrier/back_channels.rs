@@ -11,7 +11,7 @@ use breezeway::{
 
 use crate::support::{Folder, PATIENCE, connect, patient, wait_for, within};
 
-/// What a handler does with its call before it replies.
+/// Methods: the handler's action before its reply.
 const ON_CALL: u32 = 0;
 const DEFERRED: u32 = 1;
 
@@ -46,7 +46,7 @@ impl Opening {
         Channel::connect_with(&self.folder.address(), &patient()).unwrap()
     }
 
-    /// What the handler of the last call or stream has given.
+    /// Returns the back channel that the handler of the last call or stream has sent.
     #[track_caller]
     fn next(&self) -> Option<BackChannel> {
         wait_for(&self.opened, PATIENCE).expect("the handler has run")
@@ -163,7 +163,7 @@ fn one_that_is_kept_keeps_no_server_from_ending() {
     let client = server.connect();
     client.call(ON_CALL, b"").unwrap();
     let back_channel = server.next().unwrap();
-    // What is in use has an hour.
+    // The drain timeout is long: a session in use would keep the server.
     server.stop();
     assert_over(back_channel.open(0, None));
     drop(client);
@@ -196,7 +196,7 @@ mod on_shm {
                 }
             }
         });
-        // Nobody takes what comes to the client.
+        // The client takes nothing.
         stands_still("no more room", &opened);
         drop(client);
         within(PATIENCE, "the end of opening", move || opening.join().unwrap());

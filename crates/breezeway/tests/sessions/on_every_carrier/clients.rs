@@ -1,4 +1,4 @@
-//! Several clients at once, who may come, and who is who.
+//! Several clients at once, their admission, and their credentials.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +15,11 @@ use crate::support::{
     observe, patient, raw, say, within,
 };
 
-/// What other processes of these tests do.
+/// Roles of the other processes of these tests.
 pub(crate) const ROLES: &[(&str, Role)] = &[("client", call_many), ("visitor", visit)];
 
-/// The role: calls with messages of all sizes, says how it went, stays until told no more.
+/// The role: calls with messages of all sizes, prints `done`, and stays until the next line of
+/// input.
 fn call_many(settings: &Settings) {
     let mut session =
         Session::connect_with(&settings.get("address"), &server::session_options(settings))
@@ -116,7 +117,7 @@ fn a_blocked_handler_delays_its_worker_and_no_other() {
     assert_eq!(reply.to_vec(), message(1, 100));
 }
 
-// ---- who may come ----
+// ---- admission ----
 
 #[track_caller]
 fn refusal(server: &Server) -> (u32, String) {
@@ -153,7 +154,7 @@ fn a_long_reason_is_cut_at_a_character() {
     }
 }
 
-/// The role: says whether it was let in, and what the server knows of it.
+/// The role: prints whether it was admitted, and the server's view of its credentials.
 fn visit(settings: &Settings) {
     match Session::connect_with(&settings.get("address"), &patient()) {
         Ok(mut session) => {
@@ -181,7 +182,7 @@ fn a_handler_knows_the_process_and_the_user_that_call() {
         let (uid, gid) = (uid.as_raw(), gid.as_raw());
         let expected = match has_socket_file() {
             true => format!("Some({}) Some({uid}) Some({gid})", visitor.pid()),
-            // Over TCP nobody says who calls.
+            // TCP carries no credentials.
             false => "None None None".to_owned(),
         };
         assert_eq!(visitor.expect("in"), expected);
@@ -288,7 +289,6 @@ mod needs_root {
         #[ignore = "needs root: `make needs` runs it where there is"]
         fn another_user_is_kept_out_by_the_socket_file_unless_its_mode_says_otherwise() {
             const STRANGER: u32 = 12_345;
-            // There is no file.
             for (mode, outcome) in [(0o600, "out no permission to connect to"), (0o666, "in")] {
                 let folder = Arc::new(Folder::new());
                 folder.open_to_others();
@@ -308,7 +308,7 @@ mod needs_root {
         #[ignore = "needs root: `make needs` runs it where there is"]
         fn a_policy_tells_users_apart() {
             const WELCOME: u32 = 12_345;
-            // Over TCP nobody says who calls.
+            // TCP carries no credentials.
             let folder = Arc::new(Folder::new());
             folder.open_to_others();
             let settings =

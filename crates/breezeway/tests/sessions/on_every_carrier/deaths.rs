@@ -23,14 +23,14 @@ use crate::support::{
     hear, observe, on_socket, patient, say, stands_still, within,
 };
 
-/// What other processes of these tests do.
+/// Roles of the other processes of these tests.
 pub(crate) const ROLES: &[(&str, Role)] =
     &[("victim", stop_at_a_step), ("traveller", call_without_end), ("survivor", outlive_servers)];
 
 // ---- the client is killed ----
 
-/// The role: a client that, once it is let go, goes as far as the step it was told, says so, and
-/// waits for its end.
+/// The role: a client that, at a line of input, goes up to the step of its settings, prints that,
+/// and waits for its end.
 fn stop_at_a_step(settings: &Settings) {
     let mut session =
         Session::connect_with(&settings.get("address"), &server::session_options(settings))
@@ -284,7 +284,7 @@ fn clients_killed_at_random_moments_by_the_hundred_leave_nothing_behind() {
             victim.expect("starts");
         });
         for victim in &victims {
-            // Not to wait for anything: to kill at a moment that nobody chose.
+            // Not to wait for anything: to kill at a random moment.
             std::thread::sleep(Duration::from_micros(random.below(8000)));
             victim.signal(Signal::KILL);
             killed += 1;
@@ -494,14 +494,14 @@ fn a_server_that_dies_during_the_handshake_is_reported_at_once() {
     assert!(is_closed(&error), "{error:?}");
 }
 
-/// Whether the server closed the connection during the handshake.
+/// Returns true if the server closed the connection during the handshake.
 fn is_closed(error: &ConnectError) -> bool {
     use HandshakeError::{Closed, Tls};
     matches!(error, ConnectError::Handshake(Closed | Tls(TlsError::Closed)))
 }
 
-/// The role: connects and calls until the server dies, again and again; says what it heard when it
-/// is not the death of the server.
+/// The role: at each line connects, calls until the server dies, and prints the number of deaths.
+/// Any other error fails it.
 fn outlive_servers(settings: &Settings) {
     let mut random = Random::new(5);
     let mut deaths = 0;
@@ -613,7 +613,7 @@ fn a_server_that_ends_while_a_caller_waits_tells_it_in_order() {
         assert_eq!(reply.to_vec(), message(3, 500), "a call in progress is finished");
         drop(reply);
         assert!(matches!(busy.call(ECHO, b"hi").unwrap_err(), CallError::Closed));
-        // The worker may have come to it before it was told to stop.
+        // The worker may have taken it before the stop.
         let outcome = within(PROMPT, "the news", move || caller.join().unwrap());
         assert!(matches!(outcome, Ok(()) | Err(CallError::Closed)), "{outcome:?}");
     }
@@ -629,7 +629,7 @@ mod on_shm {
         for policy in EVERY_POLICY {
             let server = Server::waiting(policy);
             let before = server.at_rest();
-            // Kept to the end, as a session that is dropped says so through its memory.
+            // Kept to the end, because a dropped session publishes its end in its memory.
             let mut kept = Vec::new();
             for number in 0..300 {
                 let socket = UnixStream::connect(server.socket()).unwrap();

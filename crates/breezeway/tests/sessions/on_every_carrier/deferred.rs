@@ -18,7 +18,7 @@ use crate::support::{
     wait_for, within,
 };
 
-/// What other processes of these tests do.
+/// Roles of the other processes of these tests.
 pub(crate) const ROLES: &[(&str, Role)] =
     &[("deferring forker", reply_in_a_forked_child), ("client that waits", call_and_wait)];
 
@@ -26,10 +26,10 @@ pub(crate) const ROLES: &[(&str, Role)] =
 const DEFER: u32 = 0;
 /// Replies at once, with the request.
 const ECHO: u32 = 1;
-/// Defers the call once it says that nobody waits for it.
+/// Defers the call once `is_cancelled` returns true.
 const UNTIL_CANCELLED: u32 = 2;
 
-/// A server whose handler gives deferred calls to the test.
+/// A server with a handler that gives deferred calls to the test.
 struct Deferring {
     folder: Folder,
     stopper: Stopper,
@@ -352,7 +352,7 @@ fn a_session_takes_no_more_than_1024_one_way_messages_while_they_are_deferred() 
     const ALL: u64 = 1200;
     let server = Deferring::with(patient());
     let mut session = server.connect(SessionOptions::new().ring_capacity(16));
-    // One-way messages are no calls in flight, so only this limit bounds them.
+    // One-way messages are not calls in flight, so only this limit bounds them.
     let posting = std::thread::spawn(move || {
         for number in 0..ALL {
             session.post(DEFER, message(number, 20)).unwrap();
@@ -417,7 +417,7 @@ fn a_deferred_call_knows_how_long_its_client_waits() {
         fn check(call: OwnedCall, time: Option<Duration>) {
             let left = call.time_left();
             assert_eq!(left.is_some(), time.is_some());
-            // An entry says it rounded up.
+            // An entry holds the time rounded up.
             assert!(left <= call.patience(), "{left:?}");
             assert!(left.is_none_or(|left| left > HOUR / 2), "{left:?}");
             assert!(!call.is_cancelled());

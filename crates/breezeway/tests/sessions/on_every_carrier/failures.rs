@@ -14,7 +14,7 @@ use crate::support::{
     EVERY_POLICY, PATIENCE, PROMPT, Server, Settings, Stopwatch, on_socket, within,
 };
 
-/// What the server said of a failed call.
+/// Returns the code and the reason of a failed call.
 #[track_caller]
 fn failure<T: std::fmt::Debug>(outcome: Result<T, CallError>) -> (ErrorCode, String) {
     match outcome {
@@ -293,8 +293,7 @@ fn late_replies_give_their_memory_back() {
             let reply = session.call(GIVE, &ask_for(number + 100, LEN)).map(|reply| reply.to_vec());
             match reply {
                 Ok(bytes) => assert!(bytes == message(number + 100, LEN)),
-                // Both replies are on their way at one time: this one's memory is still lent for
-                // the late one.
+                // Both replies are in flight: this one's memory is still lent for the late one.
                 Err(CallError::Failed { code: ErrorCode::NoMemory, .. }) => {}
                 Err(other) => panic!("{other:?}"),
             }

@@ -80,7 +80,7 @@ impl Drop for Both {
     }
 }
 
-/// Patience of a server, in which an honest client is sure to say something.
+/// Returns options with a handshake timeout, in which an honest client is sure to send something.
 fn with_timeout(timeout: Duration) -> ServerOptions {
     ServerOptions::new().session(patient().handshake_timeout(timeout))
 }
@@ -292,7 +292,7 @@ fn descriptors_with_the_first_bytes_are_refused_and_later_ones_end_the_read_and_
     let error = connection.read_exact(&mut [0; 1]).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::InvalidData, "{error}");
     drop(writer);
-    // It ends once nobody holds the other end.
+    // The pipe ends once no process holds its other end.
     within(PATIENCE, "the end of the pipe", move || {
         let mut reader = reader;
         assert_eq!(reader.read(&mut [0; 1]).unwrap(), 0);

@@ -12,7 +12,7 @@ use breezeway::{
 
 use crate::support::{Folder, PATIENCE, connect, eventually, on_socket, patient, wait_for, within};
 
-/// What the hooks and the handler of a server have heard.
+/// Events that the hooks and the handler of a server have recorded.
 #[derive(Default)]
 struct Heard {
     started: Vec<SessionId>,
@@ -169,7 +169,7 @@ fn hooks_that_panic_harm_no_session() {
 
 #[test]
 fn a_policy_decides_whose_requests_are_slices() {
-    // What comes over a socket is a slice for anybody.
+    // A message over a socket can be read as a slice without trust.
     for (trusts, slices) in [(true, true), (false, on_socket())] {
         let folder = Folder::new();
         let options = ServerOptions::new().session(patient()).trust(move |peer| {

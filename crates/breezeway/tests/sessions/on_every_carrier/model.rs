@@ -21,11 +21,11 @@ enum Step {
     Call {
         len: usize,
     },
-    /// Requests whose replies come later, of another length than the request.
+    /// Requests with later replies, of another length than the request.
     Send {
         len: usize,
     },
-    /// Requests that fail, whose replies come later.
+    /// Requests that fail, with later replies.
     SendFailure {
         len: usize,
     },
@@ -67,13 +67,13 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What a reply is to be.
+/// The expected reply.
 enum Expected {
     Echo { number: u64, len: usize },
     Failure { words: String },
 }
 
-/// What a session must behave like.
+/// Model of a session.
 struct Model {
     in_flight: VecDeque<(CallId, Expected)>,
     limit: usize,

@@ -22,7 +22,7 @@ use crate::support::{
     patient, say, within,
 };
 
-/// What other processes of these tests do.
+/// Roles of the other processes of these tests.
 pub(crate) const ROLES: &[(&str, Role)] = &[
     ("serving child", serve_stdin),
     ("calling child", call_stdin),
@@ -62,7 +62,7 @@ fn serve_stdin(settings: &Settings) {
     });
 }
 
-/// The role: calls over the session on its standard input, as its parent says.
+/// The role: calls over the session on its standard input, by its parent's settings.
 fn call_stdin(settings: &Settings) {
     let socket = inherited(stdin()).unwrap();
     let mut session = Session::from_socket(socket, &server::session_options(settings)).unwrap();
@@ -77,7 +77,7 @@ fn call_stdin(settings: &Settings) {
     say("called");
 }
 
-/// The role: says why its standard input is no session.
+/// The role: prints the error for a standard input that is not a session.
 fn refuse_stdin(_settings: &Settings) {
     say(format!("refused {}", inherited(stdin()).unwrap_err()));
 }
@@ -318,7 +318,7 @@ impl LeftBehind {
 
 impl Drop for LeftBehind {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The child may have ended before.
         let _ = rustix::process::kill_process(self.0, rustix::process::Signal::KILL);
     }
 }
@@ -354,7 +354,8 @@ fn no_descriptor_of_a_session_or_a_server_is_inherited_over_exec() {
     let settings = Settings::new().with("address", server.address());
     let mut client = Process::start("forking victim", &settings);
     let _child = LeftBehind::new(&client.expect("forked"));
-    // What both were born with: standard streams, and what this process has of its parent.
+    // Descriptors that both inherited: standard streams, and those that this process inherited
+    // itself.
     let own = observe::inherited_over_exec(std::process::id());
     for pid in [server.pid(), client.pid()] {
         assert!(observe::descriptors(pid) > 3, "a session is under way");
@@ -367,7 +368,7 @@ fn no_descriptor_of_a_session_or_a_server_is_inherited_over_exec() {
     }
 }
 
-/// The role: serves, and forks a child that holds everything open once it is told.
+/// The role: serves, and at a line of input forks a child that holds everything open.
 fn serve_and_fork(settings: &Settings) {
     let address = settings.get("address");
     let server = breezeway::Server::bind(&address).unwrap();
@@ -379,7 +380,7 @@ fn serve_and_fork(settings: &Settings) {
     drop(serving);
 }
 
-/// The role: says how many sockets were passed on to it, and how many its child takes for its own.
+/// The role: prints the number of sockets that were passed on to it, and that of its child.
 fn fork_what_was_passed_on(_settings: &Settings) {
     let own = breezeway_os::inherited_listeners().len();
     let of_child = in_forked_child(|| breezeway_os::inherited_listeners().len() as i32);
@@ -535,7 +536,7 @@ mod on_shm {
 
     #[test]
     fn a_client_that_closes_while_the_ring_is_full_loses_nothing_that_it_sent() {
-        // There is no room for a farewell, so the server cannot tell this from a death.
+        // A farewell finds no room, so to the server this is like a death.
         for policy in EVERY_POLICY {
             let settings = Settings::new().with("wait", policy_name(policy));
             let (socket, mut child) = child_with("serving child", &settings);
@@ -600,7 +601,7 @@ mod by_file {
 
     #[test]
     fn a_dead_clients_forked_child_does_not_keep_its_session_alive() {
-        // Over TCP the kernel does not tell which process connected.
+        // Over TCP the kernel does not identify the process that connected.
         for policy in EVERY_POLICY {
             let server = Server::waiting(policy);
             let before = server.at_rest();

@@ -117,7 +117,7 @@ fn taking_a_session_and_giving_it_back_takes_no_system_call() {
         Err(error) => return println!("SKIPPED: no system calls can be intercepted: {error}"),
     };
     assert_eq!(counts.remove(&libc::SYS_sched_yield), Some(1));
-    // Nobody waits, and nobody is woken.
+    // No thread waits, and none is woken.
     assert_eq!(counts.remove(&libc::SYS_futex), None, "in {TIMES}");
     // Without the kernel's page for it the clock is a call.
     counts.remove(&libc::SYS_clock_gettime);
@@ -209,7 +209,7 @@ fn calls_that_were_given_up_do_not_spoil_the_pool() {
     eventually("calls succeed again", || client.call(ECHO, b"hi").is_ok());
 }
 
-/// A client whose calls wait briefly, on a server that keeps gated calls for ever.
+/// A client with a short call timeout, on a server that keeps gated calls for ever.
 fn hasty(server: &Server, sessions: usize) -> Client {
     let session = SessionOptions::new()
         .handshake_timeout(PATIENCE)
@@ -395,7 +395,7 @@ fn a_client_that_waits_for_a_session_of_a_dead_server_is_not_left_waiting() {
     assert!(outcomes.iter().all(Result::is_err), "{outcomes:?}");
 }
 
-/// What a call says of its time that has waited for a session for a while.
+/// Returns the time in the entry of a call that has waited for a session for a while.
 fn time_left_after_a_wait(client: &Client) -> Duration {
     let held = client.session().unwrap();
     std::thread::scope(|scope| {
@@ -490,7 +490,7 @@ fn memory_of_replies_that_were_kept_comes_back() {
 #[test]
 fn a_reply_that_is_kept_gives_its_session_back() {
     let server = Server::start(Settings::new().with("sessions", 1).with("cap", MEBIBYTE));
-    // With one session for all, the next call would wait for whoever holds it.
+    // With one session for all, the next call would wait for the reply that holds it.
     let client = client(&server, 1);
     let kept: Vec<_> = (0..4)
         .map(|number| {

@@ -29,7 +29,7 @@ use crate::support::{
 pub(crate) const ROLES: &[(&str, Role)] =
     &[("generation", serve), ("intruder", needs_root::intrude), ("knocker", needs_root::knock)];
 
-/// Where the servers of a folder meet, on every carrier.
+/// Returns the admin socket of a folder's servers, on every carrier.
 fn admin(folder: &Folder) -> PathBuf {
     folder.path().join("test.sock.admin")
 }
@@ -178,7 +178,7 @@ fn a_server_that_stops_while_a_successor_prepares_is_not_succeeded() {
     let error = successor.0.expect("failed ");
     assert!(error.contains("it ended meanwhile"), "{error}");
     successor.0.succeeds();
-    // The next one finds nobody, and begins anew.
+    // The next one finds no server, and starts as the first one.
     let mut next = Generation::start(&folder, drain());
     let mut session = Session::connect_with(&folder.address(), &patient()).unwrap();
     assert_eq!(session.call(ECHO, b"anew").unwrap().to_vec(), b"anew");
@@ -226,7 +226,7 @@ fn past_the_time_to_drain_a_call_that_runs_is_cut_and_may_have_run() {
     let mut last = Generation::start(&folder, settings());
     let error = within(PATIENCE, "the end", move || session.receive().map(drop).unwrap_err());
     assert!(matches!(error, CallError::Closed) && error.may_have_run(), "{error:?}");
-    // What runs is not ended, so the server waits for the handler.
+    // A running handler is not ended, so the server waits for it.
     serving.0.write_line("open");
     serving.0.expect("unserved 0 1 0");
     serving.has_moved_out();
@@ -242,11 +242,11 @@ fn whoever_is_silent_or_talks_nonsense_at_the_admin_socket_harms_nobody() {
     let knock = || UnixStream::connect(admin(&folder)).unwrap();
     let silent = knock();
     knock().write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
-    // One that takes the sockets and says no more.
+    // One that takes the sockets and sends no more.
     let mut greedy = knock();
     greedy.write_all(b"BRZWTAK1").unwrap();
     drop((silent, greedy));
-    // One whose first byte is urgent, and has a descriptor with it that is slow to close.
+    // One that sends an urgent first byte, with a descriptor that is slow to close.
     let urgent = knock();
     let (slow, _other) = slow_to_close();
     socket::send_urgent(&urgent, b"B", &[slow.as_fd()]).unwrap();
@@ -254,7 +254,7 @@ fn whoever_is_silent_or_talks_nonsense_at_the_admin_socket_harms_nobody() {
     let mut hasty = knock();
     hasty.write_all(b"BRZWTAK1Rxxxxxxx").unwrap();
     drop(hasty);
-    // One that says that it serves, and cannot be told that it may.
+    // One that reports that it serves, and closes before it may.
     let mut deaf = knock();
     deaf.write_all(b"BRZWTAK1").unwrap();
     let mut said = Vec::new();
@@ -418,7 +418,7 @@ mod needs_root {
 
     const STRANGER: u32 = 54321;
 
-    /// A role: tries to take over, as a user who may not, and says why not.
+    /// A role: tries to take over as a user without the right, and prints the error.
     pub(super) fn intrude(settings: &Settings) {
         let options = ServerOptions::new().take_over(true);
         let options = options.admin_socket(settings.get::<String>("admin"));
@@ -443,7 +443,7 @@ mod needs_root {
         std::fs::set_permissions(admin(&folder), open).unwrap();
         let mut stranger = Process::start_as(STRANGER, "intruder", &settings);
         assert!(stranger.expect("cannot take over").contains("belongs to user 0"));
-        // Who asks without asking first who is there is not answered.
+        // A stranger that does not check the server's user first gets no answer.
         let asking = Settings::new().with("admin", admin(&folder).display());
         let mut stranger = Process::start_as(STRANGER, "knocker", &asking);
         stranger.expect("closed");
@@ -454,7 +454,7 @@ mod needs_root {
         serving.has_moved_out();
     }
 
-    /// A role: asks for the sockets, as a user who may not, and says what comes.
+    /// A role: requests the sockets as a user without the right, and prints the answer.
     pub(super) fn knock(settings: &Settings) {
         let mut door = UnixStream::connect(settings.get::<String>("admin")).unwrap();
         // It may be closed already.
@@ -464,8 +464,9 @@ mod needs_root {
     }
 }
 
-/// The role: takes over, says `listening`, serves when told `serve` until told `stop`, or no more,
-/// or succeeded, and says what was left undone and how many messages it has sunk.
+/// The role: takes over, prints `listening`, serves from the line `serve` until the line `stop`,
+/// the end of its input or a successor, and prints what was left undone and how many messages it
+/// has sunk.
 fn serve(settings: &Settings) {
     let options =
         server_options(settings).take_over(true).admin_socket(settings.get::<String>("admin"));

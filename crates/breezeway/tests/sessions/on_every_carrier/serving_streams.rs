@@ -45,7 +45,7 @@ struct Served {
     serving: Option<JoinHandle<Result<(), ServeError>>>,
     /// Lets streams go on that are held, one for each.
     gate: Sender<()>,
-    /// What they have received first.
+    /// The first results that they have received.
     held: Receiver<Outcome>,
 }
 
@@ -117,7 +117,7 @@ fn reset_code(stream: &mut Stream) -> ErrorCode {
     }
 }
 
-/// The role: echoes calls and streams until told to stop.
+/// The role: echoes calls and streams until the line `stop` or the end of its input.
 fn serve(settings: &Settings) {
     let address = settings.get("address");
     let options = ServerOptions::new().session(patient());
@@ -191,7 +191,7 @@ fn a_server_whose_user_may_have_no_more_threads_serves_with_those_that_it_has_an
     });
 }
 
-/// The role: says why it does not serve while it gets no thread, and serves once it does.
+/// The role: prints its error while it gets no thread, and serves once it does.
 fn serve_without_threads(settings: &Settings) {
     limit_threads(Some(0));
     let address = settings.get("address");
@@ -226,7 +226,7 @@ fn runs_short_of_threads(folder: &Folder, mut server: Process, limit: impl Fn(&m
         let session = Session::connect_with(&address, &patient()).unwrap();
         (channel, session)
     });
-    // What it has: a thread for one stream, and the memory that it needs.
+    // The client has a thread for one stream, and the memory that it needs.
     let mut stream = channel.open(ECHO, None).unwrap();
     let serves = |stream: &mut Stream, session: &mut Session| {
         for len in [1, 105, 5_000] {
@@ -318,7 +318,7 @@ fn a_stream_that_is_not_read_stops_itself_and_nothing_else() {
 fn no_client_takes_all_threads_by_several_sessions_and_streams_beyond_them_are_refused() {
     let server = Served::with(ServerOptions::new().session(patient()).stream_threads(4));
     let channels: Vec<_> = (0..2).map(|_| server.connect()).collect();
-    // Half of all for one that is alone, as the hello says.
+    // Half of all for one that is alone, by the hello.
     let mut streams: Vec<_> = (0..2).map(|_| channels[0].open(ECHO, None).unwrap()).collect();
     let error = channels[0].open(ECHO, None).map(drop).unwrap_err();
     assert!(matches!(error, StreamError::TooMany(2)), "{error}");
@@ -376,7 +376,7 @@ fn a_client_that_is_gone_ends_what_its_streams_do() {
     let channel = server.connect();
     let stream = channel.open(HELD, None).unwrap();
     channel.call(0, b"the stream was handed over").unwrap();
-    // Kept from being told in order.
+    // The client ends while its handler waits at the gate.
     drop(channel);
     drop(stream);
     server.gate.send(()).unwrap();

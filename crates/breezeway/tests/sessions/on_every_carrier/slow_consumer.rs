@@ -9,7 +9,7 @@ use crate::support::content::Random;
 use crate::support::server::{self, SINK, session_options, sinkable, tally};
 use crate::support::{MEBIBYTE, Process, Role, Server, Settings, hear, observe, patient, say};
 
-/// What other processes of these tests do.
+/// Roles of the other processes of these tests.
 pub(crate) const ROLES: &[(&str, Role)] = &[("producer", produce)];
 
 /// Messages between two pauses of the consumer, of a millisecond each.
@@ -17,8 +17,8 @@ const PER_PAUSE: u64 = 20;
 /// Messages that may be on their way: the window of one-way messages, and what is in a socket.
 const ON_THEIR_WAY: u64 = 4096;
 
-/// The role: sends one-way messages of all sizes for so long; says when a part of that is over, and
-/// how many there were.
+/// The role: sends one-way messages of all sizes for a time; prints a line after a part of that,
+/// and their number at the end.
 fn produce(settings: &Settings) {
     let address = settings.get("address");
     let mut session = Session::connect_with(&address, &session_options(settings)).unwrap();

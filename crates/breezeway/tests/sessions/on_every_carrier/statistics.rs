@@ -1,4 +1,4 @@
-//! What sessions and servers say of themselves.
+//! Statistics of sessions and servers.
 
 use std::thread::JoinHandle;
 
@@ -52,7 +52,7 @@ fn both_ends_count_the_same_and_a_servers_sums_outlive_the_session() {
     }
     session.post(0, b"one way").unwrap();
     session.call(1, b"").unwrap_err();
-    // What the server sends is counted behind the moment in which the client sees it.
+    // The server counts a message shortly after the client sees it.
     eventually("the server has counted", || watched.monitor.stats().totals.errors_sent == 1);
 
     let client = session.stats().totals;

@@ -1,4 +1,4 @@
-//! Servers that end: calls in progress are finished, clients are told, and nothing is left.
+//! Servers that end: calls in progress are finished, clients are notified, and nothing is left.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -143,7 +143,7 @@ fn a_server_that_stops_waits_for_a_call_no_longer_than_its_time_to_drain() {
     server.process.write_line("stop");
     let error = within(PROMPT, "the end", move || session.receive().map(drop).unwrap_err());
     assert!(matches!(error, CallError::Closed), "{error:?}");
-    // What runs is not ended, so the server waits for the handler.
+    // A running handler is not ended, so the server waits for it.
     server.process.write_line("open");
     server.process.expect("served");
     server.process.succeeds();
@@ -159,7 +159,7 @@ fn a_flood_to_a_server_that_stops_ends_with_the_news() {
         });
         server.stop();
         let error = within(PROMPT, "the news", move || flood.join().unwrap().unwrap());
-        // One-way messages are not answered, so their sender does not read what the server says; it
+        // One-way messages are not answered, so their sender does not read the server's entries; it
         // sees that the server is gone.
         let is_over = matches!(error, CallError::Closed | CallError::PeerDied);
         assert!(is_over, "{len}: {error:?}");
@@ -245,7 +245,7 @@ fn a_policy_that_panics_does_not_leave_a_server_that_neither_serves_nor_ends() {
         Session::connect_with(&address, &patient()).map(drop)
     });
     assert!(refused.is_err(), "a client whose policy panicked is not let in");
-    // Either it goes on, or it ends and says so.
+    // The server either continues, or ends with an error.
     let address = folder.address();
     let next = within(PATIENCE, "the next client", move || {
         Session::connect_with(&address, &patient()).map(drop)

@@ -22,7 +22,7 @@ use crate::support::{
     within,
 };
 
-// ---- what strangers say ----
+// ---- first bytes of strangers ----
 
 /// A hello that is right in every field; in shared memory, but for the segment that should come
 /// with it.
@@ -146,7 +146,7 @@ fn read_to_end(mut stranger: &Connection) -> (Vec<u8>, Duration) {
     (said, start.elapsed())
 }
 
-/// What the server answers to a stranger, if anything: the status and the reason of its refusal.
+/// Returns the server's answer to a stranger, if any: the status and the reason of its refusal.
 fn refusal(said: &[u8]) -> Option<(u32, String)> {
     if said.is_empty() {
         return None;
@@ -225,8 +225,8 @@ fn hellos_that_break_a_rule_are_refused_at_once_with_the_rule() {
     disturbed.was_not_disturbed();
 }
 
-/// What is wrong with a hello that is right on the other kind of carrier: in shared memory also
-/// that it comes without a segment.
+/// Returns a hello that is right on the other kind of carrier, and its fault here: in shared memory
+/// it also lacks a segment.
 fn other_carrier() -> (Vec<u8>, u32, &'static str) {
     const CARRIER: u32 = 6;
     const VIOLATION: u32 = 5;
@@ -368,7 +368,7 @@ fn a_server_out_of_descriptors_serves_those_that_it_has_and_recovers() {
 
 // ---- our client at other servers ----
 
-/// A server that does with each connection what `act` says.
+/// A server that runs `act` with each connection.
 struct OtherServer {
     folder: Folder,
     stop: Arc<AtomicBool>,
@@ -394,7 +394,7 @@ impl OtherServer {
         Self { folder, stop, thread: Some(thread) }
     }
 
-    /// What a client is told, which must come in time.
+    /// Returns the error of a client, which must come in time.
     #[track_caller]
     fn error(&self) -> ConnectError {
         let address = self.folder.address();
@@ -416,7 +416,7 @@ impl Drop for OtherServer {
 #[track_caller]
 fn error_after_answer(answer: Vec<u8>) -> ConnectError {
     let server = OtherServer::start(move |mut connection, kept| {
-        // The client may be gone before all is said.
+        // The client may be gone before all is written.
         let _ = connection.write_all(&answer);
         kept.push(connection);
     });
@@ -502,8 +502,8 @@ fn a_server_that_sends_everything_back_is_not_taken_for_one_of_ours() {
         kept.push(connection);
     });
     if on_socket() {
-        // What is more, the same terms from both sides make a session: until the first call comes
-        // back as it went.
+        // In addition, the same terms from both sides make a session: its first call comes back
+        // unchanged.
         let mut session = Session::connect(&server.folder.address()).expect("our own terms");
         let error = session.call(ECHO, b"hi").map(drop).expect_err("a request is no reply");
         assert!(matches!(error, CallError::Violation(_)), "{error:?}");
@@ -545,7 +545,7 @@ mod on_shm {
 
     #[test]
     fn an_answer_without_a_segment_is_refused() {
-        // There are no segments.
+        // A socket has no segments.
         let error = error_after_answer(hello());
         let is_refused = matches!(error, ConnectError::Handshake(HandshakeError::Descriptors(0)));
         assert!(is_refused, "{error:?}");
@@ -616,7 +616,7 @@ mod by_file {
             let (_, time) = read_to_end(&stranger);
             assert!(time < PROMPT, "{time:?}");
         }
-        // Those that leave in the middle, with descriptors that nobody has read.
+        // Those that leave in the middle, with unread descriptors.
         for _ in 0..20 {
             let stranger = disturbed.connect();
             send_with(&stranger, &hello()[..10], &[file.as_fd(); 3]);

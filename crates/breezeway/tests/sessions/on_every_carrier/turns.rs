@@ -14,13 +14,13 @@ use crate::support::{EVERY_POLICY, Folder, PATIENCE, connect, eventually, patien
 
 const SLOW: u32 = 0;
 const QUICK: u32 = 1;
-/// Slow calls in flight at one time.
+/// Number of slow calls in flight.
 const DEPTH: usize = 60;
 /// Quick calls, each after a pause in which its session is armed.
 const QUICK_CALLS: u64 = 10;
 
-/// What a session that rests between its calls waits for while another one keeps its worker busy
-/// with slow calls: how many of them were served in between, at the most.
+/// Returns the maximum number of slow calls that are served before the quick call of a session that
+/// rests between its calls, while another one keeps its worker busy.
 fn slow_calls_before_a_quick_one(options: SessionOptions) -> u64 {
     let folder = Folder::new();
     let options = ServerOptions::new().session(options);
@@ -60,7 +60,7 @@ fn slow_calls_before_a_quick_one(options: SessionOptions) -> u64 {
                 let before = slow.load(Ordering::SeqCst);
                 eventually("a few are served", || slow.load(Ordering::SeqCst) > before + 3);
                 armed.send(QUICK, b"").unwrap();
-                // Whoever is late here counts fewer than there were.
+                // A delay of this thread lowers the count.
                 let sent = slow.load(Ordering::SeqCst);
                 let reply = armed.receive().unwrap().to_vec();
                 u64::from_le_bytes(reply.try_into().unwrap()).saturating_sub(sent)

@@ -14,7 +14,7 @@ use crate::support::{
     say, within,
 };
 
-/// What other processes of these tests do.
+/// Roles of the other processes of these tests.
 pub(crate) const ROLES: &[(&str, Role)] = &[("wanderer", wander)];
 
 /// Round trips with small messages of changing lengths, each compared with what was sent.
@@ -139,8 +139,8 @@ fn wander(settings: &Settings) {
             if random.below(2) == 0 {
                 let request = message(number, len);
                 let reply = session.call(ECHO, request).unwrap();
-                // Comparing all of them would take most of the time; a few bytes tell a message
-                // from every other.
+                // Comparing all of them would take most of the time; a few bytes distinguish a
+                // message from every other.
                 let (first, last) = (len.min(64), len.saturating_sub(64));
                 assert_eq!(reply.bytes().len(), len);
                 assert_eq!(reply.bytes().slice(..first).to_vec(), request[..first]);
@@ -181,9 +181,8 @@ fn memory_stays_within_the_caps_over_very_many_messages_of_mixed_sizes() {
         client.write_line("on");
     }
     client.succeeds();
-    // What each process has for itself does not grow with the number of messages. (On a socket it
-    // holds a message each way, and what it holds is given back when it was not needed for a
-    // while.)
+    // The private memory of each process does not grow with the number of messages. (On a socket it
+    // holds a message each way, and gives that back after a while without use.)
     let slack = if on_socket() { 4 * MEBIBYTE } else { MEBIBYTE };
     let (early, late) = (private[ROUNDS / 4], private[ROUNDS - 1]);
     for (early, late) in early.into_iter().zip(late) {

@@ -17,7 +17,7 @@ use crate::support::{
     say, stands_still, within,
 };
 
-/// What other processes of these tests do.
+/// Roles of the other processes of these tests.
 pub(crate) const ROLES: &[(&str, Role)] = &[("idler", idle)];
 
 const SMALLEST_RING: u32 = 8;
@@ -299,8 +299,8 @@ fn replies_made_in_place_wait_for_memory_as_well() {
     }
 }
 
-/// What comes of a reply for which there is no memory before its time is over: of the server's, or
-/// of the one for which the client waits.
+/// Returns the outcome of a reply that finds no memory before its time is over: the server's time,
+/// or the time that the client waits.
 fn late_reply(reply_timeout: Duration, call_timeout: Option<Duration>) -> Result<(), CallError> {
     const CAP: usize = 256 * 1024;
     const LEN: usize = CAP * 3 / 4;

@@ -12,7 +12,7 @@ use crate::support::{
     MEBIBYTE, Process, Role, Server, Settings, Stopwatch, eventually, hear, observe, say,
 };
 
-/// What other processes of these tests do.
+/// Roles of the other processes of these tests.
 pub(crate) const ROLES: &[(&str, Role)] = &[("steady", steady), ("back and forth", back_and_forth)];
 
 // ---- steady traffic ----
@@ -97,7 +97,7 @@ impl Steady {
     }
 }
 
-/// The role: warms up, says so, and on each line does one round.
+/// The role: warms up, prints that, and does one round at each line.
 fn steady(settings: &Settings) {
     let (count, depth): (u64, usize) = (settings.get("messages"), settings.get("depth"));
     let mut steady = Steady::new(settings);
@@ -114,7 +114,7 @@ fn steady(settings: &Settings) {
     }
 }
 
-/// What must not rise, of client and server.
+/// Resources of client and server that must not grow.
 #[derive(Clone, Copy, Debug)]
 struct Taken {
     /// Segments that each has ever added.
@@ -185,8 +185,8 @@ const PLENTY: std::time::Duration = std::time::Duration::from_secs(900);
 /// Size of the first segment of sessions that go back and forth.
 const FIRST: usize = 64 * 1024;
 
-/// The role: on each line grows and shrinks once, and says how many segments both sides have added
-/// so far.
+/// The role: at each line grows and shrinks once, and prints how many segments both sides have
+/// added so far.
 fn back_and_forth(settings: &Settings) {
     let options = session_options(settings);
     let mut session = Session::connect_with(&settings.get("address"), &options).unwrap();
@@ -223,7 +223,8 @@ fn growing_and_shrinking_again_and_again_leaks_neither_descriptors_nor_mappings(
         let added = client.expect("round");
         let added: Vec<u32> = added.split(' ').map(|count| count.parse().unwrap()).collect();
         let pids = [client.pid(), server.pid()];
-        // The server drops what the client has retired last when it meets the entry that says so.
+        // The server drops the segment that the client has retired last when it takes the entry for
+        // that.
         let counts = || pids.map(|pid| observe::segments(pid).count);
         eventually("only rings and first segments are left", || counts() == [4, 4]);
         (added, pids.map(observe::descriptors), pids.map(observe::segments))
@@ -318,7 +319,7 @@ fn what_a_session_maps_stays_within_its_memory_budget() {
     for _ in 0..300 {
         let len = random.below(CAP as u64 + 1) as usize;
         assert_eq!(session.call(ECHO, &bytes[..len]).unwrap().bytes().len(), len);
-        // What was given back is unmapped by a thread of its own, a moment later.
+        // Retired segments are unmapped by a thread of their own, a moment later.
         let mapped = || observe::segments(server.pid()).bytes as u64;
         eventually("no more is mapped", || mapped() <= options.memory_budget());
     }

@@ -1,5 +1,4 @@
-//! Addresses with sockets in them: lists, ports, who is on the other side, and what happens where
-//! the two sides do not mean the same.
+//! Addresses with sockets in them: lists, ports, the peer's credentials, and sides that disagree.
 
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -44,7 +43,7 @@ fn connect_error(address: &Address) -> ConnectError {
     within(PROMPT, "the error", move || Session::connect(&address).err().expect("no session"))
 }
 
-/// What the server says the call came by.
+/// Returns the carrier that the server reports for a call.
 #[track_caller]
 fn carrier_of_a_call(session: &mut Session) -> String {
     let known = String::from_utf8(session.call(CARRIER, &[]).unwrap().to_vec()).unwrap();
@@ -258,7 +257,7 @@ fn a_port_is_free_for_the_next_server_at_once_also_with_sessions_open_or_killed(
     }
 }
 
-// ---- who is who ----
+// ---- credentials ----
 
 #[test]
 fn over_tcp_each_side_knows_the_address_of_the_other_and_no_credentials() {

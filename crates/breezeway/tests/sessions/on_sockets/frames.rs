@@ -20,12 +20,12 @@ use breezeway_adversary::{Connection, socket};
 use crate::support::Role;
 use crate::support::server::ECHO;
 
-/// What other processes of these tests do.
+/// Roles of the other processes of these tests.
 pub(crate) const ROLES: &[(&str, Role)] =
     &[("caller", memory::call_with_a_deadline), ("short caller", memory::call_short_of_memory)];
 
 const SOCKETS: [Carrier; 2] = [Carrier::Unix, Carrier::Tcp];
-/// The honest side's cap, and what the others say is theirs.
+/// The honest side's cap, and the cap in the hellos of the others.
 const CAP: usize = 1 << 20;
 const LARGE_CAP: u64 = 64 << 20;
 /// An honest caller's method that the service answers with the request.

@@ -1,5 +1,5 @@
-//! What only a stream of bytes can do to a session: run full in either direction or both, come a
-//! byte at a time, break off anywhere, and end in three ways.
+//! Behaviour that only a stream of bytes has: it runs full in either direction or both, comes a
+//! byte at a time, breaks off anywhere, and ends in three ways.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -26,7 +26,7 @@ use crate::support::{
 
 const SOCKETS: [Carrier; 2] = [Carrier::Unix, Carrier::Tcp];
 const CAP: u64 = 64 << 20;
-/// What a process may hold for a session beyond the messages that it works on.
+/// Maximum memory of a process for a session, beyond the messages that it works on.
 const SLACK: usize = 4 << 20;
 
 /// A client by hand, with its session.
@@ -36,7 +36,7 @@ fn raw_client(server: &Server) -> Connection {
     peer
 }
 
-/// A server by hand that does with its one session what `act` says, and a client of it.
+/// Returns a client of a server by hand that runs `act` with its one session.
 fn client_of(
     carrier: Carrier,
     options: &SessionOptions,
@@ -56,7 +56,7 @@ fn client_of(
 
 // ---- a client that does not read ----
 
-/// Writes as much as goes without anybody reading; gives how much that was.
+/// Writes until the unread socket is full; returns the number of complete frames.
 fn write_until_full(peer: &mut Connection, mut bytes: impl FnMut(u64) -> Vec<u8>) -> u64 {
     peer.set_write_timeout(Duration::from_millis(300));
     for number in 0.. {
@@ -169,7 +169,7 @@ fn deadlines_pass_while_a_server_stands_still_and_the_session_goes_on_when_it_do
                 session
             });
             server.process.resume();
-            // What had begun to go out goes out in full, and what comes back for it is nobody's.
+            // The message that was partly written is completed, and its reply is dropped.
             session.set_call_timeout(None);
             within(PATIENCE, "calls after it", move || {
                 for number in 0..10 {

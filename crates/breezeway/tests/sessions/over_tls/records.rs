@@ -1,4 +1,4 @@
-//! What records do that carry no session, or nothing: other protocols within TLS, records without
+//! Records that carry no session, or nothing: other protocols within TLS, records without
 //! plaintext, and records for which there is little room.
 
 use std::io::{ErrorKind, Read, Write};
@@ -27,7 +27,7 @@ use crate::support::{
     EVERY_POLICY, PATIENCE, Process, Role, Settings, eventually, patient, say, wait_for, within,
 };
 
-/// What other processes of these tests do.
+/// Roles of the other processes of these tests.
 pub(crate) const ROLES: &[(&str, Role)] = &[
     ("forker within tls", use_a_stream_in_a_forked_child),
     ("forking server within tls", serve_a_stream_to_a_forked_child),
@@ -206,7 +206,7 @@ fn encrypting(root: &Path, port: u16) -> (TcpStream, Records) {
     (sock, Records::new(conn.dangerous_extract_secrets().unwrap()))
 }
 
-/// So many records without a byte in them.
+/// Returns `count` records without a byte in them.
 fn empty(records: &mut Records, count: usize) -> Vec<u8> {
     (0..count).flat_map(|_| records.data(b"")).collect()
 }
@@ -247,8 +247,8 @@ fn a_client_that_sends_empty_records_and_no_hello_is_given_up_and_one_that_sends
     echo.serves(all.client());
 }
 
-/// Between a client within TLS and a plain server: passes on what both say until told, and then
-/// sends the client tickets, without end, and reads nothing.
+/// Passes bytes on between a client within TLS and a plain server until a signal, and then sends
+/// the client tickets, without end, and reads nothing.
 fn with_tickets_without_end(
     config: rustls::ServerConfig,
     port: u16,
@@ -315,7 +315,7 @@ fn deadlines_pass_while_records_without_plaintext_come() {
 
 // ---- little room ----
 
-/// The role: serves at a socket that it is given, and tells what it reads of a client of another
+/// The role: serves at a socket that it is given, and prints the bytes of a client of another
 /// protocol.
 fn serve_where_there_is_little_room(settings: &Settings) {
     let [chain, key, admin]: [PathBuf; 3] =
@@ -343,7 +343,7 @@ fn a_servers_part_of_the_handshake_that_finds_no_room_goes_out_when_there_is_som
     let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
     names.push("localhost");
     let issued = all.issue(&names, Valid::Now);
-    // What is accepted has the room of its listener.
+    // An accepted socket has the buffer sizes of its listener.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     set_socket_send_buffer_size(&listener, 1).unwrap();
     let port = listener.local_addr().unwrap().port();

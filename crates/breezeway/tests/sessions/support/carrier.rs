@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use breezeway::{Address, Carrier, ConnectError, Place};
 
 const VARIABLE: &str = "BREEZEWAY_TEST_CARRIER";
-/// Ports from here on are below those that the kernel gives away by itself.
+/// First port of a range below the ports that the kernel assigns itself.
 const FIRST_PORT: u16 = 10_000;
 
 /// The carrier of this run.
@@ -27,17 +27,17 @@ pub(crate) fn carrier() -> Carrier {
     })
 }
 
-/// Whether messages travel on a socket.
+/// Returns true if messages travel on a socket.
 pub(crate) fn on_socket() -> bool {
     carrier() != Carrier::Shm
 }
 
-/// Whether the server is found by a file.
+/// Returns true if the server has a socket file.
 pub(crate) fn has_socket_file() -> bool {
     !matches!(carrier(), Carrier::Tcp | Carrier::Tls)
 }
 
-/// Lets every session of this process prove by a certificate who it is, and ask for one: the
+/// Lets every session of this process identify itself by a certificate, and request one: the
 /// processes of a run share an authority.
 #[cfg(feature = "tls")]
 fn install_certificates() {
@@ -62,8 +62,8 @@ fn install_certificates() {
 }
 
 /// A TCP address that no other test has, in this process or another that runs now, and that the
-/// kernel gives to nobody by itself: it is known before there is a server, and stays the same when
-/// one server follows the other.
+/// kernel does not assign itself: it is known before the server starts, and stays the same when one
+/// server follows the other.
 pub(crate) fn own_tcp_address() -> SocketAddr {
     static NEXT: AtomicU16 = AtomicU16::new(FIRST_PORT);
     (own_host(std::process::id()), NEXT.fetch_add(1, Ordering::Relaxed)).into()
@@ -101,7 +101,7 @@ fn lines_of(table: impl AsRef<Path>, wanted: impl Fn(&str) -> bool) -> usize {
     table.lines().filter(|line| wanted(line)).count()
 }
 
-/// Whether an error says that there is no server and never was one, or that it ended in order.
+/// Returns true for the error of an absent server: it never ran, or it ended in order.
 pub(crate) fn is_absent(error: &ConnectError) -> bool {
     match carrier() {
         Carrier::Tcp | Carrier::Tls => matches!(error, ConnectError::Refused(_)),
@@ -109,8 +109,7 @@ pub(crate) fn is_absent(error: &ConnectError) -> bool {
     }
 }
 
-/// Whether an error says that a server was there and is dead: over TCP nothing tells that from an
-/// absent one.
+/// Returns true for the error of a dead server; over TCP the error is that of an absent one.
 pub(crate) fn is_left_over(error: &ConnectError) -> bool {
     match carrier() {
         Carrier::Tcp | Carrier::Tls => matches!(error, ConnectError::Refused(_)),

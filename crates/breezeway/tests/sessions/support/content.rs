@@ -1,4 +1,4 @@
-//! Messages that can be told from each other, and from garbage, by every byte.
+//! Messages that every byte distinguishes from each other, and from garbage.
 
 use std::sync::OnceLock;
 
@@ -13,8 +13,8 @@ fn table() -> &'static [u8] {
     TABLE.get_or_init(|| noise(&mut Random::new(1), (STARTS as usize + LONGEST) / 8 + 1))
 }
 
-/// So many random words, as bytes. Many a process makes some, so it goes by words also in a build
-/// without optimisation.
+/// Returns `words` random words, as bytes. Many processes use it, so it works by words also in a
+/// build without optimisation.
 pub(crate) fn noise(random: &mut Random, words: usize) -> Vec<u8> {
     let mut bytes = vec![0; 8 * words];
     for word in bytes.chunks_exact_mut(8) {
@@ -30,7 +30,7 @@ pub(crate) fn message(number: u64, len: usize) -> &'static [u8] {
     &table()[start..][..len]
 }
 
-/// Whether `bytes` are message `number`.
+/// Returns true if `bytes` are message `number`.
 pub(crate) fn is_message(number: u64, bytes: &[u8]) -> bool {
     bytes == message(number, bytes.len())
 }

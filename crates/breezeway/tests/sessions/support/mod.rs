@@ -1,5 +1,5 @@
-//! What these tests share: real processes to talk to, messages whose content can be checked, and a
-//! look at processes from outside.
+//! Shared parts of these tests: real processes to talk to, messages with content that can be
+//! checked, and a look at processes from outside.
 
 pub(crate) mod carrier;
 pub(crate) mod content;
@@ -21,8 +21,7 @@ pub(crate) use carrier::{carrier, has_socket_file, on_socket};
 pub(crate) use process::{Process, Role, Settings, hear, play, say};
 pub(crate) use server::Server;
 
-/// How soon what is promised "at once" must come: two seconds are the outermost bound of the
-/// contract.
+/// Maximum duration of "at once": two seconds are the outermost bound of the contract.
 pub(crate) const PROMPT: Duration = Duration::from_secs(2);
 /// A small cap, so that messages at the cap stay quick.
 pub(crate) const MEBIBYTE: usize = 1 << 20;
@@ -76,7 +75,7 @@ impl Folder {
         self.address.clone()
     }
 
-    /// Its socket file, where the carrier has one.
+    /// Returns the socket file, if the carrier has one.
     pub(crate) fn socket(&self) -> std::path::PathBuf {
         self.path().join(SOCKET)
     }
@@ -120,7 +119,7 @@ pub(crate) fn within<T: Send + 'static>(
     let (sender, receiver) = channel();
     let start = Stopwatch::start();
     let thread = std::thread::spawn(move || {
-        // Nobody listens any more if the time was over.
+        // The receiver is gone if the time was over.
         let _ = sender.send(work());
     });
     match wait_for(&receiver, limit) {
@@ -137,7 +136,7 @@ pub(crate) fn within<T: Send + 'static>(
     }
 }
 
-/// As [`Receiver::recv_timeout`], by the stopwatch.
+/// Receives like [`Receiver::recv_timeout`], by the stopwatch.
 pub(crate) fn wait_for<T>(receiver: &Receiver<T>, limit: Duration) -> Result<T, RecvTimeoutError> {
     const LOOK: Duration = Duration::from_millis(50);
     let start = Stopwatch::start();

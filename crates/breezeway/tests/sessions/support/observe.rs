@@ -1,4 +1,4 @@
-//! What a process has and does, seen from outside (proc(5)).
+//! Resources and activity of a process, seen from outside (proc(5)).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -17,8 +17,8 @@ pub(crate) fn descriptors(pid: u32) -> usize {
     entries.flatten().filter(|entry| !is_statistics(entry)).count()
 }
 
-/// What the open descriptors refer to, each kind with its number: for the message of a test that
-/// counts them.
+/// Returns the kinds of the open descriptors' files, each with its number: for the message of a
+/// test that counts them.
 pub(crate) fn descriptor_kinds(pid: u32) -> BTreeMap<String, usize> {
     let mut kinds = BTreeMap::new();
     let Ok(entries) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return kinds };
@@ -30,14 +30,14 @@ pub(crate) fn descriptor_kinds(pid: u32) -> BTreeMap<String, usize> {
     kinds
 }
 
-/// What the open descriptors refer to that a program inherits which the process executes.
+/// Returns the files of the open descriptors that an executed program inherits.
 pub(crate) fn inherited_over_exec(pid: u32) -> BTreeSet<PathBuf> {
     let Ok(entries) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return BTreeSet::new() };
     let stays = |entry: &std::fs::DirEntry| {
         let info = text(pid, &format!("fdinfo/{}", entry.file_name().to_string_lossy()));
         let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
         let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
-        // A descriptor that was closed meanwhile has none.
+        // A descriptor that was closed since has no flags.
         flags.is_some_and(|flags| flags & libc::O_CLOEXEC as u32 == 0)
     };
     let stay = entries.flatten().filter(stays);
@@ -99,15 +99,15 @@ pub(crate) fn page_faults(pid: u32) -> u64 {
     fields.split(' ').nth(7).and_then(|faults| faults.parse().ok()).expect("a running process")
 }
 
-/// What an idle process does not use: CPU time in clock ticks, and switches to other threads, of
-/// which each blocking system call costs one.
+/// Activity that an idle process does not have: CPU time in clock ticks, and switches to other
+/// threads, one for each blocking system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Activity {
     pub(crate) cpu_ticks: u64,
     pub(crate) switches: u64,
 }
 
-/// What all threads of a process have done so far.
+/// Returns the activity of all threads of a process so far.
 pub(crate) fn activity(pid: u32) -> Activity {
     let stat = text(pid, "stat");
     // The name, which may hold anything, ends with the last parenthesis; state is the next field,
@@ -140,7 +140,7 @@ pub(crate) fn what_threads_do(pid: u32) -> String {
     threads(pid).into_iter().map(describe).collect::<Vec<_>>().join(", ")
 }
 
-/// Whether a process has a thread of this name.
+/// Returns true if a process has a thread of this name.
 pub(crate) fn has_thread(pid: u32, name: &str) -> bool {
     threads(pid).iter().any(|thread| text(pid, &format!("task/{thread}/comm")).trim() == name)
 }
@@ -152,7 +152,7 @@ pub(crate) fn switches(pid: u32, thread: u32) -> u64 {
     counts.filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok()).sum()
 }
 
-/// Whether every thread of a process sleeps.
+/// Returns true if every thread of a process sleeps.
 pub(crate) fn sleeps(pid: u32) -> bool {
     threads(pid).iter().all(|thread| {
         let stat = text(pid, &format!("task/{thread}/stat"));
@@ -160,7 +160,7 @@ pub(crate) fn sleeps(pid: u32) -> bool {
     })
 }
 
-/// Whether a process has ended, also if nobody has collected it yet.
+/// Returns true if a process has ended, also before its parent has collected it.
 pub(crate) fn has_ended(pid: u32) -> bool {
     let stat = text(pid, "stat");
     stat.is_empty() || stat.contains(") Z ") || stat.contains(") X ")

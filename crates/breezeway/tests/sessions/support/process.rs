@@ -1,7 +1,7 @@
 //! Processes that a test starts, talks to line by line, and that end with it.
 //!
-//! A process is this test binary once more, told by its environment to play a role. One ignored
-//! test, `another_process`, hands all roles to [`play`].
+//! A process is this test binary once more, with its role in the environment. One ignored test,
+//! `another_process`, hands all roles to [`play`].
 
 use std::fmt::Display;
 use std::fs::File;
@@ -26,7 +26,7 @@ const MARK: char = '@';
 /// The test that plays the roles.
 const STAGE: &str = "another_process";
 
-/// What a role is told at its start.
+/// Settings of a role, fixed at its start.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Settings(Vec<(String, String)>);
 
@@ -60,13 +60,13 @@ impl Settings {
     }
 }
 
-/// What a process does, given its settings.
+/// The function of a process; it takes its settings.
 pub(crate) type Role = fn(&Settings);
 
 /// Plays the role that this process was started for. Does nothing in an ordinary test run.
 pub(crate) fn play(roles: &[(&str, Role)]) {
     let Ok(name) = std::env::var(ROLE) else { return };
-    // What its carrier takes is to be there, also where the role does not ask for it.
+    // Sets up the carrier, also for a role that does not use it.
     super::carrier();
     set_parent_process_death_signal(Some(Signal::KILL)).expect("prctl");
     let settings = Settings::parse(&std::env::var(SETTINGS).unwrap_or_default());
@@ -75,14 +75,14 @@ pub(crate) fn play(roles: &[(&str, Role)]) {
     act(&settings);
 }
 
-/// Says a line to the test. For roles.
+/// Prints a line to the test. For roles.
 pub(crate) fn say(line: impl Display) {
     // One write, so that lines of several threads do not mix. A test that has ended hears nothing.
     let _ = std::io::stdout().lock().write_all(format!("\n{MARK}{line}\n").as_bytes());
     let _ = std::io::stdout().lock().flush();
 }
 
-/// Waits for a line that the test tells; `None` once it tells no more. For roles.
+/// Waits for a line from the test; `None` at the end of the input. For roles.
 pub(crate) fn hear() -> Option<String> {
     let mut line = String::new();
     match std::io::stdin().lock().read_line(&mut line) {
@@ -111,8 +111,8 @@ impl Process {
         Self::start_command(role, &mut Self::command(this_binary(), role, settings))
     }
 
-    /// As [`Self::start`], under another user id. That user may not enter the folder of this
-    /// binary, so it is named by a descriptor.
+    /// Starts a role like [`Self::start`], under another user id. That user may not enter the
+    /// folder of this binary, so it is named by a descriptor.
     pub(crate) fn start_as(user: u32, role: &str, settings: &Settings) -> Self {
         let binary = File::open(this_binary()).expect("this test binary");
         let program = format!("/proc/self/fd/{}", binary.as_raw_fd());
@@ -121,8 +121,8 @@ impl Process {
         Self::start_command(role, &mut command)
     }
 
-    /// As [`Self::start`], by a command that runs the usual one, under another user id if one is
-    /// given. That user gets a copy of the binary.
+    /// Starts a role like [`Self::start`], by a command that runs the usual one, under another user
+    /// id if one is given. That user gets a copy of the binary.
     pub(crate) fn start_by(
         mut command: Command,
         user: Option<u32>,
@@ -147,15 +147,15 @@ impl Process {
         process
     }
 
-    /// As [`Self::start`], with `stdin` instead of a line to the test.
+    /// Starts a role like [`Self::start`], with `stdin` instead of a pipe from the test.
     pub(crate) fn start_with(role: &str, settings: &Settings, stdin: impl Into<Stdio>) -> Self {
         let mut command = Self::command(this_binary(), role, settings);
         command.stdin(stdin);
         Self::start_command(role, &mut command)
     }
 
-    /// As [`Self::start`], with a socket that a server takes over as those of a service manager
-    /// (`LISTEN_FDS`), and nothing to read.
+    /// Starts a role like [`Self::start`], with a socket that a server takes over as those of a
+    /// service manager (`LISTEN_FDS`), and nothing to read.
     pub(crate) fn start_listening(
         role: &str,
         settings: &Settings,
@@ -208,7 +208,7 @@ impl Process {
         self.expect_within(word, PATIENCE)
     }
 
-    /// As [`Self::expect`], for what takes its time.
+    /// Waits like [`Self::expect`], for up to `patience`.
     #[track_caller]
     pub(crate) fn expect_within(&mut self, word: &str, patience: Duration) -> String {
         match wait_for(&self.lines, patience) {
@@ -225,14 +225,14 @@ impl Process {
         }
     }
 
-    /// Tells it a line.
+    /// Writes a line to the role's input.
     #[track_caller]
     pub(crate) fn write_line(&mut self, line: impl Display) {
         let stdin = self.stdin.as_mut().expect("it can still be told something");
         writeln!(stdin, "{line}").and_then(|()| stdin.flush()).expect("it listens");
     }
 
-    /// Tells it that nothing more will be told.
+    /// Closes the role's input.
     pub(crate) fn tell_no_more(&mut self) {
         self.stdin = None;
     }
@@ -263,7 +263,7 @@ impl Process {
         let _ = self.child.wait();
     }
 
-    /// Whether it has ended.
+    /// Returns true if the process has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child.try_wait().expect("it is our child").is_some()
     }
@@ -293,7 +293,7 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            // What a failed test's processes were about says why it failed.
+            // The state of a failed test's processes helps to explain the failure.
             let (role, pid) = (&self.role, self.pid());
             eprintln!("---- {role} ({pid}): {}", observe::what_threads_do(pid));
             let complaints = self.complaints.lock().map(|text| text.clone()).unwrap_or_default();

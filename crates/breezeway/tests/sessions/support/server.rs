@@ -26,7 +26,7 @@ pub(crate) const ECHO_COPY: u32 = 1;
 pub(crate) const ECHO_SLICE: u32 = 2;
 /// Replies with a message: the request holds its number and its length, two `u64`.
 pub(crate) const GIVE: u32 = 3;
-/// As [`GIVE`], once the gate is open. Says `waiting` before it waits.
+/// Replies like [`GIVE`], once the gate is open. Prints `waiting` before it waits.
 pub(crate) const GIVE_GATED: u32 = 4;
 /// Counts messages and notes those that are out of order or not as they were made. The first 8
 /// bytes are the sender, the next 8 the number.
@@ -34,17 +34,17 @@ pub(crate) const SINK: u32 = 5;
 /// Replies with the count, the number of disordered and the number of corrupt messages sunk, three
 /// `u64`.
 pub(crate) const TALLY: u32 = 6;
-/// Says `hanging` and never returns. The request's `u64` says what it does before: 0 nothing, 1
+/// Prints `hanging` and never returns. The request's `u64` selects a step before that: 0 nothing, 1
 /// reserves a large reply, 2 fills half of it, 3 a small one.
 pub(crate) const HANG: u32 = 7;
 /// Fails with the request's text.
 pub(crate) const FAIL: u32 = 8;
-/// Panics. The request's `u64` says when: 0 at once, 1 with a small reply reserved, 2 with a large
-/// one, 3 after the reply.
+/// Panics. The request's `u64` selects the moment: 0 at once, 1 with a small reply reserved, 2 with
+/// a large one, 3 after the reply.
 pub(crate) const PANIC: u32 = 9;
 /// Replies with what is known of the peer: pid, uid and gid.
 pub(crate) const WHO: u32 = 10;
-/// Reserves a reply of as many bytes as the request's `u64` says, and fails if it cannot.
+/// Reserves a reply of as many bytes as the request's `u64`, and fails if it cannot.
 pub(crate) const RESERVE: u32 = 11;
 /// Reserves a large reply and gives it up for an error.
 pub(crate) const CHANGE_MIND: u32 = 12;
@@ -137,8 +137,8 @@ pub(crate) fn limit_address_space(spare: u64) {
     setrlimit(Resource::As, Rlimit { current: limit, maximum: limit }).expect("a lower limit");
 }
 
-/// The role: listens, says `listening` and where, serves until told `stop`, or no more, and says
-/// `served`.
+/// The role: listens, prints `listening` and the address, serves until the line `stop` or the end
+/// of its input, and prints `served`.
 pub(crate) fn serve(settings: &Settings) {
     if let Some(mask) = settings.find("umask") {
         rustix::process::umask(Mode::from_raw_mode(mask));
@@ -202,7 +202,7 @@ pub(crate) struct Everything {
     pause_every: u64,
 }
 
-/// What was sunk so far.
+/// Record of the sunk messages so far.
 #[derive(Default)]
 struct Sunk {
     count: AtomicU64,
@@ -225,7 +225,7 @@ impl Everything {
         self.gate.set(true);
     }
 
-    /// How many messages were sunk.
+    /// Returns the number of sunk messages.
     pub(crate) fn sunk(&self) -> u64 {
         self.sunk.count.load(Ordering::Relaxed)
     }
@@ -396,7 +396,7 @@ impl Server {
         Self::start_in(Arc::new(Folder::on(carrier)), settings)
     }
 
-    /// A server that waits as `policy` says.
+    /// Starts a server with this wait policy.
     pub(crate) fn waiting(policy: WaitPolicy) -> Self {
         Self::start(Settings::new().with("wait", policy_name(policy)))
     }
@@ -413,12 +413,12 @@ impl Server {
         Self { process, folder, address }
     }
 
-    /// Where it listens, as it says.
+    /// Returns the address that the server has printed.
     pub(crate) fn address(&self) -> Address {
         self.address.clone()
     }
 
-    /// Its socket file, where the carrier has one.
+    /// Returns the socket file, if the carrier has one.
     pub(crate) fn socket(&self) -> std::path::PathBuf {
         self.folder.socket()
     }
@@ -434,8 +434,8 @@ impl Server {
         Session::connect_with(&self.address(), &options).expect("the server is there")
     }
 
-    /// What it owns of sessions while it rests: descriptors, and mapped segments. Some descriptors
-    /// it closes later than it could.
+    /// Returns the resources of sessions that the server has at rest: descriptors, and mapped
+    /// segments. The server closes some descriptors later than it could.
     #[track_caller]
     pub(crate) fn at_rest(&self) -> (usize, observe::Segments) {
         let (mut seen, mut same) = (self.holdings(), 0);
@@ -448,7 +448,7 @@ impl Server {
         seen
     }
 
-    /// What it owns of sessions now.
+    /// Returns the resources of sessions that the server has now.
     pub(crate) fn holdings(&self) -> (usize, observe::Segments) {
         (observe::descriptors(self.pid()), observe::segments(self.pid()))
     }

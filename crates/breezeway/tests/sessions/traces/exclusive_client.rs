@@ -233,7 +233,7 @@ const CONVERSATIONS: &[Conversation] = &[
         peer.reads(7);
     }),
     ("one-way messages held back until one is released", THROTTLED, |mut client, peer| {
-        // Where nothing is released the next message waits for a moment, and takes other memory.
+        // Without a release the next message waits for a moment, and takes other memory.
         client.post(METHOD, &pattern(1, 20 * KIBIBYTE)).unwrap();
         let first = peer.reads(1);
         peer.releases(&first);

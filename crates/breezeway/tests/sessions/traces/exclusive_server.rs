@@ -17,7 +17,7 @@ use super::{SHM, SOCKETS, Trace, compare};
 use crate::support::{Folder, PATIENCE, raw, wait_for};
 
 pub(super) const ECHO: u32 = 0;
-/// The reply has as many bytes as the request says, a u32.
+/// The reply has as many bytes as the request's u32.
 pub(super) const GIVE: u32 = 1;
 pub(super) const FAIL: u32 = 2;
 pub(super) const PANIC: u32 = 3;
@@ -73,7 +73,7 @@ impl Setting {
     }
 }
 
-/// What a script has of the server.
+/// The server, as a script uses it.
 pub(super) struct Serving {
     deferred: Receiver<OwnedCall>,
     stopper: Option<Stopper>,
@@ -173,7 +173,7 @@ fn record_alone(conversations: &[Conversation]) -> Trace {
         let options = setting.session();
         let serving = std::thread::spawn(move || {
             let session = ServerSession::from_socket(ours.into(), &options).unwrap();
-            // What ends it is seen on the wire.
+            // The trace shows the end of the session.
             let _ = session.serve(&handler(sender));
         });
         let mut peer = Script::client(Connection::Unix(theirs), Carrier::Shm, setting.client);

@@ -59,7 +59,7 @@ pub(super) struct Entry {
     place: Option<Descriptor>,
 }
 
-/// What the peer may send.
+/// Entries that the peer may send.
 impl Entry {
     fn of(kind: u8, stream: u32, tag: u32, body: &[u8]) -> Self {
         Self { kind, stream, tag, body: body.to_vec(), ..Self::default() }
@@ -99,7 +99,7 @@ impl Entry {
         Self::message(flag::FIN | flag::EMPTY, stream, 0, &[])
     }
 
-    /// The same message as the last of its side.
+    /// Returns the same message as the last of its side.
     pub(super) fn last(self) -> Self {
         Self { flags: self.flags | flag::FIN, ..self }
     }
@@ -149,7 +149,7 @@ impl Entry {
         u64::from_le_bytes(bytes).to_string()
     }
 
-    /// Whether two entries differ in their numbers at most.
+    /// Returns true if two entries differ in their numbers at most.
     fn is_like(&self, other: &Self) -> bool {
         Self { stream: other.stream, ..self.clone() } == *other
     }
@@ -227,10 +227,10 @@ pub(super) struct Offer {
 }
 
 impl Offer {
-    /// Of a peer that takes plain calls only.
+    /// Offer of a peer that takes plain calls only.
     pub(super) const PLAIN: Self =
         Self { ring: 64, cap: 1 << 20, streams: 0, window: (0, 0), metadata: 0, features: 1 };
-    /// Of one that takes streams.
+    /// Offer of a peer that takes streams.
     pub(super) const STREAMS: Self =
         Self { streams: 2, window: (4, 1000), metadata: 64, ..Self::PLAIN };
 
@@ -249,7 +249,7 @@ impl Offer {
     }
 }
 
-/// What the peer's entries travel by.
+/// Carrier of the peer's entries.
 enum Wire {
     Memory(Box<Peer>),
     Socket(Connection),

@@ -52,7 +52,7 @@ impl Setting {
     }
 }
 
-/// A channel, whose driver comes last when it is dropped.
+/// A channel, with a driver that is dropped last.
 struct Client {
     channel: Channel,
     driver: Driver,

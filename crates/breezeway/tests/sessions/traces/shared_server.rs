@@ -50,7 +50,7 @@ impl Setting {
     }
 }
 
-/// A session, whose driver comes last when it is dropped.
+/// A session, with a driver that is dropped last.
 struct Server {
     channel: ServerChannel,
     driver: Driver,

@@ -1,4 +1,5 @@
-//! What is only announced takes no memory, and what finds none fails one call.
+//! An announced body takes no memory before its bytes come, and one that finds no memory fails one
+//! call.
 
 use std::io::{ErrorKind, Read, Write};
 use std::time::Duration;
@@ -15,7 +16,7 @@ use crate::support::{
     raw, say, within,
 };
 
-/// What a server has reserved for sessions stays below this for each that only announces.
+/// Limit of the server's reserved memory per session that only announces a body.
 const LITTLE: usize = 1 << 20;
 
 #[test]
@@ -39,7 +40,7 @@ fn a_header_that_announces_much_takes_no_memory_before_the_body_comes() {
         server::assert_serves(&mut other);
         let held = observe::reserved_memory(server.pid()).saturating_sub(before);
         assert!(held < PEERS * LITTLE, "{carrier}: {held} bytes for {PEERS} headers");
-        // What has come is held, and not much more.
+        // The server holds the bytes that have come, and not much more.
         const COME: usize = 4 << 20;
         peers.truncate(4);
         for peer in &mut peers {
@@ -85,7 +86,7 @@ fn a_flood_of_tiny_requests_that_nobody_reads_the_replies_of_takes_no_memory() {
     }
 }
 
-/// The role: calls a server by hand, with a deadline, each time it is told to.
+/// The role: calls a server by hand, with a deadline, at each line of input.
 pub(crate) fn call_with_a_deadline(settings: &Settings) {
     let options = server::session_options(settings).cap(LARGE_CAP);
     let mut session = Session::connect_with(&settings.get("address"), &options).unwrap();
@@ -159,7 +160,7 @@ fn half_a_request(server: &Server, streams: bool) -> Connection {
     }
     peer.write_all(&own).unwrap();
     peer.read_exact(&mut [0; LEN]).unwrap();
-    // Its own buffer of before is part of what it may take.
+    // The session's earlier buffer is part of that room.
     let room = observe::free_address_space(server.pid()) + BUFFER;
     peer.set_write_timeout(Duration::from_millis(100));
     peer.write_all(&Header::request(1, ECHO, HUGE).bytes()).unwrap();

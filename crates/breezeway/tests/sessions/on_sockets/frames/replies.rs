@@ -13,7 +13,7 @@ use super::{CAP, LARGE_CAP, METHOD, SOCKETS, send_with_descriptors};
 use crate::support::content::message;
 use crate::support::{self, EVERY_POLICY, Folder, PATIENCE, PROMPT, raw, within};
 
-/// What a caller is told of a server that answers its call with `answer`.
+/// Returns the caller's error at a server that answers its call with `answer`.
 fn told(
     carrier: Carrier,
     policy: WaitPolicy,
@@ -26,8 +26,8 @@ fn told(
         welcome(&mut peer, LARGE_CAP);
         frame::next(&mut peer).unwrap().expect("the request");
         let _ = peer.write_all(&answer);
-        // Until the client has heard: it must find out by itself, not because the other end is
-        // gone.
+        // Until the client has read it: the client must find the violation without an end of the
+        // connection.
         let _ = frame::next(&mut peer);
     });
     let options = support::patient().wait(policy).cap(CAP as u64);
@@ -198,8 +198,8 @@ fn a_reply_with_descriptors_is_a_violation() {
     }
 }
 
-/// Plays a server that says `frames` at once and reads nothing until the client, which uses its
-/// session as `act` does, is done with it.
+/// Plays a server that sends `frames` at once and reads nothing until the client, which runs `act`
+/// with its session, is done with it.
 fn told_by_a_server_that_reads_nothing<T: Send + 'static>(
     carrier: Carrier,
     cap: u64,
@@ -213,7 +213,7 @@ fn told_by_a_server_that_reads_nothing<T: Send + 'static>(
         let mut peer = listener.accept().unwrap();
         welcome(&mut peer, cap);
         peer.write_all(&frames).unwrap();
-        // Says no more than that, and closes when the client is done.
+        // Sends no more than that, and closes when the client is done.
         let _ = is_done.recv();
     });
     let options = support::patient().wait(WaitPolicy::Park).cap(CAP as u64);

@@ -217,7 +217,7 @@ fn descriptors_behind_the_hello_are_a_violation_and_are_closed() {
             }
         }
         stage.goes_on();
-        // They are closed on a thread of their own; other tests open some meanwhile.
+        // They are closed on a thread of their own, while other tests open some.
         eventually("few descriptors are open", || open() < 400);
         stage.close();
     }

@@ -87,7 +87,7 @@ impl Stage {
         peer
     }
 
-    /// Waits until the server says, since `from`, why a session ended.
+    /// Waits until the server logs, since `from`, the end of a session, and returns the reason.
     #[track_caller]
     pub(crate) fn end_of_session(&self, from: usize) -> String {
         journal::wait_for(self.worker, from, PATIENCE, |line| line.message == "session ended")
@@ -102,7 +102,7 @@ impl Stage {
         eventually("the honest client goes on", || self.laps.load(Ordering::Relaxed) > seen + 1);
     }
 
-    /// Ends it: nobody has panicked, and the honest client was served to the end.
+    /// Ends the server: no thread has panicked, and the honest client was served to the end.
     pub(crate) fn close(mut self) {
         self.goes_on();
         self.stop.store(true, Ordering::Relaxed);
