@@ -194,7 +194,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn version_1_yields_the_group_and_every_ancestor_of_that_controller() {
+    fn v1_paths_are_the_group_and_its_ancestors() {
         let found = paths(V1_MOUNTS, "4:memory:/a/b\n3:cpu,cpuacct:/c", "memory");
         let root = "/sys/fs/cgroup/memory";
         assert_eq!(found, [format!("{root}/a/b"), format!("{root}/a"), root.to_owned()]);
@@ -218,7 +218,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_container_that_sees_its_own_group_as_the_root_reads_the_mount_point() {
+    fn container_group_paths_start_at_the_mount_point() {
         let mount = V2_MOUNT.replace("0:38 / ", "0:38 /docker/1 ");
         assert_eq!(paths(&mount, "0::/docker/1", "cpu"), ["/sys/fs/cgroup"]);
         assert_eq!(paths(&mount, "0::/docker/1/x", "cpu")[0], "/sys/fs/cgroup/x");

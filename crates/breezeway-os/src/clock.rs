@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_counter_counts_no_duration_that_has_too_many_nanoseconds() {
+    fn ticks_of_longest_duration_saturate() {
         let slow = Rate { nanoseconds_per_tick: 16 << 32, ticks_per_nanosecond: 1 << 28 };
         assert_eq!(slow.ticks(Duration::from_nanos(1_600)), 100);
         assert_eq!(slow.ticks(Duration::MAX), u64::MAX);
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_that_stands_still_or_runs_backwards_counts_as_nanoseconds() {
+    fn stopped_or_reversed_counter_counts_nanoseconds() {
         assert_eq!(Rate::between(&instant(5, 0), &instant(5, 1_000_000)), Rate::ONE);
         assert_eq!(Rate::between(&instant(9, 0), &instant(5, 1_000_000)), Rate::ONE);
         assert_eq!(Rate::between(&instant(0, 0), &instant(5, 0)), Rate::ONE);

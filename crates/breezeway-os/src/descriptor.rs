@@ -392,7 +392,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_forked_child_refuses_nobody_for_what_its_parent_is_to_close() {
+    fn forked_child_does_not_count_parents_queue() {
         let mut closers = new_closers();
         let mut queue = closers.lock();
         for _ in 0..MAX_WAITING {
@@ -405,7 +405,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn nobody_is_refused_for_what_others_sent_whose_processes_have_no_number_here_either() {
+    fn sender_without_pid_is_never_refused() {
         let closers = Closers::of_this_process();
         let stranger = |uid| {
             let (pid, uid) = (None, Some(uid));

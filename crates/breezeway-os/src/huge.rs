@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_size_is_rounded_up_to_huge_pages_or_down_to_what_the_bounds_leave() {
+    fn size_is_rounded_to_huge_pages_within_bounds() {
         let near = |size, bounds| size_near(size, &bounds);
         assert_eq!(near(SMALL, 1..=usize::MAX), None);
         assert_eq!(near(SMALL + 1, 1..=usize::MAX), Some(HUGE));
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn huge_pages_rest_when_they_take_longer_than_small_ones_on_average() {
+    fn huge_pages_pause_while_slower_on_average() {
         let (usual, tick) = (clock::ticks_in(SMALL_ONES) / 8, 4 * clock::ticks_in(SMALL_ONES));
         let after = |taken: &[u64]| {
             let average = taken.iter().fold(0, |average, &ticks| average_with(average, ticks));

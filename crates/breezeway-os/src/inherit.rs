@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_socket_keeps_its_number_and_is_not_inherited_further() {
+    fn stream_socket_keeps_number_and_gains_cloexec() {
         let (stream, _peer) = UnixStream::pair().unwrap();
         let stream = left_open(stream);
         let number = stream.as_raw_fd();

@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn no_user_has_more_than_a_user_may_have_nor_all_more_than_there_is() {
+    fn segments_stop_at_user_and_total_limits() {
         let ledger = ledger(3 * SIZE as u64, Some(2 * SIZE as u64));
         let (one, other) = (ledger.account(Some(1)), ledger.account(None));
         let held = [make(&one).unwrap(), make(&one).unwrap()];
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_whose_reports_found_no_room_are_forgotten_all_the_same() {
+    fn segments_are_forgotten_after_report_overflow() {
         let room = std::fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
         let room: usize = room.trim().parse().unwrap();
         let (ledger, page) = (ledger(u64::MAX, None), 4096);

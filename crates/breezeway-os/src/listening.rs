@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_this_process_opened_is_not_mistaken_for_what_was_passed_on() {
+    fn own_descriptor_is_not_taken_as_inherited() {
         use std::os::fd::AsRawFd;
 
         let own: OwnedFd = TcpListener::bind("127.0.0.1:0").unwrap().into();

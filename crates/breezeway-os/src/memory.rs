@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reading_counts_for_an_eighth_of_what_was_left_and_for_a_second() {
+    fn reading_expires_after_an_eighth_or_a_second() {
         let headroom =
             Headroom { limit: 900, usage: 100, reclaimable: 0, file: PathBuf::from("memory.max") };
         let now = Instant::now();

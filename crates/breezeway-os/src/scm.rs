@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_message_with_more_than_one_descriptor_a_read_that_peeks_receives_none() {
+    fn peek_of_several_descriptors_receives_none() {
         let (pipe, _writer) = std::io::pipe().unwrap();
         for (sent, seen) in [(0, 0), (1, 1), (2, 2), (SEND_ROOM, 2)] {
             let (one, other) = UnixStream::pair().unwrap();
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptors_of_the_next_message_are_told_from_those_that_came_with_what_was_peeked_at() {
+    fn consume_leaves_descriptors_of_next_message() {
         let (one, other) = UnixStream::pair().unwrap();
         let (pipe, _writer) = std::io::pipe().unwrap();
         send(&one, b"ab", &[], SendFlags::empty()).unwrap();
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_is_closed_at_once_also_where_the_peer_has_sent_an_urgent_byte() {
+    fn connection_with_urgent_byte_is_closed_at_once() {
         use crate::descriptor::tests::SlowToClose;
 
         let mut slow = SlowToClose::new();
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_descriptors_that_a_connection_holds_few_are_taken_out() {
+    fn discard_unread_stops_at_its_limits() {
         let (pipe, _writer) = std::io::pipe().unwrap();
         for (messages, each, taken) in [(8, 1, 8), (9, 1, 8), (2, 2, 0)] {
             let (one, other) = UnixStream::pair().unwrap();

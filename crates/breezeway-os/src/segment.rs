@@ -561,7 +561,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_whose_owner_has_its_pages_taken_out_or_removed_keeps_its_bytes() {
+    fn sealed_segment_keeps_bytes_after_page_out() {
         let size = 1 << 16;
         let (own, fd) = create(size).unwrap();
         let foreign = accept(fd.try_clone().unwrap().into(), size as u64).unwrap();
@@ -595,7 +595,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_segment_is_within_its_bounds_whether_or_not_there_are_huge_pages() {
+    fn large_segment_stays_within_its_bounds() {
         for (size, most) in [(4096, HUGE), (3 << 19, HUGE), (3 << 20, 8 << 20), (5 << 20, 5 << 20)]
         {
             let (own, fd) = create_near(size, 4096..=most, &MemoryAccount::default()).unwrap();
@@ -623,7 +623,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_that_enters_no_pages_ahead_has_each_of_a_piece_touched() {
+    fn populate_without_kernel_support_touches_pages() {
         let foreign = foreign_of_two_pieces();
         assert_eq!(entered(&foreign, 0..foreign.size()), 0);
         let mut done = 0;
@@ -635,7 +635,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_one_piece_leaves_its_pages_for_later_and_those_of_the_next_are_entered() {
+    fn failed_piece_is_skipped_and_next_is_populated() {
         let foreign = foreign_of_two_pieces();
         for error in [Errno::NOMEM, Errno::FAULT, Errno::AGAIN] {
             assert_eq!(foreign.populate_by(0, |_, _| Err(error)), PIECE);

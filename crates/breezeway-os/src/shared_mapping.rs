@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_memfd_is_found_by_its_label_once_and_read_even_if_no_descriptor_is_left() {
+    fn memfd_is_found_once_and_read_without_descriptor() {
         let file = memfd_create("breezeway-found", MemfdFlags::CLOEXEC).unwrap();
         let mapped = [Mapped::new(&file, b"hello"), Mapped::new(&file, b"hello")];
         let mapping = found("/memfd:breezeway-found");
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_by_its_path_and_not_one_that_was_put_in_its_place() {
+    fn file_is_read_by_path_but_not_its_replacement() {
         let folder = tempfile::tempdir_in("/dev/shm").unwrap();
         let path = folder.path().join("region");
         let file = File::options().create_new(true).read(true).write(true).open(&path).unwrap();

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_without_memory_is_made_again_until_it_has_some_and_not_for_ever() {
+    fn call_short_of_memory_is_retried_up_to_limit() {
         assert_eq!(made_until(3), (4, Ok(())));
         assert_eq!(made_until(TRIES + 4), (TRIES + 5, Ok(())), "after five pauses");
         let (made, outcome) = made_until(usize::MAX);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_pauses_no_longer_in_a_second_for_shortages_that_pass() {
+    fn thread_pauses_for_shortages_are_bounded_per_second() {
         let begun = Instant::now();
         let mut pauses = 0;
         for _ in 0..4 {

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sleeper_in_a_sleeper_wakes_once_each_time_that_it_is_asked_to() {
+    fn nested_sleeper_wakes_once_per_watch() {
         let (mut outer, mut inner) = (Sleeper::new().unwrap(), Sleeper::new().unwrap());
         let notifier = Notifier::new().unwrap();
         inner.watch(&notifier, 7).unwrap();
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rang_is_told_to_who_only_looks_also_where_a_signal_comes() {
+    fn zero_timeout_wait_retries_after_interruption() {
         let mut sleeper = Sleeper::new().unwrap();
         let notifier = Notifier::new().unwrap();
         sleeper.watch(&notifier, 7).unwrap();

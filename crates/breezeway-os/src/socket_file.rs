@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_has_its_mode_from_the_start_and_is_removed_at_the_end() {
+    fn file_is_created_with_mode_and_removed_at_end() {
         for listen in [listen_at, take_over] {
             let folder = Folder::new();
             let listening = listen(&folder.path()).unwrap();
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_client_has_sent_who_was_never_accepted_does_not_hold_the_end() {
+    fn unaccepted_client_descriptor_does_not_delay_end() {
         use crate::descriptor::tests::SlowToClose;
 
         let folder = Folder::new();
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_ends_refuses_at_once_and_leaves_a_successor_alone_whose_file_replaced_its_own() {
+    fn ending_listener_keeps_successors_file() {
         let folder = Folder::new();
         let first = listen_at(&folder.path()).unwrap();
         let turn = take_turn(&folder.path()).unwrap();
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn an_adopted_socket_and_its_file_outlive_who_only_looked_at_them_and_end_with_their_owner() {
+    fn adopted_socket_file_is_removed_by_its_owner_only() {
         let folder = Folder::new();
         let first = listen_at(&folder.path()).unwrap();
         let copy = || first.as_fd().try_clone_to_owned().unwrap();

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_runs_only_once_this_thread_sleeps_is_hardly_spun_for() {
+    fn spins_become_rare_where_peer_needs_the_cpu() {
         let mut budget = SpinBudget::new(1000);
         waits(&mut budget, 50, 10_000);
         let spun = waits(&mut budget, 50, 10_000);

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_mapping_is_unmapped_to_its_last_page_by_another_thread() {
+    fn large_mapping_is_unmapped_by_another_thread() {
         // Larger than what other tests map, so that nothing else comes to lie there at once.
         let (mapping, _fd) = segment::create((64 << 20) + 4096).unwrap();
         let start = mapping.address() as usize;
