@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn beside_a_file_without_a_folder_the_current_directory_is_watched() {
+    fn current_directory_is_watched_for_bare_file_name() {
         for missing in ["no.thrift", "no/no/no.thrift"] {
             let expected = BTreeSet::from(["a.thrift", "."].map(PathBuf::from));
             assert_eq!(watched(&schema_here(missing), &[], &[]), expected, "{missing}");
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn the_folders_are_watched_in_which_a_missing_include_would_be_found() {
+    fn folders_of_missing_include_are_watched() {
         let dir = tempfile::tempdir().unwrap();
         let [beside, shared, empty] = ["beside", "shared", "empty"].map(|name| {
             let folder = dir.path().join(name);

@@ -240,7 +240,7 @@ fn streaming_modes_are_kitexs() {
 }
 
 #[test]
-fn methods_of_services_that_stream_take_one_argument_and_return_a_struct() {
+fn streaming_method_requires_one_argument_and_a_struct() {
     let dir = tempfile::tempdir().unwrap();
     let idl = dir.path().join("main.thrift");
     let builder = Builder::new().services(Services::Blocking);

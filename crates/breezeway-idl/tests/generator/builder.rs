@@ -197,7 +197,7 @@ fn generated(name: &str, text: &str) -> String {
 }
 
 #[test]
-fn a_file_whose_name_is_no_identifier_is_a_module_with_a_name_like_it() {
+fn module_name_replaces_invalid_characters() {
     assert!(generated("my-service.thrift", "struct A {}").contains("pub mod my_service {"));
     assert!(generated("a.b.thrift", "struct A {}").contains("pub mod a_b {"));
     assert!(generated("2nd one.thrift", "struct A {}").contains("pub mod _2nd_one {"));
@@ -224,7 +224,7 @@ fn enum_values_may_share_a_number() {
 }
 
 #[test]
-fn an_enum_value_is_found_by_the_file_or_the_name_of_the_enum_that_the_type_is() {
+fn enum_value_resolves_by_file_or_enum_name() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("inc.thrift"), "enum E { A = 1, B = 2 }").unwrap();
     let root = dir.path().join("root.thrift");
