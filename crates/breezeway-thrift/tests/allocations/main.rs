@@ -130,7 +130,7 @@ fn counts_that_cannot_be_true_take_no_memory() {
 }
 
 #[test]
-fn a_count_that_could_be_true_takes_memory_in_proportion_to_the_message() {
+fn plausible_count_allocates_in_proportion_to_message() {
     // As many nodes of at least 12 bytes as fit into the message by their count; the first one is
     // invalid.
     let mut bytes = b"\x0f\x00\x03\x0c\x00\x00\x40\x00".to_vec();
@@ -169,7 +169,7 @@ fn empty_structs(count: u32) -> Vec<u8> {
 }
 
 #[test]
-fn a_message_that_would_take_more_memory_than_the_limit_is_refused_before_it_takes_it() {
+fn message_over_memory_limit_is_refused_unallocated() {
     let bytes = empty_structs(1 << 20);
     let mut refused = None;
     let (_, taken) = taken(|| refused = decode_slice::<Wides>(&bytes).err());
@@ -194,7 +194,7 @@ fn a_small_string_takes_memory_once_and_only_if_it_is_long() {
 
 #[cfg(feature = "shared-bytes")]
 #[test]
-fn parts_of_a_message_take_no_memory_but_once_for_what_counts_its_owners() {
+fn shared_parts_allocate_only_the_owner_count() {
     use breezeway_thrift::{Bytes, decode_shared};
 
     let message = Bytes::from(to_vec(&vec![vec![1_u8; 100_000]; 3]).unwrap());

@@ -22,7 +22,7 @@ fn round_trip<C: Codec<T>, T: PartialEq + std::fmt::Debug>(message: &T) {
 }
 
 #[test]
-fn thrift_and_protobuf_messages_are_encoded_into_space_of_their_size() {
+fn messages_are_encoded_into_space_of_their_size() {
     round_trip::<Binary, _>(&MyTest { num: 1, ano: Ano { a: 2 }, nums: vec![3] });
     round_trip::<Protobuf, _>(&Point { x: 5, label: "label".to_owned() });
 }

@@ -206,7 +206,7 @@ fn a_missing_required_field_is_named() {
 }
 
 #[test]
-fn fields_in_any_order_repeated_unknown_or_of_another_type_are_read_past() {
+fn reordered_and_unknown_fields_decode_alike() {
     let in_order = decode_slice::<Echo>(&hex("0b0001000000026869080002fffffffe00")).unwrap();
     for digits in [
         "080002fffffffe0b000100000002686900",
@@ -235,7 +235,7 @@ fn nested_nodes(below: usize) -> Vec<u8> {
 }
 
 #[test]
-fn sixty_three_structs_below_the_top_are_read_and_sixty_four_are_not() {
+fn nesting_beyond_sixty_three_structs_is_refused() {
     let bytes = nested_nodes(63);
     decode_slice::<Node>(&bytes).unwrap();
     view_slice::<NodeView<'_>>(&bytes).unwrap();

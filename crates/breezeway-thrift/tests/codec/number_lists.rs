@@ -155,7 +155,7 @@ fn a_sum_wraps_around() {
 }
 
 #[test]
-fn a_list_with_another_bool_than_0_and_1_is_refused_where_it_stands() {
+fn invalid_bool_is_refused_at_its_offset() {
     for length in [1, 7, 40, 5000] {
         for position in [0, length / 2, length - 1] {
             let mut bytes = to_vec(&vec![true; length]).unwrap();

@@ -40,7 +40,7 @@ fn a_reused_vector_holds_exactly_the_last_message() {
 }
 
 #[test]
-fn a_message_of_about_the_last_size_is_written_once_and_takes_no_memory() {
+fn message_of_similar_size_is_written_once() {
     let written = Cell::new(0);
     let mut buffer = Vec::with_capacity(1 << 20);
     for blob in [5000, 5700, 4800, 5500] {
@@ -180,7 +180,7 @@ fn forwarded<T: Encode>(view: &T) -> Vec<u8> {
 }
 
 #[test]
-fn a_nested_value_that_nothing_was_read_to_is_a_struct_without_fields() {
+fn unread_nested_value_is_an_empty_struct() {
     assert_eq!(forwarded(&Nested::<'_, MixedView<'_>>::default()), [0]);
 }
 

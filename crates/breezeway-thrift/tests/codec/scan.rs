@@ -61,7 +61,7 @@ fn what_no_message_has_is_refused_as_soon_as_it_is_there() {
 }
 
 #[test]
-fn announced_lengths_beyond_the_limit_are_refused_before_the_bytes_come() {
+fn lengths_over_limit_are_refused_before_their_bytes() {
     let string = call(b"\x0b\0\x01\x7f\xff\xff\xff");
     let list = call(b"\x0f\0\x01\x0a\x7f\xff\xff\xff");
     for bytes in [string, list] {
