@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn another_protocol_is_recognised_by_its_first_byte_that_differs() {
+    fn foreign_protocol_is_detected_by_first_wrong_byte() {
         for bytes in [&b"G"[..], b"BRZX", b"\0\0\0\x23\x77\x58\x02\x04", b"GET / HTTP/1.1\r\n"] {
             assert!(matches!(read(bytes), Err(HelloError::Magic(_))), "{bytes:?}");
         }
@@ -461,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reason_of_a_refusal_keeps_its_apostrophes_and_no_control_characters() {
+    fn refusal_reason_escapes_control_characters_only() {
         let bytes = encode_refusal(Refusal::Denied, "it's \"closed\"\x1b[2J");
         let mut reader = HelloReader::default();
         assert_eq!(reader.take(&bytes[..FIXED_LEN]), Ok(None));

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_is_given_back_by_halves_of_its_messages_or_of_its_bytes() {
+    fn window_is_granted_again_by_halves() {
         let mut granted = Granted::new(WHOLE);
         for len in [1, 1, 30] {
             granted.take(len).unwrap();

@@ -46,7 +46,7 @@ fn a_failed_call_says_why() {
 }
 
 #[test]
-fn no_more_calls_go_out_than_are_agreed_and_those_given_up_count_till_their_reply() {
+fn calls_in_flight_include_those_given_up() {
     let mut pair = Pair::new();
     let calls: Vec<_> = (0..4).map(|content| pair.client.call(content).unwrap()).collect();
     assert_eq!(pair.client.call(4), None);
@@ -77,7 +77,7 @@ fn a_number_that_is_in_use_is_left_out_whoever_uses_it() {
 }
 
 #[test]
-fn a_cancel_reaches_who_waits_for_it_and_one_that_comes_late_nobody() {
+fn cancel_reports_the_waiter_and_late_cancel_none() {
     let mut pair = Pair::new();
     let call = pair.client.call(0).unwrap();
     request_of(&mut pair);
@@ -93,7 +93,7 @@ fn a_cancel_reaches_who_waits_for_it_and_one_that_comes_late_nobody() {
 }
 
 #[test]
-fn one_way_messages_wait_within_their_window_and_make_room_when_they_are_taken_up() {
+fn one_way_window_reopens_when_messages_are_taken() {
     let mut pair = Pair::new();
     pair.client.streams().limit_one_way(WINDOW);
     pair.server.streams().limit_one_way(WINDOW);
@@ -113,7 +113,7 @@ fn one_way_messages_wait_within_their_window_and_make_room_when_they_are_taken_u
 }
 
 #[test]
-fn without_a_window_one_way_messages_that_nobody_takes_up_stop_their_own_session() {
+fn untaken_one_way_messages_flood_their_session() {
     let mut pair = Pair::new();
     for content in 0..9 {
         assert!(pair.client.post(100, content));
@@ -162,7 +162,7 @@ fn a_server_that_goes_away_says_so_once() {
 }
 
 #[test]
-fn streams_that_wait_to_be_accepted_are_dropped_once_they_are_over_and_too_many() {
+fn finished_arrivals_beyond_the_limit_are_dropped() {
     let mut pair = Pair::new();
     for _ in 0..10 {
         let stream = pair.client.open(NO_BODY, 0).unwrap();
@@ -239,7 +239,7 @@ fn a_call_on_a_number_in_use_is_a_violation() {
 }
 
 #[test]
-fn more_calls_than_agreed_are_a_violation_also_where_replies_wait_to_be_sent() {
+fn calls_beyond_limit_are_a_violation_despite_backlog() {
     for unsent in [0, 3] {
         let mut pair = Pair::new();
         for _ in 0..unsent {

@@ -148,7 +148,7 @@ fn what_was_under_way_to_a_reset_stream_is_dropped() {
 }
 
 #[test]
-fn a_reset_behind_the_last_message_takes_nothing_back_and_refuses_the_rest() {
+fn reset_behind_last_message_keeps_earlier_ones() {
     let mut pair = Pair::new();
     let (here, there) = pair.open();
     let code = ErrorCode::Cancelled;
@@ -176,7 +176,7 @@ fn a_reset_behind_the_last_message_takes_nothing_back_and_refuses_the_rest() {
 }
 
 #[test]
-fn a_stream_with_messages_to_be_taken_counts_though_its_opener_has_finished_and_reset_it() {
+fn reset_stream_counts_while_messages_are_untaken() {
     let code = ErrorCode::Cancelled;
     let mut pair = Pair::new();
     let mut kept = Vec::new();
@@ -204,7 +204,7 @@ fn a_stream_with_messages_to_be_taken_counts_though_its_opener_has_finished_and_
 }
 
 #[test]
-fn a_reset_of_ones_own_drops_what_the_other_side_has_finished_and_refused() {
+fn own_reset_drops_received_messages() {
     let code = ErrorCode::Cancelled;
     for resets_first in [true, false] {
         let mut pair = Pair::new();
@@ -292,7 +292,7 @@ fn a_stream_that_was_let_go_gives_no_window_back() {
 }
 
 #[test]
-fn a_stream_that_was_let_go_while_its_last_reset_is_owed_counts_no_longer() {
+fn abandoned_stream_with_pending_reset_is_not_counted() {
     let mut pair = Pair::new();
     let (here, there) = pair.open();
     pair.server.send(there, FIN, 0).unwrap();
@@ -517,7 +517,7 @@ fn with_one_way_window() -> Pair {
 }
 
 #[test]
-fn one_way_messages_stop_at_their_window_until_half_of_it_was_taken_up() {
+fn one_way_window_is_granted_again_by_halves() {
     let mut pair = with_one_way_window();
     for _ in 0..4 {
         assert!(pair.client.streams().may_send_one_way());
