@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sleeper_leaves_a_few_bytes_unread_and_is_woken_by_new_ones_only() {
+    fn sleeper_is_woken_by_new_bytes_only() {
         let (mut ringing, mut hearing) = pair();
         for _ in 0..3 * MAX_PEEKED {
             ringing.ring().unwrap();
@@ -527,7 +527,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_behind_as_many_doorbells_as_are_read_at_once_is_none_of_theirs() {
+    fn segment_behind_a_full_read_of_doorbells_arrives() {
         for doorbells in READ - 1..READ + 2 {
             let (ringing, mut hearing) = pair();
             send(&ringing, &vec![DOORBELL; doorbells], SendFlags::DONTWAIT).unwrap();
@@ -669,7 +669,7 @@ mod tests {
     }
 
     #[test]
-    fn an_urgent_byte_is_read_like_any_other_with_the_descriptor_that_came_with_it() {
+    fn urgent_byte_is_read_with_its_descriptor() {
         let (ringing, mut hearing) = pair();
         let (_mapping, fd) = segment::create(4096).unwrap();
         scm::send(&ringing, &[SEGMENT], &[fd.as_fd()], SendFlags::OOB).unwrap();
@@ -690,7 +690,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_message_with_many_descriptors_few_are_received_and_the_message_stays_in_the_socket() {
+    fn message_with_many_descriptors_stays_in_the_socket() {
         let (one, other) = UnixStream::pair().unwrap();
         let (pipe, _writer) = std::io::pipe().unwrap();
         socket::send(&one, &[SEGMENT], &[pipe.as_fd(); socket::MAX_DESCRIPTORS]).unwrap();

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_entries_come_in_their_order_over_the_end_of_the_ring() {
+    fn last_entries_keep_order_across_ring_end() {
         assert_eq!(last(&ring(0), &ring(0), 4).0, 0);
         let (published, found) = last(&ring(11), &ring(11), 4);
         assert_eq!((published, positions(&found)), (11, vec![7, 8, 9, 10]));

@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_lie_on_lines_and_away_from_where_their_source_lies_in_a_page() {
+    fn chunks_are_aligned_and_half_a_page_from_source() {
         let bytes = vec![0; 3 * PAGE];
         for shift in 0..PAGE {
             let body = changing(&bytes[shift..][..2 * ForeignBytes::CHUNK]);

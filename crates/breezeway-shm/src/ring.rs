@@ -53,7 +53,7 @@ mod tests {
     use super::layout::NO_WAKE;
 
     #[test]
-    fn an_index_is_crossed_by_the_advance_that_passes_it_and_by_no_other() {
+    fn index_is_crossed_only_by_the_advance_past_it() {
         for (wake, old, new, expected) in [
             (5, 5, 6, true),
             (5, 0, 6, true),

@@ -54,7 +54,7 @@ fn in_forked_child(work: impl FnOnce() -> bool) -> bool {
 }
 
 #[test]
-fn what_a_child_does_with_its_copies_changes_nothing_for_the_parent() {
+fn child_copies_change_nothing_for_the_parent() {
     const LEN: usize = 5_000;
     let _alone = alone();
     let [mut sender, mut receiver] = pair();
@@ -100,7 +100,7 @@ fn numbers(pid: u32) -> Vec<u64> {
 }
 
 #[test]
-fn a_child_has_statistics_of_its_own_and_its_parents_stay_as_they_are() {
+fn child_has_statistics_of_its_own() {
     let _alone = alone();
     let description = Description::of_worker(WaitPolicy::Park);
     let mut parents = Meter::new(&Description { role: Role::Server, ..description.clone() });

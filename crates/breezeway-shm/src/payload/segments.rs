@@ -478,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_segment_has_the_first_size_unless_a_message_asks_for_more() {
+    fn first_segment_has_first_size_or_the_messages() {
         assert_eq!(segments().growth(1), Some(FIRST));
         assert_eq!(segments().growth(FIRST / 2), Some(FIRST));
         assert_eq!(segments().growth(FIRST + 1), Some(FIRST + PAGE));
@@ -489,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_segment_has_room_for_twice_of_what_is_taken_as_far_as_the_cap_goes() {
+    fn new_segment_doubles_memory_up_to_cap() {
         let mut segments = segments();
         take(&mut segments, FIRST);
         assert_eq!(segments.growth(PAGE), Some(2 * (FIRST + PAGE)));
@@ -580,7 +580,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_to_a_peer_while_it_was_far_asks_for_nothing_once_it_is_near() {
+    fn distant_traffic_asks_for_no_growth_once_near() {
         let mut segments = Segments::new(ROUND, 64 << 20);
         segments.far_round = 8 << 20;
         segments.set_far(true);
@@ -615,7 +615,7 @@ mod tests {
     }
 
     #[test]
-    fn no_segment_is_passed_over_before_what_was_released_is_looked_for() {
+    fn other_segment_is_tried_only_after_collecting() {
         let mut segments = segments();
         segments.add(segment::create(4 * FIRST).unwrap().0);
         assert_eq!(segments.take(FIRST, false), None, "a small message, and no small segment");
@@ -628,7 +628,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_that_was_not_needed_for_a_window_goes_except_the_first_and_the_spare() {
+    fn unneeded_segments_are_retired_except_first_and_spare() {
         let mut segments = segments();
         let held = [1, FIRST, 3 * FIRST, 9 * FIRST].map(|len| (take(&mut segments, len), len));
         assert_eq!(sizes(&segments), [8, 18, 66, 210]);
@@ -686,7 +686,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_now_and_then_that_would_go_around_move_out_of_a_large_segment_as_well() {
+    fn rare_messages_move_out_of_a_large_segment() {
         let mut segments = Segments::new(64 << 10, 64 << 20);
         one_by_one(&mut segments, 48 << 20, 1);
         now_and_then(&mut segments, ROUND_FROM, 3 * QUIET_SPARE);
@@ -694,7 +694,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_to_go_around_in_goes_while_messages_come_now_and_then() {
+    fn rotation_segment_is_retired_when_messages_are_rare() {
         let mut segments = Segments::new(64 << 10, 64 << 20);
         one_by_one(&mut segments, 64 << 10, OFTEN * ROUND / (64 << 10));
         let size = segments.round_growth().unwrap();
@@ -718,7 +718,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_cap_is_small_a_message_that_is_kept_leaves_the_rest_in_one_piece() {
+    fn kept_message_leaves_rest_of_small_cap_in_one_piece() {
         let mut segments = Segments::new(1 << 20, 1 << 20);
         for _ in 0..2 * ROUND / ROUND_FROM {
             let kept = take(&mut segments, ROUND_FROM);
@@ -753,7 +753,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_peer_still_has_of_retired_segments_stays_within_the_cap() {
+    fn retired_segments_stay_within_the_cap() {
         let mut segments = segments();
         segments.add(segment::create(CAP / 2).unwrap().0);
         take(&mut segments, CAP / 4);

@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_ends_while_the_process_is_summed_up_counts_once() {
+    fn session_ending_during_a_sum_counts_once() {
         const SESSIONS: u64 = 2_000;
         // No other test lets a worker wait that long.
         const MARK: u64 = 1 << 40;

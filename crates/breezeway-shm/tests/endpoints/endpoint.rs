@@ -402,7 +402,7 @@ proptest! {
     #![proptest_config(cases(96))]
 
     #[test]
-    fn everything_arrives_once_in_order_and_unchanged_and_all_memory_comes_back(
+    fn messages_arrive_once_in_order_and_memory_returns(
         terms in terms(),
         steps in prop::collection::vec((0usize..2, step()), 1..250),
     ) {
@@ -542,7 +542,7 @@ proptest! {
     #![proptest_config(cases(200))]
 
     #[test]
-    fn memory_comes_back_once_it_is_released_at_latest_when_the_receiver_waits(
+    fn released_memory_returns_by_the_receivers_next_wait(
         capacity in prop_oneof![Just(8u32), Just(16), Just(64)],
         steps in prop::collection::vec((receiving(), 0u8..3), 1..300),
     ) {
@@ -580,7 +580,7 @@ fn a_message_of_the_cap_fits_and_one_byte_more_does_not() {
 }
 
 #[test]
-fn all_lend_numbers_lent_is_no_memory_and_each_release_allows_one_more() {
+fn lend_numbers_run_out_and_return_by_release() {
     let mut pair = Pair::new(Terms { lend_count: 64, ring_capacity: 256, ..Terms::default() });
     for id in 0..64 {
         lend(&mut pair.one, id, 105).unwrap();
@@ -613,7 +613,7 @@ fn space_that_is_abandoned_costs_nothing() {
 }
 
 #[test]
-fn segments_are_added_as_messages_need_them_and_dropped_when_the_cap_asks_for_it() {
+fn segments_are_added_by_need_and_dropped_at_the_cap() {
     let mut pair = Pair::new(Terms { cap: 4 << 20, ..Terms::default() });
     lend(&mut pair.one, 0, 200_000).unwrap();
     lend(&mut pair.one, 1, 200_000).unwrap();

@@ -53,7 +53,7 @@ fn shortage(result: Result<(), SendError>) -> Shortage {
 }
 
 #[test]
-fn every_length_around_the_sizes_of_segments_arrives_also_as_the_first_and_in_any_order() {
+fn lengths_around_segment_sizes_arrive_in_any_order() {
     for first in [1, PAGE, 2 * PAGE, 16 * PAGE, 2 * MEBIBYTE] {
         let mut lens = vec![0, 1, 104, 105, MEBIBYTE - 1, MEBIBYTE];
         for size in [PAGE, 2 * PAGE, first, 2 * first, 4 * first, MEBIBYTE / 2] {
@@ -77,7 +77,7 @@ fn every_length_around_the_sizes_of_segments_arrives_also_as_the_first_and_in_an
 }
 
 #[test]
-fn a_session_without_payload_has_no_segment_and_one_with_little_has_the_first() {
+fn segment_is_created_with_the_first_payload() {
     let mut pair = pair(64 * 1024, MEBIBYTE);
     lend(&mut pair.one, 0, 104).unwrap();
     assert_eq!(pair.one.payload_memory().own, 0);
@@ -95,7 +95,7 @@ fn a_session_without_payload_has_no_segment_and_one_with_little_has_the_first() 
 }
 
 #[test]
-fn a_peer_that_never_releases_gets_no_more_than_the_cap_and_is_named_as_the_reason() {
+fn unreleased_payload_stops_at_cap_with_named_limit() {
     let mut pair = pair(PAGE as u64, MEBIBYTE);
     let mut lent = 0;
     while lend(&mut pair.one, lent, 10_000).is_ok() {
@@ -136,7 +136,7 @@ fn lend_numbers_that_are_exhausted_are_named_as_the_reason() {
 }
 
 #[test]
-fn segments_that_the_ring_cannot_announce_are_named_as_the_reason() {
+fn unannounceable_segment_fails_naming_ring_capacity() {
     let terms = Terms { ring_capacity: 8, cap: 64 * MEBIBYTE as u64, ..Terms::default() };
     let mut pair = Pair::new(terms);
     // Two segments are announced and not met by the peer.
@@ -153,7 +153,7 @@ fn segments_that_the_ring_cannot_announce_are_named_as_the_reason() {
 }
 
 #[test]
-fn entries_about_segments_never_take_the_slots_of_messages_in_flight() {
+fn segment_entries_leave_slots_to_messages() {
     // As many large messages as a quarter of the ring has segments for, and each of them needs one.
     for capacity in [8, 16, 64] {
         let terms = Terms { ring_capacity: capacity, ..Terms::default() };
@@ -190,7 +190,7 @@ fn small_traffic(pair: &mut Pair, what: &str, mut done: impl FnMut(&Pair) -> boo
 }
 
 #[test]
-fn what_traffic_no_longer_needs_is_given_back_by_both_sides_again_and_again() {
+fn unneeded_segments_are_returned_by_both_sides() {
     const FIRST: u64 = 64 * 1024;
     let terms = Terms { ring_capacity: 256, cap: 16 << 20, ..Terms::default() };
     let limits = Limits {
@@ -221,7 +221,7 @@ fn what_traffic_no_longer_needs_is_given_back_by_both_sides_again_and_again() {
 
 /// Between two windows, which end an hour apart here, only a reservation collects releases.
 #[test]
-fn traffic_that_goes_faster_than_windows_end_uses_what_was_released_again() {
+fn reservation_reuses_releases_between_windows() {
     const FIRST: usize = 64 * 1024;
     const GONE_AROUND_IN: usize = 2 * MEBIBYTE;
     for large_first in [false, true] {
@@ -308,7 +308,7 @@ fn segment_begun_in_pieces_is_dropped_where_space_is_found() {
 }
 
 #[test]
-fn a_first_segment_that_is_ready_is_the_peers_before_a_message_needs_it() {
+fn prepared_first_segment_is_announced_before_a_message() {
     let account = MemoryAccount::default();
     let mut pair = pair(PAGE as u64, 16 * MEBIBYTE);
     let ready = FirstSegment::create(3 * PAGE as u64, 16 << 20, &account).unwrap();
@@ -327,7 +327,7 @@ fn a_first_segment_that_is_ready_is_the_peers_before_a_message_needs_it() {
 }
 
 #[test]
-fn a_first_segment_is_as_large_as_was_asked_for_or_of_huge_pages_and_within_the_cap() {
+fn first_segment_size_is_rounded_within_the_cap() {
     let account = MemoryAccount::default();
     for (asked, cap, range) in [
         (1, 16 * MEBIBYTE, PAGE..=PAGE),

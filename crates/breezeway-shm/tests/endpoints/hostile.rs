@@ -75,7 +75,7 @@ impl Stage {
 }
 
 #[test]
-fn a_segment_that_is_retired_while_a_message_in_it_is_kept_ends_the_session_not_the_message() {
+fn retirement_under_a_lease_ends_session_not_message() {
     for kept in [1, 3] {
         let mut stage = Stage::set();
         let shared = stage.add(PAGE, 7);
@@ -100,7 +100,7 @@ fn a_segment_that_is_retired_while_a_message_in_it_is_kept_ends_the_session_not_
 }
 
 #[test]
-fn a_segment_is_retired_once_its_last_message_has_ended_however_often() {
+fn segment_is_retired_after_its_last_message_ended() {
     let mut stage = Stage::set();
     for round in 0..200u32 {
         let _shared = stage.add(CAP, round as u8);
@@ -117,7 +117,7 @@ fn a_segment_is_retired_once_its_last_message_has_ended_however_often() {
 }
 
 #[test]
-fn a_segment_that_the_current_message_lies_in_is_not_dropped_under_it() {
+fn segment_of_current_message_is_not_dropped() {
     let mut stage = Stage::set();
     let _shared = stage.add(PAGE, 9);
     stage.lend(0, 0, PAGE);
@@ -135,7 +135,7 @@ fn a_segment_that_the_current_message_lies_in_is_not_dropped_under_it() {
 }
 
 #[test]
-fn a_number_that_is_lent_twice_is_released_twice_which_only_its_sender_sees() {
+fn doubly_lent_number_is_released_twice() {
     let mut stage = Stage::set();
     let _shared = stage.add(PAGE, 3);
     stage.lend(0, 5, PAGE);
@@ -181,7 +181,7 @@ fn a_large_segment_is_mapped_a_piece_at_a_time() {
 }
 
 #[test]
-fn a_segment_of_another_size_while_it_is_mapped_ends_the_session() {
+fn segment_of_changed_size_while_mapped_ends_session() {
     const LARGE: usize = 4 << 20;
     let mut stage = Stage::with_cap(2 * LARGE);
     stage.add(LARGE, 7);
@@ -193,7 +193,7 @@ fn a_segment_of_another_size_while_it_is_mapped_ends_the_session() {
 }
 
 #[test]
-fn a_message_in_a_segment_that_is_still_being_mapped_ends_the_session() {
+fn message_in_segment_being_mapped_ends_session() {
     const LARGE: usize = 4 << 20;
     let mut stage = Stage::with_cap(LARGE);
     stage.add(LARGE, 7);

@@ -104,7 +104,7 @@ fn kept_messages_end_on_other_threads_at_the_same_time() {
 }
 
 #[test]
-fn a_message_kept_while_ten_rings_of_others_go_by_stays_as_it_is() {
+fn kept_message_is_unchanged_while_ring_wraps_ten_times() {
     const CAPACITY: u32 = 16;
     for kept_len in [0, 1, 40, 104, 105, 70_000] {
         for other_len in [3, 104, 105, 20_000] {
@@ -211,7 +211,7 @@ fn a_message_is_not_widened_again() {
 }
 
 #[test]
-fn kept_messages_outlive_the_session_in_whatever_order_its_ends_go() {
+fn kept_messages_outlive_the_session_in_any_order() {
     for len in [104, 5_000, 3 << 20] {
         for sender_first in [true, false] {
             let mut pair = Pair::new(Terms::default());
@@ -241,7 +241,7 @@ fn kept_messages_outlive_the_session_in_whatever_order_its_ends_go() {
 }
 
 #[test]
-fn the_end_of_a_session_is_seen_although_messages_of_it_are_kept() {
+fn session_end_is_seen_while_messages_are_kept() {
     let mut pair = Pair::new(Terms::default());
     let messages = kept(&mut pair, 2, 5_000);
     drop(pair.other);
@@ -273,7 +273,7 @@ fn exhausted() -> (Pair, Vec<Message>, Want) {
 }
 
 #[test]
-fn a_sender_without_memory_is_woken_by_each_release_from_another_thread() {
+fn memory_waiter_is_woken_by_release_on_another_thread() {
     for policy in [WaitPolicy::Park, WaitPolicy::Adaptive, WaitPolicy::Busy] {
         let (pair, messages, mut until) = exhausted();
         let Pair { mut one, other, .. } = pair;
@@ -328,7 +328,7 @@ fn a_wait_for_memory_is_rung_for_once_and_others_are_not() {
 }
 
 #[test]
-fn a_sender_without_memory_is_woken_by_the_end_of_its_peer_or_by_its_deadline() {
+fn memory_waiter_is_woken_by_peers_end_or_deadline() {
     let (pair, messages, until) = exhausted();
     let Pair { mut one, other, .. } = pair;
     let mut waiter = Waiter::new(WaitPolicy::Park);
@@ -343,7 +343,7 @@ fn a_sender_without_memory_is_woken_by_the_end_of_its_peer_or_by_its_deadline() 
 }
 
 #[test]
-fn a_sender_without_memory_is_woken_by_an_entry_that_may_carry_a_release() {
+fn memory_waiter_is_woken_by_an_entry() {
     let (pair, messages, until) = exhausted();
     let Pair { mut one, mut other, .. } = pair;
     let answering = thread::spawn(move || {
@@ -357,7 +357,7 @@ fn a_sender_without_memory_is_woken_by_an_entry_that_may_carry_a_release() {
 }
 
 #[test]
-fn a_release_that_is_collected_by_the_way_ends_the_wait_for_memory_as_well() {
+fn incidentally_collected_release_ends_memory_wait() {
     let terms = Terms { ring_capacity: 128, ..Terms::default() };
     let limits = Limits { first_segment: 1, shrink_after: Duration::ZERO, ..Limits::new(1 << 20) };
     let mut pair = Pair::with_limits(terms, limits);
@@ -377,7 +377,7 @@ fn a_release_that_is_collected_by_the_way_ends_the_wait_for_memory_as_well() {
 }
 
 #[test]
-fn the_receiving_thread_shows_a_hidden_release_at_once_to_a_peer_that_waits() {
+fn hidden_release_is_published_to_a_waiting_peer() {
     let mut pair = Pair::new(Terms { lend_count: 64, ring_capacity: 128, ..Terms::default() });
     let messages = kept(&mut pair, 63, 200);
     send(&mut pair.one, 63, 200).unwrap();

@@ -54,7 +54,7 @@ fn more_memory(outcome: Result<OwnedSpace, SendError>) -> Want {
 }
 
 #[test]
-fn spaces_are_filled_by_many_threads_while_other_messages_go_by_and_sent_in_any_order() {
+fn spaces_filled_by_threads_are_sent_in_any_order() {
     const LENS: [usize; 6] = [0, 40, 104, 105, 5_000, 200_000];
     let mut pair = Pair::new(Terms::default());
     for round in 0..30 {
@@ -87,7 +87,7 @@ fn spaces_are_filled_by_many_threads_while_other_messages_go_by_and_sent_in_any_
 }
 
 #[test]
-fn space_that_is_dropped_on_any_thread_comes_back_with_its_number() {
+fn dropped_space_returns_with_its_number() {
     let terms = Terms { lend_count: 64, ring_capacity: 128, ..Terms::default() };
     let mut pair = Pair::new(terms);
     for _ in 0..50 {
@@ -179,7 +179,7 @@ fn space_outlives_its_endpoint() {
 }
 
 #[test]
-fn a_sender_that_sleeps_for_memory_is_woken_by_space_that_another_thread_drops() {
+fn memory_waiter_is_woken_by_space_dropped_elsewhere() {
     for policy in [WaitPolicy::Park, WaitPolicy::Adaptive, WaitPolicy::Busy] {
         let mut pair = Pair::new(Terms { lend_count: 64, ..Terms::default() });
         let mut waiter = Waiter::new(policy);
@@ -228,7 +228,7 @@ fn what_is_only_reserved_by_the_caller_itself_is_not_waited_for() {
 }
 
 #[test]
-fn what_a_shorter_message_does_not_need_comes_back_when_it_is_sent() {
+fn truncated_space_returns_the_rest_when_sent() {
     const CAP: usize = 1 << 20;
     for kept in [105, 128, 129, 5_000, CAP - 4_096] {
         let mut pair = Pair::new(Terms { cap: CAP as u64, ..Terms::default() });
@@ -250,7 +250,7 @@ fn what_a_shorter_message_does_not_need_comes_back_when_it_is_sent() {
 }
 
 #[test]
-fn a_message_that_fits_into_its_entry_after_all_gives_all_memory_back_at_once() {
+fn space_truncated_to_inline_returns_all_memory() {
     for kept in [0, 1, 104] {
         let mut pair = Pair::new(Terms { cap: 1 << 20, lend_count: 64, ..Terms::default() });
         let mut space = pair.one.reserve_owned(1 << 20).unwrap();

@@ -42,7 +42,7 @@ fn a_waiter_whose_bound_is_shorter_than_the_wait_sleeps() {
 }
 
 #[test]
-fn a_waiter_whose_bound_is_longer_than_the_wait_does_not_sleep_where_spinning_pays() {
+fn waiter_with_long_bound_spins_where_spinning_pays() {
     let pays = cpu::spinning_pays();
     let start = Instant::now();
     // Far longer than the usual bound. (A waiter that begins later than that passes as well.)

@@ -79,6 +79,6 @@ fn without_the_fence_after_an_intent_a_call_hangs() {
 }
 
 #[test]
-fn without_another_check_at_the_first_want_the_second_announcement_swallows_its_byte() {
+fn missing_recheck_of_first_want_loses_wake_up() {
     fails(Mutant::RecheckOfFirst, LOST_WAKE_UP, Some(2), crossing_streams::<2, 2>);
 }

@@ -98,7 +98,7 @@ fn without_another_check_after_its_intent_a_receiver_sleeps_on() {
 }
 
 #[test]
-fn receiver_that_reads_the_socket_after_its_last_check_sleeps_on() {
+fn read_before_intent_loses_wake_up() {
     fails(Mutant::ReadBeforeIntent, LOST_WAKE_UP, None, sleeping_receiver_that_drains);
 }
 

@@ -43,7 +43,7 @@ fn stream_between_busy_ends<const MESSAGES: u32>(batching: bool) {
 }
 
 #[test]
-fn entries_arrive_once_in_order_and_whole_and_slots_are_reused_only_after_consumption() {
+fn entries_arrive_once_in_order_and_whole() {
     holds(None, busy_stream::<3>);
 }
 
@@ -53,7 +53,7 @@ fn a_batch_that_claims_lines_ahead_arrives_whole() {
 }
 
 #[test]
-fn a_batch_that_claims_slots_before_they_are_free_tears_an_entry() {
+fn batch_claim_before_slots_are_free_tears_an_entry() {
     fails(Mutant::Without(FenceSite::ClaimOfFreeSlots), TORN_ENTRY, None, busy_batch::<3>);
 }
 

@@ -60,26 +60,26 @@ fn payload() {
 }
 
 #[test]
-fn payload_is_whole_when_it_is_taken_and_undisturbed_until_it_is_consumed() {
+fn payload_is_whole_until_consumed() {
     holds(None, payload);
 }
 
 #[test]
-fn without_the_release_of_the_sequence_payload_is_read_while_it_is_written() {
+fn missing_release_of_sequence_is_a_data_race() {
     fails(Mutant::Without(FenceSite::SequenceStore), DATA_RACE, None, payload);
 }
 
 #[test]
-fn without_the_acquire_after_the_sequence_payload_is_read_while_it_is_written() {
+fn missing_acquire_of_sequence_is_a_data_race() {
     fails(Mutant::Without(FenceSite::SequenceSeen), DATA_RACE, None, payload);
 }
 
 #[test]
-fn without_the_release_of_consumed_payload_is_written_while_it_is_read() {
+fn missing_release_of_consumed_is_a_data_race() {
     fails(Mutant::Without(FenceSite::ConsumedStore), DATA_RACE, None, payload);
 }
 
 #[test]
-fn without_the_acquire_after_consumed_payload_is_written_while_it_is_read() {
+fn missing_acquire_of_consumed_is_a_data_race() {
     fails(Mutant::Without(FenceSite::ConsumedSeen), DATA_RACE, None, payload);
 }

@@ -154,19 +154,19 @@ fn retired_segment() {
 const HONEST_PEER_ACCUSED: &str = "a lease is left in a segment that was retired by the rules";
 
 #[test]
-fn a_sender_that_sleeps_for_memory_is_woken_by_each_release_from_whatever_thread() {
+fn memory_sleeper_is_woken_by_release_of_any_thread() {
     holds(None, sleeping_sender::<1>);
     holds(Some(3), sleeping_sender::<2>);
 }
 
 #[test]
-fn a_sender_that_sleeps_for_memory_is_woken_by_a_receiver_that_waits_or_flushes() {
+fn memory_sleeper_is_woken_by_wait_or_flush() {
     holds(None, sleeping_sender_and_a_receiver_that_waits);
     holds(Some(2), sleeping_sender_and_a_receiver_that_flushes);
 }
 
 #[test]
-fn a_sender_that_sleeps_for_memory_is_woken_by_an_entry_and_by_progress() {
+fn memory_sleeper_is_woken_by_entry_and_progress() {
     holds(None, sleeping_sender_and_an_entry);
     holds(None, sleeping_sender_and_progress);
 }
@@ -200,7 +200,7 @@ fn without_another_check_after_its_intent_a_sender_sleeps_on() {
 }
 
 #[test]
-fn a_thread_that_loads_the_intent_before_it_flips_leaves_the_sender_asleep() {
+fn intent_load_before_flip_loses_wake_up() {
     let what = Mutant::Without(FenceSite::IntentAfterFlip);
     fails(what, LOST_WAKE_UP, None, sleeping_sender::<1>);
 }
@@ -218,29 +218,29 @@ fn two_threads_that_flip_by_a_load_and_a_store_lose_a_release() {
 }
 
 #[test]
-fn without_releasing_what_it_hides_a_receiver_that_waits_leaves_the_sender_asleep() {
+fn missing_hidden_release_before_wait_loses_wake_up() {
     let what = Mutant::Without(FenceSite::HiddenRelease);
     fails(what, LOST_WAKE_UP, None, sleeping_sender_and_a_receiver_that_waits);
 }
 
 #[test]
-fn without_the_fence_of_its_flush_a_receiver_leaves_the_sender_asleep() {
+fn missing_fence_of_flush_loses_wake_up() {
     let what = Mutant::Without(FenceSite::AfterPublish);
     fails(what, LOST_WAKE_UP, Some(2), sleeping_sender_and_a_receiver_that_flushes);
 }
 
 #[test]
-fn without_the_release_of_a_flip_memory_is_written_while_it_is_read() {
+fn missing_release_of_flip_is_a_data_race() {
     fails(Mutant::Without(FenceSite::FlipStore), DATA_RACE, None, memory_that_comes_back);
 }
 
 #[test]
-fn without_the_acquire_after_a_flip_memory_is_written_while_it_is_read() {
+fn missing_acquire_of_flip_is_a_data_race() {
     fails(Mutant::Without(FenceSite::FlipSeen), DATA_RACE, None, memory_that_comes_back);
 }
 
 #[test]
-fn a_lease_that_flips_before_it_lets_go_of_its_segment_accuses_an_honest_peer() {
+fn flip_before_lease_end_accuses_an_honest_peer() {
     let what = Mutant::Without(FenceSite::LeaseBeforeFlip);
     fails(what, HONEST_PEER_ACCUSED, None, retired_segment);
 }

@@ -98,12 +98,12 @@ fn a_sender_whose_intent_is_seen_is_woken_at_once() {
 }
 
 #[test]
-fn a_sender_that_sleeps_for_space_is_woken_by_a_receiver_that_goes_to_sleep() {
+fn space_sleeper_is_woken_by_receiver_before_sleep() {
     holds(Some(4), sleeping_sender_and_a_drained_ring);
 }
 
 #[test]
-fn a_sender_that_sleeps_for_space_is_woken_by_a_receiver_that_goes_to_spin() {
+fn space_sleeper_is_woken_by_receiver_before_spin() {
     holds(None, sleeping_sender_and_a_busy_receiver);
 }
 
@@ -128,12 +128,12 @@ fn without_another_check_after_its_intent_a_sender_sleeps_on() {
 }
 
 #[test]
-fn without_a_fence_before_the_load_of_the_peers_intent_both_sleep() {
+fn missing_fence_before_intent_load_loses_wake_up() {
     fails(Mutant::SharedFence, LOST_WAKE_UP, None, sleeping_sender_and_a_drained_ring);
 }
 
 #[test]
-fn without_publishing_progress_before_it_waits_a_receiver_leaves_the_sender_asleep() {
+fn missing_progress_before_wait_loses_wake_up() {
     fails(
         Mutant::Without(FenceSite::ProgressBeforeWaiting),
         LOST_WAKE_UP,

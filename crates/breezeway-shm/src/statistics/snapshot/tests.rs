@@ -239,7 +239,7 @@ fn header(version: u64, record_size: u64, capacity: u64, used: u64) -> Vec<u8> {
 }
 
 #[test]
-fn a_file_that_claims_more_than_it_has_is_read_as_far_as_it_goes() {
+fn truncated_file_is_read_up_to_its_end() {
     let mut bytes = header(VERSION, 512, u64::MAX, u64::MAX);
     let mut record = [0xff; RECORD_SIZE];
     record[..8].copy_from_slice(&2u64.to_le_bytes());
