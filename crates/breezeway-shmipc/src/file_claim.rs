@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_shared_by_one_process_only_and_free_after_its_last_session() {
+    fn file_is_claimed_by_one_process_until_last_session() {
         let file = (u64::MAX, 1);
         let [one, other] = [1, 2].map(|number| Some(ProcessIdentity::Inode(number)));
         let claims = [one, one].map(|process| FileClaim::take(file, process).unwrap());

@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptors_left_unread_behind_what_is_refused_do_not_hold_the_handshake() {
+    fn unread_descriptors_do_not_delay_a_refusal() {
         let (error, took) = judge_slow(&[&[0xff; HEADER]]);
         assert!(matches!(&error, HandshakeError::Violation(_)), "{error}");
         assert!(took < LINGER, "refused after {took:?}");

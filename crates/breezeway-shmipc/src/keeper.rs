@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_restart_behind_bytes_that_were_not_read_is_followed_once_they_are() {
+    fn restart_is_followed_once_bytes_before_it_are_read() {
         let mut overfull = Overfull::new();
         let epoch = wire::hot_restart(MessageType::HotRestart, overfull.served.core.version, 7);
         assert!(overfull.served.core.send(&epoch).unwrap());

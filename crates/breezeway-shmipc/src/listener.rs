@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_client_has_sent_who_was_never_accepted_does_not_hold_the_end() {
+    fn unaccepted_client_descriptor_does_not_delay_end() {
         let name = format!("breezeway-never-accepted-{}", std::process::id());
         let address = Address::Abstract(name.clone());
         let listener = Listener::bind(&address, 0o600, false).unwrap();

@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_for_which_there_is_no_memory_for_a_moment_is_sent_all_the_same() {
+    fn message_is_sent_after_a_passing_memory_shortage() {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let mut errors = [Errno::NOBUFS, Errno::NOMEM].into_iter();
         let calls = [(libc::SYS_sendto, Which::All)];

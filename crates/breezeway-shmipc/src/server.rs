@@ -543,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn a_handshake_that_a_resting_thread_has_taken_keeps_its_place_where_no_thread_is_to_be_had() {
+    fn taken_handshake_keeps_its_place_on_give_up() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("sock");
         let options = ServerOptions::new(Trust::SameUser);
@@ -584,7 +584,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_whose_handshake_is_under_way_at_a_hot_restart_is_told_and_a_later_one_is_not() {
+    fn hot_restart_is_announced_to_handshakes_in_progress() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("sock");
         let options = ServerOptions::new(Trust::SameUser);

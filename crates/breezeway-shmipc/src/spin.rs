@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spins_that_miss_become_rare_and_one_that_pays_brings_them_back() {
+    fn missed_spins_become_rare_and_a_hit_restores_them() {
         let mut plan = SpinPlan::new();
         let mut spins = 0;
         for _ in 0..1000 {

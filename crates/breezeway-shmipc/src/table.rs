@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_closed_numbers_are_remembered_as_promised_and_no_more() {
+    fn closed_numbers_are_remembered_up_to_the_limit() {
         let mut table = Table::new(Role::Server, 10);
         for id in 0..=REMEMBERED as u32 {
             table.forget(id);

@@ -64,7 +64,7 @@ fn send(path: &Path, messages: &[Vec<u8>]) {
 }
 
 #[test]
-fn violations_refusals_untrusted_users_and_limits_are_warnings_and_bounded() {
+fn rejections_and_limits_are_logged_as_bounded_warnings() {
     let log = Log::start();
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);

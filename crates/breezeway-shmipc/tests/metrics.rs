@@ -81,7 +81,7 @@ fn value(name: &str) -> f64 {
 }
 
 #[test]
-fn counters_are_recorded_when_asked_for_and_at_the_end_and_gauges_go_back_to_zero() {
+fn counters_are_recorded_and_gauges_return_to_zero() {
     metrics::set_global_recorder(Recording).unwrap();
     let options = ClientOptions::new(Trust::SameUser);
     let server = ServerOptions::new(Trust::SameUser);

@@ -58,7 +58,7 @@ fn what_was_released_in_part_makes_room_for_more() {
 }
 
 #[test]
-fn waiting_for_more_than_the_limit_ends_when_nothing_more_can_come() {
+fn wait_beyond_limit_fails_when_nothing_more_can_come() {
     let (client, server) = pair(10_000);
     let mut stream = client.open().unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20)));
@@ -161,7 +161,7 @@ fn closed_session_is_over_though_its_socket_is_full() {
 }
 
 #[test]
-fn an_end_counts_after_what_is_in_the_socket_also_while_that_is_not_read() {
+fn end_counts_after_unread_socket_bytes() {
     let (client, server) = pair(1000);
     let (mut first, mut second) = (client.open().unwrap(), client.open().unwrap());
     send_fallback(&server, first.id(), &[7; 20_000]);
@@ -237,7 +237,7 @@ fn an_end_is_told_though_the_peer_sends_on_and_on() {
 }
 
 #[test]
-fn a_hot_restart_acknowledgement_sent_to_a_client_ends_the_session() {
+fn restart_acknowledgement_to_a_client_ends_session() {
     let (client, server) = pair(1000);
     let message = wire::hot_restart(MessageType::HotRestartAck, server.core.version, 7);
     assert!(server.core.send(&message).unwrap());
@@ -249,7 +249,7 @@ fn a_hot_restart_acknowledgement_sent_to_a_client_ends_the_session() {
 }
 
 #[test]
-fn the_peers_end_is_noticed_while_one_stream_holds_as_much_as_may_be_held() {
+fn peers_end_is_noticed_while_a_stream_is_at_its_limit() {
     let (client, server) = pair(1000);
     let (mut first, mut second) = (client.open().unwrap(), client.open().unwrap());
     send_fallback(&server, first.id(), &[7; 2000]);
@@ -299,7 +299,7 @@ impl std::task::Wake for Refiller {
 }
 
 #[test]
-fn many_wake_ups_are_one_reason_to_take_what_a_queue_that_never_empties_has() {
+fn many_wake_ups_cause_bounded_queue_drains() {
     let (client, server) = pair(1000);
     let mut stream = client.open().unwrap();
     stream.send(b"x").unwrap();
@@ -320,7 +320,7 @@ fn many_wake_ups_are_one_reason_to_take_what_a_queue_that_never_empties_has() {
 }
 
 #[test]
-fn the_rest_of_a_message_for_a_stream_that_was_dropped_is_not_held() {
+fn rest_of_message_for_dropped_stream_is_discarded() {
     let (client, server) = pair(1 << 20);
     let stream = client.open().unwrap();
     let header = wire::fallback_header(server.core.version, stream.id(), 2000);
@@ -336,7 +336,7 @@ fn the_rest_of_a_message_for_a_stream_that_was_dropped_is_not_held() {
 }
 
 #[test]
-fn what_came_is_shown_at_once_however_many_streams_are_under_way() {
+fn received_bytes_are_visible_with_many_streams_open() {
     let (client, server) = pair(1000);
     let mut streams: Vec<_> = (0..64).map(|_| client.open().unwrap()).collect();
     streams.iter_mut().for_each(|stream| stream.send(b"x").unwrap());
@@ -352,7 +352,7 @@ fn what_came_is_shown_at_once_however_many_streams_are_under_way() {
 
 #[cfg(feature = "tokio")]
 #[test]
-fn a_thread_that_stops_looking_does_not_leave_a_sleeping_driver_alone() {
+fn blocking_reader_that_leaves_wakes_sleeping_driver() {
     use tokio::io::AsyncReadExt;
 
     let options = ClientOptions::new(Trust::SameUser);
@@ -413,7 +413,7 @@ fn descriptors_left_unread_at_the_end_of_a_session_hold_nobody() {
 }
 
 #[test]
-fn a_descriptor_that_is_slow_to_close_ends_its_session_and_holds_nobody() {
+fn slow_closing_descriptor_ends_its_session_at_once() {
     let (client, server) = pair(1000);
     let (slow, _other) = slow_to_close();
     let wake = wire::bare(MessageType::Polling, client.core.version);
@@ -427,7 +427,7 @@ fn a_descriptor_that_is_slow_to_close_ends_its_session_and_holds_nobody() {
 }
 
 #[test]
-fn a_descriptor_with_an_urgent_byte_ends_its_session_and_holds_nobody() {
+fn urgent_byte_with_descriptor_ends_its_session_at_once() {
     let (client, server) = pair(1000);
     let (slow, _other) = slow_to_close();
     scm::send(client.core.socket(), &[0], &[slow.as_fd()], SendFlags::OOB).unwrap();
@@ -440,7 +440,7 @@ fn a_descriptor_with_an_urgent_byte_ends_its_session_and_holds_nobody() {
 }
 
 #[test]
-fn a_session_whose_peer_has_gone_is_of_no_use_also_where_its_socket_is_not_read() {
+fn gone_peer_makes_session_unusable_while_unread() {
     let (client, server) = pair(1000);
     let stream = client.open().unwrap();
     send_fallback(&server, stream.id(), &[7; 20_000]);
@@ -453,7 +453,7 @@ fn a_session_whose_peer_has_gone_is_of_no_use_also_where_its_socket_is_not_read(
 }
 
 #[test]
-fn a_session_whose_peer_has_gone_is_of_no_use_also_where_something_lies_before_its_end() {
+fn gone_peer_makes_session_unusable_behind_pending_bytes() {
     let (client, server) = pair(1000);
     let wake = wire::bare(MessageType::Polling, server.core.version);
     scm::send(server.core.socket(), &wake, &[], SendFlags::empty()).unwrap();
@@ -462,7 +462,7 @@ fn a_session_whose_peer_has_gone_is_of_no_use_also_where_something_lies_before_i
 }
 
 #[test]
-fn a_session_whose_peer_has_gone_is_of_no_use_also_where_another_thread_receives() {
+fn gone_peer_makes_session_unusable_while_another_receives() {
     let (client, server) = pair(1000);
     let receiver = lock(&client.core.receiver);
     assert!(client.is_usable());

@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     #[cfg(target_arch = "x86_64")]
-    fn slices_of_any_size_are_taken_unless_a_lock_would_cross_a_line() {
+    fn slice_size_is_refused_if_a_lock_crosses_a_line() {
         assert!(declared(MIB, &[(0, 1), (12, 4), (24, 1001)]).is_ok());
         for count in 1..64u32 {
             let header = 8 + 36 + count * 1021;

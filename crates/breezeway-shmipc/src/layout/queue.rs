@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn both_architectures_lay_out_24_bytes_and_only_aarch64_aligns_the_counts() {
+    fn header_layouts_are_disjoint_and_aarch64_is_aligned() {
         for header in [X86_64, AARCH64] {
             let mut bytes = [false; HEADER as usize];
             for (at, len) in

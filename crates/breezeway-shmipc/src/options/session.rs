@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_session_cannot_have_is_refused_by_name_value_and_range() {
+    fn invalid_option_is_refused_with_value_and_range() {
         let options = SessionOptions::new;
         assert_refused(
             options().max_streams(0).validate(),

@@ -30,9 +30,8 @@ fn leave_descriptors(count: u64) -> Vec<File> {
 }
 
 #[test]
-fn at_our_limit_of_descriptors_the_error_names_the_limit_and_not_the_peer() {
-    let test =
-        "descriptors::at_our_limit_of_descriptors_the_error_names_the_limit_and_not_the_peer";
+fn descriptor_limit_error_names_our_limit() {
+    let test = "descriptors::descriptor_limit_error_names_our_limit";
     let outcome = child::run(test, || {
         // Two sockets and two memfds of the client; one of the two that are passed finds no number.
         for left in [4, 5] {

@@ -23,7 +23,7 @@ fn offer_files(victim: &Victim, queue: &Path, buffer: &Path) -> Vec<u8> {
 }
 
 #[test]
-fn a_path_outside_the_allowed_folders_is_neither_opened_nor_removed() {
+fn path_outside_allowed_folders_is_left_alone() {
     let mut victim = Victim::new();
     let elsewhere = tempfile::tempdir().unwrap();
     let precious = elsewhere.path().join("precious");
@@ -61,7 +61,7 @@ fn a_link_out_of_the_allowed_folder_is_not_followed() {
 }
 
 #[test]
-fn two_clients_that_announce_the_same_name_have_memory_of_their_own() {
+fn clients_with_same_file_names_have_own_memory() {
     let mut victim = Victim::new();
     let mut first = Peer::connect(&victim.path);
     first.send(2, b"secret of client a");
@@ -112,7 +112,7 @@ fn end(client: UnixStream, session: &Session) {
 }
 
 #[test]
-fn a_clients_files_are_removed_at_the_end_unless_they_are_to_stay() {
+fn client_files_are_removed_at_end_unless_disabled() {
     for choice in [None, Some(true), Some(false)] {
         let served = Served::new(|options| match choice {
             None => options,
@@ -130,7 +130,7 @@ fn a_clients_files_are_removed_at_the_end_unless_they_are_to_stay() {
 }
 
 #[test]
-fn a_buffer_file_that_sessions_share_is_removed_with_the_last_of_them() {
+fn shared_buffer_file_is_removed_with_last_session() {
     let served = Served::new(|options| options);
     let queues = ["q1", "q2", "q3"].map(|name| served.file(name, &queue::region()));
     let buffer = served.file("buffer", &buffers::region());

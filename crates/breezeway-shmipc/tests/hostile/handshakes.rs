@@ -183,7 +183,7 @@ fn at_the_limit_of_unfinished_handshakes_the_oldest_goes() {
 }
 
 #[test]
-fn a_handshake_that_takes_too_long_is_closed_and_never_completed() {
+fn slow_handshake_is_closed_at_its_timeout() {
     use breezeway_shmipc::{Address, Server, ServerOptions, Trust};
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sock");

@@ -166,7 +166,7 @@ fn a_session_closed_while_others_send_and_receive() {
 }
 
 #[test]
-fn a_hot_restart_that_a_client_does_not_follow_is_not_called_done() {
+fn unacknowledged_hot_restart_is_reported_missing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sock");
     let server =

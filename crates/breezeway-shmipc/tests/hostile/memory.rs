@@ -217,7 +217,7 @@ fn a_free_list_whose_tail_is_no_slice() {
 }
 
 #[test]
-fn a_layout_that_changes_after_it_was_judged_is_not_looked_at_again() {
+fn layout_changed_after_validation_is_not_read_again() {
     let mut victim = Victim::new();
     let mut raw = Peer::connect(&victim.path);
     for (list, ..) in LISTS {

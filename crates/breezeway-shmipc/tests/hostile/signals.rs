@@ -252,9 +252,8 @@ extern "C" fn take_off_in_turn(_: libc::c_int) {
 }
 
 #[test]
-fn a_handler_that_takes_the_signal_off_in_two_threads_at_once_leaves_the_protection() {
-    let test =
-        "signals::a_handler_that_takes_the_signal_off_in_two_threads_at_once_leaves_the_protection";
+fn handler_removed_by_two_threads_leaves_protection() {
+    let test = "signals::handler_removed_by_two_threads_leaves_protection";
     let outcome = child::run(test, || {
         before_us(take_off_in_turn as *const () as usize, 0);
         let _victim = Victim::new();

@@ -7,7 +7,7 @@ use super::folder::Folder;
 use super::program::{Program, Sharing};
 use super::trial::trial;
 
-fn a_client_that_asks_for_protocol_4_is_refused_and_goes_on_with_3() {
+fn protocol_4_is_refused_and_client_uses_3() {
     let folder = Folder::new();
     let _server = Program::Ours.serve(&folder.socket(), &[]);
     let client = Program::Rust;
@@ -17,7 +17,7 @@ fn a_client_that_asks_for_protocol_4_is_refused_and_goes_on_with_3() {
 }
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let name = "protocol_4::a_client_that_asks_for_protocol_4_is_refused_and_goes_on_with_3";
+    let name = "protocol_4::protocol_4_is_refused_and_client_uses_3";
     let programs = [Program::Rust, Program::Ours];
-    vec![trial(name, programs, a_client_that_asks_for_protocol_4_is_refused_and_goes_on_with_3)]
+    vec![trial(name, programs, protocol_4_is_refused_and_client_uses_3)]
 }

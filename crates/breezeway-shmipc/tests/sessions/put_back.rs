@@ -8,7 +8,7 @@ use breezeway_shmipc::{Client, Memory, Server, ServerOptions, Trust};
 use crate::servers::{PATIENCE, Running, small, unix_in};
 
 #[test]
-fn a_stream_that_is_put_back_is_the_next_one_unless_something_is_left_of_its_last_use() {
+fn clean_put_back_stream_is_reused_next() {
     let folder = tempfile::tempdir().unwrap();
     let address = unix_in(&folder);
     let _running = Running::start(&address, ServerOptions::new(Trust::SameUser));
@@ -72,7 +72,7 @@ fn a_stream_whose_bytes_came_after_it_was_put_back_is_closed() {
 }
 
 #[test]
-fn streams_of_a_session_that_was_replaced_say_so_and_are_not_used_again() {
+fn streams_of_replaced_session_are_not_reused() {
     let folder = tempfile::tempdir().unwrap();
     let address = unix_in(&folder);
     let options = || ServerOptions::new(Trust::SameUser).take_over(true);

@@ -101,7 +101,7 @@ fn files_are_shared_over_tcp() {
 
 /// Upstream's client takes 10 MB for this: a page for each slice's header, and the queues.
 #[test]
-fn sessions_of_a_client_share_a_region_that_takes_memory_as_it_is_used() {
+fn sessions_share_a_region_allocated_on_use() {
     use std::os::unix::fs::MetadataExt;
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
     let server = Running::start(&unix_in(&folder), server_options(&folder));
@@ -133,7 +133,7 @@ fn sessions_of_a_client_share_a_region_that_takes_memory_as_it_is_used() {
 }
 
 #[test]
-fn a_region_that_cannot_be_made_says_how_large_it_is_and_what_sets_that() {
+fn region_creation_error_names_size_and_option() {
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
     let server = Running::start(&unix_in(&folder), server_options(&folder));
     // No process can make a folder there.
@@ -364,7 +364,7 @@ impl breezeway_shmipc::Handler for Diary {
 }
 
 #[test]
-fn a_handler_is_called_for_all_that_happens_to_sessions_and_streams() {
+fn handler_receives_every_session_and_stream_event() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::bind(&unix_in(&folder), server_options(&folder)).unwrap();
     let stopper = server.stopper();

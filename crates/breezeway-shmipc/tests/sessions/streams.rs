@@ -289,7 +289,7 @@ fn socket_calls(policy: WaitPolicy, round_trips: u64) -> [u64; 4] {
 }
 
 #[test]
-fn a_sleeping_round_trip_costs_each_side_at_most_one_write_and_one_read() {
+fn sleeping_round_trip_costs_one_write_and_one_read() {
     // The server's last read is the sleeping one at the end.
     for calls in socket_calls(WaitPolicy::Park, 500) {
         assert!(calls <= 501, "{calls} calls for 500 round trips");
@@ -341,7 +341,7 @@ fn established(client: &Session, server: &Session) -> (Stream, Stream) {
 }
 
 #[test]
-fn a_stream_is_read_in_the_scope_in_which_a_reservation_was_sent() {
+fn stream_is_readable_after_commit_in_same_scope() {
     let (client, server) = pair();
     let (mut stream, mut served) = established(&client, &server);
     let mut reserved = stream.reserve(5).unwrap();
@@ -353,7 +353,7 @@ fn a_stream_is_read_in_the_scope_in_which_a_reservation_was_sent() {
 }
 
 #[test]
-fn a_handler_that_leaves_a_part_unread_sees_it_with_what_comes_next() {
+fn unread_part_is_seen_with_the_next_bytes() {
     let (client, server) = pair();
     let serving = std::thread::spawn(move || {
         server.serve(|stream| match stream.try_peek()?.map(|peeked| peeked.to_vec()) {
@@ -378,7 +378,7 @@ fn a_handler_that_leaves_a_part_unread_sees_it_with_what_comes_next() {
 }
 
 #[test]
-fn a_message_grows_until_it_is_committed_also_beyond_the_shared_memory() {
+fn appended_message_grows_beyond_shared_memory() {
     for (parts, over_socket) in [(100, 0), (2000, 1)] {
         let (client, server) = pair();
         let (mut stream, mut served) = established(&client, &server);
@@ -403,7 +403,7 @@ fn a_message_grows_until_it_is_committed_also_beyond_the_shared_memory() {
 }
 
 #[test]
-fn bytes_in_one_piece_are_lent_where_they_lie_together_and_copied_elsewhere() {
+fn contiguous_bytes_are_borrowed_and_others_copied() {
     use std::borrow::Cow;
     let (client, server) = pair();
     let (mut stream, mut served) = established(&client, &server);
@@ -430,7 +430,7 @@ fn a_kept_stream_shows_that_its_session_is_over() {
 }
 
 #[test]
-fn a_direction_that_is_shut_down_ends_there_and_the_other_is_read_to_its_end() {
+fn shutdown_direction_ends_and_other_is_read_to_end() {
     let (client, server) = pair();
     let (mut stream, mut served) = established(&client, &server);
     served.send(b"before").unwrap();

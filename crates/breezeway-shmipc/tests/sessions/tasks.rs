@@ -168,7 +168,7 @@ async fn without_a_server(address: &Address, connect_timeout: Duration) -> Clien
 }
 
 #[test]
-fn streams_that_wait_for_a_server_take_no_threads_and_are_opened_once_it_is_there() {
+fn streams_waiting_for_a_server_take_no_threads() {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     runtime.enable_all().max_blocking_threads(2).build().unwrap().block_on(async {
         let folder = tempfile::tempdir().unwrap();
