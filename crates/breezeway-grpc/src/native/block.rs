@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_reads_back_as_written_and_common_fields_take_no_bytes() {
+    fn request_round_trips_and_common_fields_are_omitted() {
         let common = [("te", "trailers"), ("content-type", "application/grpc")];
         let plain = request(&request_with("/a.B/c", &common)).unwrap();
         assert_eq!(plain.len(), 1 + 2 + "/a.B/c".len());
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn common_fields_that_are_there_twice_or_in_trailers_travel_as_they_are() {
+    fn repeated_common_fields_and_trailers_round_trip() {
         let fields = [
             ("te", "gzip"),
             ("te", "trailers"),
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_that_breaks_off_anywhere_is_refused_and_never_read_past_its_end() {
+    fn truncated_block_is_refused() {
         let fields = [("key", "value")];
         let whole = request(&request_with("/a.B/c", &fields)).unwrap();
         let without_fields = 1 + 2 + "/a.B/c".len();
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_no_status_no_header_and_no_flag_is_refused_by_name() {
+    fn invalid_flags_path_status_and_header_are_refused() {
         assert_eq!(read_request(&[8, 1, 0, b'/']).unwrap_err(), BlockError::Flags(8));
         assert_eq!(read_request(&[0, 1, 0, b'\n']).unwrap_err(), BlockError::Path);
         assert_eq!(read_request(&[0, 0, 0]).unwrap_err(), BlockError::Path);

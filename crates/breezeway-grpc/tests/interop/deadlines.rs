@@ -23,7 +23,7 @@ use tower::util::MapResponse;
 use crate::support::{addresses, any, connect, run, soon};
 
 #[test]
-fn a_calls_time_goes_on_while_it_connects_and_the_next_call_goes_on_connecting() {
+fn deadline_covers_a_connect_that_later_calls_share() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
@@ -49,7 +49,7 @@ fn a_calls_time_goes_on_while_it_connects_and_the_next_call_goes_on_connecting()
 }
 
 #[test]
-fn a_server_is_told_what_the_wait_for_the_connection_has_left_of_a_calls_time() {
+fn server_receives_timeout_less_the_connecting_time() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
         let told = Arc::new(Mutex::new(Vec::new()));

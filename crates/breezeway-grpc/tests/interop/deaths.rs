@@ -114,7 +114,7 @@ fn stopped_client_process_does_not_hold_the_servers_end() {
 }
 
 #[test]
-fn a_server_killed_in_the_middle_costs_the_calls_in_flight_and_the_next_ones_find_its_successor() {
+fn killed_server_fails_calls_until_a_successor_serves() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().display();

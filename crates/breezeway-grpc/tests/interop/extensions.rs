@@ -83,7 +83,7 @@ fn interceptors_of_service_and_client_see_both_gears() {
 }
 
 #[test]
-fn tonics_own_server_is_told_who_calls_also_on_the_socket_of_shared_memory() {
+fn tonic_server_sees_connect_info_on_shm_socket() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket").display().to_string();

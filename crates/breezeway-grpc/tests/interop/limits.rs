@@ -19,7 +19,7 @@ use crate::raw_http2::{Client, HEADERS, PREFACE, SETTINGS, frame};
 use crate::support::{Serving, connect, on_every_link, run, soon};
 
 #[test]
-fn a_message_over_the_clients_limit_is_refused_and_the_channel_goes_on() {
+fn message_over_client_limit_fails_its_call_only() {
     on_every_link(|channel, gear| async move {
         let mut limited = TestServiceClient::new(channel).max_decoding_message_size(1_000);
         let status = limited.unary_call(simple(0, 1_001)).await.unwrap_err();
@@ -35,7 +35,7 @@ fn a_message_over_the_clients_limit_is_refused_and_the_channel_goes_on() {
 }
 
 #[test]
-fn metadata_that_is_too_long_fails_its_call_and_stops_no_later_one() {
+fn oversized_metadata_stops_no_later_call() {
     on_every_link(|channel, gear| async move {
         let mut client = client(channel);
         let mut request = Request::new(simple(0, 0));
@@ -56,7 +56,7 @@ fn metadata_that_is_too_long_fails_its_call_and_stops_no_later_one() {
 }
 
 #[test]
-fn a_request_for_which_the_session_has_no_memory_fails_its_call_and_stops_no_later_one() {
+fn request_beyond_session_memory_stops_no_later_call() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
         let serving = Serving::start(&format!("shm:{}/socket", folder.path().display()));
@@ -101,7 +101,7 @@ fn calls_wait_while_as_many_are_open_as_the_server_allows() {
 }
 
 #[test]
-fn an_answer_that_comes_before_the_end_of_the_request_is_not_lost() {
+fn reply_before_the_requests_end_is_delivered() {
     on_every_link(|channel, _| async move {
         for _ in 0..20 {
             let (sender, requests) = mpsc::channel(4);

@@ -79,7 +79,7 @@ fn grpc_go_calls(address: &str, case: &str, more: &[&str]) {
 
 #[test]
 #[ignore = "needs Go"]
-fn grpc_gos_client_passes_its_cases_against_a_server_on_every_socket() {
+fn grpc_go_client_passes_cases_on_every_socket() {
     programs();
     run(async {
         let folder = tempfile::tempdir().unwrap();
@@ -122,7 +122,7 @@ fn grpc_go_sends_and_takes_what_is_compressed() {
 
 #[test]
 #[ignore = "needs Go"]
-fn a_grpc_go_server_that_was_killed_is_found_again_once_another_is_there() {
+fn channel_reconnects_to_restarted_grpc_go_server() {
     programs();
     run(async {
         let folder = tempfile::tempdir().unwrap();
@@ -249,7 +249,7 @@ fn grpc_gos_client_passes_its_cases_within_tls() {
 #[cfg(feature = "tls")]
 #[test]
 #[ignore = "needs Go"]
-fn both_channels_pass_the_cases_against_grpc_gos_server_within_tls() {
+fn both_channels_pass_cases_against_grpc_go_over_tls() {
     programs();
     let all = Certificates::new();
     let issued = all.issue("127.0.0.1");

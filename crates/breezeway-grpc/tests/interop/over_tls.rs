@@ -87,7 +87,7 @@ async fn connect(address: &str, tls: Tls, gear: Gear) -> AnyChannel {
 }
 
 #[test]
-fn a_handler_knows_whom_its_callers_certificate_names_in_both_gears() {
+fn handler_sees_client_certificate_in_both_gears() {
     run(async {
         let all = Certificates::new();
         let seen = Arc::new(Mutex::new(Vec::new()));
@@ -152,7 +152,7 @@ fn a_server_that_nobody_vouches_for_is_not_called() {
 }
 
 #[test]
-fn a_client_without_a_certificate_is_not_served_where_one_is_asked_for() {
+fn client_without_required_certificate_is_refused() {
     run(async {
         let all = Certificates::new();
         let serving = Serving::with(ANY, options(all.mutual_server()));
@@ -170,7 +170,7 @@ fn a_client_without_a_certificate_is_not_served_where_one_is_asked_for() {
 }
 
 #[test]
-fn a_calls_deadline_counts_also_while_tls_is_spoken_with_a_server_that_says_nothing() {
+fn deadline_covers_a_silent_tls_handshake() {
     run(async {
         let all = Certificates::new();
         let mute = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -212,11 +212,11 @@ fn on_carriers(gear: Gear) {
 }
 
 #[test]
-fn servers_are_restarted_without_a_failed_call_in_the_native_gear() {
+fn native_servers_restart_without_a_failed_call() {
     on_carriers(Gear::Native);
 }
 
 #[test]
-fn restarted_servers_lose_and_double_no_call_over_http2_and_those_that_fail_never_left() {
+fn http2_servers_restart_without_lost_or_doubled_calls() {
     on_carriers(Gear::Http2);
 }

@@ -13,7 +13,7 @@ use tonic::Code;
 use crate::support::{Serving, any, connect, run, soon};
 
 #[test]
-fn a_client_takes_the_first_place_that_works_and_says_for_each_why_none_does() {
+fn client_tries_places_in_order_and_names_each_failure() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().display().to_string();
@@ -54,7 +54,7 @@ pub(crate) fn causes(error: breezeway_grpc::Error) -> String {
 }
 
 #[test]
-fn a_socket_that_nobody_serves_is_taken_over_and_has_the_mode_that_was_asked_for() {
+fn abandoned_socket_is_taken_over_with_requested_mode() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
