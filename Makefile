@@ -379,7 +379,7 @@ restarts:
 ## Three instances, two in network namespaces as root, killed, frozen and started again at random for a minute: only calls in flight there fail.
 failover:
 	$(CARGO) test --locked -p breezeway-rpc --all-features --test services -- --ignored --exact --nocapture \
-		failover::instances_that_come_and_go_for_a_minute_cost_only_what_was_in_flight_there
+		failover::minute_of_failover_fails_only_calls_in_flight
 
 ## The command, optimised.
 release:

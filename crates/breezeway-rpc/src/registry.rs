@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_found_where_only_one_service_has_it_or_the_service_is_named() {
+    fn method_is_found_by_service_or_unique_name() {
         let mut registry = Registry::default();
         registry.add("One", &[method("both", 1), method("one", 2)]).unwrap();
         registry.add("Two", &[method("both", 3)]).unwrap();

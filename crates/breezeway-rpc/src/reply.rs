@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_method_that_returns_nothing_is_done_without_a_known_exception() {
+    fn void_method_succeeds_without_known_exception() {
         for fields in [&[][..], &[SEVEN], &[UNKNOWN], &[OTHER_EXCEPTION]] {
             read::<Done<LookUpError>>(fields).unwrap_or_else(|error| panic!("{fields:?}: {error}"));
             read::<Done<Error>>(fields).unwrap_or_else(|error| panic!("{fields:?}: {error}"));

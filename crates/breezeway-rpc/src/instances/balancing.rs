@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_instance_of_three_times_the_weight_gets_three_times_the_calls() {
+    async fn instance_of_triple_weight_gets_triple_calls() {
         let weighed = Weighed::new([10, 30], true);
         for _ in 0..8_000 {
             send(&weighed.balancers, &request(), None).await.unwrap().await.unwrap();

@@ -228,7 +228,7 @@ mod tests {
 
     // A linear search of the pending changes would take minutes here.
     #[test]
-    fn a_thousand_instances_of_64_shares_are_told_and_told_again_before_anybody_takes_one() {
+    fn repeated_joins_of_many_instances_are_coalesced() {
         let (told, mut changes) = changes();
         let names: Vec<Arc<str>> = (0..1000).map(|name| name.to_string().into()).collect();
         for name in names.iter().chain(&names) {

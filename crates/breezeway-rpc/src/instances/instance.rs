@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_used_only_if_their_folder_is_known_to_be_the_instances() {
+    fn files_are_used_only_in_a_known_local_folder() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().display();
         let files = format!("shm:{path}/a,unix:{path}/b");
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instance_with_files_alone_is_not_reached_from_another_host() {
+    fn instance_with_files_only_is_unreachable_remotely() {
         assert_eq!(Instance::new("a", Address::shm("/run/a")).way(), None);
     }
 }

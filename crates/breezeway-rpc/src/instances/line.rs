@@ -93,7 +93,7 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(30);
 
     #[tokio::test]
-    async fn an_option_out_of_its_range_is_refused_in_the_same_words_whatever_the_framing() {
+    async fn invalid_option_is_refused_alike_in_every_framing() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address: breezeway::Address = Place::from(listener.local_addr().unwrap()).into();
         let refused = async |framing, options| {
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_that_closes_the_connection_answers_and_one_that_says_nothing_does_not() {
+    async fn closed_connection_is_an_answer_and_silence_is_not() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = Place::from(listener.local_addr().unwrap()).into();
         let client = AsyncThriftClient::with_framing(address, ThriftFraming::Framed);

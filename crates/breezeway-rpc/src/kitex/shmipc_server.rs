@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_that_open_streams_at_one_time_exceed_the_limit_by_none() {
+    fn concurrent_opens_stay_within_stream_limit() {
         const SESSIONS: usize = 8;
         const MOST: usize = 4;
         let folder = tempfile::tempdir().unwrap();

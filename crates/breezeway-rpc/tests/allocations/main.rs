@@ -207,7 +207,7 @@ fn a_call_of_plain_values_allocates_nothing_on_either_side() {
 }
 
 #[test]
-fn a_call_with_a_string_allocates_what_each_side_owns_and_nothing_else() {
+fn string_call_allocates_only_owned_values() {
     let running = Running::new(UsersServer);
     let users = UsersClient::new(running.session());
     // The caller's string; the handler's.
@@ -222,7 +222,7 @@ fn a_call_with_a_string_allocates_what_each_side_owns_and_nothing_else() {
 }
 
 #[test]
-fn a_worker_that_serves_in_place_allocates_nothing_whatever_a_call_takes_and_gives() {
+fn in_place_worker_allocates_nothing_per_call() {
     #[allow(unsafe_code, reason = "a proof of trust cannot be had without")]
     // SAFETY: the client is this test, which uses the safe API alone.
     let trusting = ServerOptions::new().trust(|_| Some(unsafe { TrustedPeer::assume() }));

@@ -77,7 +77,7 @@ async fn every_kind_of_method_travels_over_every_carrier() {
 }
 
 #[tokio::test]
-async fn an_error_that_the_idl_does_not_declare_has_its_kind_and_its_words() {
+async fn undeclared_error_arrives_with_kind_and_message() {
     let running = Running::new("shm");
     let shop = running.client().await;
     match shop.buy(tea(1), Some("forged".to_owned())).await {
@@ -204,7 +204,7 @@ async fn a_blocking_client_calls_an_awaited_service() {
 }
 
 #[tokio::test]
-async fn a_oneway_call_ends_at_its_deadline_where_the_server_takes_nothing_up() {
+async fn oneway_call_without_room_ends_at_its_deadline() {
     const LONG: Duration = Duration::from_secs(20);
     let (channel, _server) = Channel::pair(&SessionOptions::new()).await.unwrap();
     let shop = AsyncShopClient::new(channel);

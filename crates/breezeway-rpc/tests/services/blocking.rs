@@ -84,7 +84,7 @@ fn every_kind_of_method<C: Channel>(shop: &ShopClient<C>, looks: &mut UnboundedR
 }
 
 #[test]
-fn results_exceptions_oneway_and_inherited_methods_travel_over_every_carrier() {
+fn every_kind_of_method_works_on_every_carrier() {
     on_every_carrier(|running| every_kind_of_method(&client(running), &mut running.looks));
 }
 
@@ -105,7 +105,7 @@ fn a_session_that_threads_share_carries_them_too() {
 }
 
 #[test]
-fn an_error_that_the_idl_does_not_declare_has_its_kind_and_its_words() {
+fn undeclared_error_arrives_with_kind_and_message() {
     on_every_carrier(|running| match client(running).buy(tea(1), Some("forged".to_owned())) {
         Err(ShopBuyError::Rpc(Error::Application(ApplicationException { kind, message }))) => {
             assert_eq!((kind, &*message), (ExceptionKind(77), "no such coupon"));
@@ -141,7 +141,7 @@ fn a_method_that_the_server_does_not_have_never_ran() {
 }
 
 #[test]
-fn arguments_that_cannot_be_read_fail_the_call_and_not_the_session() {
+fn undecodable_arguments_fail_the_call_only() {
     let running = Running::new("shm");
     let mut session = Session::connect(&running.address).unwrap();
     let check = breezeway_rpc::Method::of::<crate::shop::HealthCheckArgs>("Shop");
@@ -225,7 +225,7 @@ impl Service for Twice {
 }
 
 #[test]
-fn the_first_reply_of_a_handler_is_its_last_here_and_on_threads_of_its_own() {
+fn first_reply_of_a_handler_is_its_last() {
     for threads in [0, 1] {
         let folder = tempfile::tempdir().unwrap();
         let place = format!("shm:{}/twice.sock", folder.path().display()).parse().unwrap();
@@ -262,7 +262,7 @@ fn services_whose_numbers_collide_are_refused() {
 }
 
 #[test]
-fn a_oneway_call_ends_at_its_deadline_where_the_server_takes_nothing_up() {
+fn oneway_call_without_room_ends_at_its_deadline() {
     // Far longer than the call is to take.
     let options = SessionOptions::new().call_timeout(Some(Duration::from_secs(60)));
     let (channel, _server) = breezeway::Channel::pair(&options).unwrap();

@@ -247,7 +247,7 @@ async fn call_again(instances: Instances, seen: Arc<Seen>, longest: Duration) ->
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn instances_that_are_killed_and_frozen_in_turn_cost_only_what_was_in_flight_there() {
+async fn killed_and_frozen_instances_fail_only_calls_in_flight() {
     let mut cluster = Cluster::start(Elsewhere::Loopback, PATIENCE);
     cluster.until_answered_by(HERE).await;
     cluster.freeze(HERE);
@@ -272,8 +272,8 @@ async fn instances_that_are_killed_and_frozen_in_turn_cost_only_what_was_in_flig
 
 #[test]
 #[ignore = "a minute: make failover"]
-fn instances_that_come_and_go_for_a_minute_cost_only_what_was_in_flight_there() {
-    let own = "instances_that_come_and_go_for_a_minute_cost_only_what_was_in_flight_there";
+fn minute_of_failover_fails_only_calls_in_flight() {
+    let own = "minute_of_failover_fails_only_calls_in_flight";
     let Some(elsewhere) = namespaces::enter(&format!("failover::{own}")) else { return };
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(2).enable_all().build().unwrap();

@@ -158,7 +158,7 @@ fn every_call<C: Channel>(gallery: &GalleryClient<C>) {
 }
 
 #[test]
-fn services_with_small_strings_and_shared_bytes_are_served_and_called() {
+fn small_strings_and_shared_bytes_are_served() {
     for carrier in ["shm", "unix"] {
         let running = Running::new(carrier);
         every_call(&GalleryClient::new(Client::connect(&running.address).unwrap()));
@@ -171,7 +171,7 @@ fn services_with_small_strings_and_shared_bytes_are_served_and_called() {
 }
 
 #[test]
-fn pictures_with_small_strings_and_shared_bytes_travel_in_streams() {
+fn small_strings_and_shared_bytes_are_streamed() {
     for carrier in ["shm", "unix"] {
         let running = Running::new(carrier);
         let channel = breezeway::Channel::connect(&running.address).unwrap();
@@ -212,7 +212,7 @@ async fn services_with_small_strings_and_shared_bytes_are_awaited() {
 
 /// A service gets a copy of the received bytes; bytes that a program keeps need not be a copy.
 #[test]
-fn what_a_service_received_can_be_read_again_as_parts_of_a_message() {
+fn kept_message_is_decoded_again_without_copy() {
     let running = Running::new("shm");
     let gallery = GalleryClient::new(Client::connect(&running.address).unwrap());
     gallery.hang(picture(5_000)).unwrap();

@@ -356,7 +356,7 @@ async fn a_call_that_never_left_is_made_again_a_few_times() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_may_have_run_is_made_again_only_if_it_is_idempotent() {
+async fn possibly_run_call_is_retried_only_if_idempotent() {
     assert_eq!(attempts(RetryPolicy::new(5), false, vec![may_have_run(), Ok(())]).await, 1);
     assert_eq!(attempts(RetryPolicy::new(5), true, vec![may_have_run(), Ok(())]).await, 2);
     let late = || vec![Err(CallError::DeadlinePassed.into()), Ok(())];

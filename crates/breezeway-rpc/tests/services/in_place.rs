@@ -160,7 +160,7 @@ fn replies_are_byte_for_byte_those_of_owned_values() {
 }
 
 #[test]
-fn what_is_no_call_is_refused_as_by_owned_values_and_in_the_same_words() {
+fn malformed_call_is_refused_as_by_owned_values() {
     agree(&damaged(), 600);
 }
 
@@ -200,7 +200,7 @@ fn every_kind_of_method<C: Channel>(library: &LibraryClient<C>) {
 }
 
 #[test]
-fn every_kind_of_method_travels_by_sessions_shared_sessions_and_in_thrifts_framings() {
+fn every_kind_of_method_works_natively_and_in_framings() {
     for (carrier, options) in options() {
         let log = Log::default();
         let seen = InPlaceLibraryServer(Seen(log.clone()));
@@ -393,7 +393,7 @@ fn nothing_is_sent_of_a_reply_whose_handler_panics_behind_it() {
 }
 
 #[test]
-fn a_handler_that_has_written_another_calls_reply_has_written_none() {
+fn reply_of_another_call_does_not_count() {
     everywhere(|| Then::Cheat(Mutex::default()), "another call's reply");
 }
 
@@ -518,7 +518,7 @@ impl InPlaceLibrary for Where {
 }
 
 #[test]
-fn over_shared_memory_a_reply_is_written_there_and_a_trusted_clients_arguments_are_seen_there() {
+fn reply_and_trusted_arguments_stay_in_shared_memory() {
     let told = |options: ServerOptions, is_channel: bool| {
         let running = Running::new(InPlaceLibraryServer(Where), "shm", options);
         let words = "w".repeat(10_000);

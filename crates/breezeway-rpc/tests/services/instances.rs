@@ -86,7 +86,7 @@ async fn until(shop: &Shop, name: &str, carrier: Carrier) {
 }
 
 #[tokio::test]
-async fn calls_go_by_shared_memory_while_an_instance_is_here_and_by_tcp_otherwise() {
+async fn calls_use_shm_for_local_instance_and_tcp_otherwise() {
     let folder = tempfile::tempdir().unwrap();
     let (here, there) = (both(&folder, "here"), both(&folder, "there"));
     let local = Instance::here("here", here.address.clone()).unwrap();
@@ -111,7 +111,7 @@ async fn calls_go_by_shared_memory_while_an_instance_is_here_and_by_tcp_otherwis
 }
 
 #[tokio::test]
-async fn an_instance_whose_folder_appears_here_is_reached_over_shared_memory_from_then_on() {
+async fn instance_moves_to_shm_when_its_folder_appears() {
     let folder = tempfile::tempdir().unwrap();
     let (hidden, seen) = (folder.path().join("hidden"), folder.path().join("seen"));
     std::fs::create_dir(&hidden).unwrap();
@@ -132,7 +132,7 @@ async fn an_instance_whose_folder_appears_here_is_reached_over_shared_memory_fro
 }
 
 #[tokio::test]
-async fn several_instances_all_get_calls_and_one_that_leaves_gets_no_more() {
+async fn calls_spread_over_instances_until_one_leaves() {
     let folder = tempfile::tempdir().unwrap();
     let servers = ["a", "b", "c"].map(|name| both(&folder, name));
     let set: Vec<_> = ["a", "b", "c"]
@@ -300,7 +300,7 @@ async fn no_call_fails_when_a_server_is_replaced_by_its_successor() {
 }
 
 #[tokio::test]
-async fn an_instance_with_all_the_calls_that_it_may_have_leaves_others_to_the_next() {
+async fn instance_at_max_in_flight_leaves_calls_to_next() {
     let folder = tempfile::tempdir().unwrap();
     let (mut here, there) = (both(&folder, "here"), both(&folder, "there"));
     let set = vec![
@@ -334,7 +334,7 @@ fn unanswering() -> (Place, impl Sized) {
 }
 
 #[tokio::test]
-async fn an_instance_without_sessions_is_left_while_it_is_frozen_and_reached_at_its_second_place() {
+async fn frozen_instance_is_left_and_second_place_reached() {
     let process = Process::start("shop", &"tcp:127.0.0.1:0".parse().unwrap());
     let (mut process, (first, _in_use)) = (process, unanswering());
     let second: Address = process.hear().parse().unwrap();

@@ -101,7 +101,7 @@ async fn next(dns: &mut HickoryDns) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_name_gives_its_addresses_and_is_asked_again_when_they_are_no_longer_good() {
+async fn name_is_resolved_again_after_its_addresses_expire() {
     let names = Names::start(addresses([1, 2])).await;
     let mut dns = names.resolver(7);
     assert_eq!(next(&mut dns).await, ["tcp:127.0.0.1:7", "tcp:127.0.0.2:7"]);
@@ -112,7 +112,7 @@ async fn a_name_gives_its_addresses_and_is_asked_again_when_they_are_no_longer_g
 }
 
 #[tokio::test]
-async fn the_last_addresses_stay_while_the_name_server_fails_or_knows_none() {
+async fn last_addresses_stay_while_name_server_fails() {
     let names = Names::start(addresses([1])).await;
     let mut dns = names.resolver(7);
     assert_eq!(next(&mut dns).await, ["tcp:127.0.0.1:7"]);

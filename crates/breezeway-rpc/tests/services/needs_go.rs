@@ -81,7 +81,7 @@ const FRAMINGS: [&str; 4] = ["ttheader", "ttheaderframed", "framed", "buffered"]
 
 #[test]
 #[ignore = "needs Go"]
-fn kitexs_client_calls_a_server_that_blocks_in_every_framing_on_every_socket() {
+fn kitex_client_calls_blocking_server_in_every_framing() {
     for carrier in ["unix", "tcp", "shm"] {
         for framing in FRAMINGS {
             let mut running = Running::new(carrier);
@@ -93,7 +93,7 @@ fn kitexs_client_calls_a_server_that_blocks_in_every_framing_on_every_socket() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs Go"]
-async fn kitexs_client_calls_a_server_that_awaits_in_every_framing_on_every_socket() {
+async fn kitex_client_calls_awaiting_server_in_every_framing() {
     for place in ["unix", "tcp", "shm"] {
         for framing in FRAMINGS {
             let folder = tempfile::tempdir().unwrap();

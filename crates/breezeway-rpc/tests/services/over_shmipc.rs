@@ -355,7 +355,7 @@ fn fifty_threads_share_a_client() {
 }
 
 #[tokio::test]
-async fn a_call_ends_at_its_deadline_in_every_framing_and_delays_no_other() {
+async fn call_ends_at_deadline_and_delays_no_other() {
     for framing in FRAMINGS {
         let (running, mut looks) = Running::shop(Gear::Awaits);
         let shop = AsyncShopClient::new(running.awaited(framing).await);
@@ -378,7 +378,7 @@ async fn a_call_ends_at_its_deadline_in_every_framing_and_delays_no_other() {
 }
 
 #[tokio::test]
-async fn a_call_at_a_handler_that_blocks_ends_at_its_deadline_and_delays_no_other() {
+async fn call_to_blocking_handler_ends_at_its_deadline() {
     for framing in FRAMINGS {
         let (gate, mut asked) = Gate::new();
         let services = (HealthServer(gate.clone()), AsyncHealthServer(gate.clone()));

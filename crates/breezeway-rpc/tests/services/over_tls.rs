@@ -203,7 +203,7 @@ fn calls_travel_natively_and_in_every_framing_at_one_address() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn awaited_calls_travel_natively_and_in_every_framing_at_one_address() {
+async fn awaited_calls_work_natively_and_in_every_framing() {
     let all = Certificates::new();
     for framing in FRAMINGS {
         let address = serve_awaited(all.server());
@@ -220,7 +220,7 @@ async fn awaited_calls_travel_natively_and_in_every_framing_at_one_address() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hundred_calls_at_a_time_get_their_own_replies_over_connections_that_are_kept() {
+async fn hundred_concurrent_calls_get_their_own_replies() {
     let all = Certificates::new();
     let address = serve_awaited(all.server());
     let client = patient_task(AsyncThriftClient::new(address), all.client());
@@ -365,7 +365,7 @@ fn a_client_without_a_certificate_learns_that_it_needs_one() {
 }
 
 #[test]
-fn a_server_that_says_nothing_within_tls_costs_a_caller_its_deadline() {
+fn handshake_with_silent_server_ends_at_deadline() {
     let all = Certificates::new();
     let mute = TcpListener::bind("127.0.0.1:0").unwrap();
     let address: Address = format!("tls:{}", mute.local_addr().unwrap()).parse().unwrap();

@@ -128,7 +128,7 @@ fn tally(generation: &mut Process, looks: &mut BTreeMap<(usize, u64), usize>) {
 }
 
 #[test]
-fn services_are_restarted_without_a_failed_call_and_each_oneway_call_comes_once() {
+fn services_restart_without_failed_or_repeated_calls() {
     let count = std::env::var("GENERATIONS").map_or(3, |count| count.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().display();

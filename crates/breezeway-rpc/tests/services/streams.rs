@@ -149,7 +149,7 @@ async fn refused<C: AsyncStreamChannel>(room: &AsyncRoomClient<C>, text: &str) -
 }
 
 both! {
-    async fn an_error_that_the_idl_does_not_declare_has_its_kind_and_its_words(running, room) {
+    async fn undeclared_error_arrives_with_kind_and_message(running, room) {
         let failed = refused(room, "forged").await;
         let RoomListenError::Rpc(Error::Application(error)) = failed else { panic!("{failed:?}") };
         assert_eq!((error.kind, &*error.message), (ExceptionKind(77), "no such coupon"));
@@ -181,7 +181,7 @@ both! {
         assert!(matches!(talk.send(&line("Ada", "c")).await, Err(Error::StreamEnded)));
     }
 
-    async fn metadata_travels_both_ways_with_the_first_and_the_last_message(_running, room) {
+    async fn metadata_travels_both_ways_with_first_and_last(_running, room) {
         let reply = ReplyMetadata::new();
         let options = CallOptions::new().metadata("name", "Ada").receive_metadata(&reply);
         let mut lines = room.with(options).listen(line("hall", 1)).await.unwrap();
@@ -218,7 +218,7 @@ both! {
         running.told_of("dropped").await;
     }
 
-    async fn a_client_that_drops_its_stream_cancels_the_handler_that_waits(running, room) {
+    async fn dropped_client_stream_cancels_waiting_handler(running, room) {
         let lines = room.listen(line("hall", "silent")).await.unwrap();
         running.told_of("begun").await;
         drop(lines);
@@ -365,7 +365,7 @@ async fn declared_exceptions_are_words_in_kitexs_framing() {
 }
 
 #[tokio::test]
-async fn what_is_no_stream_and_what_is_no_call_are_refused_with_the_method() {
+async fn call_of_stream_and_stream_of_call_are_refused() {
     let running = Running::new("shm");
     let channel = Channel::connect(&running.address).await.unwrap();
     let say = breezeway_rpc::Method::of::<crate::room::RoomSayArgs>("Room");
@@ -389,7 +389,7 @@ async fn what_is_no_stream_and_what_is_no_call_are_refused_with_the_method() {
 }
 
 #[tokio::test]
-async fn messages_and_metadata_that_cannot_be_read_fail_their_stream_only() {
+async fn undecodable_messages_and_metadata_fail_their_stream() {
     let running = Running::new("shm");
     let channel = Channel::connect(&running.address).await.unwrap();
     let tell = breezeway_rpc::Method::of::<crate::room::RoomTellArgs>("Room");

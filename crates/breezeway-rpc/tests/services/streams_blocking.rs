@@ -206,7 +206,7 @@ both! {
         running.told_of("cancelled");
     }
 
-    fn a_handler_that_blocks_keeps_to_the_deadline_while_it_receives(running, room) {
+    fn blocking_handler_observes_deadline_while_receiving(running, room) {
         let options = CallOptions::new().timeout(Duration::from_secs(5));
         let mut talk = room.with(options).talk().unwrap();
         running.told_of("too late");
@@ -257,7 +257,7 @@ both! {
 }
 
 #[test]
-fn a_declared_exception_of_a_handler_that_blocks_arrives_as_it_is() {
+fn declared_exception_of_blocking_handler_arrives() {
     on_every_carrier(|running| {
         let room = running.native();
         let RoomListenError::Missing(missing) = refused(&room, "nowhere") else { panic!() };
@@ -270,7 +270,7 @@ fn a_declared_exception_of_a_handler_that_blocks_arrives_as_it_is() {
 }
 
 #[test]
-fn a_client_that_does_not_read_stops_its_handler_until_the_deadline_and_no_other() {
+fn unread_client_stops_only_its_handler_until_deadline() {
     on_every_carrier(|running| {
         let channel = Channel::connect(&running.address).unwrap();
         let listen = Method::of::<RoomListenArgs>("Room");
@@ -327,7 +327,7 @@ fn what_is_no_stream_or_no_message_fails_its_stream_only() {
 }
 
 #[test]
-fn a_stream_beyond_the_servers_threads_is_refused_and_the_others_go_on() {
+fn stream_beyond_stream_threads_is_refused() {
     // A client alone may have half of them, rounded up, by however many sessions.
     let running = Running::with("shm", ServerOptions::new().stream_threads(3));
     let [room, other] = [running.native(), running.native()];
@@ -348,7 +348,7 @@ fn a_stream_beyond_the_servers_threads_is_refused_and_the_others_go_on() {
 }
 
 #[test]
-fn a_client_that_never_ends_its_direction_keeps_no_thread_of_a_handler_that_has_ended() {
+fn unfinished_client_direction_frees_the_handlers_thread() {
     // Of these a client alone may have one.
     let running = Running::with("shm", ServerOptions::new().stream_threads(2));
     let [room, other] = [running.native(), running.native()];
@@ -388,7 +388,7 @@ fn metadata_of_a_call_reaches_a_handler_that_blocks() {
 }
 
 #[test]
-fn a_server_that_stops_serves_streams_of_handlers_that_block_to_their_end() {
+fn stopping_server_serves_blocking_streams_to_their_end() {
     for carrier in ["shm", "unix", "tcp"] {
         let options = ServerOptions::new().drain_timeout(Duration::from_secs(60));
         let running = Running::with(carrier, options);
@@ -443,7 +443,7 @@ fn silent_handlers_of_killed_client_return() {
 }
 
 #[test]
-fn a_client_that_cancels_its_streams_and_never_reads_has_no_more_threads_than_others() {
+fn cancelling_client_gets_no_extra_threads() {
     let mut running = Running::new("unix");
     let mut socket = UnixStream::connect(running.folder.path().join("room.sock")).unwrap();
     socket.set_write_timeout(Some(Duration::from_millis(300))).unwrap();

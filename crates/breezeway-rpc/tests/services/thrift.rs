@@ -69,7 +69,7 @@ pub(crate) fn tea(count: i32) -> Item {
 }
 
 #[test]
-fn every_kind_of_method_travels_in_every_framing_beside_native_sessions() {
+fn every_kind_of_method_works_beside_native_sessions() {
     for carrier in ["shm", "unix", "tcp"] {
         for framing in FRAMINGS {
             let mut running = Running::new(carrier);
@@ -160,7 +160,7 @@ fn fifty_threads_share_a_client() {
 }
 
 #[test]
-fn a_server_that_is_gone_and_comes_back_costs_no_call_of_an_idle_client() {
+fn idle_client_loses_no_call_to_a_server_restart() {
     let folder = tempfile::tempdir().unwrap();
     let place: Address = format!("unix:{}/shop.sock", folder.path().display()).parse().unwrap();
     let shop = ShopClient::new(ThriftClient::new(place.clone()));

@@ -233,7 +233,7 @@ mod needs_user_namespaces {
 
     #[test]
     #[ignore = "needs user namespaces: `make needs` runs it where there are"]
-    fn a_name_that_nobody_tells_the_addresses_of_is_given_up_with_the_connection() {
+    fn stalled_name_lookup_times_out_with_the_connection() {
         let folder = tempfile::tempdir().unwrap();
         let hosts = folder.path().join("hosts");
         assert!(Command::new("mkfifo").arg(&hosts).status().unwrap().success());

@@ -44,7 +44,7 @@ fn timeout(milliseconds: u64) -> CallOptions {
 }
 
 #[test]
-fn a_server_that_reads_a_little_at_a_time_costs_a_caller_its_deadline() {
+fn slow_reading_server_fails_call_at_its_deadline() {
     let (listener, shop, _folder) = by_hand(ThriftFraming::Framed);
     let (stop, stopped) = mpsc::channel::<()>();
     let reading = std::thread::spawn(move || {
@@ -137,7 +137,7 @@ fn reply_metadata_that_does_not_fit_fails_its_call_in_words() {
 }
 
 #[tokio::test]
-async fn reply_metadata_that_does_not_fit_a_session_fails_its_call_in_words() {
+async fn oversized_reply_metadata_fails_its_call_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let place = format!("shm:{}/shop.sock", folder.path().display()).parse().unwrap();
     let server = AsyncServer::bind(&place).unwrap();
@@ -172,7 +172,7 @@ fn a_client_that_posts_is_never_answered_whatever_the_method() {
 }
 
 #[tokio::test]
-async fn a_stopped_server_keeps_no_connection_of_a_client_that_reads_nothing() {
+async fn stopped_server_drops_connection_of_unreading_client() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("shop.sock");
     let place = format!("unix:{}", path.display()).parse().unwrap();
@@ -219,7 +219,7 @@ fn assert_refused(outcome: Result<String, Error>) {
 }
 
 #[test]
-fn request_refused_while_it_is_written_fails_with_the_servers_reason() {
+fn request_refused_while_written_fails_with_servers_reason() {
     for framing in FRAMINGS {
         let (listener, shop, _folder) = by_hand(framing);
         let refusing = std::thread::spawn(move || refuse(&listener));
@@ -229,7 +229,7 @@ fn request_refused_while_it_is_written_fails_with_the_servers_reason() {
 }
 
 #[tokio::test]
-async fn request_refused_while_it_is_awaited_fails_with_the_servers_reason() {
+async fn request_refused_while_awaited_fails_with_servers_reason() {
     for framing in FRAMINGS {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("shop.sock");
@@ -242,7 +242,7 @@ async fn request_refused_while_it_is_awaited_fails_with_the_servers_reason() {
 }
 
 #[test]
-fn request_cut_without_a_reason_fails_with_the_connections_error() {
+fn request_cut_off_fails_with_connection_error() {
     let (listener, shop, _folder) = by_hand(ThriftFraming::Framed);
     let cutting = std::thread::spawn(move || {
         let (mut socket, _) = listener.accept().unwrap();

@@ -159,7 +159,7 @@ fn a_message_that_is_given_moves_none_that_wait() {
 }
 
 #[test]
-fn a_frame_in_ttheader_that_is_not_as_long_as_the_payload_is_refused() {
+fn ttheader_frame_of_wrong_length_is_refused() {
     let good = message(Framing::TtHeader { is_framed: true }, 1, &[]);
     let at = good.windows(2).position(|two| two == [0x80, 0x01]).unwrap() - 1;
     for length in [good[at] - 1, good[at] + 1] {

@@ -84,7 +84,7 @@ fn what_comes_for_a_stream_that_is_over_is_nothing() {
 }
 
 #[test]
-fn the_number_of_a_cancelled_stream_is_not_used_while_its_handler_runs() {
+fn cancelled_stream_number_is_taken_until_handler_ends() {
     for last in [&[reset(1)][..], &[end(1), reset(1)]] {
         let mut streams = Streams::new(9);
         came(&mut streams, &[opened(1), last.concat()].concat()).unwrap();
@@ -95,7 +95,7 @@ fn the_number_of_a_cancelled_stream_is_not_used_while_its_handler_runs() {
 }
 
 #[test]
-fn streams_that_are_cancelled_count_until_their_handlers_have_ended() {
+fn cancelled_streams_count_until_handlers_end() {
     let mut streams = Streams::new(128);
     let mut served = 0;
     for first in (0..10_000).step_by(100) {
@@ -233,7 +233,7 @@ fn a_server_that_begins_twice_is_refused() {
 }
 
 #[test]
-fn metadata_that_is_too_long_fails_the_stream_and_not_the_connection() {
+fn oversized_metadata_fails_its_stream_only() {
     let long = vec![(b"name".to_vec(), vec![b'x'; 70_000])];
     let last = Writer::new(1, "talk".to_owned()).last(false, Ended::Well(None), long);
     let Err(Error::Application(error)) = answered(&last) else { panic!() };

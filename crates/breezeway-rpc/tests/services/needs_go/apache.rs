@@ -37,7 +37,7 @@ fn apache_calls(address: &Address, framing: &str) {
 
 #[test]
 #[ignore = "needs Go"]
-fn apaches_client_calls_a_server_that_blocks_framed_and_buffered() {
+fn apache_client_calls_blocking_server() {
     for carrier in ["unix", "tcp", "shm"] {
         for (framing, _) in FRAMINGS {
             let mut running = Running::new(carrier);
@@ -49,7 +49,7 @@ fn apaches_client_calls_a_server_that_blocks_framed_and_buffered() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs Go"]
-async fn apaches_client_calls_a_server_that_awaits_framed_and_buffered() {
+async fn apache_client_calls_awaiting_server() {
     for place in ["unix", "tcp"] {
         for (framing, _) in FRAMINGS {
             let folder = tempfile::tempdir().unwrap();
@@ -77,7 +77,7 @@ fn serve(carrier: &str, framing: &str) -> Peer {
 
 #[test]
 #[ignore = "needs Go"]
-fn a_client_that_blocks_calls_apaches_server_framed_and_buffered() {
+fn blocking_client_calls_apache_server() {
     for carrier in ["unix", "tcp"] {
         for (name, framing) in FRAMINGS {
             let mut apache = serve(carrier, name);

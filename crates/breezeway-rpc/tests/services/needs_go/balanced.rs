@@ -53,7 +53,7 @@ fn signal(kitex: &Peer, signal: Signal) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs Go"]
-async fn calls_are_shared_out_between_kitexs_server_and_ours_as_they_come_and_go() {
+async fn calls_are_shared_between_kitex_and_own_servers() {
     for framing in [ThriftFraming::TtHeader, ThriftFraming::Framed, ThriftFraming::Unframed] {
         let kitex = Peer::serve("tcp");
         let (tell, _looks) = unbounded_channel();

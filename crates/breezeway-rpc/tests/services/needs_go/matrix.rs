@@ -32,7 +32,7 @@ fn place(carrier: &str) -> (breezeway::Address, tempfile::TempDir) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs Go"]
-async fn a_client_that_awaits_calls_kitexs_server_in_every_framing_on_every_socket() {
+async fn awaiting_client_calls_kitex_server_in_every_framing() {
     for carrier in ["unix", "tcp"] {
         for framing in OURS {
             let mut kitex = Peer::serve(carrier);
@@ -92,7 +92,7 @@ async fn what_other_framings_do_not_carry(shop: &AsyncShopClient<AsyncThriftClie
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs Go"]
-async fn five_hundred_tasks_call_kitexs_server_at_a_time_in_every_framing_on_every_socket() {
+async fn five_hundred_tasks_call_kitex_server_at_once() {
     for carrier in ["unix", "tcp"] {
         for framing in OURS {
             let kitex = Peer::serve(carrier);
@@ -115,7 +115,7 @@ async fn five_hundred_tasks_call_kitexs_server_at_a_time_in_every_framing_on_eve
 
 #[test]
 #[ignore = "needs Go"]
-fn five_hundred_threads_call_kitexs_server_at_a_time_in_every_framing_on_every_socket() {
+fn five_hundred_threads_call_kitex_server_at_once() {
     for carrier in ["unix", "tcp"] {
         for framing in OURS {
             let kitex = Peer::serve(carrier);
@@ -138,7 +138,7 @@ fn five_hundred_threads_call_kitexs_server_at_a_time_in_every_framing_on_every_s
 
 #[test]
 #[ignore = "needs Go"]
-fn a_call_that_kitexs_server_never_answers_ends_at_its_deadline_in_every_framing() {
+fn unanswered_call_to_kitex_ends_at_its_deadline() {
     for carrier in ["unix", "tcp"] {
         for framing in OURS {
             let kitex = Peer::serve(carrier);
@@ -167,7 +167,7 @@ fn a_call_that_kitexs_server_never_answers_ends_at_its_deadline_in_every_framing
 
 #[test]
 #[ignore = "needs Go"]
-fn a_call_of_kitexs_client_whose_handler_blocks_ends_at_its_deadline_in_every_framing() {
+fn kitex_call_to_blocking_handler_ends_at_deadline() {
     for carrier in ["unix", "tcp"] {
         for framing in FRAMINGS {
             let (place, _folder) = place(carrier);
@@ -188,7 +188,7 @@ fn a_call_of_kitexs_client_whose_handler_blocks_ends_at_its_deadline_in_every_fr
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs Go"]
-async fn a_call_of_kitexs_client_that_is_never_answered_ends_at_its_deadline_in_every_framing() {
+async fn kitex_call_to_awaiting_handler_ends_at_deadline() {
     for carrier in ["unix", "tcp"] {
         for framing in FRAMINGS {
             let (place, _folder) = place(carrier);
@@ -222,7 +222,7 @@ impl Health for Shut {
 /// one.
 #[test]
 #[ignore = "needs Go"]
-fn kitexs_client_calls_two_services_of_one_server_by_their_names() {
+fn kitex_client_calls_two_services_by_name() {
     for carrier in ["unix", "tcp"] {
         for framing in FRAMINGS {
             let (place, _folder) = place(carrier);
@@ -241,7 +241,7 @@ fn kitexs_client_calls_two_services_of_one_server_by_their_names() {
 
 #[test]
 #[ignore = "needs Go"]
-fn two_services_of_one_server_of_kitex_are_called_by_their_names() {
+fn two_services_of_kitex_server_are_called_by_name() {
     for carrier in ["unix", "tcp"] {
         let kitex = Peer::serve_what("serve-both", carrier);
         let client = |framing| ThriftClient::with_framing(kitex.address.clone(), framing);

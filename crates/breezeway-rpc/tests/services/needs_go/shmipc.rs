@@ -23,7 +23,7 @@ fn trusting() -> ServerOptions {
 
 #[test]
 #[ignore = "needs Go"]
-fn kitexs_client_calls_a_server_that_blocks_over_shmipc_in_every_framing() {
+fn kitex_client_calls_blocking_server() {
     for framing in FRAMINGS {
         let folder = tempfile::tempdir().unwrap();
         let (address, place) = address(&folder);
@@ -41,7 +41,7 @@ fn kitexs_client_calls_a_server_that_blocks_over_shmipc_in_every_framing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs Go"]
-async fn kitexs_client_calls_a_server_that_awaits_over_shmipc_in_every_framing() {
+async fn kitex_client_calls_awaiting_server() {
     for framing in FRAMINGS {
         let folder = tempfile::tempdir().unwrap();
         let (address, place) = address(&folder);
@@ -79,7 +79,7 @@ fn kitexs_server() -> (Peer, Address) {
 
 #[test]
 #[ignore = "needs Go"]
-fn a_client_that_blocks_calls_kitexs_server_over_shmipc_in_every_framing() {
+fn blocking_client_calls_kitex_server() {
     for framing in OURS {
         let (mut kitex, address) = kitexs_server();
         let client = || {
@@ -100,7 +100,7 @@ fn a_client_that_blocks_calls_kitexs_server_over_shmipc_in_every_framing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs Go"]
-async fn a_client_that_awaits_calls_kitexs_server_over_shmipc_in_every_framing() {
+async fn awaiting_client_calls_kitex_server() {
     for framing in OURS {
         let (mut kitex, address) = kitexs_server();
         let client = asynchronous::Client::connect(&address, options()).await.unwrap();
@@ -124,7 +124,7 @@ async fn a_client_that_awaits_calls_kitexs_server_over_shmipc_in_every_framing()
 
 #[test]
 #[ignore = "needs Go"]
-fn a_server_of_kitexs_that_is_killed_fails_calls_in_flight_over_shmipc() {
+fn killed_kitex_server_fails_calls_in_flight() {
     for framing in OURS {
         let (kitex, address) = kitexs_server();
         let connecting = options().connect_timeout(Duration::from_millis(200));

@@ -13,7 +13,7 @@ use crate::{streams, streams_blocking};
 
 #[test]
 #[ignore = "needs Go"]
-fn kitexs_client_streams_with_handlers_that_block_on_every_socket() {
+fn kitex_client_streams_with_blocking_handlers() {
     for carrier in ["unix", "tcp", "shm"] {
         let mut running = streams_blocking::Running::new(carrier);
         kitex_tries("call-room", &running.address, &[]);
@@ -23,7 +23,7 @@ fn kitexs_client_streams_with_handlers_that_block_on_every_socket() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs Go"]
-async fn kitexs_client_streams_with_handlers_that_await_on_every_socket() {
+async fn kitex_client_streams_with_awaiting_handlers() {
     for carrier in ["unix", "tcp", "shm"] {
         let mut running = streams::Running::new(carrier);
         let address = running.address.clone();

@@ -39,7 +39,7 @@ fn kitexs_client_calls_within_tls_in_every_framing() {
 
 #[test]
 #[ignore = "needs Go"]
-fn clients_that_block_and_that_await_call_kitexs_server_within_tls_in_every_framing() {
+fn own_clients_call_kitex_server_in_every_framing() {
     let all = Certificates::new();
     let issued = all.0.issue("127.0.0.1");
     let files = [issued.chain, issued.key].map(|path| path.display().to_string());

@@ -37,7 +37,7 @@ fn begun(framing: ThriftFraming) -> &'static [u8] {
 }
 
 #[test]
-fn a_client_that_ends_its_stream_in_a_message_costs_no_other_anything() {
+fn client_ending_stream_mid_message_affects_no_other() {
     for gear in GEARS {
         for framing in FRAMINGS {
             let (running, _looks) = Running::shop(gear);
@@ -142,7 +142,7 @@ fn called(
 }
 
 #[test]
-fn a_server_that_ends_its_stream_without_a_reply_or_in_one_fails_the_call() {
+fn server_ending_stream_without_reply_fails_the_call() {
     for framing in FRAMINGS {
         for cut in [&b""[..], &begun(framing)[..3], begun(framing)] {
             for failed in called(framing, |mut stream| stream.write_all(cut).unwrap()) {
@@ -188,7 +188,7 @@ fn a_server_that_never_answers_costs_a_caller_its_deadline() {
 }
 
 #[test]
-fn a_server_that_reads_nothing_costs_a_caller_its_deadline_while_it_writes() {
+fn write_to_server_that_reads_nothing_ends_at_deadline() {
     let hand = ByHand::new();
     let text = "x".repeat(200 << 20);
     let shop = ShopClient::new(blocking(&hand.address, ThriftFraming::Framed));

@@ -17,7 +17,7 @@ async fn comes_back(shop: &AsyncShopClient<AsyncThriftClient>) {
 }
 
 #[tokio::test]
-async fn a_server_that_is_killed_fails_the_calls_in_flight_and_later_ones_never_left() {
+async fn killed_server_fails_calls_and_later_are_not_sent() {
     let (address, folder) = in_a_folder();
     let place = breezeway::Address::unix(folder.path().join("shmipc.sock"));
     let start = || {
@@ -55,7 +55,7 @@ async fn a_server_that_is_killed_fails_the_calls_in_flight_and_later_ones_never_
 }
 
 #[test]
-fn a_server_that_is_gone_and_comes_back_costs_no_call_of_an_idle_client() {
+fn idle_client_loses_no_call_to_a_server_restart() {
     for gear in GEARS {
         let (address, _folder) = in_a_folder();
         let start = || {
@@ -107,7 +107,7 @@ async fn a_call_goes_to_the_server_that_has_taken_over() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn idle_clients_leave_a_server_that_was_replaced_without_another_call() {
+async fn idle_clients_leave_a_replaced_server() {
     for gear in GEARS {
         let (address, _folder) = in_a_folder();
         let (tell, _looks) = unbounded_channel();
@@ -132,7 +132,7 @@ async fn idle_clients_leave_a_server_that_was_replaced_without_another_call() {
 }
 
 #[tokio::test]
-async fn more_streams_than_a_session_may_have_fail_their_calls_and_no_others() {
+async fn streams_beyond_session_limit_fail_only_their_calls() {
     let (running, _looks) = Running::shop(Gear::Awaits);
     let session = patient().max_streams(2);
     let client = asynchronous::Client::connect(&running.address, options().session(session));

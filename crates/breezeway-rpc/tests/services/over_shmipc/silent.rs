@@ -37,7 +37,7 @@ fn asked(stream: &mut breezeway_shmipc::Stream) {
 }
 
 #[test]
-fn a_stream_that_stops_in_its_first_message_is_closed_and_one_that_has_had_it_is_kept() {
+fn only_stream_silent_in_first_message_is_closed() {
     for gear in GEARS {
         let (running, raw) = impatient(gear);
         let mut kept = raw.open().unwrap();

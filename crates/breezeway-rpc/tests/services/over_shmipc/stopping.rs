@@ -154,7 +154,7 @@ fn a_client_that_reads_no_reply_does_not_hold_up_its_server() {
 }
 
 #[test]
-fn a_large_reply_under_way_arrives_whole_from_a_server_that_stops() {
+fn reply_in_progress_arrives_whole_during_stop() {
     for gear in GEARS {
         in_time(|| stopped_in_a_reply(gear));
     }
