@@ -468,8 +468,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn threads_that_connect_are_no_more_than_there_are_places_also_when_nobody_waits_for_them()
-     {
+    async fn abandoned_connects_keep_their_thread_places() {
         static ONE: Semaphore = Semaphore::const_new(1);
         let moment = Duration::from_millis(10);
         let (open, gate) = mpsc::channel::<()>();

@@ -74,7 +74,7 @@ async fn converse(back_channel: &BackChannel, client: &Channel) {
 }
 
 #[test]
-fn handlers_of_calls_and_streams_let_any_task_open_streams_to_their_client() {
+fn handlers_let_any_task_open_streams_to_client() {
     on_both_runtimes(|| async {
         let folder = tempfile::tempdir().unwrap();
         for address in addresses(folder.path()) {

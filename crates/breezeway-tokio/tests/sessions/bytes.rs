@@ -15,7 +15,7 @@ fn pattern(len: usize) -> Vec<u8> {
 }
 
 #[test]
-fn bytes_arrive_in_order_by_every_carrier_however_they_are_written_and_read() {
+fn bytes_arrive_in_order_on_every_carrier() {
     on_both_runtimes(|| async {
         let folder = tempfile::tempdir().unwrap();
         for address in addresses(folder.path()) {
@@ -89,7 +89,7 @@ fn pieces_are_written_together_and_lines_are_read_apart() {
 }
 
 #[test]
-fn whoever_reads_learns_whether_the_other_side_ended_or_was_dropped() {
+fn dropped_stream_is_a_connection_reset() {
     on_both_runtimes(|| async {
         let (mut one, mut other, _session) = pair().await;
         soon(one.write_all(b"x")).await.unwrap();
@@ -103,7 +103,7 @@ fn whoever_reads_learns_whether_the_other_side_ended_or_was_dropped() {
 }
 
 #[test]
-fn what_was_written_before_a_shutdown_is_read_although_the_stream_was_dropped() {
+fn bytes_before_shutdown_are_read_after_drop() {
     on_both_runtimes(|| async {
         let (mut one, mut other, _session) = pair().await;
         soon(other.write_all(b"never read")).await.unwrap();
@@ -243,7 +243,7 @@ fn blocking_streams_write_in_place() {
 }
 
 #[test]
-fn blocking_streams_are_read_although_they_were_dropped_behind_their_end() {
+fn blocking_stream_is_read_after_finish_and_drop() {
     let (channel, server) = breezeway::Channel::pair(&SessionOptions::new()).unwrap();
     let mut stream = breezeway::ByteStream::new(channel.open(0, None).unwrap());
     stream.write_all(b"all of it").unwrap();

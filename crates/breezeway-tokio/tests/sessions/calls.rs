@@ -130,7 +130,7 @@ fn a_handler_that_panics_fails_its_call_and_no_other() {
 }
 
 #[test]
-fn a_handler_that_panics_before_there_is_a_future_fails_its_call_or_stream_and_no_other() {
+fn panic_before_handler_future_fails_only_its_call() {
     on_both_runtimes(|| async {
         let folder = tempfile::tempdir().unwrap();
         let server = Server::bind(&addresses(folder.path())[0]).unwrap();
@@ -241,7 +241,7 @@ fn a_timeout_longer_than_any_instant_is_none() {
 }
 
 #[test]
-fn a_one_way_message_that_finds_no_room_ends_at_its_deadline_or_the_sessions() {
+fn one_way_message_without_room_ends_at_its_deadline() {
     on_both_runtimes(|| async {
         let options = SessionOptions::new().call_timeout(Some(Duration::from_millis(20)));
         let (channel, _server) = Channel::pair(&options).await.unwrap();

@@ -57,7 +57,7 @@ async fn stream_pair(messages: u32) -> (Stream, Stream, (Channel, ServerChannel)
 }
 
 #[test]
-fn a_send_that_is_dropped_has_sent_all_of_its_message_or_nothing() {
+fn dropped_send_sent_whole_message_or_nothing() {
     on_both_runtimes(|| async {
         let (mut one, mut other, _session) = stream_pair(2).await;
         let mut sent = Vec::new();

@@ -5,7 +5,7 @@ use breezeway_tokio::{CallError, Channel, Incoming, SessionOptions};
 use crate::support::{on_both_runtimes, soon};
 
 #[test]
-fn closing_blocks_no_task_and_a_reply_that_waits_for_room_still_comes() {
+fn closing_blocks_no_task_and_pending_reply_arrives() {
     const LEN: usize = 64 << 10;
     on_both_runtimes(|| async {
         let options = SessionOptions::new().cap(2 * LEN as u64);

@@ -80,7 +80,7 @@ pub(crate) fn client_that_forks(address: &Address) {
 }
 
 #[test]
-fn a_client_that_was_killed_is_gone_although_its_child_holds_the_socket() {
+fn killed_client_is_detected_though_child_holds_socket() {
     let folder = tempfile::tempdir().unwrap();
     let address = &addresses(folder.path())[0];
     one_thread().block_on(async {

@@ -80,7 +80,7 @@ fn bytes_go_both_ways_beside_sessions_on_every_carrier() {
 }
 
 #[test]
-fn fewer_than_eight_bytes_and_silence_end_with_the_handshake_timeout() {
+fn silent_partial_preface_ends_at_handshake_timeout() {
     on_both_runtimes(|| async {
         let folder = tempfile::tempdir().unwrap();
         let session = SessionOptions::new().handshake_timeout(Duration::from_millis(300));

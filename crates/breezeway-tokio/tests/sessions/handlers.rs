@@ -113,7 +113,7 @@ fn other_tasks_run_between_two_large_requests_of_one_session() {
 }
 
 #[test]
-fn a_server_that_stops_begins_no_further_handler_once_its_time_to_drain_is_over() {
+fn stopped_server_begins_no_handler_after_drain_time() {
     one_thread().block_on(async {
         let folder = tempfile::tempdir().unwrap();
         for address in addresses(folder.path()).into_iter().take(2) {
@@ -213,7 +213,7 @@ fn a_reply_reaches_a_sleeping_client_before_the_handler_returns() {
 }
 
 #[test]
-fn calls_and_one_way_messages_of_one_session_are_begun_in_their_order() {
+fn calls_and_one_way_messages_begin_in_order() {
     const CALLS: u64 = 60;
     on_both_runtimes(|| async {
         let folder = tempfile::tempdir().unwrap();

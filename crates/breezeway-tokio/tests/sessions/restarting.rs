@@ -107,7 +107,7 @@ fn under_load_no_call_fails() {
 }
 
 #[test]
-fn a_message_whose_client_has_gone_is_served_to_its_end_while_clients_move() {
+fn one_way_message_of_gone_client_is_served_to_its_end() {
     on_both_runtimes(|| async {
         let folder = tempfile::tempdir().unwrap();
         let address = &addresses(folder.path())[0];

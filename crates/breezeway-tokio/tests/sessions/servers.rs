@@ -89,7 +89,7 @@ fn a_policy_decides_whose_requests_are_slices() {
 }
 
 #[test]
-fn one_call_more_than_a_server_may_have_in_flight_is_refused_by_name() {
+fn call_beyond_max_calls_in_flight_is_refused() {
     on_both_runtimes(|| async {
         let folder = tempfile::tempdir().unwrap();
         let options = ServerOptions::new().max_calls_in_flight(1);
@@ -133,7 +133,7 @@ fn one_call_more_than_a_server_may_have_in_flight_is_refused_by_name() {
 }
 
 #[test]
-fn handlers_of_one_way_messages_that_wait_are_bounded_and_take_no_place_from_calls() {
+fn waiting_one_way_handlers_are_bounded_beside_calls() {
     const MESSAGES: usize = 4_000;
     const MOST: usize = 1_024;
     on_both_runtimes(|| async {
@@ -202,7 +202,7 @@ fn waits_for_ever(
 }
 
 #[test]
-fn one_way_messages_whose_handlers_wait_are_no_more_bytes_than_the_cap_and_one_message() {
+fn waiting_one_way_bytes_stop_at_cap_and_one_message() {
     on_both_runtimes(|| async {
         // In shared memory a client lends its own, and has the cap of it.
         for carrier in 1..3 {
@@ -238,7 +238,7 @@ fn one_way_messages_whose_handlers_wait_are_no_more_bytes_than_the_cap_and_one_m
 }
 
 #[test]
-fn one_way_messages_that_cannot_be_begun_do_not_keep_a_server_from_stopping() {
+fn untaken_one_way_messages_do_not_block_stopping() {
     on_both_runtimes(|| async {
         for leaves_first in [false, true] {
             let folder = tempfile::tempdir().unwrap();
@@ -317,7 +317,7 @@ fn clients_that_say_nothing_hold_up_nobody_and_are_given_up() {
 }
 
 #[test]
-fn stopping_waits_for_handlers_that_run_and_removes_the_socket_file() {
+fn stopping_awaits_handlers_and_removes_socket_file() {
     on_both_runtimes(|| async {
         let folder = tempfile::tempdir().unwrap();
         let server = Server::bind(&addresses(folder.path())[0]).unwrap();
@@ -516,7 +516,7 @@ fn past_the_time_to_drain_calls_are_refused_and_counted() {
 }
 
 #[test]
-fn a_channel_that_drains_accepts_until_nothing_is_left_or_the_time_is_over() {
+fn draining_channel_accepts_until_empty_or_timeout() {
     on_both_runtimes(|| async {
         for in_time in [true, false] {
             let (channel, server) = Channel::pair(&SessionOptions::new()).await.unwrap();

@@ -11,7 +11,7 @@ use crate::support::{addresses, on_both_runtimes, poll_and_drop, soon};
 const LEN: usize = 64 << 10;
 
 #[test]
-fn calls_replies_and_streams_send_space_that_was_filled_elsewhere() {
+fn calls_replies_and_streams_send_filled_space() {
     on_both_runtimes(|| async {
         let (channel, server) = Channel::pair(&SessionOptions::new()).await.unwrap();
         let serving = tokio::spawn(async move {
@@ -75,7 +75,7 @@ fn calls_replies_and_streams_send_space_that_was_filled_elsewhere() {
 }
 
 #[test]
-fn reserving_waits_for_memory_as_long_as_a_call_may_and_may_be_dropped() {
+fn reserve_waits_for_memory_until_call_timeout() {
     on_both_runtimes(|| async {
         let options =
             SessionOptions::new().cap(2 * LEN as u64).call_timeout(Some(Duration::from_millis(50)));

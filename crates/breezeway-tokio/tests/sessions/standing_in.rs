@@ -51,7 +51,7 @@ async fn let_drivers_sleep() {
 }
 
 #[test]
-fn a_call_that_a_streams_reader_takes_from_the_ring_is_served_whether_or_not_it_is_rung_for() {
+fn call_taken_by_stream_reader_is_served() {
     one_thread().block_on(async {
         let folder = tempfile::tempdir().unwrap();
         let session = SessionOptions::new().wait(WaitPolicy::Park);

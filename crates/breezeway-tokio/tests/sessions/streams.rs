@@ -15,7 +15,7 @@ use crate::support::{
 };
 
 #[test]
-fn two_hundred_streams_on_the_smallest_ring_go_on_at_the_same_time() {
+fn two_hundred_streams_share_the_smallest_ring() {
     on_both_runtimes(|| async {
         let options = SessionOptions::new().ring_capacity(8);
         let (channel, echo, _folder) = echo_pair(&options).await;
