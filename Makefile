@@ -354,7 +354,7 @@ fuzz-go:
 ## Two million messages of random sizes, call by call and pipelined: no page faults and no growth (about two minutes).
 soak:
 	$(CARGO) test --release --locked -p breezeway --test sessions -- --ignored --exact --nocapture \
-		on_shm::growth::a_million_messages_of_random_sizes_cause_neither_page_faults_nor_growth
+		on_shm::growth::million_random_sizes_cause_no_faults_or_growth
 
 SLOW_SECONDS ?= 180
 ## A fast producer and a slow consumer for three minutes on each carrier (SLOW_SECONDS=180): memory stays bounded.
@@ -362,7 +362,7 @@ slow:
 	set -e; for carrier in shm unix tcp; do \
 		BREEZEWAY_TEST_CARRIER=$$carrier SLOW_SECONDS=$(SLOW_SECONDS) $(CARGO) test --release --locked -p breezeway \
 			--test sessions -- --exact --nocapture on_every_carrier::slow_consumer::$(SLOW_TEST); done
-SLOW_TEST = a_fast_producer_goes_at_a_slow_consumers_pace_and_neither_holds_more_after_a_while
+SLOW_TEST = fast_producer_keeps_slow_consumers_pace_and_memory
 
 ## Ten minutes of sessions, calls and streams in Go: heap, descriptors and mappings stay as they were.
 soak-go:

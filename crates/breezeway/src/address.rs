@@ -272,7 +272,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_whose_name_begins_like_an_abstract_socket_can_be_written() {
+    fn at_sign_file_is_addressed_with_dot_prefix() {
         let address: Address = "shm:./@name".parse().unwrap();
         assert_eq!(address, Address::shm("./@name"));
     }

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_without_a_server_and_a_host_without_an_address_are_told_apart() {
+    fn refused_port_and_unknown_host_are_distinct_errors() {
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let options = SessionOptions::new().handshake_timeout(Duration::from_secs(5));
         let error = connect(&free.into(), &options, SESSION).unwrap_err();

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flood_is_cut_to_a_few_lines_per_window_and_the_next_one_counts_the_rest() {
+    fn flood_is_limited_per_window_and_rest_is_counted() {
         let mut limit = LogLimit::new();
         let start = Instant::now();
         for _ in 0..MAX_LINES {

@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_keeps_its_bytes_while_others_come_and_go_on_its_thread() {
+    fn message_keeps_bytes_beside_others_on_its_thread() {
         let small = |byte| Message::small(&Room([byte; INLINE_MAX]), usize::from(byte));
         drop(small(1));
         let (kept, longer) = (small(2), small(100));

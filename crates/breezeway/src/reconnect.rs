@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_tried_again_that_time_does_not_mend_or_there_is_no_time_for() {
+    fn permanent_error_or_no_time_left_is_not_retried() {
         let mut reconnecting = Reconnecting::within(Duration::from_secs(3600));
         let error = ConnectError::Permission("/there".into());
         assert_eq!(reconnecting.pause_after(&error), None);

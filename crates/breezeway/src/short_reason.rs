@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_short_reason_fits_into_an_entry_and_names_what_to_raise() {
+    fn every_reason_fits_an_entry_and_names_a_remedy() {
         let (size, taken, limit) = (1, 1, 1);
         let call = |source| SegmentError::Call { call: "memfd_create", size, source };
         let of = |limit| SegmentError::Limit { size, limit };

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_begins_with_its_first_one_way_message_and_only_with_that() {
+    fn turn_begins_with_its_first_one_way_message() {
         let mut group = Group::default();
         // Long over, had it begun when the clock was last read; an hour otherwise.
         let hour = clock::ticks_in(Duration::from_secs(3600));
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_messages_that_take_less_than_a_quarter_of_a_turn_are_quick() {
+    fn group_within_a_quarter_of_a_turn_is_quick() {
         let mut group = Group::default();
         // Each takes a 16th of a turn that no test outlasts.
         for size in [2, 4, 8] {
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_with_slow_messages_ends_the_turn_and_is_followed_by_half_of_it_at_most() {
+    fn slow_group_ends_turn_and_halves_the_largest() {
         let mut group = Group::default();
         for largest in [64, 32, 16, 8, 4, 2, 1, 1] {
             for _ in 0..10 {

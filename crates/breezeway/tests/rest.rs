@@ -68,7 +68,7 @@ fn a_client_that_reads_nothing_costs_the_server_no_cpu() {
 }
 
 #[test]
-fn a_server_that_reads_nothing_and_half_closes_costs_the_client_no_cpu() {
+fn half_closed_unreading_server_costs_client_no_cpu() {
     let _alone = MEASURING.lock();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("test.sock");
@@ -94,7 +94,7 @@ fn a_server_that_reads_nothing_and_half_closes_costs_the_client_no_cpu() {
 }
 
 #[test]
-fn a_busy_server_spins_for_the_clients_that_are_left_when_one_goes() {
+fn busy_server_spins_for_remaining_clients() {
     let _alone = MEASURING.lock();
     let folder = tempfile::tempdir().unwrap();
     let address = Address::shm(folder.path().join("test.sock"));

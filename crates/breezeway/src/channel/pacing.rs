@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_too_far_ahead_waits_for_a_moment_and_is_sent_all_the_same() {
+    fn message_too_far_ahead_is_delayed_and_sent() {
         let (channel, server) = pair();
         channel.post(0, &[1; BOUND]).unwrap();
         for reserved in [false, true] {
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_that_keeps_what_it_was_sent_is_not_waited_for_again() {
+    fn keeping_receiver_is_not_waited_for_again() {
         let (channel, server) = pair();
         let mut kept = Vec::new();
         for _ in 0..8 {

@@ -497,7 +497,7 @@ mod tests {
     use crate::options::SessionOptions;
 
     #[test]
-    fn the_window_of_one_way_messages_is_the_cap_although_a_frame_is_smaller() {
+    fn one_way_window_is_the_cap_above_frame_limit() {
         let (one, other) = UnixStream::pair().unwrap();
         let options = SessionOptions::new().cap(8 << 30);
         let accepting = thread::spawn({

@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_taken_before_it_can_be_said_that_the_client_is_trusted() {
+    fn messages_wait_for_the_trust_decision() {
         let (_channel, mut driver) = session_after(|channel| channel.post(7, b"x").unwrap());
         assert!(driver.accept().is_none());
         take_turns(&mut driver);
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_does_not_sleep_on_bytes_that_were_left_since_it_looked_for_them() {
+    fn worker_does_not_sleep_over_unwritten_bytes() {
         let (channel, mut driver) = session();
         let mut client = channel.open(0, None).unwrap();
         take_turns(&mut driver);

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_ready_counts_once_handed_out_and_stays_where_the_limit_is_reached() {
+    fn ready_segment_counts_on_use_and_survives_a_refusal() {
         let (options, mut ready) = (SessionOptions::new(), ReadyControl::default());
         let size = control_size(terms(&options).ring_capacity) as u64;
         let ledger = MemoryLedger::new(MemoryLimits { total: Some(size), of_user: None });

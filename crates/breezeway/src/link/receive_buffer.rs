@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_goes_away_with_its_memory_and_what_came_behind_it_stays() {
+    fn taken_frame_leaves_the_next_one_intact() {
         let mut buffer = ReceiveBuffer::new();
         let first = vec![1; 300_000];
         receive_all(&mut buffer, &[frame_of(&first), frame_of(b"second")].concat());

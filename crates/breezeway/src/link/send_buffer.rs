@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_body_whose_start_is_out_the_rest_follows_what_was_gathered() {
+    fn rest_of_started_body_follows_gathered_bytes() {
         let mut buffer = SendBuffer::default();
         buffer.push(b"head");
         buffer.push_rest([vec![1; 10], vec![2; LARGE]].concat(), 10);
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_of_a_large_body_is_used_again_and_given_up_when_it_is_not() {
+    fn large_body_memory_is_reused_then_freed() {
         let mut buffer = SendBuffer::default();
         let space = buffer.space(1 << 20).unwrap();
         let address = space.as_ptr();

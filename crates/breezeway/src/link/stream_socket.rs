@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_unix_socket_that_is_full_with_much_to_write_is_widened_once() {
+    fn full_unix_socket_is_widened_once_for_large_writes() {
         let (ours, _theirs) = UnixStream::pair().unwrap();
         let before = socket_send_buffer_size(&ours).unwrap();
         let mut socket = StreamSocket::new(OwnedFd::from(ours).into(), Carrier::Unix);

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_outside_their_ranges_are_refused_by_name_value_and_range() {
+    fn out_of_range_values_are_refused_by_name_and_range() {
         for (count, possible) in [(0, false), (1, true), (1024, true), (1025, false)] {
             let refused = ClientOptions::new().max_sessions(count).validate().err();
             let text = refused.map(|error| error.to_string());

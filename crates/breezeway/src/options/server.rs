@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn values_outside_their_ranges_are_refused_by_name_value_and_range() {
+    fn out_of_range_values_are_refused_by_name_and_range() {
         let options = ServerOptions::new;
         for (options, expected) in [
             (options().workers(0), "workers = 0 is not in 1..=1024"),

@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn values_outside_their_ranges_are_refused_by_name_value_and_range() {
+    fn out_of_range_values_are_refused_by_name_and_range() {
         let options = SessionOptions::new;
         let past = |longest: Duration| longest + Duration::from_nanos(1);
         for (options, name, value, range) in [

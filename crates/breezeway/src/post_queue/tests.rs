@@ -75,7 +75,7 @@ impl Model {
 
 proptest! {
     #[test]
-    fn what_is_sent_waits_and_is_dropped_is_what_a_simple_model_says(
+    fn queue_matches_a_simple_model(
         most_messages in 0..6usize,
         most_bytes in 0..100usize,
         steps in prop::collection::vec((0..4usize, 0..60usize), 0..60),

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_begun_is_told_so_and_what_nobody_is_told_of_is_counted() {
+    fn unbegun_calls_are_refused_and_messages_counted() {
         let (mut client, mut server) = Session::pair(&SessionOptions::new()).unwrap();
         let calls = [client.send(1, b"a").unwrap(), client.send(2, &[7; 5000]).unwrap()];
         client.post(3, b"lost").unwrap();

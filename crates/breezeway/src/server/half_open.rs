@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_end_with_the_server_whoever_else_has_their_sockets() {
+    fn connections_end_with_server_despite_copied_sockets() {
         let (socket, mut other) = UnixStream::pair().unwrap();
         let _of_a_forked_child = socket.try_clone().unwrap();
         let mut all = HalfOpens::new(1);

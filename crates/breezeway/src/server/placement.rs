@@ -58,21 +58,21 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_worker_with_one_session_gets_none_before_an_idle_one_with_many() {
+    fn session_goes_to_idle_worker_despite_its_sessions() {
         let mut placement = Placement::new(2);
         let workers = [candidate(250, 1), candidate(3, 100)];
         assert_eq!(placement.place(1, |worker| workers[worker]), Some(1));
     }
 
     #[test]
-    fn workers_that_are_about_equally_busy_share_sessions_by_their_number() {
+    fn equally_busy_workers_share_sessions_by_count() {
         let mut placement = Placement::new(3);
         let workers = [candidate(9, 4), candidate(20, 3), candidate(0, 5)];
         assert_eq!(placement.place(1, |worker| workers[worker]), Some(1));
     }
 
     #[test]
-    fn sessions_that_come_at_once_are_spread_before_their_load_is_measured() {
+    fn simultaneous_sessions_spread_before_load_is_measured() {
         let mut placement = Placement::new(2);
         let mut sessions = [0; 2];
         for _ in 0..20 {

@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_too_far_ahead_waits_for_a_moment_and_is_sent_all_the_same() {
+    fn message_too_far_ahead_is_delayed_and_sent() {
         let (mut client, server) = pair();
         client.post(0, &[1; BOUND]).unwrap();
         for _ in 0..2 {
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_all_of_whose_calls_were_given_up_learns_that_its_server_ends() {
+    fn server_end_is_seen_when_all_calls_are_given_up() {
         let (mut client, server) = given_up();
         drop(server);
         let error = client.call(0, b"hi").map(drop).unwrap_err();
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_all_of_whose_calls_were_given_up_learns_that_its_server_is_gone() {
+    fn server_death_is_seen_when_all_calls_are_given_up() {
         let (mut client, mut server) = given_up();
         let socket = server.link().socket();
         rustix::net::shutdown(socket, rustix::net::Shutdown::Both).unwrap();

@@ -642,7 +642,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_whose_part_of_the_handshake_finds_no_room_waits_for_some() {
+    fn client_handshake_waits_for_socket_room() {
         let sides = Sides::new();
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let filled = fill(&ours);
@@ -668,7 +668,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flight_that_the_socket_takes_in_part_is_unwritten_and_goes_on_with_the_next_turns() {
+    fn partly_written_flight_continues_in_next_turns() {
         let names: Vec<String> =
             (0..800).map(|number| format!("{number}.{}", ["a"; 30].concat())).collect();
         let sides = Sides::of(&names.iter().map(String::as_str).collect::<Vec<_>>());
@@ -739,7 +739,7 @@ mod tests {
     }
 
     #[test]
-    fn a_side_that_is_known_reads_more_at_once_and_loses_nothing_that_came_before() {
+    fn known_peer_is_read_in_larger_pieces_without_loss() {
         let (mut client, mut server) = Sides::new().connected();
         let sent: Vec<u8> = (0..40_000u32).map(|number| (number / 7) as u8).collect();
         // All of it is in the socket before any is read.

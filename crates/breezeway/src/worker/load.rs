@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_is_free_that_sleeps_or_has_short_turns_with_little_work() {
+    fn worker_is_free_while_asleep_or_lightly_loaded() {
         let (load, slice) = (Load::default(), clock::ticks_in(SLICE));
         assert!(load.is_free(5), "asleep");
         load.turn_begins(1);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_is_in_one_turn_for_long_is_busy_and_one_that_sleeps_is_not() {
+    fn worker_in_a_long_turn_is_busy_until_it_sleeps() {
         let (load, window) = (Load::default(), window());
         load.turn_begins(1);
         assert_eq!(load.share(window), 0);

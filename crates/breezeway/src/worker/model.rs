@@ -211,12 +211,12 @@ fn request_is_served_whoever_hears_of_it(tells: bool) {
 }
 
 #[test]
-fn model_a_session_that_is_armed_while_the_guard_hears_its_doorbell_is_served() {
+fn model_session_armed_beside_the_guard_is_served() {
     bounded(|| request_is_served_whoever_hears_of_it(true));
 }
 
 #[test]
-fn model_a_guard_that_leaves_no_word_and_a_worker_that_does_not_look_lose_a_request() {
+fn model_missing_notice_or_recheck_loses_a_request() {
     let silent = || bounded(|| request_is_served_whoever_hears_of_it(false));
     let hasty = || bounded(|| request_is_served_whoever_hears_of_it(true));
     let outcomes = [
@@ -265,12 +265,12 @@ fn changes_are_seen(clears_first: bool) {
 }
 
 #[test]
-fn model_a_worker_sees_each_change_of_a_session_that_was_signalled_to_it() {
+fn model_every_change_of_signalled_session_is_seen() {
     bounded(|| changes_are_seen(true));
 }
 
 #[test]
-fn model_a_signal_that_is_cleared_behind_the_turn_loses_a_change() {
+fn model_signal_cleared_after_the_turn_loses_a_change() {
     let late = || bounded(|| changes_are_seen(false));
     let found = catch_unwind(late).expect_err("it is not missed");
     let said = found.downcast_ref::<String>().map_or("", String::as_str);
@@ -299,7 +299,7 @@ fn model_who_hears_a_signal_sees_what_was_found() {
 }
 
 #[test]
-fn model_without_either_ordering_of_a_signal_what_was_found_is_not_seen() {
+fn model_missing_signal_ordering_hides_the_change() {
     for site in [Site::ReleaseOfSignal, Site::AcquireOfSignal] {
         fails(site, "not seen", found_is_seen);
     }

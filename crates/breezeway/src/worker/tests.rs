@@ -136,7 +136,7 @@ fn no_kind_of_entry_gives_a_session_more_than_its_slice() {
 
 /// Mapping 64 MiB at once takes as long as 40 slices.
 #[test]
-fn a_large_segment_is_mapped_in_many_turns_and_others_are_served_between_them() {
+fn large_segment_is_mapped_over_many_turns() {
     const LARGE: usize = 32 << 20;
     let options = SessionOptions::new().wait(WaitPolicy::Busy);
     let mut worker = worker(&options);
@@ -281,7 +281,7 @@ fn echo_or_stop(inbox: &Arc<Inbox>) -> impl Handler {
 }
 
 #[test]
-fn what_lies_behind_a_segment_is_served_within_the_time_to_drain() {
+fn call_behind_segment_is_served_within_drain_time() {
     const LARGE: usize = 4 << 20;
     let options = SessionOptions::new();
     let mut worker = worker(&options);
@@ -301,7 +301,7 @@ fn what_lies_behind_a_segment_is_served_within_the_time_to_drain() {
 }
 
 #[test]
-fn replies_that_a_socket_has_no_room_for_do_not_end_the_time_to_drain() {
+fn unwritten_replies_do_not_end_the_drain() {
     const CALLS: u32 = 40;
     const LARGE: usize = 400_000;
     let options = SessionOptions::new();
@@ -355,7 +355,7 @@ fn replies_that_a_socket_has_no_room_for_do_not_end_the_time_to_drain() {
 }
 
 #[test]
-fn what_waits_behind_deferred_calls_is_served_within_the_time_to_drain() {
+fn messages_behind_deferred_calls_are_drained() {
     const CAP: usize = 4096;
     /// Number of one-way messages that fill the cap while they are deferred.
     const FULL: usize = CAP.div_ceil(BODY.len());
@@ -394,7 +394,7 @@ fn what_waits_behind_deferred_calls_is_served_within_the_time_to_drain() {
 }
 
 #[test]
-fn a_session_that_comes_in_the_moment_of_the_stop_is_served_within_the_time_to_drain() {
+fn session_arriving_at_the_stop_is_drained() {
     let options = SessionOptions::new();
     let inbox = Arc::new(Inbox::new().unwrap());
     let (first, _idle) = session(&options);
@@ -434,7 +434,7 @@ fn shared_session(options: &SessionOptions) -> (ServerSession, crate::Channel) {
 }
 
 #[test]
-fn a_worker_waits_for_nobody_who_has_the_lock_of_a_session_that_rings() {
+fn worker_does_not_wait_for_a_locked_session() {
     let options = SessionOptions::new().wait(WaitPolicy::Busy);
     let mut worker = worker(&options);
     let (rung, channel) = shared_session(&options);
@@ -473,7 +473,7 @@ fn a_worker_waits_for_nobody_who_has_the_lock_of_a_session_that_rings() {
 }
 
 #[test]
-fn a_call_behind_a_large_segment_of_a_shared_session_is_refused_past_the_time_to_drain() {
+fn call_behind_large_segment_is_refused_after_drain_time() {
     const LARGE: usize = 40 << 20;
     let (mut session, channel) = shared_session(&SessionOptions::new());
     let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
@@ -497,7 +497,7 @@ fn a_stop_is_seen_between_two_requests() {
 }
 
 #[test]
-fn what_had_come_before_the_stop_is_served_within_the_time_to_drain() {
+fn calls_before_the_stop_are_served_within_drain_time() {
     assert_eq!(served_of_those_that_had_come(Duration::from_secs(20)), 20);
 }
 
@@ -513,7 +513,7 @@ fn guarded(options: &SessionOptions) -> (Guard, Worker, Worker) {
 }
 
 #[test]
-fn what_rings_while_its_worker_is_in_a_handler_for_long_is_served_by_a_free_one() {
+fn session_of_a_blocked_worker_is_served_by_a_free_one() {
     for wait in [WaitPolicy::Busy, WaitPolicy::Adaptive, WaitPolicy::Park] {
         let options = SessionOptions::new().wait(wait);
         let (guard, mut slow, mut free) = guarded(&options);
@@ -598,7 +598,7 @@ fn sessions_that_stay_active_take_no_lock() {
 }
 
 #[test]
-fn a_session_whose_replies_wait_is_looked_at_again_where_another_worker_could_take_it() {
+fn session_with_pending_replies_is_polled_again() {
     const PART: usize = 64 << 10;
     let options = SessionOptions::new().wait(WaitPolicy::Park).cap(4 * PART as u64);
     let (_guard, mut slow, _free) = guarded(&options);
@@ -628,7 +628,7 @@ fn a_session_whose_replies_wait_is_looked_at_again_where_another_worker_could_ta
 }
 
 #[test]
-fn what_a_client_that_is_gone_had_posted_is_counted_past_the_time_to_drain() {
+fn messages_of_gone_client_are_counted_after_drain_time() {
     let (mut session, channel) = shared_session(&SessionOptions::new());
     for _ in 0..3 {
         channel.post(0, b"x").unwrap();

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_added_in_a_round_has_the_next_turn_or_one_in_the_next_round() {
+    fn added_session_gets_its_turn_in_this_or_next_round() {
         let mut turns = of(&[1, 2]);
         assert_eq!(turns.next(), Some(1));
         turns.add_next(3);

@@ -173,7 +173,7 @@ fn flags_of_an_entry_that_is_no_message_are_not_read() {
 }
 
 #[test]
-fn requests_on_stream_numbers_that_no_client_uses_end_the_session() {
+fn even_stream_numbers_end_the_session() {
     within(GENEROUS, || {
         let stage = Stage::set();
         for stream in [0, 2, 4, 1 << 31, u32::MAX - 1] {
@@ -186,7 +186,7 @@ fn requests_on_stream_numbers_that_no_client_uses_end_the_session() {
 }
 
 #[test]
-fn requests_on_stream_numbers_in_any_order_are_served_and_harm_nobody() {
+fn odd_stream_numbers_in_any_order_are_served() {
     within(GENEROUS, || {
         let stage = Stage::set();
         let mut peer = Peer::connect(stage.path(), Terms::default());
@@ -262,7 +262,7 @@ fn a_reply_to_a_message_that_wants_none_ends_the_session() {
 }
 
 #[test]
-fn failures_with_any_code_and_any_words_are_failures_of_that_call_only() {
+fn failures_with_any_code_and_reason_fail_only_their_call() {
     within(GENEROUS, || {
         let codes = [0, 1, 2, 3, 4, 5, 1 << 31, u32::MAX];
         called(
@@ -367,7 +367,7 @@ fn more_calls_in_flight_than_both_rings_hold_end_the_session() {
 }
 
 #[test]
-fn replies_that_are_never_released_are_the_problem_of_who_keeps_them() {
+fn unreleased_replies_exhaust_only_their_own_session() {
     within(GENEROUS, || {
         let stage = Stage::set();
         let mut peer =

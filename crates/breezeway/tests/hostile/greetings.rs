@@ -347,7 +347,7 @@ fn unfit_control_segments_are_refused() {
 }
 
 #[test]
-fn a_control_segment_whose_holes_are_hidden_behind_blocks_past_its_end_is_refused() {
+fn control_segment_with_hidden_holes_is_refused() {
     each(|| {
         let holes = || vec![memfd::hole_behind_blocks(12288)];
         vec![carrying("holes behind blocks", holes, |error| {
@@ -488,7 +488,7 @@ fn a_strange_but_true_hello_gets_a_session() {
 }
 
 #[test]
-fn a_refusal_reaches_the_caller_as_printable_words_whatever_it_holds() {
+fn refusal_reason_reaches_caller_as_printable_text() {
     within(GENEROUS, || {
         let long = "ä".repeat(1000).into_bytes();
         let reasons: [(&[u8], &str); 5] = [

@@ -47,7 +47,7 @@ fn connect(path: &Path) -> Result<Session, ConnectError> {
 }
 
 #[test]
-fn what_a_client_keeps_of_ended_sessions_counts_against_its_user_until_it_lets_go() {
+fn memory_kept_after_session_end_counts_against_user() {
     within(GENEROUS, || {
         let one = control::size(Terms::default().ring_capacity) as u64;
         let server = server().max_memory_of_user(2 * one + 100);
@@ -70,7 +70,7 @@ fn what_a_client_keeps_of_ended_sessions_counts_against_its_user_until_it_lets_g
 }
 
 #[test]
-fn a_reply_for_which_clients_hold_too_much_fails_by_name_and_the_session_goes_on() {
+fn reply_over_memory_limit_fails_by_name() {
     within(GENEROUS, || {
         with_server(server().max_memory(1 << 20), |path, monitor| {
             let mut session = connect(path).unwrap();
@@ -86,7 +86,7 @@ fn a_reply_for_which_clients_hold_too_much_fails_by_name_and_the_session_goes_on
 }
 
 #[test]
-fn so_it_does_on_a_session_that_many_share_also_where_there_is_room_for_nothing() {
+fn reply_over_memory_limit_fails_on_shared_session() {
     within(GENEROUS, || {
         let one = control::size(Terms::default().ring_capacity) as u64;
         // With the second limit a longer reason finds no room either.
@@ -105,7 +105,7 @@ fn so_it_does_on_a_session_that_many_share_also_where_there_is_room_for_nothing(
 }
 
 #[test]
-fn clients_that_connect_and_keep_what_is_ready_for_them_hold_no_more_than_the_limit() {
+fn ready_memory_of_connecting_clients_stays_in_limit() {
     within(GENEROUS, || {
         const LIMIT: u64 = 1 << 20;
         let ready = server().session(options().prefault(LIMIT / 4));

@@ -23,7 +23,7 @@ use super::starving::Slow;
 use super::watchdog::{GENEROUS, within};
 
 #[test]
-fn sessions_that_ended_badly_leave_neither_descriptors_nor_mappings() {
+fn failed_sessions_leave_no_descriptors_or_mappings() {
     within(GENEROUS, || {
         let mut child = Child::start("leaks", "".as_ref());
         assert!(child.says("nothing leaked"), "see above");
@@ -31,7 +31,7 @@ fn sessions_that_ended_badly_leave_neither_descriptors_nor_mappings() {
 }
 
 #[test]
-fn descriptors_that_are_slow_to_close_do_not_pile_up_behind_each_other() {
+fn slow_closing_descriptors_do_not_delay_each_other() {
     within(GENEROUS, || {
         let mut child = Child::start("slow to close", "".as_ref());
         assert!(child.says("nothing piled up"), "see above");
@@ -39,7 +39,7 @@ fn descriptors_that_are_slow_to_close_do_not_pile_up_behind_each_other() {
 }
 
 #[test]
-fn a_process_whose_descriptors_never_finish_closing_gets_no_session_until_they_do() {
+fn process_with_unclosed_descriptors_gets_no_session() {
     within(GENEROUS, || {
         let mut child = Child::start("never closed", "".as_ref());
         assert!(child.says("refused and admitted"), "see above");

@@ -68,7 +68,7 @@ fn a_server_that_rings_without_end_delays_no_deadline() {
 }
 
 #[test]
-fn what_was_committed_before_the_end_is_served_and_then_the_session_ends() {
+fn committed_requests_are_served_before_the_end() {
     within(GENEROUS, || {
         for how in [Shutdown::Write, Shutdown::Both] {
             let attack = |peer: &mut Peer| {
@@ -121,7 +121,7 @@ fn a_client_that_hears_nothing_is_served_all_the_same() {
 }
 
 #[test]
-fn a_reply_committed_before_the_end_is_received_and_then_the_session_ends() {
+fn committed_reply_is_received_before_the_end() {
     within(GENEROUS, || {
         for wait in [WaitPolicy::Busy, WaitPolicy::Adaptive, WaitPolicy::Park] {
             for how in [Shutdown::Write, Shutdown::Both] {
@@ -192,7 +192,7 @@ fn the_end_is_noticed_behind_a_bad_byte() {
 }
 
 #[test]
-fn sessions_that_end_badly_one_after_the_other_do_not_fill_the_log() {
+fn failed_sessions_do_not_flood_the_log() {
     within(GENEROUS, || {
         let stage = Stage::set();
         for _ in 0..40 {

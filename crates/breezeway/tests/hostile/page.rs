@@ -91,7 +91,7 @@ fn what_was_committed_before_the_end_is_served_and_answered() {
 }
 
 #[test]
-fn a_server_that_closes_leaves_unanswered_what_it_has_not_consumed() {
+fn closing_server_leaves_unconsumed_requests_unanswered() {
     within(GENEROUS, || {
         let (hostile, honest) = UnixStream::pair().unwrap();
         let serving = thread::spawn(move || ServerSession::from_socket(honest.into(), &options()));
@@ -118,7 +118,7 @@ fn the_shutdown_entry_is_there_before_the_end_of_file() {
 }
 
 #[test]
-fn closing_ends_the_session_also_where_a_forked_child_holds_the_socket() {
+fn closing_ends_session_despite_forked_childs_socket() {
     within(GENEROUS, || {
         let (hostile, honest) = UnixStream::pair().unwrap();
         let _heir = honest.try_clone().unwrap();
@@ -137,7 +137,7 @@ fn closing_ends_the_session_also_where_a_forked_child_holds_the_socket() {
 }
 
 #[test]
-fn a_violation_looks_like_the_end_of_file_without_a_shutdown_entry() {
+fn violation_ends_without_a_shutdown_entry() {
     within(GENEROUS, || {
         let assert_no_farewell = |peer: &mut Peer| {
             peer.publish(&Entry::session(kind::DEADLINE, 0, &[]));
@@ -190,7 +190,7 @@ fn payload_cap_is_a_non_zero_multiple_of_4096() {
 }
 
 #[test]
-fn a_hellos_descriptor_is_taken_with_whichever_of_its_bytes_it_comes() {
+fn hello_descriptor_is_taken_with_any_of_its_bytes() {
     within(GENEROUS, || {
         for at in [0, 1, 31, 63] {
             let terms = Terms::default();
@@ -286,7 +286,7 @@ fn one_way_messages_do_not_count_as_calls_in_flight() {
 // ---- section 3: segments ----
 
 #[test]
-fn before_the_hello_the_wake_words_are_idle_and_all_else_that_a_peer_reads_is_zero() {
+fn initial_wake_words_are_idle_and_the_rest_is_zero() {
     within(GENEROUS, || {
         let (hostile, honest) = UnixStream::pair().unwrap();
         let calling =
@@ -306,7 +306,7 @@ fn before_the_hello_the_wake_words_are_idle_and_all_else_that_a_peer_reads_is_ze
 }
 
 #[test]
-fn wake_words_that_begin_at_zero_cost_one_doorbell_each_and_nothing_else() {
+fn zero_wake_words_cost_one_doorbell_each() {
     within(GENEROUS, || {
         let terms = Terms::default();
         let (hostile, honest) = UnixStream::pair().unwrap();
@@ -380,7 +380,7 @@ fn a_payload_segment_has_any_size_from_one_byte_on() {
 }
 
 #[test]
-fn a_control_segment_offered_for_two_sessions_mixes_up_those_two_and_no_other() {
+fn shared_control_segment_mixes_only_its_two_sessions() {
     within(GENEROUS, || {
         let stage = Stage::set();
         let mut first = Peer::connect(stage.path(), Terms::default());

@@ -52,7 +52,7 @@ fn prepare(shared: &Shared, (offset, len): (usize, usize)) -> Descriptor {
 }
 
 #[test]
-fn a_request_that_changes_while_a_handler_reads_it_gives_only_its_own_bytes() {
+fn changing_request_yields_only_its_own_bytes() {
     within(GENEROUS, || {
         let stage = Stage::set();
         let mut peer = Peer::connect(stage.path(), Terms::default());
@@ -91,7 +91,7 @@ fn a_request_that_changes_while_a_handler_reads_it_gives_only_its_own_bytes() {
 }
 
 #[test]
-fn a_reply_that_changes_while_it_is_read_gives_only_its_own_bytes() {
+fn changing_reply_yields_only_its_own_bytes() {
     within(GENEROUS, || {
         let torn = called(
             options(),
@@ -126,7 +126,7 @@ fn a_reply_that_changes_while_it_is_read_gives_only_its_own_bytes() {
 }
 
 #[test]
-fn a_segment_that_is_retired_while_it_is_lent_stays_until_the_message_is_done() {
+fn retired_segment_stays_until_its_message_is_done() {
     within(GENEROUS, || {
         let (hostile, honest) = std::os::unix::net::UnixStream::pair().unwrap();
         let (reading, has_begun) = channel();
@@ -204,7 +204,7 @@ fn call_while_lengths_change(peer: &mut Peer, lengths: &[u16], calls: u64) {
 }
 
 #[test]
-fn an_inline_length_that_changes_after_the_commit_is_read_once_by_a_server() {
+fn changing_inline_length_is_read_once_by_server() {
     within(GENEROUS, || {
         let stage = Stage::set();
         for _ in 0..10 {
@@ -249,7 +249,7 @@ fn call_and_look(session: &mut Session, calls: u64) -> Result<(), CallError> {
 }
 
 #[test]
-fn an_inline_length_that_changes_after_the_commit_is_read_once_by_a_client() {
+fn changing_inline_length_is_read_once_by_client() {
     within(GENEROUS, || {
         for _ in 0..10 {
             let attack = |peer: &mut Peer| answer_while_lengths_change(peer, &WRONG);

@@ -88,7 +88,7 @@ fn progress_that_goes_back_ends_the_session() {
 }
 
 #[test]
-fn a_server_that_lies_about_its_progress_ends_the_clients_session() {
+fn false_progress_of_server_ends_the_session() {
     within(GENEROUS, || {
         for lie in [65, 1 << 32, u64::MAX] {
             let outcome = called(
@@ -112,7 +112,7 @@ fn a_server_that_lies_about_its_progress_ends_the_clients_session() {
 }
 
 #[test]
-fn a_server_that_consumes_nothing_leaves_its_client_to_the_deadline() {
+fn post_to_unconsuming_server_ends_at_deadline() {
     within(GENEROUS, || {
         let timeout = Some(std::time::Duration::from_millis(100));
         for wait in [WaitPolicy::Busy, WaitPolicy::Adaptive, WaitPolicy::Park] {
@@ -205,7 +205,7 @@ fn garbage_in_the_release_bits_harms_only_who_writes_it() {
 }
 
 #[test]
-fn memory_comes_back_by_the_bit_or_by_the_entry_that_tells_it_and_not_before() {
+fn memory_returns_by_release_bit_or_entry_only() {
     within(GENEROUS, || {
         // Room for one request of this size at a time.
         const LEN: usize = 200_000;
@@ -269,7 +269,7 @@ fn a_released_number_told_twice_ends_the_session() {
 }
 
 #[test]
-fn doorbell_storms_by_lies_about_sleeping_cost_nobody_else_anything() {
+fn false_sleep_intents_delay_no_other_session() {
     within(GENEROUS, || {
         for wait in [WaitPolicy::Adaptive, WaitPolicy::Park] {
             let stage = Stage::with(breezeway::ServerOptions::new().session(options().wait(wait)));

@@ -99,7 +99,7 @@ fn lent_message_above_the_cap_ends_the_session() {
 }
 
 #[test]
-fn a_client_that_breaks_a_rule_of_streams_ends_its_session_and_no_other() {
+fn stream_violation_ends_only_its_session() {
     within(GENEROUS, || {
         let stage = stage(16);
         let byte = message(0, 1, b"x");
@@ -131,7 +131,7 @@ fn a_client_without_streams_is_offered_none() {
 }
 
 #[test]
-fn a_client_that_dies_amid_a_stream_ends_it_and_frees_its_thread() {
+fn client_death_mid_stream_frees_its_thread() {
     within(GENEROUS, || {
         // One thread: it must come back each time.
         let stage = stage(1);
@@ -160,7 +160,7 @@ fn a_client_that_dies_amid_a_stream_ends_it_and_frees_its_thread() {
 }
 
 #[test]
-fn a_client_that_opens_more_than_there_are_threads_is_refused_and_served_on() {
+fn streams_beyond_threads_are_refused_and_calls_served() {
     within(GENEROUS, || {
         let stage = stage(3);
         let [mut greedy, mut late] = [client(&stage), client(&stage)];
@@ -198,7 +198,7 @@ fn a_client_that_opens_more_than_there_are_threads_is_refused_and_served_on() {
 }
 
 #[test]
-fn a_client_that_takes_nothing_of_what_a_stream_sends_stops_that_stream_alone() {
+fn unread_stream_stops_only_itself() {
     within(GENEROUS, || {
         let stage = stage(16);
         // It gives nothing back of a window of one message: the second echo waits for ever.

@@ -71,7 +71,7 @@ pub(crate) fn client_without_descriptors(path: &Path) {
 }
 
 #[test]
-fn a_client_without_a_descriptor_for_a_segment_goes_on_when_it_has_one() {
+fn client_without_descriptor_recovers_when_one_is_free() {
     within(GENEROUS, || {
         let (_folder, path, listener) = listen();
         let mut child = Child::start("client without descriptors", &path);
@@ -113,7 +113,7 @@ pub(crate) fn server_without_descriptors(path: &Path) {
 }
 
 #[test]
-fn a_server_without_a_descriptor_for_a_segment_serves_others_and_goes_on_when_it_has_one() {
+fn server_without_descriptor_serves_others_and_recovers() {
     within(GENEROUS, || {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("shortage.sock");
@@ -137,7 +137,7 @@ fn a_server_without_a_descriptor_for_a_segment_serves_others_and_goes_on_when_it
 
 /// No event reports a free descriptor, so the call does not wait for one.
 #[test]
-fn a_reply_for_which_there_is_no_descriptor_fails_by_name_and_the_session_goes_on() {
+fn reply_without_descriptor_fails_by_name() {
     within(GENEROUS, || {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("shortage.sock");
@@ -162,7 +162,7 @@ fn a_reply_for_which_there_is_no_descriptor_fails_by_name_and_the_session_goes_o
 }
 
 #[test]
-fn a_client_that_dies_while_the_server_is_short_of_descriptors_gives_its_own_back() {
+fn client_death_in_shortage_frees_its_descriptors() {
     within(GENEROUS, || {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("shortage.sock");
@@ -208,7 +208,7 @@ pub(crate) fn serving_without_descriptors() {
 }
 
 #[test]
-fn a_session_on_its_own_thread_ends_when_the_client_died_and_the_shortage_lasts() {
+fn session_ends_with_its_client_during_a_shortage() {
     within(GENEROUS, || {
         let mut child = Child::start("serving without descriptors", "".as_ref());
         assert!(child.says("ended"), "see above");
@@ -225,7 +225,7 @@ pub(crate) fn exit_watch_without_descriptors() {
 }
 
 #[test]
-fn a_shortage_is_not_mistaken_for_a_kernel_without_exit_descriptors() {
+fn shortage_is_not_taken_for_missing_exit_descriptors() {
     within(GENEROUS, || {
         let mut child = Child::start("exit watch without descriptors", "".as_ref());
         assert!(child.says("seen"), "see above");
@@ -279,7 +279,7 @@ pub(crate) fn hellos_with_few_numbers() {
 /// A hello comes with one descriptor. A receiver with room for the first of several is not short of
 /// descriptors for a peer that keeps the rule.
 #[test]
-fn a_hello_of_whose_descriptors_only_some_find_a_number_is_refused_for_what_it_is() {
+fn hello_with_partly_received_descriptors_is_refused() {
     within(GENEROUS, || {
         let mut child = Child::start("hellos with few numbers", "".as_ref());
         assert!(child.says("refused"), "see above");
@@ -317,7 +317,7 @@ pub(crate) fn session_with_one_number() {
 
 /// As above: a message brings one segment.
 #[test]
-fn a_message_of_whose_descriptors_only_one_finds_a_number_ends_the_session_for_what_it_is() {
+fn message_with_partly_received_descriptors_ends_session() {
     within(GENEROUS, || {
         let mut child = Child::start("session with one number", "".as_ref());
         assert!(child.says("ended"), "see above");
@@ -352,7 +352,7 @@ fn a_segment_is_as_small_as_the_message_where_memory_is_short() {
 }
 
 #[test]
-fn segments_announced_in_time_do_not_end_a_client_that_reads_all_of_its_socket_first() {
+fn announced_segments_do_not_end_a_client_that_reads_ahead() {
     within(GENEROUS, || {
         let (announced, all_announced) = mpsc::channel();
         let (posted, all_posted) = mpsc::channel();
@@ -390,7 +390,7 @@ fn segments_announced_in_time_do_not_end_a_client_that_reads_all_of_its_socket_f
 }
 
 #[test]
-fn a_client_that_never_reads_its_socket_gets_an_error_for_what_takes_a_segment() {
+fn client_with_full_socket_gets_error_for_new_segment() {
     within(GENEROUS, || {
         let stage = Stage::set();
         let mut peer = Peer::connect(stage.path(), Terms::default());

@@ -14,7 +14,7 @@ use super::stage::{IMPATIENCE, Stage, impatient, options};
 use super::watchdog::{GENEROUS, within};
 
 #[test]
-fn a_client_that_is_stopped_before_its_hello_is_given_up_and_disturbs_nobody() {
+fn client_stopped_before_hello_times_out() {
     within(GENEROUS, || {
         let stage = Stage::with(ServerOptions::new().session(impatient()));
         for role in ["client without a hello", "client with half a hello"] {
@@ -30,7 +30,7 @@ fn a_client_that_is_stopped_before_its_hello_is_given_up_and_disturbs_nobody() {
 }
 
 #[test]
-fn a_client_that_is_stopped_within_a_session_disturbs_nobody_and_its_death_is_noticed() {
+fn stopped_client_delays_no_other_and_its_death_is_seen() {
     within(GENEROUS, || {
         let stage = Stage::set();
         for role in [
@@ -65,7 +65,7 @@ impl Drop for Program {
 }
 
 #[test]
-fn a_program_that_has_a_dead_clients_descriptors_does_not_keep_its_session_alive() {
+fn inherited_descriptors_do_not_keep_dead_clients_session() {
     within(GENEROUS, || {
         let stage = Stage::set();
         let from = journal::length();
@@ -82,7 +82,7 @@ fn a_program_that_has_a_dead_clients_descriptors_does_not_keep_its_session_alive
 }
 
 #[test]
-fn a_client_of_a_stopped_server_keeps_its_deadlines_and_goes_on_when_it_does() {
+fn client_of_stopped_server_keeps_deadlines_and_recovers() {
     within(GENEROUS, || {
         for wait in [WaitPolicy::Busy, WaitPolicy::Adaptive, WaitPolicy::Park] {
             let folder = tempfile::tempdir().unwrap();

@@ -90,7 +90,7 @@ fn slowed_on(
 }
 
 #[test]
-fn a_hello_with_a_descriptor_that_is_slow_to_close_delays_no_other_client() {
+fn hello_with_slow_closing_descriptor_delays_no_client() {
     slowed(|stage, slow| {
         let socket = UnixStream::connect(stage.path()).unwrap();
         let hello = Hello::new(&Terms::default());
@@ -101,7 +101,7 @@ fn a_hello_with_a_descriptor_that_is_slow_to_close_delays_no_other_client() {
 }
 
 #[test]
-fn a_hello_with_the_most_descriptors_whose_last_is_slow_to_close_delays_no_other_client() {
+fn hello_with_slow_last_descriptor_delays_no_client() {
     slowed(|stage, slow| {
         let socket = UnixStream::connect(stage.path()).unwrap();
         let (pipe, _writer) = std::io::pipe().unwrap();
@@ -115,7 +115,7 @@ fn a_hello_with_the_most_descriptors_whose_last_is_slow_to_close_delays_no_other
 
 /// Without `SO_OOBINLINE` a read drops an urgent byte, and with it its descriptors.
 #[test]
-fn an_urgent_byte_with_a_descriptor_that_is_slow_to_close_delays_no_other_client() {
+fn urgent_hello_byte_with_descriptor_delays_no_client() {
     slowed(|stage, slow| {
         let socket = UnixStream::connect(stage.path()).unwrap();
         let first = &Hello::new(&Terms::default()).0[..1];
@@ -127,7 +127,7 @@ fn an_urgent_byte_with_a_descriptor_that_is_slow_to_close_delays_no_other_client
 
 /// A read gives the first of two messages with descriptors, which ends the session.
 #[test]
-fn descriptors_left_unread_on_a_unix_socket_whose_session_ends_delay_no_other_session() {
+fn unread_descriptors_of_unix_session_delay_no_other() {
     slowed_on(Stage::on_a_socket, |stage, slow| {
         let mut client = Connection::unix(stage.path()).unwrap();
         frame::greet(&mut client, 64 << 20);
@@ -145,7 +145,7 @@ fn descriptors_left_unread_on_a_unix_socket_whose_session_ends_delay_no_other_se
 }
 
 #[test]
-fn an_urgent_byte_with_a_descriptor_that_is_slow_to_close_delays_no_session_on_a_unix_socket() {
+fn urgent_byte_with_descriptor_delays_no_unix_session() {
     slowed_on(Stage::on_a_socket, |stage, slow| {
         let mut client = Connection::unix(stage.path()).unwrap();
         frame::greet(&mut client, 64 << 20);
@@ -160,7 +160,7 @@ fn an_urgent_byte_with_a_descriptor_that_is_slow_to_close_delays_no_session_on_a
 }
 
 #[test]
-fn descriptors_that_a_server_leaves_on_a_unix_socket_do_not_hold_the_end_of_a_session() {
+fn unread_descriptors_from_server_do_not_delay_close() {
     within(GENEROUS, || {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("test.sock");
@@ -184,7 +184,7 @@ fn descriptors_that_a_server_leaves_on_a_unix_socket_do_not_hold_the_end_of_a_se
 }
 
 #[test]
-fn descriptors_of_a_client_that_was_never_accepted_do_not_hold_the_end_of_a_server() {
+fn unaccepted_clients_descriptors_do_not_delay_server_end() {
     within(GENEROUS, || {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("test.sock");
@@ -204,7 +204,7 @@ fn descriptors_of_a_client_that_was_never_accepted_do_not_hold_the_end_of_a_serv
 /// Connections of one process that are accepted before it sends anything, and then each get a
 /// message with the most descriptors, of which some never finish closing.
 #[test]
-fn descriptors_that_would_fill_the_servers_table_keep_no_honest_client_out() {
+fn descriptor_flood_keeps_no_honest_client_out() {
     within(GENEROUS, || {
         raise_open_files();
         let folder = tempfile::tempdir().unwrap();
@@ -273,7 +273,7 @@ fn a_segment_that_is_slow_to_close_delays_no_other_session() {
 }
 
 #[test]
-fn descriptors_left_unread_on_a_session_that_ends_delay_no_other_session() {
+fn unread_descriptors_of_ended_session_delay_no_other() {
     slowed(|stage, slow| {
         let mut peer = Peer::connect(stage.path(), Terms::default());
         peer.call(1, ECHO, b"x");
@@ -291,7 +291,7 @@ fn descriptors_left_unread_on_a_session_that_ends_delay_no_other_session() {
 
 /// A read that peeks passes over an urgent byte, and one that consumes what was peeked drops it.
 #[test]
-fn an_urgent_byte_with_a_descriptor_that_is_slow_to_close_delays_no_other_session() {
+fn urgent_byte_with_descriptor_delays_no_other_session() {
     slowed(|stage, slow| {
         let peer = Peer::connect(stage.path(), Terms::default());
         stage.bystander.goes_on();
@@ -308,7 +308,7 @@ fn an_urgent_byte_with_a_descriptor_that_is_slow_to_close_delays_no_other_sessio
 }
 
 #[test]
-fn descriptors_left_unread_behind_a_bad_hello_delay_no_other_client() {
+fn unread_descriptors_behind_bad_hello_delay_no_client() {
     slowed(|stage, slow| {
         let socket = UnixStream::connect(stage.path()).unwrap();
         // Together with the byte that makes it no hello, so that the second message is never read.
@@ -321,7 +321,7 @@ fn descriptors_left_unread_behind_a_bad_hello_delay_no_other_client() {
 }
 
 #[test]
-fn a_client_that_never_reads_its_socket_delays_no_other_session_when_the_server_must_grow() {
+fn growth_for_unreading_client_delays_no_other_session() {
     within(GENEROUS, || {
         let stage = Stage::set();
         let mut peer = Peer::connect(stage.path(), Terms::default());
@@ -377,7 +377,7 @@ fn churn(peer: &mut Peer, stop: &AtomicBool) {
 /// does not listen. `a_worker_that_can_never_arm_a_session_listens_for_the_others`, a unit test of
 /// the worker, shows that step by step.
 #[test]
-fn a_client_that_always_has_another_segment_entry_starves_no_other_session() {
+fn endless_segment_entries_starve_no_other_session() {
     for wait in [WaitPolicy::Park, WaitPolicy::Adaptive, WaitPolicy::Busy] {
         within(GENEROUS, move || churn_beside_an_honest_client(wait));
     }
@@ -408,7 +408,7 @@ fn churn_beside_an_honest_client(wait: WaitPolicy) {
 }
 
 #[test]
-fn a_server_that_always_has_another_segment_entry_delays_no_deadline() {
+fn endless_segment_entries_delay_no_deadline() {
     within(GENEROUS, || {
         let stop = AtomicBool::new(false);
         let timeout = Duration::from_millis(50);
@@ -448,7 +448,7 @@ fn a_server_that_always_has_another_segment_entry_delays_no_deadline() {
 }
 
 #[test]
-fn a_segment_that_never_comes_behind_a_flood_of_doorbells_starves_no_other_session() {
+fn missing_segment_behind_doorbells_starves_no_session() {
     within(GENEROUS, || {
         let stage = Stage::set();
         let mut peer = Peer::connect(stage.path(), Terms::default());
@@ -606,7 +606,7 @@ pub(crate) fn room_for_descriptors(path: &Path) {
 /// While the kernel makes the table of descriptors larger, no thread of the process gets one, and
 /// on an overloaded machine that has taken seconds.
 #[test]
-fn a_server_has_room_for_the_descriptors_of_many_clients_before_they_come() {
+fn server_reserves_descriptor_room_before_clients_come() {
     within(GENEROUS, || {
         let folder = tempfile::tempdir().unwrap();
         let mut child = Child::start("room for descriptors", &folder.path().join("room.sock"));
@@ -615,7 +615,7 @@ fn a_server_has_room_for_the_descriptors_of_many_clients_before_they_come() {
 }
 
 #[test]
-fn no_more_sessions_than_allowed_are_opened_by_hellos_that_come_together() {
+fn simultaneous_hellos_stay_within_max_sessions() {
     within(GENEROUS, || {
         let stage = Stage::with(ServerOptions::new().session(options()).max_sessions(3));
         let mut clients: Vec<OwnedFd> = Vec::new();
@@ -657,7 +657,7 @@ fn grow_six_times(session: &mut Session) -> Result<(), CallError> {
 }
 
 #[test]
-fn an_honest_client_may_grow_as_often_as_it_needs_while_the_server_is_busy() {
+fn honest_client_may_grow_while_server_is_busy() {
     within(GENEROUS, || {
         let (one, other) = UnixStream::pair().unwrap();
         let opening = thread::spawn(move || ServerSession::from_socket(other.into(), &options()));
@@ -703,7 +703,7 @@ fn a_small_send_buffer_loses_no_wake_up() {
 }
 
 #[test]
-fn many_clients_that_do_not_read_delay_the_end_of_a_server_no_longer_than_one() {
+fn many_unreading_clients_delay_server_end_like_one() {
     within(GENEROUS, || {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("test.sock");

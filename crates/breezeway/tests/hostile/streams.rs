@@ -119,7 +119,7 @@ fn breaks(expected: &StreamViolation, entries: &[Entry]) {
 }
 
 #[test]
-fn each_rule_of_streams_that_a_client_breaks_ends_its_session_by_name() {
+fn each_stream_violation_ends_session_by_name() {
     within(GENEROUS, || {
         let open = |number| message(OPEN, number, &[]);
         let window = |messages: u32, body: &[u8]| Entry {
@@ -215,7 +215,7 @@ fn opening_and_resetting_without_end_stops_no_call() {
 }
 
 #[test]
-fn streams_that_nobody_reads_count_though_they_were_finished_and_reset() {
+fn finished_and_reset_streams_count_until_they_are_read() {
     within(GENEROUS, || {
         let error = served(|peer| {
             for stream in [1, 5] {

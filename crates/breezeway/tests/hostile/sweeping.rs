@@ -68,7 +68,7 @@ fn churn(peer: &mut Peer, watch: &Watch) {
 }
 
 #[test]
-fn a_server_that_churns_segments_keeps_no_client_that_drops_late_replies() {
+fn refused_call_takes_few_entries_of_churning_server() {
     within(GENEROUS, || {
         let watch = Watch::default();
         let terms = Terms { ring_capacity: CAPACITY as u32, ..Terms::default() };
@@ -135,7 +135,7 @@ fn taken_after_the_end() -> u64 {
 }
 
 #[test]
-fn a_server_that_closed_its_socket_and_goes_on_committing_keeps_no_client() {
+fn few_entries_are_taken_after_the_servers_end() {
     within(GENEROUS, || {
         // For a while, as both must run at the same time.
         let start = Instant::now();

@@ -71,7 +71,7 @@ fn small_ring() -> Terms {
 }
 
 #[test]
-fn sequence_words_that_are_neither_the_previous_nor_the_next_end_the_session() {
+fn wrong_sequence_words_end_the_session() {
     each(|| {
         let mut cases: Vec<Case> =
             [2, 3, 64, 65, 66, 129, 1 << 32, 1 << 63, u64::MAX, u64::MAX - 1, 0x0123_4567_89ab_cdef]
@@ -231,7 +231,7 @@ fn announce(peer: &mut Peer, number: u32, size: u64) {
 }
 
 #[test]
-fn segments_out_of_order_of_the_wrong_size_or_without_a_descriptor_end_the_session() {
+fn wrong_segment_number_size_or_descriptor_ends_session() {
     each(|| {
         let mut cases = Vec::new();
         for number in [1, 2, u32::MAX] {
@@ -306,7 +306,7 @@ fn segments_out_of_order_of_the_wrong_size_or_without_a_descriptor_end_the_sessi
 }
 
 #[test]
-fn segment_entries_with_another_body_than_they_have_end_the_session() {
+fn wrong_length_of_segment_entry_ends_the_session() {
     each(|| {
         let wrong_length = |found: u16, expected: usize| {
             move |violation: &MemoryViolation| {
@@ -358,7 +358,7 @@ fn an_empty_segment_ends_the_session() {
 }
 
 #[test]
-fn segments_that_sum_up_past_the_cap_or_are_too_many_end_the_session() {
+fn segments_past_the_cap_or_count_end_the_session() {
     each(|| {
         let capped = Terms { payload_cap: 16384, ..Terms::default() };
         let sum = case(
@@ -513,7 +513,7 @@ fn path_only(fd: &std::os::fd::OwnedFd) -> std::os::fd::OwnedFd {
 }
 
 #[test]
-fn a_segment_whose_holes_are_hidden_behind_blocks_past_its_end_ends_the_session() {
+fn segment_with_hidden_holes_ends_the_session() {
     each(|| {
         vec![case(
             "holes behind blocks",
@@ -546,7 +546,7 @@ fn on_the_socket(bytes: Vec<u8>, descriptors: usize) -> impl Fn(&mut Peer) + Sen
 }
 
 #[test]
-fn bytes_and_descriptors_that_do_not_belong_on_the_socket_end_the_session() {
+fn stray_socket_bytes_and_descriptors_end_the_session() {
     each(|| {
         let mut cases: Vec<Case> = [2, 3, 7, b'G', 0x7f, 0x80, 0xff]
             .map(|byte| {

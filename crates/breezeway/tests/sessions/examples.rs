@@ -183,7 +183,7 @@ fn the_frames_example_receives_every_frame_whole() {
 }
 
 #[test]
-fn the_authorization_example_serves_listed_users_and_tells_others_why_not() {
+fn authorize_serves_listed_users_and_explains_refusal() {
     let folder = Folder::new();
     let address = format!("shm:{}", folder.path().join("guarded.sock").display());
     let uid = rustix::process::geteuid().as_raw();
@@ -201,7 +201,7 @@ fn the_authorization_example_serves_listed_users_and_tells_others_why_not() {
 }
 
 #[test]
-fn the_key_value_example_gives_what_was_put_and_says_what_was_not() {
+fn key_value_returns_put_values_and_reports_missing() {
     let folder = Folder::new();
     for (address, _) in addresses(&folder) {
         let mut example = Command::new(example("key_value"));
@@ -216,7 +216,7 @@ fn the_key_value_example_gives_what_was_put_and_says_what_was_not() {
 }
 
 #[test]
-fn the_running_sums_example_streams_beside_calls_over_every_carrier() {
+fn running_sums_streams_beside_calls_on_every_carrier() {
     let folder = Folder::new();
     for (address, _) in addresses(&folder) {
         let mut example = Command::new(example("running_sums"));
@@ -247,7 +247,7 @@ fn the_mio_example_drives_a_session_over_every_carrier() {
 }
 
 #[test]
-fn the_listener_example_serves_several_sessions_at_once_over_every_carrier() {
+fn listener_loop_serves_several_sessions_at_once() {
     let folder = Folder::new();
     for (address, carrier) in addresses(&folder) {
         let server = ExampleServer::start("listener_loop", &[&address]);

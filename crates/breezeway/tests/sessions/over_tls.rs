@@ -247,7 +247,7 @@ fn a_client_that_is_not_asked_for_a_certificate_is_nobody() {
 }
 
 #[test]
-fn the_policy_refuses_by_what_a_certificate_says_and_its_reason_arrives() {
+fn policy_refuses_by_certificate_and_reason_arrives() {
     let all = Certificates::new();
     let options = ServerOptions::new().session(session(all.mutual_server())).authorize(|who| {
         match &who.identity {
@@ -277,7 +277,7 @@ fn shared_sessions_and_messages_of_any_size_travel_over_it() {
 // ---- bad certificates ----
 
 #[test]
-fn a_server_whose_certificate_is_bad_is_refused_with_what_is_wrong() {
+fn bad_server_certificate_is_refused_with_its_fault() {
     let (all, others) = (Certificates::new(), Certificates::new());
     for (issued, expected) in [
         (all.issue(&SERVER_NAMES, Valid::Before), "has expired"),
@@ -304,7 +304,7 @@ fn the_kinds_of_bad_certificates_can_be_told_apart() {
 }
 
 #[test]
-fn a_client_whose_certificate_is_bad_or_absent_learns_that_by_an_alert() {
+fn bad_or_missing_client_certificate_gets_an_alert() {
     let (all, others) = (Certificates::new(), Certificates::new());
     let echo = Echo::start(all.mutual_server());
     let with = |issued: &Issued| own(all.client(), issued);
@@ -380,7 +380,7 @@ fn a_root_is_an_authoritys_certificate_and_no_servers() {
 // ---- peers that speak something else, or only half of it ----
 
 #[test]
-fn a_plain_client_is_told_that_tls_is_spoken_here_and_others_are_served() {
+fn plain_client_error_names_tls() {
     let all = Certificates::new();
     let echo = Echo::start(all.server());
     let plain = Place::Tcp { host: "127.0.0.1".to_owned(), port: echo.port() };
@@ -448,7 +448,7 @@ fn a_server_that_says_much_and_no_hello_is_given_up() {
 }
 
 #[test]
-fn a_server_that_ends_in_the_middle_of_the_handshake_is_told_from_one_that_refuses() {
+fn server_end_in_handshake_is_distinct_from_refusal() {
     let all = Certificates::new();
     let (address, acting) = peer(|mut stream| {
         stream.read_exact(&mut [0; 100]).unwrap();
@@ -476,7 +476,7 @@ fn an_alert_is_named() {
 }
 
 #[test]
-fn an_address_goes_on_to_its_next_place_after_a_certificate_that_is_refused() {
+fn refused_certificate_leads_to_next_place() {
     let (all, others) = (Certificates::new(), Certificates::new());
     let within = Echo::start(all.server());
     let plain = Echo::at("tcp:127.0.0.1:0", ServerOptions::new().session(patient()));
@@ -489,7 +489,7 @@ fn an_address_goes_on_to_its_next_place_after_a_certificate_that_is_refused() {
 }
 
 #[test]
-fn a_server_that_says_nothing_is_given_up_when_the_handshake_has_taken_too_long() {
+fn silent_server_fails_at_handshake_timeout() {
     let all = Certificates::new();
     let (address, acting) = peer(|mut stream| drop(stream.read_to_end(&mut Vec::new())));
     let options = SessionOptions::new().tls(all.client());
@@ -501,7 +501,7 @@ fn a_server_that_says_nothing_is_given_up_when_the_handshake_has_taken_too_long(
 }
 
 #[test]
-fn clients_in_the_middle_of_their_handshake_delay_nobody_and_are_given_up() {
+fn clients_in_handshake_delay_no_other_and_time_out() {
     let all = Certificates::new();
     let options = session(all.server()).handshake_timeout(Duration::from_secs(2));
     let echo = Echo::with(ServerOptions::new().session(options));
@@ -527,7 +527,7 @@ fn clients_in_the_middle_of_their_handshake_delay_nobody_and_are_given_up() {
 }
 
 #[test]
-fn a_client_that_ends_in_the_middle_of_its_handshake_leaves_nothing() {
+fn client_that_ends_in_handshake_leaves_nothing() {
     let all = Certificates::new();
     let echo = Echo::start(all.server());
     for part in [&[22, 3, 1][..], &[22, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3], b"BRZW", b"GET / HTTP"] {
@@ -584,7 +584,7 @@ fn bytes_that_were_changed_on_their_way_end_the_session() {
 }
 
 #[test]
-fn a_connection_that_somebody_cuts_is_the_peers_death_and_no_end_in_order() {
+fn cut_connection_is_peer_death_not_orderly_end() {
     let all = Certificates::new();
     let (sender, cut) = channel::<TcpStream>();
     let echo = Echo::start(all.server());
@@ -610,7 +610,7 @@ fn a_connection_that_somebody_cuts_is_the_peers_death_and_no_end_in_order() {
 }
 
 #[test]
-fn a_session_at_a_server_of_another_protocol_within_tls_is_refused_by_its_name() {
+fn server_of_another_protocol_is_refused_by_name() {
     let all = Certificates::new();
     let mut config = config_by_hand(&all.issue(&SERVER_NAMES, Valid::Now));
     config.alpn_protocols = vec![b"h2".to_vec()];

@@ -99,7 +99,7 @@ fn while_as_much_as_the_cap_waits_no_further_call_is_begun() {
 }
 
 #[test]
-fn a_reply_that_waits_for_memory_for_too_long_fails_its_call_and_no_other() {
+fn reply_without_memory_in_time_fails_only_its_call() {
     let (channel, server) = session(Carrier::Shm, Duration::ZERO);
     let mut calls: Vec<_> = (0..8).map(|_| start(&channel, b"x")).collect();
     assert!(serve(&server) > 0);
@@ -224,7 +224,7 @@ fn whoever_drives_sleeps_no_longer_than_a_reply_may_wait() {
 }
 
 #[test]
-fn what_a_client_has_asked_for_before_its_end_is_served_though_much_waits() {
+fn calls_before_clients_end_are_served_behind_backlog() {
     let (channel, server) = session(Carrier::Shm, LONG);
     let calls: Vec<_> = (0..CALLS).map(|_| start(&channel, b"x")).collect();
     let begun = serve(&server);

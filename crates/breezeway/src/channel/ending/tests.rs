@@ -198,7 +198,7 @@ fn a_reply_that_finds_no_room_is_awaited() {
 }
 
 #[test]
-fn past_the_time_what_was_not_begun_is_refused_and_what_comes_later_too() {
+fn calls_unbegun_after_drain_time_are_refused() {
     on_every_carrier(|channel, server| {
         let calls = [(); 3].map(|()| start(&channel, b"x"));
         let held = accept_call(&server);
@@ -397,7 +397,7 @@ fn stream_of_a_session_that_is_over_sends_no_reset() {
 }
 
 #[test]
-fn a_thread_that_sleeps_through_the_drain_learns_that_it_was_shortened() {
+fn sleeping_accept_ends_when_drain_is_shortened() {
     for carrier in CARRIERS {
         let options = SessionOptions::new().wait(WaitPolicy::Park);
         let (channel, server) = pair(carrier, &options);
@@ -423,7 +423,7 @@ fn a_thread_that_sleeps_through_the_drain_learns_that_it_was_shortened() {
 }
 
 #[test]
-fn a_client_that_takes_no_replies_ends_its_session_and_is_not_kept_them() {
+fn client_that_takes_no_replies_ends_its_session() {
     for drains in [false, true] {
         // A client's end over TCP is never full: it reads received bytes before it writes.
         for carrier in [Carrier::Shm, Carrier::Unix] {

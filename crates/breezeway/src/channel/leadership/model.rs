@@ -181,7 +181,7 @@ fn lost(threads: usize, mutant: Mutant) -> Option<World> {
 }
 
 #[test]
-fn everybody_gets_what_has_come_whatever_the_schedule_and_whoever_gives_up() {
+fn every_waiter_gets_its_message_in_every_schedule() {
     for threads in 1..=3 {
         assert_eq!(lost(threads, Mutant::None), None);
     }

@@ -222,7 +222,7 @@ const ORDERS: [(&[usize], usize); 7] = [
 ];
 
 #[test]
-fn everybody_that_is_polled_gets_what_has_come_whoever_takes_it_and_whoever_is_not_polled() {
+fn every_polled_task_gets_its_message_in_every_order() {
     for (order, tasks) in ORDERS {
         assert_eq!(lost(order, tasks, Mutant::None), None);
     }

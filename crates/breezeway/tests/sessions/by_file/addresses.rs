@@ -56,7 +56,7 @@ fn a_folder_that_does_not_exist_is_an_absent_server() {
 }
 
 #[test]
-fn a_killed_server_leaves_a_socket_file_that_is_told_from_an_absent_server() {
+fn socket_of_killed_server_is_reported_as_left_over() {
     let mut server = Server::waiting(WaitPolicy::Adaptive);
     server.process.kill();
     let error = connect_error(&server.address());
@@ -74,7 +74,7 @@ fn an_unserved_file_names_the_mount_of_its_folder() {
 }
 
 #[test]
-fn a_server_that_stands_still_is_given_up_within_the_handshake_timeout() {
+fn suspended_server_fails_connect_at_handshake_timeout() {
     let server = Server::waiting(WaitPolicy::Adaptive);
     server.process.suspend();
     let error = connect_error(&server.address());
@@ -84,7 +84,7 @@ fn a_server_that_stands_still_is_given_up_within_the_handshake_timeout() {
 }
 
 #[test]
-fn a_server_whose_backlog_is_full_is_given_up_within_the_handshake_timeout() {
+fn full_backlog_fails_connect_at_handshake_timeout() {
     let server = Server::waiting(WaitPolicy::Adaptive);
     server.process.suspend();
     let waiting = fill_backlog(&server.address());
@@ -134,7 +134,7 @@ fn a_folder_or_a_plain_file_at_the_address_is_no_server() {
 // ---- left-overs ----
 
 #[test]
-fn a_killed_servers_socket_is_taken_over_by_the_next_again_and_again() {
+fn socket_of_killed_server_is_taken_over_repeatedly() {
     let folder = Arc::new(Folder::new());
     for _ in 0..10 {
         let mut server = Server::start_in(Arc::clone(&folder), Settings::new());
@@ -145,7 +145,7 @@ fn a_killed_servers_socket_is_taken_over_by_the_next_again_and_again() {
 }
 
 #[test]
-fn a_server_that_ends_in_order_removes_its_socket_and_no_other_file() {
+fn stopped_server_removes_its_socket_and_no_other_file() {
     let server = Server::waiting(WaitPolicy::Adaptive);
     let folder = Arc::clone(&server.folder);
     let neighbour = folder.path().join("neighbour.sock");
@@ -166,7 +166,7 @@ fn a_server_does_not_remove_the_socket_of_its_successor() {
 }
 
 #[test]
-fn a_server_whose_socket_file_was_removed_serves_those_that_it_has() {
+fn server_without_socket_file_serves_its_sessions() {
     let server = Server::waiting(WaitPolicy::Adaptive);
     let mut session = server.connect(&SessionOptions::new());
     fs::remove_file(server.socket()).unwrap();
@@ -253,7 +253,7 @@ fn a_folder_that_does_not_exist_is_named() {
 // ---- the mode ----
 
 #[test]
-fn the_socket_has_the_mode_that_was_asked_for_whatever_the_umask() {
+fn socket_mode_is_independent_of_umask() {
     for mask in [0o022, 0o077, 0] {
         for mode in [0o600, 0o660, 0o666, 0o777] {
             let server = Server::start(Settings::new().with("mode", mode).with("umask", mask));
@@ -333,7 +333,7 @@ fn of_servers_that_race_for_a_left_over_exactly_one_wins() {
 }
 
 #[test]
-fn of_servers_that_race_for_a_new_address_exactly_one_wins_also_when_killed_in_between() {
+fn exactly_one_of_racing_servers_wins_a_new_address() {
     let folder = Folder::new();
     let settings = Settings::new().with("address", folder.address());
     for _ in 0..10 {
@@ -351,7 +351,7 @@ fn of_servers_that_race_for_a_new_address_exactly_one_wins_also_when_killed_in_b
 }
 
 #[test]
-fn a_client_that_comes_while_servers_follow_each_other_gets_a_server_or_a_clear_error() {
+fn client_between_servers_gets_one_or_a_clear_error() {
     let folder = Arc::new(Folder::new());
     let address = folder.address();
     let (sender, ended) = std::sync::mpsc::channel::<()>();
@@ -416,7 +416,7 @@ mod needs_root {
 
     #[test]
     #[ignore = "needs root: `make needs` runs it where there is"]
-    fn another_users_socket_that_may_not_be_connected_to_is_named_as_such() {
+    fn forbidden_socket_of_another_user_is_named() {
         let (_folder, reason) = failure_of_a_stranger(0o1777, 0o600);
         let expected = "belongs to user 0, and this user may not connect to it";
         assert!(reason.contains(expected), "{reason}");
@@ -424,7 +424,7 @@ mod needs_root {
 
     #[test]
     #[ignore = "needs root: `make needs` runs it where there is"]
-    fn another_users_left_over_that_may_not_be_removed_is_named_as_such() {
+    fn unremovable_left_over_of_another_user_is_named() {
         for folder_mode in [0o1777, 0o755] {
             let (_folder, reason) = failure_of_a_stranger(folder_mode, 0o666);
             let expected = "is a left-over of user 0, which this user may not remove";
@@ -436,7 +436,7 @@ mod needs_root {
 // ---- sockets that were passed on ----
 
 #[test]
-fn each_server_of_a_process_has_the_sockets_that_were_passed_on_for_it() {
+fn each_server_gets_the_sockets_passed_on_for_it() {
     let (passed_on, other) = (Folder::new(), Folder::new());
     let manager = UnixListener::bind(passed_on.socket()).unwrap();
     let settings =

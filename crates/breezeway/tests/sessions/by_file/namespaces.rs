@@ -37,7 +37,7 @@ mod needs_user_namespaces {
 
     #[test]
     #[ignore = "needs user namespaces: `make needs` runs it where there are"]
-    fn two_processes_that_share_only_the_folder_of_the_socket_are_client_and_server() {
+    fn processes_that_share_only_the_socket_folder_connect() {
         let folder = Folder::new();
         let mut server = listening(&folder, Settings::new());
         let to_call = || {
@@ -67,7 +67,7 @@ mod needs_root {
 
     #[test]
     #[ignore = "needs root: `make needs` runs it where there is"]
-    fn a_user_whom_the_servers_namespace_does_not_map_is_nobody_and_not_the_servers_user() {
+    fn unmapped_user_is_not_the_servers_user() {
         const STRANGER: u32 = 23_456;
         let folder = Folder::new();
         folder.open_to_others();

@@ -95,7 +95,7 @@ fn replies_come_in_any_order_from_any_thread() {
 }
 
 #[test]
-fn a_call_that_is_given_up_is_seen_by_its_handler_and_its_late_reply_is_dropped() {
+fn abandoned_call_is_cancelled_and_late_reply_dropped() {
     every_policy(|options| {
         let (channel, server) = pair(options);
         let (held, holding) = mpsc::channel();
@@ -280,7 +280,7 @@ fn a_call_whose_time_is_over_is_cancelled_for_its_handler() {
 }
 
 #[test]
-fn what_was_posted_before_a_channel_is_dropped_arrives_also_on_a_socket() {
+fn posts_before_a_channel_is_dropped_arrive_on_a_socket() {
     const LEN: usize = 1 << 20;
     let folder = tempfile::tempdir().unwrap();
     let address: Address =
@@ -311,7 +311,7 @@ fn what_was_posted_before_a_channel_is_dropped_arrives_also_on_a_socket() {
 }
 
 #[test]
-fn a_reply_for_which_there_is_never_memory_fails_its_call_by_that_code() {
+fn reply_beyond_all_memory_fails_with_no_memory() {
     let (channel, server) = pair(&SessionOptions::new().cap(1 << 20));
     let serving = thread::spawn(move || server.serve(|call| call.reply(vec![7; 2 << 20])));
     let error = channel.call(0, b"").map(drop).unwrap_err();

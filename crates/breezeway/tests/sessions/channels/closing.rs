@@ -106,7 +106,7 @@ fn a_thread_that_sleeps_in_the_kernel_is_woken_by_the_end() {
 }
 
 #[test]
-fn a_session_that_was_closed_is_over_and_closing_it_again_does_nothing() {
+fn closed_session_is_over_and_closes_only_once() {
     let (channel, server) = pair(&SessionOptions::new());
     channel.post(0, b"before").unwrap();
     let other = channel.clone();
@@ -124,7 +124,7 @@ fn a_session_that_was_closed_is_over_and_closing_it_again_does_nothing() {
 }
 
 #[test]
-fn what_a_server_has_replied_comes_before_its_end_and_the_rest_fails() {
+fn replies_before_servers_close_arrive_and_rest_fail() {
     every_policy(|options| {
         let (channel, server) = pair(options);
         let calling: Vec<_> = (0..2u8)
@@ -152,7 +152,7 @@ fn what_a_server_has_replied_comes_before_its_end_and_the_rest_fails() {
 }
 
 #[test]
-fn closing_a_session_that_the_other_side_has_ended_leaves_the_reason() {
+fn closing_after_the_peers_end_keeps_the_reason() {
     let (channel, server) = pair(&SessionOptions::new());
     drop(server);
     while !channel.is_ended() {

@@ -113,7 +113,7 @@ fn a_driver_spins_again_once_messages_follow_each_other() {
 }
 
 #[test]
-fn a_driver_whose_peer_is_in_its_process_gives_it_turns_to_be_woken_in() {
+fn driver_leaves_turns_to_a_peer_in_its_process() {
     // After so many polls tokio looks at its sockets, one of which wakes the peer.
     const POLLS: usize = 61;
     for policy in [WaitPolicy::Adaptive, WaitPolicy::Park] {
@@ -138,7 +138,7 @@ fn a_busy_driver_never_sleeps_however_rare_messages_are() {
 }
 
 #[test]
-fn a_driver_knows_what_was_refused_also_once_its_channel_is_gone() {
+fn driver_counts_refusals_after_its_channel_is_gone() {
     let mut driven = Driven::new(WaitPolicy::Park);
     let (channel, mut driver) = driven.server;
     channel.drain(Duration::ZERO);
@@ -177,7 +177,7 @@ fn with_a_reply_that_waits(len: usize) -> (Driven, [PendingCall; 2]) {
 }
 
 #[test]
-fn closing_leaves_to_the_driver_what_the_other_side_does_not_take_at_once() {
+fn closing_leaves_pending_replies_to_the_driver() {
     let (driven, [first, mut second]) = with_a_reply_that_waits(64 << 10);
     let (server, mut server_driver) = driven.server;
     let (client, mut client_driver) = driven.client;
@@ -203,7 +203,7 @@ fn closing_leaves_to_the_driver_what_the_other_side_does_not_take_at_once() {
 }
 
 #[test]
-fn a_driver_that_goes_while_its_session_closes_waits_for_the_rest() {
+fn dropped_driver_waits_for_pending_replies() {
     let (driven, [first, mut second]) = with_a_reply_that_waits(64 << 10);
     let (server, server_driver) = driven.server;
     let (_client, mut client_driver) = driven.client;

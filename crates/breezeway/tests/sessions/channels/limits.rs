@@ -88,7 +88,7 @@ fn a_message_that_never_fits_is_refused_with_the_limit() {
 }
 
 #[test]
-fn streams_that_were_reset_before_a_client_accepts_them_are_not_kept() {
+fn streams_reset_before_accept_are_not_kept() {
     let (channel, server) = pair(&SessionOptions::new().max_streams(4));
     let opener = server.clone();
     let serving = thread::spawn(move || server.serve(OwnedCall::echo));
@@ -190,7 +190,7 @@ fn a_reply_that_lacks_memory_holds_up_no_other() {
 }
 
 #[test]
-fn one_way_messages_that_nobody_takes_stop_their_sender_and_are_all_there_later() {
+fn untaken_one_way_messages_stop_their_sender_and_arrive() {
     every_policy(|options| {
         let (channel, server) = pair(&options.clone().ring_capacity(8));
         let hasty = channel.clone();
@@ -257,7 +257,7 @@ fn a_waker_that_is_replaced_may_drop_what_takes_the_lock() {
 }
 
 #[test]
-fn one_way_messages_that_nobody_takes_stop_no_stream_and_no_call() {
+fn untaken_one_way_messages_stop_no_stream_or_call() {
     every_policy(|options| {
         let (channel, server) = pair(options);
         let mut stream = channel.open(0, None).unwrap();
@@ -342,7 +342,7 @@ fn replies_without_room_are_sent_before_a_session_closes() {
 }
 
 #[test]
-fn a_session_that_closes_waits_a_second_at_most_for_a_client_that_makes_no_room() {
+fn closing_waits_a_bounded_time_for_room() {
     for policy in [WaitPolicy::Adaptive, WaitPolicy::Park, WaitPolicy::Busy] {
         let options = SessionOptions::new().wait(policy).cap(64 << 10);
         let (channel, server) = pair(&options);
@@ -375,7 +375,7 @@ fn a_session_that_closes_waits_a_second_at_most_for_a_client_that_makes_no_room(
 }
 
 #[test]
-fn a_server_that_is_flooded_hears_of_room_for_the_reply_that_waits() {
+fn flooded_server_is_woken_for_its_pending_reply() {
     const PART: usize = 256 << 10;
     let options = SessionOptions::new().wait(WaitPolicy::Park).cap(4 * PART as u64);
     let (one, other) = std::os::unix::net::UnixStream::pair().unwrap();
@@ -413,7 +413,7 @@ fn a_server_that_is_flooded_hears_of_room_for_the_reply_that_waits() {
 }
 
 #[test]
-fn one_way_messages_that_wait_for_a_thread_or_a_reply_are_bounded() {
+fn waiting_one_way_messages_are_bounded() {
     for offload in [0, 1] {
         let folder = Folder::on(Carrier::Shm);
         let options = ServerOptions::new().offload(offload);
@@ -472,7 +472,7 @@ fn one_way_messages_that_wait_for_a_thread_or_a_reply_are_bounded() {
 }
 
 #[test]
-fn a_stream_that_floods_a_small_ring_unread_stops_no_stream_and_no_call() {
+fn unread_flood_on_a_small_ring_stops_no_other() {
     const MESSAGES: u32 = 500;
     every_policy(|options| {
         // Nothing of the ring is kept for the others: the thread that drives takes what comes out

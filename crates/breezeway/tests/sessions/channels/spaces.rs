@@ -103,7 +103,7 @@ fn finish_with_metadata(_: u32, mut stream: Stream) {
 }
 
 #[test]
-fn metadata_goes_with_space_in_calls_replies_and_at_both_ends_of_a_stream() {
+fn metadata_travels_with_space_in_calls_and_streams() {
     every_policy(|options| {
         let (channel, server) = pair(options);
         let serving = serve(server, echo_with_metadata, finish_with_metadata);
@@ -134,7 +134,7 @@ fn metadata_goes_with_space_in_calls_replies_and_at_both_ends_of_a_stream() {
 }
 
 #[test]
-fn metadata_that_the_other_side_does_not_take_gets_no_space_and_its_place_is_kept() {
+fn oversized_metadata_gets_no_space() {
     let (channel, server) = pair(&SessionOptions::new().max_metadata(100));
     let serving = serve(server, echo_with_metadata, finish_with_metadata);
     match channel.reserve_with_metadata(&[0; 101], 10) {
@@ -226,7 +226,7 @@ fn space_that_is_dropped_is_there_for_the_next() {
 }
 
 #[test]
-fn who_waits_for_memory_is_woken_by_space_that_another_thread_drops() {
+fn memory_waiter_is_woken_by_space_dropped_elsewhere() {
     every_policy(|options| {
         let options = options.clone().cap(1 << 20).call_timeout(Some(PATIENCE));
         let (channel, server) = pair(&options);
@@ -251,7 +251,7 @@ fn who_waits_for_memory_is_woken_by_space_that_another_thread_drops() {
 }
 
 #[test]
-fn who_waits_for_memory_is_woken_by_a_message_that_is_released_or_cut() {
+fn memory_waiter_is_woken_by_released_or_cut_message() {
     every_policy(|options| {
         let options = options.clone().cap(1 << 20).call_timeout(Some(PATIENCE));
         let (channel, server) = pair(&options);
@@ -505,7 +505,7 @@ fn a_driver_sleeps_although_space_came_back_that_nobody_needs() {
 }
 
 #[test]
-fn what_a_shorter_message_leaves_wakes_who_waits_whatever_the_other_side_does() {
+fn truncation_wakes_memory_waiter_without_the_peer() {
     for kept in [10, 5_000] {
         let ((channel, mut driver), _server) = driven(&SessionOptions::new().cap(1 << 20));
         let mut space = channel.reserve(channel.cap()).unwrap();

@@ -55,7 +55,7 @@ fn doorbells(driver: &Driver) -> i32 {
 }
 
 #[test]
-fn a_task_gets_its_reply_although_the_driver_sleeps_and_the_next_reply_rings_again() {
+fn task_takes_reply_of_sleeping_driver_and_rearms_it() {
     let (mut driven, mut calls) = asleep(1);
     for round in 0..3 {
         assert!(poll(&mut calls[0], Waker::noop()).is_pending());
@@ -68,7 +68,7 @@ fn a_task_gets_its_reply_although_the_driver_sleeps_and_the_next_reply_rings_aga
 }
 
 #[test]
-fn a_task_that_takes_what_is_anothers_wakes_that_one_and_not_itself() {
+fn task_that_takes_anothers_reply_wakes_that_task() {
     let (mut driven, mut calls) = asleep(2);
     let woken = Woken::default();
     let [one, other] = ["one", "other"].map(|name| woken.waker(name));
@@ -100,7 +100,7 @@ fn a_task_that_is_not_polled_leaves_all_to_the_driver() {
 }
 
 #[test]
-fn nobody_takes_turns_for_a_driver_that_is_awake_or_has_no_alarm() {
+fn awake_or_unalarmed_driver_keeps_its_turns() {
     for is_awake in [true, false] {
         let mut driven = Driven::new(WaitPolicy::Park);
         let mut call = start(&driven);
@@ -118,7 +118,7 @@ fn nobody_takes_turns_for_a_driver_that_is_awake_or_has_no_alarm() {
 }
 
 #[test]
-fn a_task_that_meets_the_end_of_its_session_learns_it_and_wakes_the_driver() {
+fn task_that_finds_session_end_wakes_the_driver() {
     let (driven, mut calls) = asleep(1);
     let (_client, mut client_driver) = driven.client;
     let woken = Woken::default();

@@ -258,7 +258,7 @@ fn headers_and_trailers_come_with_and_without_messages() {
 }
 
 #[test]
-fn as_many_streams_as_the_other_side_allows_are_open_at_one_time() {
+fn open_streams_stop_at_max_streams() {
     let (channel, server) = pair(&SessionOptions::new().max_streams(3));
     let serving = serve(server, OwnedCall::echo, echo);
     let mut streams: Vec<_> = (0..3).map(|_| channel.open(0, None).unwrap()).collect();
@@ -377,7 +377,7 @@ impl Wake for Told {
 }
 
 #[test]
-fn looking_for_memory_in_vain_does_not_make_the_sleeping_thread_miss_its_release() {
+fn failed_send_does_not_hide_release_from_sleeper() {
     for policy in [WaitPolicy::Park, WaitPolicy::Adaptive] {
         let options = SessionOptions::new().wait(policy).cap(32 << 10);
         let (channel, server) = pair(&options.stream_window(10_000, 1 << 30));
@@ -410,7 +410,7 @@ fn looking_for_memory_in_vain_does_not_make_the_sleeping_thread_miss_its_release
 }
 
 #[test]
-fn two_sides_that_are_full_of_each_others_messages_go_on_once_they_read() {
+fn mutually_full_sides_continue_once_they_read() {
     // Memory is what is full, and then slots.
     for (cap, ring) in [(32 << 10, 256), (1 << 20, 16)] {
         every_policy(|options| {
@@ -539,7 +539,7 @@ impl Wake for Woken {
 }
 
 #[test]
-fn whoever_waits_for_a_reset_is_woken_for_it_also_after_trying_to_send_in_vain() {
+fn reset_waiter_is_woken_after_a_failed_send() {
     every_policy(|options| {
         let (channel, server) = pair(&options.clone().stream_window(1, 1_000));
         let mut stream = channel.open(0, None).unwrap();
@@ -557,7 +557,7 @@ fn whoever_waits_for_a_reset_is_woken_for_it_also_after_trying_to_send_in_vain()
 }
 
 #[test]
-fn an_opening_with_a_message_waits_while_too_many_streams_are_open() {
+fn opening_with_message_waits_for_a_free_stream() {
     every_policy(|options| {
         let (channel, server) = pair(&options.clone().max_streams(1));
         let serving = serve(server, OwnedCall::echo, echo);

@@ -72,7 +72,7 @@ fn short_of_memory(driven: &mut Driven, waker: &Waker) -> (Stream, Stream, Vec<M
 }
 
 #[test]
-fn a_sender_that_waits_for_memory_is_woken_when_the_other_side_resets_its_stream() {
+fn memory_waiter_is_woken_by_peers_stream_reset() {
     let mut driven = Driven::with(&options().cap(1 << 20).stream_window(1 << 20, 1 << 40));
     let (task, waker) = Task::new();
     let (here, mut there, kept) = short_of_memory(&mut driven, &waker);
@@ -94,7 +94,7 @@ fn a_sender_that_waits_for_memory_is_woken_when_the_other_side_resets_its_stream
 }
 
 #[test]
-fn a_sender_that_waits_for_memory_is_woken_when_its_own_side_resets_its_stream() {
+fn memory_waiter_is_woken_by_own_stream_reset() {
     let mut driven = Driven::with(&options().cap(1 << 20).stream_window(1 << 20, 1 << 40));
     let (task, waker) = Task::new();
     let (_here, there, _kept) = short_of_memory(&mut driven, &waker);
@@ -106,7 +106,7 @@ fn a_sender_that_waits_for_memory_is_woken_when_its_own_side_resets_its_stream()
 }
 
 #[test]
-fn who_waits_to_begin_something_is_woken_when_the_server_goes_away() {
+fn waiting_openers_are_woken_when_server_goes_away() {
     let mut driven = Driven::with(&options().max_streams(1).ring_capacity(8));
     let mut nobody = Context::from_waker(Waker::noop());
     let (_here, _there) = open(&mut driven);
@@ -142,7 +142,7 @@ fn pause() {
 }
 
 #[test]
-fn tasks_that_have_given_up_waiting_are_forgotten_before_anything_comes() {
+fn abandoned_waiters_are_forgotten() {
     let mut driven = Driven::with(&options().ring_capacity(8));
     let mut nobody = Context::from_waker(Waker::noop());
     let mut calls = Vec::new();

@@ -100,7 +100,7 @@ fn converse(back_channel: &BackChannel, client: &Channel) {
 }
 
 #[test]
-fn handlers_of_calls_and_streams_let_any_thread_open_streams_to_their_client() {
+fn handlers_let_any_thread_open_streams_to_client() {
     for options in [ServerOptions::new(), ServerOptions::new().offload(1)] {
         let server = Opening::start(options.session(patient()));
         let (client, other) = (server.connect(), server.connect());

@@ -200,7 +200,7 @@ fn a_session_knows_the_process_that_listens() {
 // ---- how many may come ----
 
 #[test]
-fn one_session_more_than_allowed_is_refused_with_the_limit_until_another_ends() {
+fn session_beyond_max_sessions_is_refused_by_name() {
     let server = Server::start(Settings::new().with("sessions", 3));
     let mut sessions: Vec<_> = (0..3).map(|_| server.connect(&SessionOptions::new())).collect();
     sessions.iter_mut().for_each(assert_serves);
@@ -237,7 +237,7 @@ fn clients_that_come_all_at_once_do_not_exceed_the_limit() {
 }
 
 #[test]
-fn a_session_that_ends_gives_back_everything_also_a_thousand_times() {
+fn thousand_ended_sessions_return_all_resources() {
     let server = Server::waiting(WaitPolicy::Adaptive);
     let before = server.at_rest();
     for number in 0..1000 {
@@ -287,7 +287,7 @@ mod needs_root {
 
         #[test]
         #[ignore = "needs root: `make needs` runs it where there is"]
-        fn another_user_is_kept_out_by_the_socket_file_unless_its_mode_says_otherwise() {
+        fn socket_mode_decides_access_of_another_user() {
             const STRANGER: u32 = 12_345;
             for (mode, outcome) in [(0o600, "out no permission to connect to"), (0o666, "in")] {
                 let folder = Arc::new(Folder::new());

@@ -135,7 +135,7 @@ const STEPS: [&str; 10] = [
 ];
 
 #[test]
-fn a_client_killed_at_any_step_leaves_nothing_in_the_server_and_harms_no_other() {
+fn client_killed_at_any_step_leaves_nothing_in_server() {
     for policy in EVERY_POLICY {
         let mut server =
             Server::start(Settings::new().with("wait", policy_name(policy)).with("gate", false));
@@ -183,7 +183,7 @@ fn what_a_client_committed_before_its_death_is_served() {
 }
 
 #[test]
-fn what_a_client_committed_is_served_also_if_the_server_hears_of_its_death_first() {
+fn committed_messages_of_dead_client_are_served() {
     for policy in EVERY_POLICY {
         for step in steps_with_five_messages() {
             let server = Server::waiting(policy);
@@ -217,7 +217,7 @@ fn what_a_client_did_not_commit_before_its_death_is_not_served() {
 }
 
 #[test]
-fn a_client_that_dies_while_its_call_is_served_does_not_disturb_the_handler() {
+fn client_death_does_not_disturb_its_handler() {
     let mut server = Server::start(Settings::new().with("gate", false));
     let mut victim = victim_at("being served", &server, WaitPolicy::Adaptive);
     server.process.expect("waiting");
@@ -269,7 +269,7 @@ fn call_without_end(settings: &Settings) {
 }
 
 #[test]
-fn clients_killed_at_random_moments_by_the_hundred_leave_nothing_behind() {
+fn clients_killed_at_random_leave_nothing_behind() {
     let server = Server::start(Settings::new().with("cap", MEBIBYTE));
     let mut other = server.connect(&SessionOptions::new().wait(WaitPolicy::Park));
     assert_serves(&mut other);
@@ -323,7 +323,7 @@ fn killed_while_it_serves(policy: WaitPolicy, how: u64, len: usize) -> (CallErro
 }
 
 #[test]
-fn a_caller_hears_at_once_that_the_server_died_in_the_middle_of_its_call() {
+fn server_death_ends_a_running_call_at_once() {
     let mut times = Vec::new();
     for policy in EVERY_POLICY {
         for how in 0..4 {
@@ -339,7 +339,7 @@ fn a_caller_hears_at_once_that_the_server_died_in_the_middle_of_its_call() {
 }
 
 #[test]
-fn what_the_server_committed_before_its_death_is_delivered_before_the_news_of_it() {
+fn committed_replies_arrive_before_servers_death() {
     for policy in EVERY_POLICY {
         // A server on a socket serves no further call while large replies are unread.
         let lens: &[usize] = if on_socket() { &[10, 100, 5000] } else { &[10, 100, 5000, 100_000] };
@@ -402,7 +402,7 @@ fn every_use_of_a_session_whose_server_died_while_idle_says_so() {
 }
 
 #[test]
-fn one_way_messages_to_a_server_that_died_fail_before_they_fill_half_the_ring() {
+fn one_way_messages_to_dead_server_fail_before_half_ring() {
     const RING: usize = 256;
     for policy in EVERY_POLICY {
         for batched in [false, true] {
@@ -436,7 +436,7 @@ fn one_way_messages_to_a_server_that_died_fail_before_they_fill_half_the_ring() 
 }
 
 #[test]
-fn the_first_one_way_message_to_a_server_that_died_in_its_sleep_fails() {
+fn first_one_way_message_to_dead_sleeping_server_fails() {
     for policy in [WaitPolicy::Park, WaitPolicy::Adaptive] {
         let mut server = Server::waiting(policy);
         let mut session = server.connect(&SessionOptions::new());
@@ -552,7 +552,7 @@ fn call_until_an_error(session: &mut Session, random: &mut Random) -> CallError 
 }
 
 #[test]
-fn a_client_outlives_servers_killed_at_random_moments_and_keeps_nothing_of_them() {
+fn client_keeps_nothing_of_randomly_killed_servers() {
     const TIME: Duration = Duration::from_secs(5);
     let first = Server::start(Settings::new().with("cap", MEBIBYTE));
     let folder = Arc::clone(&first.folder);
@@ -624,7 +624,7 @@ mod on_shm {
     use super::*;
 
     #[test]
-    fn a_connection_that_is_cut_without_a_word_is_noticed_at_whatever_moment() {
+    fn cut_connection_is_noticed_at_any_moment() {
         // A session over a given socket is in shared memory.
         for policy in EVERY_POLICY {
             let server = Server::waiting(policy);

@@ -174,7 +174,7 @@ fn one_call_more_than_a_server_may_have_in_flight(options: ServerOptions) {
 }
 
 #[test]
-fn one_call_more_than_a_server_may_have_in_flight_is_refused_by_name_and_never_runs() {
+fn call_beyond_max_in_flight_is_refused_and_never_runs() {
     one_call_more_than_a_server_may_have_in_flight(ServerOptions::new());
     one_call_more_than_a_server_may_have_in_flight(ServerOptions::new().offload(1));
 }
@@ -272,7 +272,7 @@ mod on_shm {
     }
 
     #[test]
-    fn failure_without_memory_keeps_its_code_and_the_start_of_its_reason() {
+    fn failure_without_memory_keeps_code_and_reasons_start() {
         const CAP: usize = 1 << 20;
         const CODE: ErrorCode = ErrorCode::Application(404);
         let server = Deferring::with(patient().cap(CAP as u64));
@@ -347,7 +347,7 @@ mod on_shm {
 }
 
 #[test]
-fn a_session_takes_no_more_than_1024_one_way_messages_while_they_are_deferred() {
+fn deferred_one_way_messages_stop_at_1024() {
     const MOST: usize = 1024;
     const ALL: u64 = 1200;
     let server = Deferring::with(patient());
@@ -485,7 +485,7 @@ fn a_deferred_call_whose_session_has_ended_says_so() {
 }
 
 #[test]
-fn a_deferred_call_that_its_client_gives_up_says_so_on_a_shared_session() {
+fn deferred_call_sees_cancel_on_shared_session() {
     for offload in [0, 1] {
         let options = ServerOptions::new().session(patient()).offload(offload);
         let server = Deferring::with_streams(options);
@@ -521,7 +521,7 @@ fn a_handler_sees_that_the_time_of_its_client_is_over() {
 }
 
 #[test]
-fn a_deferred_call_is_answered_after_the_stop_if_its_reply_comes_soon() {
+fn deferred_reply_soon_after_the_stop_arrives() {
     let server = Deferring::with(patient());
     let mut session = connect(&server.folder);
     session.send(DEFER, b"").unwrap();

@@ -30,7 +30,7 @@ fn failure<T: std::fmt::Debug>(outcome: Result<T, CallError>) -> (ErrorCode, Str
 // ---- panics ----
 
 #[test]
-fn a_handler_that_panics_fails_its_call_whatever_it_had_reserved() {
+fn handler_panic_fails_its_call_despite_reserved_reply() {
     for policy in EVERY_POLICY {
         let server = Server::waiting(policy);
         let mut session = server.connect(&SessionOptions::new().wait(policy));
@@ -53,7 +53,7 @@ fn a_handler_that_panics_fails_its_call_whatever_it_had_reserved() {
 }
 
 #[test]
-fn a_panic_after_the_reply_went_out_changes_nothing_for_the_caller() {
+fn panic_after_the_reply_does_not_change_it() {
     let server = Server::waiting(WaitPolicy::Adaptive);
     let mut session = server.connect(&SessionOptions::new());
     for _ in 0..20 {
@@ -145,7 +145,7 @@ fn a_very_long_error_is_cut_at_a_character() {
 }
 
 #[test]
-fn an_error_without_memory_for_its_words_is_cut_to_what_an_entry_holds_and_whole_on_a_socket() {
+fn error_reason_without_memory_is_cut_to_an_entry() {
     const CAP: u64 = 256 * 1024;
     let mut server = Server::start(Settings::new().with("cap", CAP));
     let mut session = server.connect(&SessionOptions::new().cap(CAP));
@@ -216,7 +216,7 @@ fn is_deadline<T>(outcome: Result<T, CallError>) -> bool {
 }
 
 #[test]
-fn a_call_whose_deadline_passes_fails_in_time_and_the_session_goes_on() {
+fn call_past_its_deadline_fails_and_session_survives() {
     for policy in EVERY_POLICY {
         for len in [10, 100, 100_000] {
             let mut server = gated(policy, 1 << 20);
@@ -356,7 +356,7 @@ fn give_up_all(session: &mut Session) {
 }
 
 #[test]
-fn late_replies_of_calls_that_were_given_up_make_room_for_new_calls() {
+fn late_replies_free_places_for_new_calls() {
     for policy in EVERY_POLICY {
         let mut server = gated(policy, 1 << 20);
         let mut session = server.connect(&SessionOptions::new().wait(policy).ring_capacity(8));

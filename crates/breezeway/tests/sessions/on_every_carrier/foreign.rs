@@ -131,7 +131,7 @@ fn the_handler_gets_all_bytes_however_they_come() {
 }
 
 #[test]
-fn bytes_that_begin_like_a_hello_and_go_on_otherwise_are_handed_over() {
+fn prefix_that_differs_from_hello_is_handed_over() {
     let both = Both::start(with_timeout(PATIENCE));
     for first in 0..8 {
         let mut said = *b"BRZWHELO";
@@ -145,7 +145,7 @@ fn bytes_that_begin_like_a_hello_and_go_on_otherwise_are_handed_over() {
 }
 
 #[test]
-fn fewer_than_eight_bytes_and_silence_or_a_farewell_are_not_handed_over() {
+fn silent_or_closing_short_prefix_is_not_handed_over() {
     let timeout = Duration::from_millis(500);
     let both = Both::start(with_timeout(timeout));
     // The timeout counts by the clock on the wall, also while this process stands still.
@@ -196,7 +196,7 @@ fn without_a_handler_the_first_byte_that_differs_is_the_end() {
 }
 
 #[test]
-fn a_flood_that_never_says_eight_bytes_keeps_nobody_away_and_the_oldest_make_room() {
+fn half_open_flood_evicts_oldest_and_blocks_no_client() {
     const MORE: usize = 40;
     let both = Both::start(with_timeout(PATIENCE));
     let open_files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
@@ -222,7 +222,7 @@ fn a_flood_that_never_says_eight_bytes_keeps_nobody_away_and_the_oldest_make_roo
 }
 
 #[test]
-fn a_handler_that_panics_closes_that_connection_and_harms_nobody() {
+fn handler_panic_closes_only_its_connection() {
     let both = Both::start(with_timeout(PATIENCE));
     for _ in 0..3 {
         let mut client = both.connect();
@@ -274,7 +274,7 @@ fn the_policy_holds_for_foreign_clients_too() {
 }
 
 #[test]
-fn descriptors_with_the_first_bytes_are_refused_and_later_ones_end_the_read_and_are_closed() {
+fn descriptors_on_foreign_connection_are_refused() {
     if !has_socket_file() {
         return; // TCP carries none.
     }

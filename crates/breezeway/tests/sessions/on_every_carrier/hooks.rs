@@ -68,7 +68,7 @@ fn ask(session: &mut breezeway::Session) -> [u64; 2] {
 }
 
 #[test]
-fn each_session_has_a_start_before_its_calls_a_state_of_its_own_and_one_end() {
+fn each_session_has_one_start_own_state_and_one_end() {
     let folder = Folder::new();
     let watched = watched(&folder);
     let mut sessions: Vec<_> = (0..5).map(|_| connect(&folder)).collect();
@@ -93,7 +93,7 @@ fn each_session_has_a_start_before_its_calls_a_state_of_its_own_and_one_end() {
 }
 
 #[test]
-fn a_session_with_streams_has_one_id_in_its_hooks_calls_and_streams() {
+fn session_has_one_id_in_hooks_calls_and_streams() {
     for offload in [0, 1] {
         let folder = Folder::new();
         let (sender, heard) = std::sync::mpsc::channel();
@@ -225,7 +225,7 @@ fn a_trust_policy_that_panics_trusts_nobody() {
 }
 
 #[test]
-fn a_client_asks_its_policy_at_each_session_whose_replies_are_slices() {
+fn trust_policy_decides_slices_of_each_session() {
     for (trusts, slices) in [(true, true), (false, on_socket())] {
         let folder = Folder::new();
         let options = ServerOptions::new().session(patient());

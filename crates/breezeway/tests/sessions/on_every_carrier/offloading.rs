@@ -64,7 +64,7 @@ fn one_way_messages_are_all_served() {
 }
 
 #[test]
-fn a_call_that_is_answered_where_it_lies_is_answered_once_here_and_on_threads_of_its_own() {
+fn reply_from_answers_once_here_and_offloaded() {
     for threads in [0, 1] {
         let folder = Folder::new();
         let options = ServerOptions::new().session(patient());
@@ -103,7 +103,7 @@ const BLOCK: u32 = 0;
 const QUICK: u32 = 1;
 
 #[test]
-fn a_handler_that_blocks_holds_up_no_other_session_of_its_worker() {
+fn blocking_handler_delays_no_other_session() {
     for policy in [WaitPolicy::Adaptive, WaitPolicy::Park] {
         let folder = Folder::new();
         let options = ServerOptions::new().session(patient().wait(policy)).offload(2);

@@ -238,7 +238,7 @@ fn a_forked_child_cannot_call_and_does_not_disturb_its_parent() {
 }
 
 #[test]
-fn a_forked_child_cannot_post_or_reserve_and_does_not_disturb_its_parent() {
+fn forked_child_cannot_post_or_reserve() {
     for used in ["post", "batch", "reserve", "small reserve"] {
         forked_child_is_refused(used);
     }
@@ -260,7 +260,7 @@ fn a_forked_child_cannot_receive_its_parents_replies() {
 }
 
 #[test]
-fn a_forked_child_that_drops_the_session_does_not_close_its_parents() {
+fn forked_child_dropping_session_leaves_parents_open() {
     forked_child_is_refused("drop");
 }
 
@@ -349,7 +349,7 @@ fn a_clients_forked_child_does_not_keep_a_closed_session_alive() {
 }
 
 #[test]
-fn no_descriptor_of_a_session_or_a_server_is_inherited_over_exec() {
+fn descriptors_are_not_inherited_over_exec() {
     let server = Server::waiting(WaitPolicy::Adaptive);
     let settings = Settings::new().with("address", server.address());
     let mut client = Process::start("forking victim", &settings);
@@ -388,7 +388,7 @@ fn fork_what_was_passed_on(_settings: &Settings) {
 }
 
 #[test]
-fn a_forked_child_takes_none_of_the_sockets_that_were_passed_on_to_its_parent() {
+fn forked_child_takes_no_sockets_passed_to_parent() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let mut parent = Process::start_listening("forking heir", &Settings::new(), listener);
     assert_eq!(parent.expect("has"), "1 and Ok(0)");
@@ -458,7 +458,7 @@ mod on_shm {
     }
 
     #[test]
-    fn messages_posted_before_the_client_closes_are_served_before_the_end() {
+    fn posts_before_client_closes_are_served() {
         for policy in EVERY_POLICY {
             let (mut client, server) = Session::pair(&SessionOptions::new().wait(policy)).unwrap();
             for number in 0..40 {
@@ -535,7 +535,7 @@ mod on_shm {
     }
 
     #[test]
-    fn a_client_that_closes_while_the_ring_is_full_loses_nothing_that_it_sent() {
+    fn client_closing_with_full_ring_loses_nothing() {
         // A farewell finds no room, so to the server this is like a death.
         for policy in EVERY_POLICY {
             let settings = Settings::new().with("wait", policy_name(policy));
@@ -573,7 +573,7 @@ mod on_shm {
     }
 
     #[test]
-    fn a_parent_that_never_speaks_is_given_up_by_its_child_and_the_other_way_round() {
+    fn silent_peer_fails_handshake_on_both_sides() {
         let options = SessionOptions::new().handshake_timeout(Duration::from_millis(50));
         let (_silent, socket) = UnixStream::pair().unwrap();
         assert!(Session::from_socket(socket.into(), &options).is_err());

@@ -62,7 +62,7 @@ fn eight_threads_share_three_sessions() {
 }
 
 #[test]
-fn twenty_thousand_messages_of_mixed_sizes_keep_their_content_across_threads() {
+fn mixed_sizes_keep_content_across_threads() {
     const THREADS: u64 = 8;
     const MESSAGES: u64 = 20_000;
     let server = Server::start(Settings::new().with("cap", MEBIBYTE).with("workers", 2));
@@ -225,7 +225,7 @@ fn give_up_a_call(client: &Client) {
 }
 
 #[test]
-fn a_session_that_still_owes_a_reply_is_handed_out_after_all_others() {
+fn session_with_pending_reply_is_handed_out_last() {
     let server = Server::start(Settings::new().with("gate", false).with("workers", 2));
     let client = hasty(&server, 2);
     give_up_a_call(&client);
@@ -247,7 +247,7 @@ fn a_session_that_owes_a_reply_for_too_long_is_replaced() {
 }
 
 #[test]
-fn a_session_that_owes_a_reply_is_used_where_no_other_can_be_had() {
+fn session_with_pending_reply_is_used_without_another() {
     let mut server = Server::start(Settings::new().with("gate", false).with("sessions", 1));
     let client = hasty(&server, 2);
     for _ in 0..30 {
@@ -258,7 +258,7 @@ fn a_session_that_owes_a_reply_is_used_where_no_other_can_be_had() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_noticed_at_once_and_at_each_call() {
+fn absent_server_is_noticed_at_each_call() {
     let folder = Folder::new();
     assert!(Client::connect(&folder.address()).err().is_some_and(|error| is_absent(&error)));
     let mut server = Server::waiting(WaitPolicy::Adaptive);
@@ -300,7 +300,7 @@ fn a_call_after_a_restart_finds_the_new_server() {
 }
 
 #[test]
-fn threads_go_on_through_restarts_with_at_most_one_failure_per_session_and_restart() {
+fn each_restart_costs_at_most_one_call_per_session() {
     const SESSIONS: usize = 3;
     const RESTARTS: usize = 5;
     let folder = Arc::new(Folder::new());
@@ -341,7 +341,7 @@ fn threads_go_on_through_restarts_with_at_most_one_failure_per_session_and_resta
 }
 
 #[test]
-fn a_refused_session_is_an_error_and_not_a_lost_place_in_the_pool() {
+fn refused_session_does_not_shrink_the_pool() {
     let server = Server::start(Settings::new().with("sessions", 1));
     let client = client(&server, 3);
     for _ in 0..10 {
@@ -354,7 +354,7 @@ fn a_refused_session_is_an_error_and_not_a_lost_place_in_the_pool() {
 }
 
 #[test]
-fn sessions_are_opened_as_they_are_needed_and_closed_with_the_client() {
+fn sessions_open_on_demand_and_close_with_client() {
     let server = Server::waiting(WaitPolicy::Park);
     let before = server.at_rest();
     let client = client(&server, 8);
@@ -378,7 +378,7 @@ fn sessions_are_opened_as_they_are_needed_and_closed_with_the_client() {
 }
 
 #[test]
-fn a_client_that_waits_for_a_session_of_a_dead_server_is_not_left_waiting() {
+fn waiters_for_session_of_dead_server_fail_promptly() {
     let mut server = Server::start(Settings::new().with("gate", false));
     let client = Arc::new(client(&server, 1));
     let callers: Vec<_> = (0..4)
@@ -415,7 +415,7 @@ fn time_left_after_a_wait(client: &Client) -> Duration {
 }
 
 #[test]
-fn a_call_that_has_waited_for_a_session_has_what_is_left_of_its_time() {
+fn call_after_waiting_has_only_its_remaining_time() {
     let folder = Folder::new();
     let server = breezeway::Server::bind(&folder.address()).unwrap();
     let stopper = server.stopper();
@@ -441,7 +441,7 @@ fn a_call_that_has_waited_for_a_session_has_what_is_left_of_its_time() {
 const KEPT: [usize; 4] = [0, 40, 5_000, 100_000];
 
 #[test]
-fn replies_are_kept_while_later_calls_go_on_and_read_by_another_thread() {
+fn kept_replies_outlive_calls_and_session() {
     let server = Server::start(Settings::new().with("cap", MEBIBYTE));
     let mut session = server.connect(&SessionOptions::new().cap(MEBIBYTE as u64));
     let requests = || (0..40u64).map(|number| message(number, KEPT[number as usize % 4] / 10));

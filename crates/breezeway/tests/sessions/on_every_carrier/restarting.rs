@@ -144,7 +144,7 @@ fn under_load_no_call_fails_and_no_message_is_lost_or_doubled() {
 }
 
 #[test]
-fn a_successor_that_is_killed_while_it_takes_over_changes_nothing() {
+fn successor_killed_during_take_over_changes_nothing() {
     let folder = Folder::new();
     let mut serving = Generation::start(&folder, drain());
     let client = Client::connect_with(&folder.address(), options()).unwrap();
@@ -168,7 +168,7 @@ fn a_successor_that_is_killed_while_it_takes_over_changes_nothing() {
 }
 
 #[test]
-fn a_server_that_stops_while_a_successor_prepares_is_not_succeeded() {
+fn server_stopped_during_take_over_is_not_succeeded() {
     let folder = Folder::new();
     let mut serving = Generation::start(&folder, drain());
     let mut successor = Generation::prepare(&folder, drain());
@@ -216,7 +216,7 @@ fn a_server_that_stops_can_be_succeeded_until_it_has_ended() {
 }
 
 #[test]
-fn past_the_time_to_drain_a_call_that_runs_is_cut_and_may_have_run() {
+fn call_past_drain_time_is_cut_and_may_have_run() {
     let folder = Folder::new();
     let settings = || Settings::new().with("drain", 50).with("gate", false).with("offload", 1);
     let mut serving = Generation::start(&folder, settings());
@@ -235,7 +235,7 @@ fn past_the_time_to_drain_a_call_that_runs_is_cut_and_may_have_run() {
 }
 
 #[test]
-fn whoever_is_silent_or_talks_nonsense_at_the_admin_socket_harms_nobody() {
+fn malformed_admin_requests_do_no_harm() {
     let folder = Folder::new();
     let serving = Generation::start(&folder, drain());
     assert_eq!(admin(&folder).metadata().unwrap().permissions().mode() & 0o777, 0o600);
@@ -312,7 +312,7 @@ fn an_admin_path_past_the_limit_names_the_option() {
 }
 
 #[test]
-fn a_client_waits_for_a_server_that_comes_back_and_no_longer_than_it_may() {
+fn client_waits_for_a_returning_server_within_limit() {
     let folder = Folder::new();
     let waiting = options().wait_for_server(PATIENCE);
     let address = folder.address();
@@ -381,7 +381,7 @@ fn a_client_returns_to_the_first_place_when_it_is_served_again() {
 }
 
 #[test]
-fn a_plain_session_begins_nothing_once_it_knows_that_its_server_goes_away() {
+fn session_of_departing_server_begins_nothing() {
     let folder = Folder::new();
     let serving = Generation::start(&folder, drain());
     let mut session = Session::connect_with(&folder.address(), &SessionOptions::new()).unwrap();
@@ -503,7 +503,7 @@ fn serve(settings: &Settings) {
 
 /// On the carriers with socket files.
 #[test]
-fn the_admin_socket_is_beside_the_socket_unless_it_is_told_otherwise() {
+fn admin_socket_defaults_to_beside_the_socket() {
     if !has_socket_file() {
         return;
     }

@@ -151,7 +151,7 @@ fn limit_address_space(pid: u32, bytes: Option<u64>) {
 }
 
 #[test]
-fn a_server_that_can_make_no_thread_serves_those_that_it_has_and_recovers() {
+fn server_without_new_threads_serves_and_recovers() {
     let folder = Folder::new();
     let settings = Settings::new().with("address", folder.address());
     let server = Process::start("server of streams", &settings);
@@ -182,7 +182,7 @@ fn start_limited(role: &str, folder: &Folder) -> Process {
 }
 
 #[test]
-fn a_server_whose_user_may_have_no_more_threads_serves_with_those_that_it_has_and_recovers() {
+fn server_at_users_thread_limit_serves_and_recovers() {
     let folder = Folder::new();
     let server = start_limited("server of streams", &folder);
     runs_short_of_threads(&folder, server, |server, is_short| {
@@ -204,7 +204,7 @@ fn serve_without_threads(settings: &Settings) {
 }
 
 #[test]
-fn a_server_that_gets_no_thread_at_its_start_says_which_limit_to_raise() {
+fn missing_thread_at_start_names_the_limit() {
     let folder = Folder::new();
     let mut server = start_limited("server without threads", &folder);
     let error = server.expect("failed");
@@ -315,7 +315,7 @@ fn a_stream_that_is_not_read_stops_itself_and_nothing_else() {
 }
 
 #[test]
-fn no_client_takes_all_threads_by_several_sessions_and_streams_beyond_them_are_refused() {
+fn one_clients_sessions_cannot_take_all_threads() {
     let server = Served::with(ServerOptions::new().session(patient()).stream_threads(4));
     let channels: Vec<_> = (0..2).map(|_| server.connect()).collect();
     // Half of all for one that is alone, by the hello.
@@ -337,7 +337,7 @@ fn no_client_takes_all_threads_by_several_sessions_and_streams_beyond_them_are_r
 }
 
 #[test]
-fn a_handler_that_panics_or_fails_resets_its_stream_and_no_other() {
+fn handler_panic_or_failure_resets_only_its_stream() {
     let server = Served::with(ServerOptions::new().session(patient()));
     let channel = server.connect();
     let mut other = channel.open(ECHO, None).unwrap();
@@ -413,7 +413,7 @@ fn a_server_that_stops_lets_streams_end_and_takes_no_more() {
 }
 
 #[test]
-fn streams_that_go_on_behind_the_time_to_drain_are_cut_off_on_both_sides() {
+fn streams_past_drain_time_are_cut_on_both_sides() {
     let options = ServerOptions::new().session(patient()).drain_timeout(Duration::from_millis(50));
     let server = Served::with(options);
     let channel = server.connect();
@@ -429,7 +429,7 @@ fn streams_that_go_on_behind_the_time_to_drain_are_cut_off_on_both_sides() {
 }
 
 #[test]
-fn metadata_comes_with_calls_where_streams_are_taken_and_is_refused_elsewhere() {
+fn metadata_is_accepted_only_where_streams_are() {
     fn reply_with_metadata(call: Call<'_>) -> breezeway::Handled {
         let metadata = call.metadata().unwrap_or(b"none").to_vec();
         call.reply(&metadata)
@@ -524,7 +524,7 @@ fn calls_of_channels_end_in_every_way_beside_streams() {
 }
 
 #[test]
-fn a_reply_reaches_a_sleeping_channel_before_the_handler_returns() {
+fn reply_reaches_sleeping_channel_before_handler_returns() {
     let (sender, received) = channel();
     let received = Mutex::new(received);
     let is_late = Arc::new(AtomicBool::new(false));

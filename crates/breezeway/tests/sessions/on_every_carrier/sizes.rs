@@ -136,7 +136,7 @@ fn every_length_up_to_a_few_entries_arrives_whole() {
 }
 
 #[test]
-fn one_way_messages_of_every_size_class_arrive_whole_and_in_order() {
+fn one_way_messages_of_every_size_arrive_in_order() {
     let server = Server::start(Settings::new().with("cap", MEBIBYTE));
     let mut session = server.connect(&options(WaitPolicy::Adaptive));
     let bodies = SIZES.iter().filter_map(|size| size.checked_sub(16));
@@ -151,7 +151,7 @@ fn one_way_messages_of_every_size_class_arrive_whole_and_in_order() {
 }
 
 #[test]
-fn a_request_above_the_cap_is_refused_by_name_and_the_session_goes_on() {
+fn request_above_cap_is_refused_by_name() {
     for policy in EVERY_POLICY {
         let server = Server::start(Settings::new().with("cap", MEBIBYTE));
         let mut session = server.connect(&options(policy));
@@ -178,7 +178,7 @@ fn a_request_above_the_cap_is_refused_by_name_and_the_session_goes_on() {
 }
 
 #[test]
-fn a_reply_above_the_cap_fails_its_call_by_name_and_the_session_goes_on() {
+fn reply_above_cap_fails_its_call_by_name() {
     let server = Server::start(Settings::new().with("cap", MEBIBYTE));
     let mut session = server.connect(&options(WaitPolicy::Adaptive));
     for (method, request) in
@@ -198,7 +198,7 @@ fn a_reply_above_the_cap_fails_its_call_by_name_and_the_session_goes_on() {
 }
 
 #[test]
-fn a_length_that_no_memory_has_is_refused_like_any_above_the_cap() {
+fn impossible_length_is_refused_like_one_above_cap() {
     let server = Server::start(Settings::new().with("cap", MEBIBYTE));
     let mut session = server.connect(&options(WaitPolicy::Adaptive));
     for _ in 0..2 {
@@ -257,7 +257,7 @@ fn space_that_was_reserved_and_not_sent_comes_back() {
 }
 
 #[test]
-fn small_replies_are_private_slices_and_large_ones_only_where_no_memory_is_shared() {
+fn only_small_or_socket_replies_are_private_slices() {
     let server = Server::waiting(WaitPolicy::Park);
     let mut session = server.connect(&SessionOptions::new());
     let large = on_socket();
@@ -272,7 +272,7 @@ fn small_replies_are_private_slices_and_large_ones_only_where_no_memory_is_share
 }
 
 #[test]
-fn requests_and_replies_that_turn_out_shorter_than_their_space_arrive_as_they_are() {
+fn truncated_requests_and_replies_arrive_shortened() {
     for offloaded in [0, 2] {
         let folder = Folder::new();
         let server_options = ServerOptions::new().session(options(WaitPolicy::Adaptive));
@@ -312,7 +312,7 @@ fn requests_and_replies_that_turn_out_shorter_than_their_space_arrive_as_they_ar
 }
 
 #[test]
-fn a_request_that_is_leased_is_read_while_its_reply_is_reserved_and_written() {
+fn leased_request_is_readable_while_reply_is_written() {
     for offloaded in [0, 2] {
         let folder = Folder::new();
         let server_options = ServerOptions::new().session(options(WaitPolicy::Adaptive));

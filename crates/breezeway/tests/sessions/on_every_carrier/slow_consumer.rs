@@ -46,7 +46,7 @@ fn held(pid: u32) -> usize {
 }
 
 #[test]
-fn a_fast_producer_goes_at_a_slow_consumers_pace_and_neither_holds_more_after_a_while() {
+fn fast_producer_keeps_slow_consumers_pace_and_memory() {
     let seconds = std::env::var("SLOW_SECONDS").map_or(1, |seconds| seconds.parse().unwrap());
     let settings = Settings::new().with("pause_every", PER_PAUSE).with("cap", 8 * MEBIBYTE);
     let server = Server::start(settings);

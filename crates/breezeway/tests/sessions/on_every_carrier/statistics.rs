@@ -40,7 +40,7 @@ impl Watched {
 }
 
 #[test]
-fn both_ends_count_the_same_and_a_servers_sums_outlive_the_session() {
+fn both_ends_agree_and_server_sums_outlive_session() {
     let folder = Folder::new();
     let watched = Watched::start(&folder, ServerOptions::new());
     let mut session = connect(&folder);

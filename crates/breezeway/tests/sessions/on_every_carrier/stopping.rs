@@ -19,7 +19,7 @@ use crate::support::{
 };
 
 #[test]
-fn a_call_in_progress_is_finished_and_the_next_finds_the_session_closed() {
+fn running_call_is_finished_and_next_finds_session_closed() {
     for policy in EVERY_POLICY {
         for len in [10, 100, 100_000] {
             let settings = Settings::new().with("wait", policy_name(policy)).with("gate", false);
@@ -45,7 +45,7 @@ fn a_call_in_progress_is_finished_and_the_next_finds_the_session_closed() {
 }
 
 #[test]
-fn a_server_stopped_amid_many_calls_closes_each_session_after_a_whole_reply() {
+fn stop_amid_calls_closes_sessions_after_whole_replies() {
     for policy in [WaitPolicy::Adaptive, WaitPolicy::Park] {
         let settings = Settings::new().with("wait", policy_name(policy)).with("workers", 2);
         let mut server = Server::start(settings);
@@ -82,7 +82,7 @@ fn a_server_stopped_amid_many_calls_closes_each_session_after_a_whole_reply() {
 }
 
 #[test]
-fn pipelined_calls_that_were_served_before_the_stop_are_answered_before_the_end() {
+fn pipelined_calls_before_the_stop_are_answered() {
     let mut server = Server::start(Settings::new().with("gate", false));
     let mut session = server.connect(&SessionOptions::new().wait(WaitPolicy::Park));
     for number in 0..10 {
@@ -102,7 +102,7 @@ fn pipelined_calls_that_were_served_before_the_stop_are_answered_before_the_end(
 }
 
 #[test]
-fn a_channel_to_a_server_that_stops_makes_no_more_calls_and_gets_the_reply_to_the_last_one() {
+fn channel_to_stopping_server_gets_only_its_last_reply() {
     for policy in EVERY_POLICY {
         let settings = Settings::new().with("wait", policy_name(policy)).with("gate", false);
         let settings = settings.with("offload", 2).with("drain", PATIENCE.as_millis());
@@ -134,7 +134,7 @@ fn a_channel_to_a_server_that_stops_makes_no_more_calls_and_gets_the_reply_to_th
 }
 
 #[test]
-fn a_server_that_stops_waits_for_a_call_no_longer_than_its_time_to_drain() {
+fn stopping_server_waits_for_a_call_until_drain_time() {
     let settings = Settings::new().with("gate", false).with("offload", 1).with("drain", 50);
     let mut server = Server::start(settings);
     let mut session = server.connect(&SessionOptions::new());
@@ -185,7 +185,7 @@ fn echo(call: Call<'_>) -> Result<Replied, HandlerError> {
 }
 
 #[test]
-fn clients_that_came_before_the_server_serves_wait_in_the_backlog() {
+fn clients_before_serve_wait_in_the_backlog() {
     let folder = Folder::new();
     let server = breezeway::Server::bind(&folder.address()).unwrap();
     let stopper = server.stopper();
@@ -213,7 +213,7 @@ fn a_server_that_is_dropped_without_serving_removes_its_socket() {
 }
 
 #[test]
-fn a_server_in_this_process_leaves_no_thread_and_no_segment_behind() {
+fn stopped_server_leaves_no_thread_or_segment() {
     // In a process of its own, as the threads of other tests would disturb the count.
     let mut server = Server::waiting(WaitPolicy::Adaptive);
     let threads = observe::threads(server.pid()).len();
@@ -229,7 +229,7 @@ fn a_server_in_this_process_leaves_no_thread_and_no_segment_behind() {
 }
 
 #[test]
-fn a_policy_that_panics_does_not_leave_a_server_that_neither_serves_nor_ends() {
+fn policy_panic_does_not_stall_the_server() {
     let folder = Folder::new();
     let panics = Arc::new(AtomicBool::new(true));
     let first = Arc::clone(&panics);

@@ -159,7 +159,7 @@ fn refusal(said: &[u8]) -> Option<(u32, String)> {
 }
 
 #[test]
-fn clients_of_other_protocols_are_disconnected_at_once_without_an_answer() {
+fn other_protocols_are_disconnected_without_answer() {
     let disturbed = Disturbed::start();
     let other_protocols = [
         HTTP.to_vec(),
@@ -272,7 +272,7 @@ fn silence_is_ended_by_the_handshake_timeout() {
 }
 
 #[test]
-fn a_hello_that_trickles_in_does_not_extend_the_handshake_timeout() {
+fn trickling_hello_does_not_extend_handshake_timeout() {
     let disturbed = Disturbed::start();
     let mut stranger = disturbed.connect();
     let start = Stopwatch::start();
@@ -306,7 +306,7 @@ fn half_a_hello_and_a_farewell_leave_nothing_behind() {
 }
 
 #[test]
-fn two_hundred_silent_connections_keep_nobody_away_and_are_all_ended() {
+fn silent_connections_keep_no_client_out_and_are_ended() {
     let disturbed = Disturbed::start();
     let start = Stopwatch::start();
     let mut silent = Vec::new();
@@ -325,7 +325,7 @@ fn two_hundred_silent_connections_keep_nobody_away_and_are_all_ended() {
 }
 
 #[test]
-fn a_client_whose_hello_is_there_is_not_pushed_out_by_silent_ones() {
+fn waiting_hello_is_not_evicted_by_silent_connections() {
     let server = Server::waiting(WaitPolicy::Adaptive);
     // All of them queue up while the server stands still, the client first.
     server.process.suspend();
@@ -341,7 +341,7 @@ fn a_client_whose_hello_is_there_is_not_pushed_out_by_silent_ones() {
 }
 
 #[test]
-fn a_server_out_of_descriptors_serves_those_that_it_has_and_recovers() {
+fn server_without_descriptors_serves_and_recovers() {
     let server = Server::waiting(WaitPolicy::Adaptive);
     let mut session = server.connect(&SessionOptions::new());
     // Now it has the memory that it needs.
@@ -454,7 +454,7 @@ fn a_server_that_hangs_up_at_once_may_not_speak_breezeway() {
 }
 
 #[test]
-fn a_server_that_reads_the_hello_and_hangs_up_may_not_speak_breezeway() {
+fn server_that_hangs_up_on_hello_is_reported_closed() {
     for read in [1, 10, 64, 100] {
         let server = OtherServer::start(move |mut connection, _| {
             let mut hello = vec![0; read];
@@ -488,7 +488,7 @@ fn half_an_answer_is_given_up_after_the_handshake_timeout() {
 }
 
 #[test]
-fn a_server_that_sends_everything_back_is_not_taken_for_one_of_ours() {
+fn echoing_server_is_not_taken_for_breezeway() {
     // Our own hello comes back, without the descriptor.
     let server = OtherServer::start(|mut connection, kept| {
         let mut hello = [0; 64];
@@ -557,7 +557,7 @@ mod by_file {
     use super::*;
 
     #[test]
-    fn descriptors_that_are_no_sealed_memory_are_refused_with_the_rule_and_closed() {
+    fn unsealed_descriptors_are_refused_by_rule_and_closed() {
         let disturbed = Disturbed::start();
         let plain = tempfile::tempfile().unwrap();
         let folder = std::fs::File::open("/").unwrap();
@@ -602,7 +602,7 @@ mod by_file {
     }
 
     #[test]
-    fn descriptors_that_come_with_garbage_or_drop_by_drop_are_closed() {
+    fn descriptors_with_garbage_or_split_hello_are_closed() {
         let disturbed = Disturbed::start();
         let file = tempfile::tempfile().unwrap();
         for round in 0..20 {

@@ -76,7 +76,7 @@ fn slow_calls_before_a_quick_one(options: SessionOptions) -> u64 {
 }
 
 #[test]
-fn a_session_that_rings_waits_for_the_present_call_of_another_and_not_for_all_that_are_queued() {
+fn ringing_session_waits_for_present_call_of_another() {
     for policy in EVERY_POLICY {
         let waited = slow_calls_before_a_quick_one(patient().wait(policy));
         // The present one, and one whose turn had begun when the doorbell rang.
@@ -90,7 +90,7 @@ const BLOCK: u32 = 2;
 const SESSIONS: usize = 6;
 
 #[test]
-fn while_a_handler_blocks_a_free_worker_serves_the_other_sessions_of_its_worker() {
+fn free_worker_serves_sessions_of_a_blocked_one() {
     for policy in EVERY_POLICY {
         let folder = Folder::new();
         let options = ServerOptions::new().session(patient().wait(policy)).workers(2);

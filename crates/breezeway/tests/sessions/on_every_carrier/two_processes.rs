@@ -81,7 +81,7 @@ fn pipelined_calls_are_answered_in_order_with_their_own_content() {
 }
 
 #[test]
-fn batches_of_messages_arrive_complete_whether_flushed_or_dropped() {
+fn flushed_and_dropped_batches_arrive_complete() {
     for policy in EVERY_POLICY {
         let server = Server::waiting(policy);
         let mut session = server.connect(&SessionOptions::new().wait(policy));
@@ -156,7 +156,7 @@ fn wander(settings: &Settings) {
 }
 
 #[test]
-fn memory_stays_within_the_caps_over_very_many_messages_of_mixed_sizes() {
+fn memory_stays_within_caps_over_mixed_sizes() {
     const ROUNDS: usize = 20;
     let server = Server::start(Settings::new().with("cap", MEBIBYTE));
     let settings = Settings::new()
@@ -240,7 +240,7 @@ fn the_smallest_rings_suffice_to_use_all_memory_of_a_large_cap() {
 }
 
 #[test]
-fn an_idle_session_holds_at_most_a_quarter_of_a_mebibyte_per_direction() {
+fn idle_session_holds_at_most_256_kib_per_direction() {
     const SESSIONS: usize = 20;
     let server = Server::waiting(WaitPolicy::Park);
     let held = || observe::segments(server.pid()).bytes + observe::private_memory(server.pid());
@@ -262,7 +262,7 @@ mod on_shm {
     use super::*;
 
     #[test]
-    fn a_session_that_has_grown_takes_no_more_than_its_caps_when_it_has_shrunk_and_grown_again() {
+    fn regrown_session_stays_within_its_caps() {
         // It counts segments.
         let server = Server::start(Settings::new().with("cap", MEBIBYTE));
         let options = SessionOptions::new().cap(MEBIBYTE as u64);

@@ -60,7 +60,7 @@ fn a_flood_through_the_smallest_ring_loses_and_reorders_nothing() {
 }
 
 #[test]
-fn a_flood_of_payloads_that_exhausts_the_cap_loses_and_reorders_nothing() {
+fn flood_beyond_the_cap_arrives_whole_and_in_order() {
     const CAP: u64 = 256 * 1024;
     for policy in [WaitPolicy::Park, WaitPolicy::Adaptive] {
         flood_arrives_whole(policy, 64, CAP, 3000, 100_000);
@@ -70,7 +70,7 @@ fn a_flood_of_payloads_that_exhausts_the_cap_loses_and_reorders_nothing() {
 }
 
 #[test]
-fn a_flood_that_exhausts_the_lend_numbers_loses_and_reorders_nothing() {
+fn flood_beyond_lend_numbers_arrives_whole_and_in_order() {
     // More entries than lend numbers (512), each with a payload of its own.
     for policy in [WaitPolicy::Park, WaitPolicy::Adaptive] {
         flood_arrives_whole(policy, 2048, 64 << 20, 10_000, 300);
@@ -95,7 +95,7 @@ fn messages_as_large_as_the_cap_wait_for_each_other() {
 }
 
 #[test]
-fn a_sender_sleeps_while_the_ring_is_full_and_goes_on_when_it_is_not() {
+fn sender_sleeps_on_full_ring_until_there_is_room() {
     for policy in [WaitPolicy::Park, WaitPolicy::Adaptive] {
         for len in [20, 60_000] {
             let settings = Settings::new()
@@ -133,7 +133,7 @@ fn a_sender_sleeps_while_the_ring_is_full_and_goes_on_when_it_is_not() {
 }
 
 #[test]
-fn a_deadline_ends_the_wait_for_a_full_ring_and_nothing_that_was_accepted_is_lost() {
+fn deadline_on_full_ring_loses_no_accepted_message() {
     const FAILED: u64 = 5;
     const LATER: u64 = 100;
     for policy in EVERY_POLICY {
@@ -191,7 +191,7 @@ fn a_deadline_ends_the_wait_for_a_full_ring_and_nothing_that_was_accepted_is_los
 // ---- calls in flight ----
 
 #[test]
-fn a_reply_that_was_leaked_is_released_by_the_next_use_of_its_session() {
+fn leaked_reply_is_released_by_next_session_use() {
     let server = Server::start(Settings::new().with("cap", 1 << 20));
     let mut session = server.connect(&SessionOptions::new());
     for number in 0..100 {
@@ -209,7 +209,7 @@ fn a_reply_that_was_leaked_is_released_by_the_next_use_of_its_session() {
 }
 
 #[test]
-fn one_call_more_than_the_rings_allow_is_refused_and_the_session_goes_on() {
+fn call_beyond_ring_limit_is_refused() {
     for (ring, most) in [(8, 4), (16, 8), (64, 32)] {
         for policy in EVERY_POLICY {
             let server = Server::start(Settings::new().with("wait", policy_name(policy)));
@@ -267,7 +267,7 @@ fn a_received_reply_makes_room_for_one_more_call() {
 }
 
 #[test]
-fn replies_that_exhaust_the_cap_wait_until_others_are_received_and_come_in_order() {
+fn replies_beyond_cap_wait_and_arrive_in_order() {
     const CAP: usize = 256 * 1024;
     let server = Server::start(Settings::new().with("cap", CAP));
     let mut session = server.connect(&SessionOptions::new().cap(CAP as u64));
@@ -318,7 +318,7 @@ fn late_reply(reply_timeout: Duration, call_timeout: Option<Duration>) -> Result
 }
 
 #[test]
-fn a_reply_waits_for_memory_no_longer_than_the_server_allows_and_its_caller_waits() {
+fn reply_wait_for_memory_ends_at_either_timeout() {
     const SHORT: Duration = Duration::from_millis(20);
     const LONG: Duration = Duration::from_secs(3600);
     for (reply_timeout, call_timeout) in [(SHORT, None), (LONG, Some(SHORT))] {
@@ -429,7 +429,7 @@ fn a_server_without_sessions_sleeps_under_every_policy() {
 }
 
 #[test]
-fn a_busy_server_spins_for_one_session_and_lets_the_others_sleep() {
+fn busy_server_serves_every_armed_session() {
     let server = Server::waiting(WaitPolicy::Busy);
     let mut sessions: Vec<_> =
         (0..5).map(|_| server.connect(&SessionOptions::new().wait(WaitPolicy::Park))).collect();
@@ -463,7 +463,7 @@ mod on_shm {
     }
 
     #[test]
-    fn as_many_large_replies_as_calls_in_flight_need_no_client_that_reads() {
+    fn large_replies_of_all_calls_need_no_reading_client() {
         // A server on a socket serves no further call while large replies are unread.
         // The server serves all of them while the client does nothing: it never waits for a client.
         for policy in EVERY_POLICY {

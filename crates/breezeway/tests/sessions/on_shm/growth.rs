@@ -167,13 +167,13 @@ fn steady_traffic_takes_nothing_more(count: u64) {
 }
 
 #[test]
-fn steady_traffic_of_random_sizes_causes_neither_page_faults_nor_growth() {
+fn steady_random_sizes_cause_no_faults_or_growth() {
     steady_traffic_takes_nothing_more(5_000);
 }
 
 #[test]
 #[ignore = "about a minute; run it with: make soak"]
-fn a_million_messages_of_random_sizes_cause_neither_page_faults_nor_growth() {
+fn million_random_sizes_cause_no_faults_or_growth() {
     steady_traffic_takes_nothing_more(1_000_000);
 }
 
@@ -212,7 +212,7 @@ fn back_and_forth(settings: &Settings) {
 }
 
 #[test]
-fn growing_and_shrinking_again_and_again_leaks_neither_descriptors_nor_mappings() {
+fn repeated_growth_and_shrinking_leak_nothing() {
     const ROUNDS: u32 = 40;
     let settings = Settings::new().with("shrink", 1).with("first", FIRST);
     let server = Server::start(settings.clone());
@@ -242,7 +242,7 @@ fn growing_and_shrinking_again_and_again_leaks_neither_descriptors_nor_mappings(
 }
 
 #[test]
-fn memory_that_is_ready_at_connecting_is_that_of_the_first_messages() {
+fn prefaulted_memory_serves_the_first_messages() {
     const READY: usize = MEBIBYTE / 4;
     let server = Server::start(Settings::new().with("prefault", READY));
     let mut session = server.connect(&SessionOptions::new().prefault(READY as u64));
@@ -264,7 +264,7 @@ fn memory_that_is_ready_at_connecting_is_that_of_the_first_messages() {
 }
 
 #[test]
-fn clients_that_say_nothing_cost_a_server_one_control_segment_which_the_next_session_takes() {
+fn silent_clients_cost_one_control_segment() {
     let server = Server::start(Settings::new());
     let mapped = || observe::segments(server.pid()).count;
     assert_eq!(mapped(), 0);
@@ -283,7 +283,7 @@ fn clients_that_say_nothing_cost_a_server_one_control_segment_which_the_next_ses
 }
 
 #[test]
-fn ready_memory_is_no_more_than_the_agreed_cap_and_no_less_than_the_first_segment() {
+fn ready_memory_is_bounded_by_cap_and_first_segment() {
     let cap = 64 * 1024;
     let server = Server::start(Settings::new().with("cap", cap).with("prefault", 4 * MEBIBYTE));
     // This side had made it for a larger cap than the server allows.
@@ -297,7 +297,7 @@ fn ready_memory_is_no_more_than_the_agreed_cap_and_no_less_than_the_first_segmen
 }
 
 #[test]
-fn without_room_for_ready_memory_there_is_a_session_and_a_reply_that_finds_none_says_why() {
+fn session_opens_without_room_for_ready_memory() {
     let settings = Settings::new().with("prefault", MEBIBYTE).with("memory", MEBIBYTE / 2);
     let server = Server::start(settings);
     let mut session = server.connect(&SessionOptions::new());
@@ -327,7 +327,7 @@ fn what_a_session_maps_stays_within_its_memory_budget() {
 }
 
 #[test]
-fn a_server_that_never_releases_costs_a_client_its_cap_and_an_error_that_says_what_to_raise() {
+fn unreleased_payload_stops_at_cap_with_named_limit() {
     let mut server = Server::start(Settings::new().with("cap", MEBIBYTE).with("gate", false));
     let timeout = std::time::Duration::from_millis(200);
     let options = SessionOptions::new().cap(MEBIBYTE as u64).call_timeout(Some(timeout));

@@ -53,7 +53,7 @@ fn carrier_of_a_call(session: &mut Session) -> String {
 // ---- lists ----
 
 #[test]
-fn a_server_listens_at_every_place_of_its_list_and_both_sides_name_the_carrier() {
+fn server_listens_at_every_place_and_names_carriers() {
     let folder = Folder::new();
     let places = places_in(&folder);
     let server = server_at(places.clone());
@@ -112,7 +112,7 @@ fn a_client_takes_the_first_place_that_works() {
 }
 
 #[test]
-fn a_list_that_does_not_work_names_every_place_with_its_own_reason() {
+fn failed_list_names_every_place_with_its_reason() {
     let folder = Folder::new();
     let [shm, unix, tcp] = places_in(&folder);
     drop(UnixListener::bind(unix.path().unwrap()).unwrap());
@@ -138,7 +138,7 @@ fn a_list_that_does_not_work_names_every_place_with_its_own_reason() {
 }
 
 #[test]
-fn a_client_goes_on_from_the_socket_of_a_dead_server_to_the_next_place() {
+fn client_skips_socket_of_dead_server() {
     let folder = Arc::new(Folder::on(Carrier::Shm));
     let mut dead = Server::start_in(Arc::clone(&folder), Settings::new());
     dead.process.kill();
@@ -152,7 +152,7 @@ fn a_client_goes_on_from_the_socket_of_a_dead_server_to_the_next_place() {
 }
 
 #[test]
-fn a_client_goes_on_from_a_place_of_another_protocol_or_carrier_to_the_next() {
+fn client_skips_place_of_another_protocol() {
     let folder = Folder::new();
     let [shm, unix, tcp] = places_in(&folder);
     let _server = server_at([shm.clone(), tcp.clone()]);
@@ -222,7 +222,7 @@ fn a_host_may_be_a_name() {
 }
 
 #[test]
-fn a_port_in_use_is_named_with_what_to_do_and_its_server_is_not_disturbed() {
+fn port_in_use_is_named_without_disturbing_its_server() {
     let server = Server::on(Carrier::Tcp, Settings::new());
     let mut session = connect(&server.address());
     let settings = Settings::new().with("address", server.address());
@@ -245,7 +245,7 @@ fn a_host_of_another_machine_cannot_be_listened_on() {
 }
 
 #[test]
-fn a_port_is_free_for_the_next_server_at_once_also_with_sessions_open_or_killed() {
+fn port_is_free_at_once_for_next_server() {
     for orderly in [true, false] {
         let folder = Arc::new(Folder::on(Carrier::Tcp));
         for _ in 0..3 {
@@ -260,7 +260,7 @@ fn a_port_is_free_for_the_next_server_at_once_also_with_sessions_open_or_killed(
 // ---- credentials ----
 
 #[test]
-fn over_tcp_each_side_knows_the_address_of_the_other_and_no_credentials() {
+fn tcp_peer_has_remote_address_and_no_credentials() {
     let server = Server::on(Carrier::Tcp, Settings::new());
     let mut session = connect(&server.address());
     let Place::Tcp { host, port } = server.address().places()[0].clone() else { unreachable!() };
@@ -276,7 +276,7 @@ fn over_tcp_each_side_knows_the_address_of_the_other_and_no_credentials() {
 }
 
 #[test]
-fn over_unix_sockets_each_side_knows_the_process_of_the_other_and_no_address() {
+fn unix_peer_has_process_and_no_address() {
     let server = Server::on(Carrier::Unix, Settings::new());
     let mut session = connect(&server.address());
     assert_eq!(session.peer().pid, Some(server.pid()));
@@ -304,7 +304,7 @@ fn a_policy_that_asks_for_a_user_lets_nobody_in_over_tcp() {
 // ---- two sides that do not mean the same ----
 
 #[test]
-fn a_client_of_the_other_scheme_is_refused_with_the_remedy_and_disturbs_nobody() {
+fn client_of_wrong_scheme_is_refused_with_remedy() {
     for served in [Carrier::Unix, Carrier::Shm] {
         let server = Server::on(served, Settings::new());
         let before = server.at_rest();
@@ -357,7 +357,7 @@ fn a_tcp_connection_that_says_nothing_costs_the_server_nothing() {
 }
 
 #[test]
-fn a_caller_that_waits_on_a_socket_hears_at_once_that_the_server_died() {
+fn waiting_caller_sees_servers_death_at_once() {
     for carrier in [Carrier::Unix, Carrier::Tcp] {
         for policy in EVERY_POLICY {
             let mut server = Server::on(carrier, Settings::new());

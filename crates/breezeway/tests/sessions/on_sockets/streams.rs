@@ -75,7 +75,7 @@ fn write_until_full(peer: &mut Connection, mut bytes: impl FnMut(u64) -> Vec<u8>
 }
 
 #[test]
-fn a_client_that_floods_and_never_reads_is_held_back_and_costs_no_memory_and_no_other_client() {
+fn unreading_flood_is_held_back_without_memory() {
     for carrier in SOCKETS {
         let server = Server::on(carrier, Settings::new());
         let mut other = server.connect(&SessionOptions::new().wait(WaitPolicy::Park));
@@ -104,7 +104,7 @@ fn a_client_that_floods_and_never_reads_is_held_back_and_costs_no_memory_and_no_
 }
 
 #[test]
-fn a_client_that_wants_much_and_reads_nothing_is_served_one_reply_ahead() {
+fn unreading_client_is_served_one_reply_ahead() {
     const REPLIES: u64 = 100;
     for carrier in SOCKETS {
         let server = Server::on(carrier, Settings::new());
@@ -149,7 +149,7 @@ fn a_client_that_does_not_read_and_dies_leaves_nothing() {
 // ---- a server that does not read ----
 
 #[test]
-fn deadlines_pass_while_a_server_stands_still_and_the_session_goes_on_when_it_does() {
+fn deadlines_pass_for_suspended_server_and_session_recovers() {
     const LEN: usize = 24 << 20;
     for carrier in SOCKETS {
         for policy in EVERY_POLICY {
@@ -182,7 +182,7 @@ fn deadlines_pass_while_a_server_stands_still_and_the_session_goes_on_when_it_do
 }
 
 #[test]
-fn a_one_way_flood_waits_for_a_server_that_stands_still_and_loses_nothing() {
+fn one_way_flood_to_suspended_server_loses_nothing() {
     for carrier in SOCKETS {
         let server = Server::on(carrier, Settings::new());
         let mut session = server.connect(&SessionOptions::new());
@@ -207,7 +207,7 @@ fn a_one_way_flood_waits_for_a_server_that_stands_still_and_loses_nothing() {
 // ---- both directions at once ----
 
 #[test]
-fn more_calls_in_flight_than_all_buffers_hold_are_answered_in_both_directions_at_once() {
+fn calls_beyond_all_buffers_are_answered() {
     const LEN: usize = MEBIBYTE;
     for carrier in SOCKETS {
         for policy in EVERY_POLICY {
@@ -227,7 +227,7 @@ fn more_calls_in_flight_than_all_buffers_hold_are_answered_in_both_directions_at
 }
 
 #[test]
-fn calls_whose_replies_exceed_what_a_session_holds_are_answered_or_refused_and_never_hang() {
+fn replies_beyond_session_limits_never_hang() {
     // Replies of many caps are on their way before the first is received.
     for carrier in SOCKETS {
         for policy in EVERY_POLICY {
@@ -257,7 +257,7 @@ fn calls_whose_replies_exceed_what_a_session_holds_are_answered_or_refused_and_n
 }
 
 #[test]
-fn a_reply_larger_than_the_buffers_comes_while_the_client_is_still_writing() {
+fn reply_beyond_buffers_arrives_during_a_write() {
     const LEN: usize = 16 << 20;
     for carrier in SOCKETS {
         for policy in [WaitPolicy::Adaptive, WaitPolicy::Park] {
@@ -315,7 +315,7 @@ fn calls_posts_and_batches_of_all_sizes_mix_in_both_directions() {
 // ---- a byte at a time ----
 
 #[test]
-fn a_client_that_sends_a_byte_at_a_time_is_served_like_any_other() {
+fn bytewise_requests_are_served() {
     for carrier in SOCKETS {
         let server = Server::on(carrier, Settings::new());
         let mut peer = raw::connect(&server.address());
@@ -338,7 +338,7 @@ fn a_client_that_sends_a_byte_at_a_time_is_served_like_any_other() {
 }
 
 #[test]
-fn a_reply_that_comes_a_byte_at_a_time_is_a_reply_like_any_other() {
+fn bytewise_replies_are_received() {
     for carrier in SOCKETS {
         for policy in EVERY_POLICY {
             let (mut session, acting) =
@@ -377,7 +377,7 @@ fn assert_ends(peer: &mut Connection) {
 }
 
 #[test]
-fn what_a_client_sent_before_it_closed_its_half_is_served_and_answered() {
+fn requests_before_half_close_are_answered() {
     for carrier in SOCKETS {
         for policy in EVERY_POLICY {
             let server = Server::on(carrier, Settings::new().with("wait", policy_name(policy)));
@@ -400,7 +400,7 @@ fn what_a_client_sent_before_it_closed_its_half_is_served_and_answered() {
 }
 
 #[test]
-fn a_frame_that_breaks_off_at_any_byte_ends_its_session_and_is_not_served() {
+fn cut_frame_ends_its_session_unserved() {
     for carrier in SOCKETS {
         for policy in EVERY_POLICY {
             let server = Server::on(carrier, Settings::new().with("wait", policy_name(policy)));
@@ -450,7 +450,7 @@ fn reset(peer: Connection) {
 }
 
 #[test]
-fn a_connection_that_is_reset_at_any_moment_ends_its_session_only() {
+fn reset_connection_ends_only_its_session() {
     let server = Server::on(Carrier::Tcp, Settings::new());
     let mut other = server.connect(&SessionOptions::new().wait(WaitPolicy::Park));
     assert_serves(&mut other);
@@ -476,7 +476,7 @@ fn a_connection_that_is_reset_at_any_moment_ends_its_session_only() {
 }
 
 #[test]
-fn a_server_that_resets_the_connection_while_a_client_comes_has_closed_it() {
+fn reset_during_connect_is_reported_as_closed() {
     let folder = Folder::on(Carrier::Tcp);
     let listener = raw::listen(&folder.address());
     std::thread::spawn(move || {
@@ -558,7 +558,7 @@ fn a_stopped_server_first_writes_the_replies_that_it_owes() {
 #[test]
 #[ignore = "a limit of TCP: closing with requests unread resets the connection, and the kernel \
     drops what it has not delivered"]
-fn a_stopped_server_writes_what_it_owes_also_to_a_client_that_has_sent_more_since() {
+fn stopped_server_writes_pending_reply_despite_new_posts() {
     const LEN: usize = crate::support::content::LONGEST;
     for carrier in SOCKETS {
         let mut server = Server::on(carrier, Settings::new().with("gate", false));
@@ -582,7 +582,7 @@ fn a_stopped_server_writes_what_it_owes_also_to_a_client_that_has_sent_more_sinc
 // ---- replies that wait for others ----
 
 #[test]
-fn a_reply_does_not_wait_for_a_slow_call_behind_it_however_quick_those_before_were() {
+fn reply_does_not_wait_for_slow_call_behind_it() {
     for carrier in SOCKETS {
         let mut server = Server::on(carrier, Settings::new().with("gate", false));
         let mut session = server.connect(&SessionOptions::new().ring_capacity(1024));
@@ -615,7 +615,7 @@ fn a_reply_does_not_wait_for_a_slow_call_behind_it_however_quick_those_before_we
 // ---- many ----
 
 #[test]
-fn five_hundred_sessions_on_one_worker_are_all_served_and_leave_nothing() {
+fn five_hundred_sessions_on_one_worker_are_served() {
     const SESSIONS: usize = 500;
     for carrier in SOCKETS {
         let server = Server::on(carrier, Settings::new());

@@ -175,7 +175,7 @@ fn serve_a_stream_to_a_forked_child(settings: &Settings) {
 }
 
 #[test]
-fn a_forked_child_of_a_server_encrypts_nothing_for_its_parents_client() {
+fn forked_child_encrypts_nothing_for_parents_client() {
     let all = Certificates::new();
     let issued = all.issue(&SERVER_NAMES, Valid::Now);
     let settings =
@@ -212,7 +212,7 @@ fn empty(records: &mut Records, count: usize) -> Vec<u8> {
 }
 
 #[test]
-fn a_client_that_sends_empty_records_and_no_hello_is_given_up_and_one_that_sends_few_is_not() {
+fn many_empty_records_end_handshake_and_few_do_not() {
     const HOUR: Duration = Duration::from_secs(3600);
     let all = Certificates::new();
     let (sender, handed_over) = channel();
@@ -336,7 +336,7 @@ fn serve_where_there_is_little_room(settings: &Settings) {
 }
 
 #[test]
-fn a_servers_part_of_the_handshake_that_finds_no_room_goes_out_when_there_is_some() {
+fn server_flight_without_room_is_sent_when_there_is() {
     let all = Certificates::new();
     let names: Vec<String> =
         (0..800).map(|number| format!("{number}.{}", ["a"; 30].concat())).collect();

@@ -20,7 +20,7 @@ use crate::support::{
 const LITTLE: usize = 1 << 20;
 
 #[test]
-fn a_header_that_announces_much_takes_no_memory_before_the_body_comes() {
+fn announced_body_takes_no_memory_before_it_comes() {
     const PEERS: usize = 40;
     for carrier in SOCKETS {
         let server = Server::on(carrier, Settings::new().with("cap", LARGE_CAP));
@@ -54,7 +54,7 @@ fn a_header_that_announces_much_takes_no_memory_before_the_body_comes() {
 }
 
 #[test]
-fn a_flood_of_tiny_requests_that_nobody_reads_the_replies_of_takes_no_memory() {
+fn unread_replies_to_tiny_requests_take_no_memory() {
     for carrier in SOCKETS {
         let server = Server::on(carrier, Settings::new());
         let mut other = server.connect(&SessionOptions::new().wait(WaitPolicy::Park));
@@ -101,7 +101,7 @@ pub(crate) fn call_with_a_deadline(settings: &Settings) {
 }
 
 #[test]
-fn a_reply_that_is_only_announced_takes_no_memory_of_the_client_and_its_deadline_passes() {
+fn announced_reply_takes_no_memory_until_deadline() {
     for carrier in SOCKETS {
         for policy in EVERY_POLICY {
             let folder = Folder::on(carrier);

@@ -114,7 +114,7 @@ fn a_reply_to_a_call_that_is_not_in_flight_is_a_violation() {
 }
 
 #[test]
-fn a_reply_longer_than_the_cap_is_a_violation_before_any_of_it_comes() {
+fn reply_above_cap_is_a_violation_before_it_comes() {
     for policy in EVERY_POLICY {
         for len in [CAP as u32 + 1, u32::MAX - 15, u32::MAX] {
             let rule = format!("with {len} bytes; a message has at most {CAP}");
@@ -140,7 +140,7 @@ fn a_reply_as_long_as_the_cap_is_one() {
 }
 
 #[test]
-fn a_farewell_instead_of_a_reply_is_an_orderly_end_whatever_comes_behind_it() {
+fn shutdown_instead_of_reply_is_an_orderly_end() {
     for carrier in SOCKETS {
         for behind in [Vec::new(), vec![0xff; 1000]] {
             let farewell = [&Header::shutdown().bytes()[..], &behind].concat();
@@ -152,7 +152,7 @@ fn a_farewell_instead_of_a_reply_is_an_orderly_end_whatever_comes_behind_it() {
 }
 
 #[test]
-fn a_second_reply_to_the_same_call_ends_the_session_at_the_next_use() {
+fn second_reply_to_a_call_ends_session_at_next_use() {
     for carrier in SOCKETS {
         let folder = Folder::on(carrier);
         let listener = raw::listen(&folder.address());
@@ -225,7 +225,7 @@ fn told_by_a_server_that_reads_nothing<T: Send + 'static>(
 }
 
 #[test]
-fn what_was_posted_without_waiting_is_still_sent_when_its_session_is_dropped() {
+fn posts_without_waiting_are_sent_when_session_drops() {
     for carrier in SOCKETS {
         let folder = Folder::on(carrier);
         let listener = raw::listen(&folder.address());
@@ -254,7 +254,7 @@ fn what_was_posted_without_waiting_is_still_sent_when_its_session_is_dropped() {
 }
 
 #[test]
-fn a_server_that_ends_in_front_of_more_than_is_read_keeps_no_sender() {
+fn ended_server_with_unread_frames_blocks_no_sender() {
     const SMALL_CAP: u64 = 4096;
     // More than a client lets lie unread while it waits for room.
     let behind = vec![0; 2 * SMALL_CAP as usize + (64 << 10) + 1000];
@@ -282,7 +282,7 @@ fn a_server_that_ends_in_front_of_more_than_is_read_keeps_no_sender() {
 }
 
 #[test]
-fn a_session_all_of_whose_calls_were_given_up_learns_that_its_server_is_gone() {
+fn server_death_is_seen_when_all_calls_are_given_up() {
     for carrier in SOCKETS {
         let folder = Folder::on(carrier);
         let listener = raw::listen(&folder.address());

@@ -80,7 +80,7 @@ fn every_kind_that_a_client_may_not_send_is_a_violation_by_name() {
 }
 
 #[test]
-fn every_flag_that_a_request_may_not_have_is_a_violation_by_name() {
+fn invalid_request_flags_are_violations_by_name() {
     on_each_stage(WaitPolicy::Park, |stage| {
         for flags in (0..=255).filter(|flags| ![OPEN | FIN, OPEN | FIN | NO_REPLY].contains(flags))
         {
@@ -95,7 +95,7 @@ fn every_flag_that_a_request_may_not_have_is_a_violation_by_name() {
 }
 
 #[test]
-fn a_body_longer_than_the_cap_is_a_violation_before_any_of_it_comes() {
+fn body_above_cap_is_a_violation_before_it_comes() {
     for policy in EVERY_POLICY {
         on_each_stage(policy, |stage| {
             for len in [CAP as u32 + 1, 2 * CAP as u32, 1 << 31, u32::MAX - 15, u32::MAX] {
