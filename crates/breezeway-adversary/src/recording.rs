@@ -162,8 +162,8 @@ impl Recording {
         }
     }
 
-    /// Plays like [`play`](Self::play), in shared memory: a frame becomes an entry, whose body is
-    /// lent if it is long.
+    /// Plays like [`play`](Self::play), in shared memory: a frame becomes an entry, and a long body
+    /// is lent.
     pub fn play_in_memory(&self, others: &[Self], peer: &mut Peer, chance: &mut Chance, most: u64) {
         for (number, piece) in self.alter(others, chance, most).into_iter().enumerate() {
             let Some((header, body)) = piece.split_first_chunk::<HEADER_LEN>() else { continue };

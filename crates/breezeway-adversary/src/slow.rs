@@ -1,4 +1,4 @@
-//! Descriptors whose close takes as long as their sender likes, like that of a file of a FUSE
+//! Descriptors with a close that takes as long as their sender likes, like that of a file of a FUSE
 //! daemon.
 
 use std::io::Write;
@@ -10,7 +10,7 @@ use rustix::net::sockopt::{
     set_socket_linger, set_socket_recv_buffer_size, set_socket_send_buffer_size,
 };
 
-/// Returns a socket whose last close takes a minute, or until the other one is dropped: it lingers
+/// Returns a socket. Its last close takes a minute, or until the other one is dropped: it lingers
 /// over bytes that are never read.
 ///
 /// # Panics

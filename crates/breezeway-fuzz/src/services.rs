@@ -1,4 +1,4 @@
-//! Services whose calls return their arguments.
+//! Services that return the arguments of their calls.
 
 use breezeway_rpc::fuzzing::Dispatch;
 use breezeway_rpc::{Context, Replies, Requests};

@@ -158,7 +158,7 @@ impl Type {
 mod tests {
     use super::*;
 
-    /// Returns the smallest IDL whose text has all of these words.
+    /// Returns the smallest IDL with all of these words in its text.
     fn smallest_with(seed: u64, words: &[&str]) -> String {
         let has = |idl: &RandomIdl| {
             let text = idl.to_string();

@@ -15,7 +15,7 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, mun
 
 use crate::clock;
 
-/// Size of a huge page. Where the machine's are of another size, collapsing fails.
+/// Size of a huge page. Collapsing fails on machines with huge pages of another size.
 pub(crate) const HUGE: usize = 2 << 20;
 /// Size up to which small pages take little more time than a huge one, and far less memory.
 const SMALL: usize = 512 * 1024;

@@ -217,7 +217,7 @@ fn discard_unread(socket: &OwnedFd) -> bool {
     }
     // The socket may not have been a `Connection` before.
     let _ = set_socket_oobinline(socket, true);
-    // Peeking begins at the first unread byte. Where the kernel lacks the option it always does.
+    // Peeking begins at the first unread byte, as it always does on kernels without the option.
     let _ = set_peek_offset(socket, 0);
     let mut bytes = [0; DISCARD];
     let mut taken = 0;

@@ -121,7 +121,7 @@ pub enum SegmentError {
     /// The peer's segment does not have the announced or allowed size.
     #[error("the segment has {found} bytes, {expected} were announced or allowed")]
     Size {
-        /// Its size.
+        /// Size of the segment.
         found: u64,
         /// Required size.
         expected: u64,
@@ -131,7 +131,7 @@ pub enum SegmentError {
     NotBacked {
         /// Bytes backed by memory.
         backed: u64,
-        /// Its size.
+        /// Size of the segment.
         size: u64,
     },
     /// Seals have no effect on this machine.

@@ -25,7 +25,7 @@ pub struct Waiting {
 
 impl Waiting {
     /// Default bound: about two wake-ups of a sleeping process on another CPU of a virtual machine,
-    /// so that a caller whose server has to be woken first still sees the reply without being woken
+    /// so that a caller that has to wake its server first still sees the reply without being woken
     /// itself.
     pub const SPIN_BOUND: Duration = Duration::from_micros(100);
 }

@@ -67,9 +67,9 @@ pub struct Refused {
 }
 
 impl<E> Ending<E> {
-    /// Returns the ending of an open session. `may_go_away` is true for a server whose client takes
-    /// the go-away entry. `linger` limits how long replies wait for a client that has closed and
-    /// takes none, in the unit of the owner's clock.
+    /// Returns the ending of an open session. `may_go_away` is true for a server with a client that
+    /// takes the go-away entry. `linger` limits how long replies wait for a client that has closed
+    /// and takes none, in the unit of the owner's clock.
     pub fn new(may_go_away: bool, linger: u64) -> Self {
         Self {
             reason: None,

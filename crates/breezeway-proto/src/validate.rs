@@ -4,8 +4,8 @@
 use crate::violation::CallViolation;
 use crate::{ErrorCode, Flags, Kind, RawHead};
 
-/// Returns the maximum number of calls in flight on a session whose rings have these capacities.
-/// The replies that a client has not yet received always fit into the reply ring, although up to a
+/// Returns the maximum number of calls in flight on a session with rings of these capacities. The
+/// replies that a client has not yet received always fit into the reply ring, although up to a
 /// quarter of it is consumed but not yet known to be, and leave room for entries of the session.
 pub fn max_in_flight(ring_capacities: [u32; 2]) -> usize {
     ring_capacities[0].min(ring_capacities[1]) as usize / 2

@@ -41,7 +41,7 @@ pub enum CallViolation {
     /// An entry that this side does not expect.
     #[error("an unexpected {0:?} entry")]
     Unexpected(Kind),
-    /// An entry whose body has another length than its kind allows.
+    /// An entry with a body of another length than its kind allows.
     #[error("a {kind:?} entry with a body of {len} bytes")]
     BodyLength {
         /// Kind of the entry.
@@ -80,7 +80,7 @@ pub enum StreamViolation {
     /// An entry on a stream that is not open.
     #[error("an entry on stream {0}, which is not open")]
     NotOpen(u32),
-    /// An entry on a stream whose sender has finished its side.
+    /// An entry on a stream behind the last entry of its sender.
     #[error("an entry on stream {0} behind the sender's last one")]
     AfterEnd(u32),
     /// A message without a window for it.

@@ -29,8 +29,8 @@ fn number(cell: &str) -> usize {
     parsed.unwrap_or_else(|_| panic!("{cell:?} is no number"))
 }
 
-/// Whether an entry of this kind breaks no rule at either end. Those about segments are taken
-/// before [`validate`].
+/// Returns true if an entry of this kind breaks no rule at either end. Those about segments are
+/// taken before [`validate`].
 fn is_used(kind: Kind) -> bool {
     let head = RawHead { kind: kind as u8, ..RawHead::default() };
     let lengths = [0, WINDOW_LEN];

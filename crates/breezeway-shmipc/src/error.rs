@@ -182,7 +182,7 @@ pub enum HandshakeError {
         "the client names {0}, which is in none of the folders of the options; add its folder there"
     )]
     PathNotAllowed(PathBuf),
-    /// The client names files, and its user, who would have to own them, is unknown.
+    /// The client names files, and its user, the required owner, is unknown.
     #[error(
         "the client names files and its user is unknown, so they may be anybody's; allow that with \
          files_of_unknown_users if all local processes that can connect are trusted"

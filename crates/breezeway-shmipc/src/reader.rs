@@ -63,9 +63,9 @@ impl Reader {
     ///
     /// Unreleased bytes take room, in the buffer region or, if they came over the socket, in
     /// private memory up to [`fallback_limit`](crate::SessionOptions::fallback_limit). Both
-    /// together are the maximum that can arrive before something is released. How much of that does
-    /// depends on the peer: on how well it fills slices, and on whether it uses the socket once the
-    /// region is exhausted.
+    /// together are the maximum that can arrive before something is released. The peer determines
+    /// how much of that arrives: by the filling of its slices, and by the use of the socket once
+    /// the region is exhausted.
     ///
     /// # Errors
     ///

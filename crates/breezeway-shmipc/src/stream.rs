@@ -65,9 +65,9 @@ impl Stream {
         self.reader.id()
     }
 
-    /// Returns its session. A kept stream whose session was [replaced](crate::Session::is_replaced)
-    /// still works for a while, and one whose session has [ended](crate::Session::ended) does not:
-    /// open another one at the client.
+    /// Returns its session. A kept stream of a session that was
+    /// [replaced](crate::Session::is_replaced) still works for a while, and one of a session that
+    /// has [ended](crate::Session::ended) does not: open another one at the client.
     pub fn session(&self) -> Session {
         Session { core: Arc::clone(self.reader.core()) }
     }

@@ -152,8 +152,8 @@ impl Core {
         }
     }
 
-    /// Returns true if a leader may spin at all. Where bytes come over the socket, polling the
-    /// queue would not see them.
+    /// Returns true if a leader may spin at all. Polling the queue would not see bytes that come
+    /// over the socket.
     pub(crate) fn may_spin(&self) -> bool {
         match self.options.wait {
             WaitPolicy::Busy => true,

@@ -68,7 +68,7 @@ enum Left {
     Held,
 }
 
-/// Count of a one-way message whose handler waits; dropping it ends the count.
+/// Count of a one-way message with a handler that waits; dropping it ends the count.
 struct OneWay {
     served: Arc<AtomicUsize>,
     len: usize,

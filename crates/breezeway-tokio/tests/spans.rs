@@ -15,7 +15,7 @@ const FAIL: u32 = 1;
 const PANIC: u32 = 2;
 const NEVER: u32 = 3;
 
-/// The last digit says what to do.
+/// Acts by the last digit of the method.
 async fn handle(call: OwnedCall) -> Result<(), ReplyError> {
     tokio::task::yield_now().await;
     match call.method() % 10 {
@@ -61,7 +61,7 @@ fn each_call_has_a_span_on_both_sides_that_says_what_came_of_it() {
             says("server", method(caller, ECHO), "ok", None);
         }
         says("client", method(1, FAIL), "failed", Some("on purpose"));
-        // What it has replied is not known to whoever awaits a handler.
+        // The code that awaits a handler does not know its reply.
         says("server", method(1, FAIL), "ok", None);
         says("client", method(1, PANIC), "failed", Some(""));
         says("server", method(1, PANIC), "panicked", None);

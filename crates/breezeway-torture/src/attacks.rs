@@ -76,7 +76,7 @@ enum Attack {
     /// Clients that keep to the rules, and whose sockets are full: segments that stay pending, and
     /// doorbells that are not asked for. They are to be served.
     FullSockets,
-    /// A server whose socket is full; its honest clients must get their replies.
+    /// A server with a full socket; its honest clients must get their replies.
     FullSocketsOfServer,
     /// Four sessions that echo messages of the cap; some are refused for lack of memory.
     LargeEchoes,

@@ -507,7 +507,7 @@ fn after(
     Ok(())
 }
 
-/// A client's process whose calls fail, and a server without a supervisor.
+/// A client's process with failing calls, and a server without a supervisor.
 struct Bed {
     folder: tempfile::TempDir,
     server: Process,

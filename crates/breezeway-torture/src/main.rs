@@ -30,7 +30,7 @@ enum Command {
     Victim(kills::Victim),
     /// Lets the system calls of servers and clients fail, one at a time.
     Faults(faults::Options),
-    /// Runs a client whose calls fail. For `faults`.
+    /// Runs a client with failing calls. For `faults`.
     Patient(faults::PatientOptions),
     /// Serves an engine in the folder until standard input ends. For the other commands.
     Serve(server::Options),

@@ -7,8 +7,8 @@ use breezeway_adversary::{Chance, Connection, Shared, socket};
 
 use crate::server::method;
 
-/// Number of calls on a session whose socket is full: each leaves a byte or more there, and a
-/// socket holds fewer than 300.
+/// Number of calls on a session with a full socket: each leaves a byte or more there, and a socket
+/// holds fewer than 300.
 const CALLS: u32 = 600;
 
 /// Sends good segments that are not announced. A session that has ended takes none.

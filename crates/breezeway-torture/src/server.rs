@@ -76,7 +76,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     // A thread that sleeps makes the same calls each time; the calls of one that spins vary.
     let policy = if intercepted { WaitPolicy::Park } else { WaitPolicy::Adaptive };
     let options = SessionOptions::new().wait(policy);
-    // The handshake of a client whose calls are answered elsewhere takes longer, too.
+    // The handshake of a client with intercepted calls takes longer, too.
     let timeout = (intercepted || logged).then_some(HANDSHAKE);
     let options = timeout.map_or(options.clone(), |time| options.handshake_timeout(time));
     let settings = ServerOptions::new().session(options);

@@ -1,4 +1,4 @@
-//! System calls that fail, of processes whose calls are the same each time: those that wait by
+//! System calls that fail, of processes that make the same calls each time: those that wait by
 //! sleeping. None panics, hangs, stays behind or ends another session. `make faults` lets every
 //! call of every engine fail.
 

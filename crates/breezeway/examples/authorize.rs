@@ -1,4 +1,4 @@
-//! A server that decides who may call: the file's mode and a policy on connecting, credentials on
+//! A server that restricts its callers: the file's mode and a policy on connecting, credentials on
 //! each call. Start it, then call it with the `hello_client` example, as yourself and as another
 //! user.
 //!
@@ -16,8 +16,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let address = arguments.next().ok_or("authorize ADDRESS [UID ...]")?;
     let users = arguments.map(|uid| uid.parse()).collect::<Result<HashSet<u32>, _>>()?;
     let options = ServerOptions::new()
-        // The first gate is the kernel's: who may write to the socket file may connect. The
-        // default, 0o600, lets in the server's own user only.
+        // The first gate is the kernel's: users that may write to the socket file may connect. The
+        // default, 0o600, admits the server's own user only.
         .socket_mode(0o666)
         // The second is ours. A client that is refused sees the reason.
         .authorize(move |peer: &Peer| match peer.uid {

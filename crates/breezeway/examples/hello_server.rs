@@ -1,4 +1,4 @@
-//! Greets whoever calls, over any carrier. Start it, then call it with `hello_client`; both take an
+//! Greets each caller, over any carrier. Start it, then call it with `hello_client`; both take an
 //! address, or several (`shm:/tmp/hello.sock,unix:/tmp/hello-unix.sock,tcp:localhost:7000`).
 //!
 //! ```text

@@ -1,5 +1,5 @@
 //! `cargo run -p breezeway --example key_value [ADDRESS]`: a key-value store that many threads call
-//! over one session. What goes wrong has codes of the service's own.
+//! over one session. Errors have codes of the service's own.
 
 use std::collections::HashMap;
 use std::sync::Mutex;

@@ -11,7 +11,7 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 
 /// Takes a turn and serves what has come; gives what to do next.
 fn serve(channel: &ServerChannel, driver: &mut Driver) -> Next {
-    // No other thread uses the session, so nobody asks for a turn.
+    // No other thread uses the session, so no turn is requested by a waker.
     let mut next = driver.advance(Waker::noop());
     while let Some(incoming) = channel.try_accept() {
         // A stream that is dropped is reset.

@@ -1,6 +1,6 @@
 //! `cargo run -p breezeway --example mio_loop [ADDRESS]`: a session in an event loop of mio, which
-//! watches the session's socket, and whose waker asks for a turn. The example `event_loop` does the
-//! same with epoll alone.
+//! watches the session's socket, and has a waker that requests a turn. The example `event_loop`
+//! does the same with epoll alone.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -21,7 +21,7 @@ struct Notify(mio::Waker);
 
 impl Wake for Notify {
     fn wake(self: Arc<Self>) {
-        // Without it a thread could wait in vain, so the loop is not to go on without.
+        // Without the wake-up a thread could wait for ever, so a failure ends the program.
         self.0.wake().expect("the loop is woken");
     }
 }

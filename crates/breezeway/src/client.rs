@@ -65,12 +65,12 @@ fn may_have_run(error: &CallError) -> &'static str {
 ///
 /// A session that ended is replaced by a new one at the next call; the call during which it ended
 /// fails, and is not repeated, as the server may have served it. (Once a millisecond each session
-/// is checked first, so a call after a restart finds the new server.) A session whose server goes
-/// away for a successor is replaced likewise, and a call that this server has refused to begin is
-/// made again there. [`ClientOptions::wait_for_server`] sets the time to wait for a server that
-/// does not listen. A session on which the reply of a call that was given up is pending is used
-/// after all others, and replaced if the reply has not arrived after ten call timeouts, and a
-/// second at least.
+/// is checked first, so a call after a restart finds the new server.) If the server of a session
+/// goes away for a successor, the session is replaced likewise, and a call that this server has
+/// refused to begin is made again there. [`ClientOptions::wait_for_server`] sets the time to wait
+/// for a server that does not listen. A session on which the reply of a call that was given up is
+/// pending is used after all others, and replaced if the reply has not arrived after ten call
+/// timeouts, and a second at least.
 pub struct Client {
     address: Address,
     options: ClientOptions,
@@ -286,7 +286,7 @@ impl Client {
                 }
                 Ok(self.lend(member, None))
             }
-            // No other session is available, so this one is returned, whose call may fail with the
+            // No other session is available, so this one is returned; its call may fail with the
             // reason.
             Err(_) => {
                 if !is_overdue {

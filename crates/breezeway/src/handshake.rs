@@ -71,9 +71,9 @@ pub enum HandshakeError {
     /// The server refuses this session.
     #[error("the server refuses: {reason} (status {status})")]
     Refused {
-        /// Its status, see [`Refusal`].
+        /// Status of the refusal, see [`Refusal`].
         status: u32,
-        /// Its reason.
+        /// Reason of the refusal.
         reason: String,
     },
     /// The service of the server is not the one of this client ([`SessionOptions::service`]).

@@ -148,7 +148,7 @@ impl Link {
     }
 
     /// Returns the bytes of payload memory that are in flight to the peer, or with it, as far as is
-    /// known. On a socket, which holds a sender back by itself, returns 0.
+    /// known. On a socket, which holds a sender back on its own, returns 0.
     #[inline]
     pub(crate) fn under_way(&self) -> usize {
         match self {

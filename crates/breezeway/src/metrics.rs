@@ -92,7 +92,7 @@ fn record_sums(role: &'static str, sums: &Sums) {
 enum Kind {
     Count,
     State,
-    /// Its sum over sessions has no meaning.
+    /// A value without a meaningful sum over sessions.
     OfOneSession,
 }
 

@@ -39,7 +39,7 @@ impl State {
         calls.push_back(call);
     }
 
-    /// Returns the next call, of the session whose turn it is.
+    /// Returns the next call, of the session next in turn.
     fn pop(&mut self) -> Option<OwnedCall> {
         let session = self.turns.pop_front()?;
         let calls = self.calls.get_mut(&session)?;
@@ -134,7 +134,7 @@ pub(crate) fn serve(call: OwnedCall, handler: &impl Handler) {
     let _ = call.fail(code, reason);
 }
 
-/// The handler of workers whose calls are served elsewhere.
+/// The handler of workers that pass their calls to other threads.
 pub(crate) struct Offloading(pub(crate) Arc<Queue>);
 
 impl Handler for Offloading {

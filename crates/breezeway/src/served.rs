@@ -132,8 +132,8 @@ impl ServerSession {
     }
 
     /// Sets the descriptor that reports the exit of the client's process, also if a forked child of
-    /// it holds the socket. Only for a client that connected by itself: the ends of a pair name the
-    /// process that created the pair.
+    /// it holds the socket. Only for a client that connected: the ends of a pair name the process
+    /// that created the pair.
     pub(crate) fn watch_exit(&mut self, exit: Option<OwnedFd>) {
         self.exit = exit;
     }

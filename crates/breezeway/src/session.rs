@@ -257,8 +257,8 @@ impl Session {
         Ok(RequestSpace { session: self })
     }
 
-    /// Sends a request whose reply is taken later by [`Self::receive`], so that several calls are
-    /// in flight.
+    /// Sends a request; [`Self::receive`] takes the reply later, so that several calls are in
+    /// flight.
     #[inline]
     pub fn send(&mut self, method: u32, request: &[u8]) -> Result<CallId, CallError> {
         let deadline = self.deadline();

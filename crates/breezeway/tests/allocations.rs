@@ -49,7 +49,7 @@ const LEN: usize = 104;
 const CALLS: usize = 100;
 const TIMES: usize = 20;
 
-/// What the thread that serves had allocated when its last call came.
+/// Allocations of the serving thread up to its last call.
 #[derive(Clone, Default)]
 struct Serving(Arc<AtomicUsize>);
 
@@ -141,7 +141,7 @@ mod echo_of_a_large_request {
         let calling = thread::spawn(move || channel.call(0, &[7; LARGE]).unwrap().to_vec());
         let largest = echo(accept(&server));
         assert!(largest < LARGE / 16, "{largest} bytes");
-        // Waits for the end, and takes turns meanwhile.
+        // Waits for the end, and takes turns during that wait.
         assert!(server.accept().unwrap().is_none());
         assert_eq!(calling.join().unwrap(), [7; LARGE]);
     }

@@ -1,4 +1,4 @@
-//! What waiting costs: no CPU for a peer that does not read, whatever the peer has closed; under
+//! Costs of waiting: no CPU for a peer that does not read, whatever the peer has closed; under
 //! `Busy`, one.
 //!
 //! A test program of its own: what is measured is the CPU time of this process.

@@ -15,12 +15,12 @@ const FAIL: u32 = 1;
 const PANIC: u32 = 2;
 const DEFER: u32 = 3;
 
-/// The last digit says what to do.
+/// Acts by the last digit of the method.
 fn handle(call: Call<'_>) -> Handled {
     match call.method() % 10 {
         FAIL => Err("on purpose".into()),
         PANIC => panic!("on purpose"),
-        // Nobody replies before the client's time is over.
+        // No reply comes before the client's time is over.
         DEFER => {
             let (call, later) = call.defer()?;
             thread::spawn(move || {

@@ -16,7 +16,7 @@ use super::view::View;
 use crate::memory::{Mapping, Shared};
 use crate::socket::{self, Received};
 
-/// One end of a session whose other end is honest: a client or a server.
+/// One end of a session with an honest peer: a client or a server.
 ///
 /// Methods do everything by the rules, so that an attack breaks one rule and no other. Fields give
 /// access to all memory and the socket.

@@ -1,6 +1,6 @@
-//! What is generated for some files of the corpus is kept in `tests/golden`.
+//! Compares the code generated for some files of the corpus with `tests/golden`.
 //!
-//! `UPDATE_GOLDEN=1 cargo test -p breezeway-idl --test generator golden` writes the files anew.
+//! `UPDATE_GOLDEN=1 cargo test -p breezeway-idl --test generator golden` writes the files again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ fn corpus() -> Vec<PathBuf> {
     files
 }
 
-/// Those whose text is kept; the rest is compiled by `breezeway-idl-corpus`.
+/// Files with a kept text; the rest is compiled by `breezeway-idl-corpus`.
 const KEPT: [&str; 5] = ["benchmark", "consts", "defaults", "docs", "large"];
 
 fn kept() -> impl Iterator<Item = PathBuf> {

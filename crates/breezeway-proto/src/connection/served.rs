@@ -48,7 +48,7 @@ impl<W> Served<W> {
         self.calls.insert(number, ServedCall { cancelled: false, waiter: None });
     }
 
-    /// Removes a call whose reply is sent. Returns the waiter for its cancellation.
+    /// Removes a call after its reply is sent. Returns the waiter for its cancellation.
     pub fn end(&mut self, number: u32) -> Option<W> {
         self.calls.remove(&number)?.waiter
     }

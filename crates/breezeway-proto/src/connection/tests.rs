@@ -120,7 +120,7 @@ impl End {
         self.publish(Kind::Message, number, METHOD, flags, body);
     }
 
-    /// Sends an entry whose body is not read.
+    /// Sends an entry with an empty body, which is not read.
     fn publish_bare(&mut self, kind: Kind, number: u32, tag: u32) {
         self.publish(kind, number, tag, Flags::NONE, Sent::Nothing);
     }

@@ -15,7 +15,7 @@ use crate::thrift::{self, encode_vec, to_vec};
 const RESENDS: u32 = 16;
 
 /// Carries calls to a server for tasks: a [`breezeway_tokio::Channel`], or a
-/// [`breezeway_tokio::Client`], whose session is replaced when its server is.
+/// [`breezeway_tokio::Client`], which replaces its session when its server is replaced.
 pub trait AsyncChannel: Sync {
     /// Calls a method and returns its reply. Dropping the future cancels the call.
     fn call<A: thrift::Call + Sync>(

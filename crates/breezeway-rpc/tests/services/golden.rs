@@ -1,6 +1,6 @@
-//! What is generated for the services of `tests/idl` is kept in `tests/golden`.
+//! Compares the code generated for the services of `tests/idl` with `tests/golden`.
 //!
-//! `UPDATE_GOLDEN=1 cargo test -p breezeway-rpc --test services golden` writes the files anew.
+//! `UPDATE_GOLDEN=1 cargo test -p breezeway-rpc --test services golden` writes the files again.
 
 use std::fs;
 use std::path::Path;
@@ -80,8 +80,8 @@ fn method_served_in_place_takes_97_lines_more_at_most() {
     }
 }
 
-/// How many lines are generated for a method of the last service of this file, beside what the IDL
-/// says of it: by how many there are more with a second one like it.
+/// Returns the number of generated lines for a method of the last service of this file: the growth
+/// by a second method like it.
 fn lines_of(name: &str, method: usize, services: Services, in_place: bool) -> usize {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     let idl = fs::read_to_string(tests.join("idl").join(name).with_extension("thrift")).unwrap();

@@ -15,7 +15,7 @@ include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/users.rs"));
 use users::{NoSuchUser, Users, UsersAgeArgs, UsersAgeError, UsersSeenArgs, UsersServer};
 
 const TEXT: &str = include_str!("../../../../docs/vectors/users.txt");
-/// How long an answer may take.
+/// Maximum wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 const HELLO: usize = 64;
 /// Bytes in front of the body of a frame.
@@ -41,7 +41,7 @@ impl Users for Table {
     fn seen(&self, _: &Context, _: String) {}
 }
 
-/// The same service, awaited.
+/// An awaited implementation of the same service.
 struct Awaited;
 
 impl AsyncService for Awaited {
@@ -69,7 +69,7 @@ impl AsyncService for Awaited {
     }
 }
 
-/// Where the vectors' server listens.
+/// Returns the address of the vectors' server.
 fn place(folder: &Path) -> (Address, String) {
     let path = folder.join("users").display().to_string();
     (format!("unix:{path}").parse().unwrap(), path)
@@ -107,7 +107,7 @@ fn unhex(text: &str) -> Vec<u8> {
     (0..text.len()).step_by(2).map(byte).collect()
 }
 
-/// Reads a frame that is no window.
+/// Reads the next frame that is not a window.
 fn read_frame(socket: &mut UnixStream) -> Vec<u8> {
     loop {
         let mut frame = vec![0; FRAME];

@@ -30,7 +30,7 @@ const ROUND_FROM: usize = 16 * 1024;
 const ROUND: usize = 2 << 20;
 /// Divisor of the last-level cache's size that gives the rotation's size for a distant peer.
 const FAR_SHARE: usize = 2;
-/// Divisor of the cap that gives the largest rotation. Where that is too small, messages do not
+/// Divisor of the cap that gives the largest rotation. If that is too small, messages do not
 /// rotate.
 const MOST_OF_CAP: usize = 4;
 /// Factor by which the segment may exceed the rotation's size. It stays as long as messages rotate

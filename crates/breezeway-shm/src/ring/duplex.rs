@@ -43,8 +43,8 @@ pub(crate) struct Duplex {
 }
 
 impl Duplex {
-    /// Creates both ends in the control segments `own` and `peer`, whose rings have these
-    /// capacities, in this order; the peer keeps a bit for each of our `lend_count` lend numbers.
+    /// Creates both ends in the control segments `own` and `peer`, with rings of these capacities,
+    /// in this order; the peer keeps a bit for each of our `lend_count` lend numbers.
     pub(crate) fn new(
         own: &OwnWords,
         peer: &ForeignWords,

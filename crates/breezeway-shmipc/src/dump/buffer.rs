@@ -33,8 +33,8 @@ pub struct ListDump {
     pub free: i32,
     /// Number of slices found by following the list from its head.
     pub reachable: u32,
-    /// True if that led to the list's tail. Where nothing changes and this is false the list is
-    /// cut, as by a process that died in between: no slice of it is given out again.
+    /// True if that led to the list's tail. If nothing changes and this is false, the list is cut,
+    /// as by a process that died in between: no slice of it is given out again.
     pub whole: bool,
 }
 

@@ -41,7 +41,7 @@ impl Opening {
         Self { address, stopper, serving, opened, ended }
     }
 
-    /// What the handler of the last call or stream has given.
+    /// Returns the back channel that the handler of the last call or stream has sent.
     async fn next(&mut self) -> BackChannel {
         soon(self.opened.recv()).await.expect("the handler has run")
     }
@@ -136,7 +136,7 @@ fn one_that_is_kept_keeps_no_server_from_ending() {
             soon(client.call(0, b"")).await.unwrap();
             let back_channel = server.next().await;
             server.stopper.stop();
-            // What is in use has half an hour.
+            // The drain timeout is long: a session in use would keep the server.
             soon(server.serving).await.unwrap().unwrap();
             assert_over(&back_channel).await;
             drop(client);

@@ -111,7 +111,7 @@ fn bytes_before_shutdown_are_read_after_drop() {
         soon(one.write_all(&bytes)).await.unwrap();
         soon(one.shutdown()).await.unwrap();
         drop(one);
-        // What is written to nobody is refused, which shows that the drop has come.
+        // A write without a reader is refused, which shows that the drop has come.
         let refused = soon(async {
             loop {
                 if let Err(error) = other.write_all(b"x").await {
@@ -191,7 +191,7 @@ fn bytes_are_written_in_place_beside_those_that_are_copied() {
         space.bytes_mut()[..100_000].copy_from_slice(&bytes[10..100_010]);
         space.truncate(100_000);
         soon(one.write_space(space)).await.unwrap();
-        // Nothing is no end.
+        // An empty space does not end the stream.
         let nothing = soon(one.reserve(0)).await.unwrap();
         soon(one.write_space(nothing)).await.unwrap();
         soon(one.write_all(&bytes[100_010..])).await.unwrap();

@@ -217,7 +217,7 @@ fn every_wait_policy_serves_and_lets_other_tasks_run() {
     on_both_runtimes(|| async {
         for policy in [WaitPolicy::Busy, WaitPolicy::Adaptive, WaitPolicy::Park] {
             let (channel, echo, _folder) = echo_pair(&SessionOptions::new().wait(policy)).await;
-            // Two drivers that never sleep, if the policy says so, give way after each turn.
+            // Two drivers that never sleep under this policy give way after each turn.
             for _ in 0..1_000 {
                 tokio::task::yield_now().await;
             }

@@ -45,7 +45,7 @@ fn a_handler_sees_that_a_call_was_dropped() {
     });
 }
 
-/// Both ends of a stream whose window is `messages`.
+/// Returns both ends of a stream with a window of `messages`.
 async fn stream_pair(messages: u32) -> (Stream, Stream, (Channel, ServerChannel)) {
     let options = SessionOptions::new().stream_window(messages, 1 << 20);
     let (channel, server) = Channel::pair(&options).await.unwrap();

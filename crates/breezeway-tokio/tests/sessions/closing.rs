@@ -21,7 +21,7 @@ fn closing_blocks_no_task_and_pending_reply_arrives() {
         let second = ask();
         let Ok(Some(Incoming::Call(call))) = soon(server.accept()).await else { panic!("no call") };
         let _ = call.reply(vec![2; LEN]);
-        // On one thread nobody could make room meanwhile.
+        // On one thread no other task could make room during a blocking wait.
         drop(server);
         drop(kept);
         assert_eq!(soon(second).await.unwrap().unwrap().to_vec(), [2; LEN]);

@@ -1,4 +1,4 @@
-//! Sessions whose other side goes.
+//! Sessions with a peer that ends.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -106,7 +106,7 @@ fn killed_client_is_detected_though_child_holds_socket() {
         process.0.kill();
         let error = soon(ends.recv()).await.unwrap();
         assert_eq!(error.as_deref(), Some("the peer died"));
-        // SAFETY: the child that said its number, which nobody has waited for.
+        // SAFETY: the number is that of the child, which no thread has waited for.
         unsafe { libc::kill(process.1, libc::SIGKILL) };
         stopper.stop();
         soon(serving).await.unwrap().unwrap();

@@ -17,7 +17,7 @@ const ECHO: u32 = 0;
 /// Takes a one-way message.
 const SINK: u32 = 1;
 
-/// What a message is about: who sent it, and which one it is.
+/// Returns the content of a message: its sender and its number.
 fn content(sender: u64, number: u64, len: usize) -> Vec<u8> {
     let mut bytes = [sender.to_le_bytes(), number.to_le_bytes()].concat();
     let word = mixed(sender, number);
@@ -55,7 +55,7 @@ impl Numbers {
     }
 }
 
-/// Which messages of each sender have come, each once.
+/// Numbers of the messages of each sender that have come, each once.
 #[derive(Default)]
 struct Sunk(Mutex<BTreeMap<u64, Numbers>>);
 
@@ -86,7 +86,7 @@ fn options() -> ServerOptions {
     ServerOptions::new().take_over(true).drain_timeout(PATIENCE).session(session).workers(2)
 }
 
-/// The role: serves calls until it is succeeded, and says what it has sunk.
+/// The role: serves calls until it is succeeded, and prints what it has sunk.
 pub(crate) fn serve_blocking(address: &Address) {
     let server = breezeway::Server::bind_with(address, options()).unwrap();
     let stopper = server.stopper();
@@ -108,7 +108,7 @@ pub(crate) fn serve_blocking(address: &Address) {
     sunk.say();
 }
 
-/// As [`serve_blocking`], of calls and streams.
+/// Serves calls and streams like [`serve_blocking`], under tokio.
 pub(crate) fn serve_tokio(address: &Address) {
     one_thread().block_on(async {
         let server = Server::bind_with(address, options()).unwrap();
@@ -130,7 +130,7 @@ pub(crate) fn serve_tokio(address: &Address) {
     });
 }
 
-/// Who calls until it is over; gives how many messages were posted.
+/// A thread that calls until the test is over; returns the number of posted messages.
 type Caller = JoinHandle<u64>;
 
 fn caller(over: &Arc<AtomicBool>, mut round: impl FnMut(u64) + Send + 'static) -> Caller {
@@ -309,7 +309,7 @@ fn generations_in_a_row_under_load_lose_and_leave_nothing() {
     serving = generations(count, &clients, 8, addresses, serving, &sunk, &mut posted);
     let after = (descriptors(), resident());
     drop(clients);
-    // The last ones are succeeded by nobody's load.
+    // The last ones are succeeded without load.
     let roles = ["blocking generation", "tokio generation"];
     for ((role, address), mut last) in roles.into_iter().zip(addresses).zip(serving) {
         let mut successor = Process::start(role, address);

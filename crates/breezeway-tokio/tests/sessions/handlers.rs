@@ -1,4 +1,4 @@
-//! When a session's handlers are begun, and who runs and hears of them meanwhile.
+//! Start of a session's handlers, and the other tasks of their thread.
 
 use std::future::{poll_fn, ready};
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! What sessions cost that nobody uses, counted in sleeps of the runtime.
+//! Costs of idle sessions, counted in sleeps of the runtime.
 
 use std::time::Duration;
 

@@ -17,7 +17,7 @@ fn pattern(len: usize) -> Vec<u8> {
 #[test]
 fn calls_of_others_are_served_while_an_echo_is_copied() {
     const LEN: usize = 40 * MEBIBYTE;
-    /// Of some 40 turns, of which a call takes a few.
+    /// Minimum of calls during some 40 turns; a call takes a few.
     const LEAST: u64 = 5;
     one_thread().block_on(async {
         let options = SessionOptions::new().cap(64 << 20);
@@ -69,7 +69,7 @@ fn echoes_that_are_copied_in_pieces_come_back_as_they_were() {
             let reply = soon(channel.call(0, &all[..len])).await.unwrap();
             assert!(reply.to_vec() == all[..len], "{len} bytes came back changed");
         }
-        // Several at one time, which share the turns of their session.
+        // Several at once, which share the turns of their session.
         let both = async { tokio::join!(channel.call(0, &all), channel.call(0, &all[1..])) };
         let (one, other) = soon(both).await;
         assert!(one.unwrap().to_vec() == all && other.unwrap().to_vec() == all[1..]);

@@ -89,8 +89,8 @@ async fn read_to_end(_: u32, mut stream: Stream) {
     while let Ok(Some(_)) = stream.receive().await {}
 }
 
-/// What a server sends on a stream on which the client sends these: flags, and the bodies of
-/// messages.
+/// Returns the server's entries on a stream with these entries of the client: flags, and the bodies
+/// of messages.
 async fn answers<F: Future<Output = ()> + Send + 'static>(
     handler: fn(u32, Stream) -> F,
     entries: &'static [(u8, &'static [u8])],
@@ -141,7 +141,7 @@ fn stream_opened_without_a_message_echoes_none() {
     });
 }
 
-/// What a client sends on streams that it ends: behind a message, with it, and without any.
+/// Entries of a client on streams that it ends: behind a message, with it, and without any.
 const ENDED: [&[(u8, &[u8])]; 3] = [
     &[(OPENS, b"x"), (flag::FIN | flag::EMPTY, b"")],
     &[(OPENS | flag::FIN, b"x")],

@@ -10,7 +10,7 @@ use breezeway_tokio::{Client, ClientOptions};
 
 use crate::support::{PATIENCE, on_both_runtimes, soon};
 
-/// So long that two times which differ by it are different in an entry too.
+/// A duration that is large enough to change the time in an entry.
 const WHILE: Duration = Duration::from_millis(200);
 
 fn accept(listener: &UnixListener) -> ServerChannel {
@@ -26,8 +26,8 @@ fn call(server: &ServerChannel) -> OwnedCall {
     }
 }
 
-/// How long the caller says that it waits, when a server takes its call, lets some time pass and
-/// goes away, and when the next one takes it.
+/// Returns the caller's time in two entries: of the call at a server that lets some time pass and
+/// goes away, and at the next server.
 fn said(listener: &UnixListener) -> [Option<Duration>; 2] {
     let first = accept(listener);
     let asked = call(&first);

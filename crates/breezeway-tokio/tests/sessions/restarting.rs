@@ -1,4 +1,4 @@
-//! Servers under tokio that are restarted: clients move, and what is under way is finished.
+//! Servers under tokio that are restarted: clients move, and calls in flight are finished.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -53,7 +53,7 @@ fn a_policy_decides_whose_requests_are_slices() {
         let folder = tempfile::tempdir().unwrap();
         for address in addresses(folder.path()) {
             let on_socket = !address.to_string().starts_with("shm:");
-            // What comes over a socket is a slice for anybody.
+            // A message over a socket can be read as a slice without trust.
             for (trusts, slices) in [(true, true), (false, on_socket)] {
                 let options = ServerOptions::new().trust(move |peer| {
                     assert!(peer.is_same_user() || peer.remote.is_some());
@@ -538,7 +538,7 @@ fn draining_channel_accepts_until_empty_or_timeout() {
                 soon(accepting).await.unwrap();
                 assert_eq!(server.unserved().calls_cut, 1);
                 drop((held, server));
-                // The reply says that the handler dropped it, or the end came first.
+                // The reply reports that the handler dropped the call, or the end came first.
                 assert!(soon(call).await.unwrap().is_err());
             }
         }

@@ -96,7 +96,7 @@ fn free_address_space(pid: u32) -> usize {
 /// Sends a request as far as the server takes it while it is short of memory for the rest, or all
 /// but the last byte, if the server is done with the shortage before.
 fn send_half_a_request(peer: &mut Connection, server: u32) {
-    // The session's buffer of before is part of what it may take.
+    // The session's earlier buffer is part of that room.
     let room = free_address_space(server) + (64 << 10);
     peer.set_write_timeout(Duration::from_millis(100));
     peer.write_all(&Header::request(1, 0, HUGE).bytes()).unwrap();

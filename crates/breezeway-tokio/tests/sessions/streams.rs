@@ -1,4 +1,4 @@
-//! Streams of many tasks, and those that nobody reads.
+//! Streams of many tasks, and unread streams.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -189,7 +189,7 @@ fn handlers_of_streams_that_are_reset_at_once_are_bounded() {
             };
             let serving = tokio::spawn(server.serve_streams(echo, handler));
             let channel = Channel::connect(&address).await.unwrap();
-            // What they do before the server has answered their reset counts as open.
+            // A stream counts as open until the server has answered its reset.
             for _ in 0..25 * MOST {
                 drop(soon(channel.open(1, None)).await.unwrap());
                 soon(channel.call(0, b"x")).await.unwrap();

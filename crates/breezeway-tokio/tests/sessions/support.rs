@@ -12,7 +12,7 @@ use breezeway_tokio::{Address, Channel, OwnedCall, Server, ServerOptions, Sessio
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
-/// How long something may take that must come.
+/// Maximum wait for something that must come.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A runtime with everything on one thread.
@@ -77,7 +77,7 @@ pub(crate) fn addresses(folder: &Path) -> Vec<Address> {
     all.into_iter().map(|address| address.parse().unwrap()).collect()
 }
 
-/// Lets every session of this process prove by a certificate who it is, and ask for one: the
+/// Lets every session of this process identify itself by a certificate, and request one: the
 /// processes of a run share an authority.
 pub(crate) fn install_certificates() {
     #[cfg(feature = "tls")]
@@ -149,7 +149,7 @@ impl Process {
         Self { child, lines }
     }
 
-    /// The next line that the role says.
+    /// Returns the next line that the role prints.
     pub(crate) fn hear(&mut self) -> String {
         for line in &mut self.lines {
             if let Some((_, said)) = line.unwrap().split_once('@') {
@@ -159,7 +159,7 @@ impl Process {
         panic!("the process has ended");
     }
 
-    /// The rest of what it says, once it has ended, which must be a success.
+    /// Returns the rest of the role's lines, once it has ended, which must be a success.
     pub(crate) fn ends(&mut self) -> Vec<String> {
         let rest = self.lines.by_ref().map_while(Result::ok);
         let said = rest.filter_map(|line| Some(line.split_once('@')?.1.to_owned())).collect();
@@ -171,7 +171,7 @@ impl Process {
         self.child.id()
     }
 
-    /// How many descriptors it has open.
+    /// Returns the number of open descriptors of the role.
     pub(crate) fn open_files(&self) -> usize {
         std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count()
     }
@@ -190,12 +190,12 @@ impl Drop for Process {
     }
 }
 
-/// Says a line to the test.
+/// Prints a line to the test.
 pub(crate) fn say(line: impl std::fmt::Display) {
     println!("\n@{line}");
 }
 
-/// What a process does, given an address.
+/// The function of a process; it takes an address.
 pub(crate) type Role = fn(&Address);
 
 /// Plays the role that this process was started for. Does nothing in an ordinary test run.

@@ -45,7 +45,7 @@ async fn echo(mut stream: Stream) -> Result<(), StreamError> {
     stream.finish().await
 }
 
-/// Plays the conversations whose client takes streams, or the others.
+/// Plays the conversations with clients that take streams, or the others.
 async fn play(session: SessionOptions, with_streams: bool) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("vectors");

@@ -149,7 +149,7 @@ pub(super) fn own_ends(engine: Engine, via: Via, course: &Course) -> Result<(), 
     Ok(())
 }
 
-/// Serves by the rules as a server whose socket is full.
+/// Serves by the rules as a server with a full socket.
 pub(super) fn full_sockets(engine: Engine, course: &Course) -> Result<(), Failure> {
     for filling in Filling::ALL.into_iter().cycle().take_while(|_| course.goes_on()) {
         with_each_client(engine, Via::Shm, CALLS, move |socket| filling.serve(socket), |it| it)?;

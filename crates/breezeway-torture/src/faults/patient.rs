@@ -1,4 +1,5 @@
-//! A client whose calls fail: it follows commands on its standard input, and prints their outcomes.
+//! A client with failing calls: it follows commands on its standard input, and prints their
+//! outcomes.
 
 use std::path::Path;
 use std::process::Command;

@@ -212,7 +212,7 @@ impl Driver {
         self.shared.turn(|state, turn| {
             state.driver_is_awake = true;
             *is_copying = state.connection.backlog.is_copying();
-            // Entries that a task has taken meanwhile count as this driver's work.
+            // Entries that a task has taken since count as this driver's work.
             let turn = match (turn, state.take_stood_in()) {
                 (Turn::Idle, true) => Turn::Worked,
                 (turn, _) => turn,
@@ -256,7 +256,8 @@ impl Driver {
     }
 
     /// Announces that this driver takes no turns for a while, and returns the events to wait for.
-    /// Threads and tasks that publish something meanwhile, and need a turn for it, wake `waker`.
+    /// Threads and tasks that publish something before the next turn, and need a turn for it, wake
+    /// `waker`.
     pub fn next(&mut self, waker: &Waker) -> Next {
         self.shared.turn(|state, turn| next_after(turn, state, waker))
     }

@@ -202,7 +202,7 @@ impl State {
 impl State {
     /// Ends the session in order. The driver sends the entries that the peer does not take at once;
     /// without a driver this thread waits for that. A thread that leads may sleep for the same, and
-    /// takes no turn meanwhile.
+    /// takes no turn during that sleep.
     pub(super) fn close(&mut self) {
         self.close_by(Deadline::after(LINGER));
     }

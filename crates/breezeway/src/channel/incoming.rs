@@ -223,7 +223,7 @@ impl ServerChannel {
     }
 
     /// Returns the client's next call or stream, if it is there. The driver of the session polls so
-    /// after each turn, and when it is woken: a task may have taken a turn meanwhile
+    /// after each turn, and when it is woken: a task may have taken a turn since
     /// ([`Driver::alarm`](super::Driver::alarm)).
     pub fn try_accept(&self) -> Option<Incoming> {
         let arrival = self.handle.shared.with(State::arrival);

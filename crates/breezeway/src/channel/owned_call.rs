@@ -38,7 +38,7 @@ use crate::short_reason::short_reason;
 /// ends.
 ///
 /// `Ok` of a reply means that the session continues, not that the client gets the reply: the client
-/// may die meanwhile, and a reply that finds no memory fails the call by the name of the limit.
+/// may die before, and a reply that finds no memory fails the call by the name of the limit.
 pub struct OwnedCall {
     shared: Arc<Shared>,
     request: Request,

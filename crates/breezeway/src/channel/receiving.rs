@@ -206,7 +206,7 @@ impl State {
     #[inline]
     pub(super) fn wake_reader(&mut self, key: StreamKey) {
         let Some((registration, waker)) = self.waiters.take_reader(key) else { return };
-        // A leader polls by itself.
+        // A leader polls without a wake-up.
         if !waker.will_wake(NOBODY) {
             self.due_readers.push((registration, waker));
         }

@@ -36,7 +36,7 @@ pub(crate) struct TimedOut;
 /// A session, its facts that need no lock, and the place where a leader sleeps.
 pub(crate) struct Shared {
     state: Mutex<State>,
-    /// Streams whose readers need not ask.
+    /// Streams with readers that need not ask.
     pub(super) quiet: Arc<QuietStreams>,
     /// Number of threads that wait for the lock, which a spinning leader must release for them.
     contenders: AtomicU32,
@@ -169,8 +169,8 @@ impl Shared {
             state.due_readers = readers;
         }
         drop(state);
-        // The drop of a waker's last copy may drop a task, and with it a value whose drop takes the
-        // lock.
+        // The drop of a waker's last copy may drop a task, and with it a value that takes the lock
+        // in its drop.
         drop(due);
     }
 
@@ -221,7 +221,8 @@ impl Shared {
         Some(result)
     }
 
-    /// Runs `ask`, after a turn if no driver takes turns; a driver receives by itself.
+    /// Runs `ask`, after a turn if no driver takes turns; a driver receives entries in its own
+    /// turns.
     pub(crate) fn glance<R>(&self, ask: impl FnOnce(&mut State) -> R) -> R {
         let mut state = self.lock();
         if state.leadership.try_lead() {

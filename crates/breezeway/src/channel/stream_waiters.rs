@@ -29,7 +29,7 @@ pub(super) struct StreamWaiters {
 }
 
 impl StreamWaiters {
-    /// Returns the streams whose readers need not ask.
+    /// Returns the streams with readers that need not ask.
     pub(super) fn quiet_streams(&self) -> &Arc<QuietStreams> {
         &self.quiet
     }

@@ -87,7 +87,8 @@ impl DerefMut for Waiters {
 }
 
 /// Remembers the only waiter. Returns the one that it replaces, to be dropped without the lock: the
-/// drop of a waker's last copy may drop a task, and with it a value whose drop takes the lock.
+/// drop of a waker's last copy may drop a task, and with it a value that takes the lock in its
+/// drop.
 #[must_use]
 pub(super) fn replace(waiter: &mut Option<Waker>, cx: &Context<'_>) -> Option<Waker> {
     match waiter {

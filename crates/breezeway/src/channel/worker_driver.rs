@@ -1,8 +1,8 @@
 //! Driver of a shared session for a server's worker, which drives many sessions and waits for none
 //! of them.
 //!
-//! Other threads use the session meanwhile: those that serve its streams and its deferred calls.
-//! Each sends by itself, and needs the worker only to receive, or to wait for room.
+//! Other threads use the session at the same time: those that serve its streams and its deferred
+//! calls. Each sends its own entries, and needs the worker only to receive, or to wait for room.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;

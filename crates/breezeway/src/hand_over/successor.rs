@@ -31,7 +31,7 @@ pub(crate) struct Offer {
     pub(crate) socket: Option<OwnedFd>,
 }
 
-/// Asks the server whose admin socket is at `path` for its sockets; returns `None` if there is no
+/// Asks the server with the admin socket at `path` for its sockets; returns `None` if there is no
 /// server. That server continues to serve until [`Offering::commit`].
 pub(crate) fn ask(path: &Path) -> Result<Option<Offering>, TakeOverError> {
     let deadline = Deadline::after(PATIENCE);

@@ -166,7 +166,7 @@ impl SocketLink {
         }
     }
 
-    /// Adds a frame whose body is written without a copy if it is large.
+    /// Adds a frame. A large body is written without a copy.
     pub(super) fn push_body(&mut self, head: Head, body: Vec<u8>) {
         self.count_sent(head, body.len());
         self.unsent.push(&frame::encode(head, body.len()));
@@ -283,8 +283,8 @@ impl SocketLink {
         if self.is_backlogged() { Err(WaitFailure::ReceiveBufferFull) } else { Ok(()) }
     }
 
-    /// Writes everything, sleeping for room. Reads meanwhile, so that a peer that waits for its own
-    /// room gets it. If the receive buffer is full, leaves the rest to the next wait.
+    /// Writes everything, sleeping for room. Reads while it waits, so that a peer that waits for
+    /// its own room gets it. If the receive buffer is full, leaves the rest to the next wait.
     pub(super) fn write_all(&mut self, deadline: Deadline) -> Result<(), WaitFailure> {
         loop {
             self.write()?;

@@ -67,7 +67,7 @@ pub(crate) enum Write {
 impl StreamSocket {
     pub(super) fn new(mut wire: Wire, carrier: Carrier) -> Self {
         wire.read_in_bulk();
-        // The buffer of TCP grows by itself.
+        // The kernel enlarges the buffer of TCP.
         let is_unix = carrier == Carrier::Unix;
         Self { wire, has_descriptors: is_unix, is_wide: !is_unix }
     }

@@ -151,7 +151,7 @@ impl SessionOptions {
     /// Sets the number of bytes of messages without replies that may be in flight in shared memory
     /// before the next one waits for the server: 1 byte to 1 TiB; a value of the cap or more sets
     /// no bound. Messages written far ahead have left the caches when they are read. One message
-    /// may always be in flight. Messages below 16 KiB, calls whose reply is awaited, messages of
+    /// may always be in flight. Messages below 16 KiB, calls with an awaited reply, messages of
     /// `try_` methods and messages of streams never wait, and no message waits longer than some
     /// milliseconds for a server that keeps the messages it was sent. `None`, the default, is a
     /// quarter of a CPU's last cache.
@@ -175,7 +175,7 @@ impl SessionOptions {
         self
     }
 
-    /// Returns these options for two ends in one process, whose hellos may take the longest time
+    /// Returns these options for two ends in one process. Their hellos may take the longest time
     /// that an option accepts.
     pub(crate) fn for_own_ends(&self) -> Result<Self, OptionError> {
         self.validate()?;

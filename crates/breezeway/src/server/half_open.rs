@@ -49,7 +49,7 @@ pub(super) enum Shaken {
     Before,
     /// This call completed it: the client's identity is known from now on.
     Now,
-    /// It needs more bytes from the client, or, if `room` is set, room to write to it.
+    /// The handshake needs more bytes from the client, or, if `room` is set, room to write to it.
     NotYet { room: bool },
 }
 

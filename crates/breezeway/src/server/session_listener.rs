@@ -87,7 +87,7 @@ impl SessionListener {
         self.acceptor.address()
     }
 
-    /// Returns the next client whose handshake is complete, or None. Never blocks, apart from the
+    /// Returns the next client with a complete handshake, or None. Never blocks, apart from the
     /// first call with [`ServerOptions::take_over`]: for up to 5 s, if the predecessor hangs. The
     /// session counts against `max_sessions` until its driver is dropped.
     pub fn accept(&mut self) -> io::Result<Option<(ServerChannel, Driver)>> {

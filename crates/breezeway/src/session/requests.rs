@@ -67,8 +67,8 @@ impl Session {
             self.hold_back(bytes.len(), deadline)?;
         }
         let stream = self.calls.next_number();
-        // The message uses a number in any case, so the number also serves as a counter; a call
-        // that uses the number at which a check is due notices the server's end by itself.
+        // The message uses a number in any case, so the number also serves as a counter: a call
+        // notices the server's end if a check is due at its number.
         if (stream >> 1) & self.check_mask == self.check_mask {
             self.check_server()?;
         }
@@ -323,7 +323,7 @@ impl<'s> RequestSpace<'s> {
         })
     }
 
-    /// Sends these bytes as a request whose reply is taken later by [`Session::receive`].
+    /// Sends these bytes as a request; [`Session::receive`] takes the reply later.
     #[inline]
     pub fn send(self, method: u32) -> Result<CallId, CallError> {
         let deadline = self.session.deadline();
@@ -418,8 +418,8 @@ mod tests {
         server.serve(&count).unwrap();
     }
 
-    /// Creates a session whose server has not served the calls that it may have in flight, and
-    /// never will.
+    /// Creates a session with all calls in flight that it may have, and a server that never serves
+    /// them.
     fn given_up() -> (Session, ServerSession) {
         let (mut client, server) = Session::pair(&SessionOptions::new().ring_capacity(8)).unwrap();
         client.set_call_timeout(Some(Duration::from_millis(1)));

@@ -112,9 +112,9 @@ impl Tls {
         self.configure().map_err(unusable)
     }
 
-    /// Makes every later session of this process whose options name no certificates use these: for
-    /// programs whose addresses come from their configuration. Only the first call has an effect;
-    /// returns false if this was not the first.
+    /// Sets these certificates for every later session of this process without certificates in its
+    /// options: for programs that read their addresses from a configuration. Only the first call
+    /// has an effect; returns false if this was not the first.
     pub fn install_default(self) -> bool {
         DEFAULT.set(self).is_ok()
     }

@@ -103,7 +103,7 @@ impl TlsSocket {
         }
     }
 
-    /// Creates the server's end, whose handshake is still to come.
+    /// Creates the server's end, before its handshake.
     pub(crate) fn accept(socket: OwnedFd, tls: Option<&Tls>) -> Result<Self, TlsError> {
         let connection = ServerConnection::new(Tls::server(tls)?);
         let connection = connection.map_err(|error| describe(error, None, false))?;

@@ -21,7 +21,7 @@ pub(super) struct Arrived {
     /// Sessions that another worker had.
     #[allow(clippy::vec_box, reason = "what is boxed already is handed on as it is")]
     pub(super) handed: Vec<Box<Slot>>,
-    /// Tokens of sessions whose doorbells the guard has heard.
+    /// Tokens of sessions with a doorbell that the guard has seen.
     pub(super) rang: Vec<usize>,
 }
 

@@ -138,8 +138,8 @@ fn serve(guarded: &Guarded) -> bool {
     guarded.served.fetch_add(requests, Ordering::Relaxed) + requests > 0
 }
 
-/// Runs the guard, once, with another worker that is free. If `tells` is set, it notifies the
-/// worker of events of sessions that it cannot claim.
+/// Runs the guard, once, with another worker that is free. If `tells` is set, the guard notifies
+/// the worker of events of sessions that it cannot claim.
 fn relieve(guarded: &Guarded, tells: bool) {
     if guarded.rang.swap(0, Ordering::Acquire) == 0 {
         return;

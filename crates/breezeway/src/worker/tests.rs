@@ -56,9 +56,8 @@ fn stay_ahead(peer: &mut Peer, segment: &Shared) {
     }
 }
 
-/// Returns true if an armed session whose doorbell rings is served within `steps` steps of the
-/// worker once it is time to listen, while another one has an entry about a segment at each of
-/// them.
+/// Returns true if an armed session with a doorbell is served within `steps` steps of the worker
+/// once it is time to listen, while another one has an entry about a segment at each of them.
 fn serves_beside_churn(wait: WaitPolicy, steps: u32) -> bool {
     let options = SessionOptions::new().wait(wait);
     let mut worker = worker(&options);

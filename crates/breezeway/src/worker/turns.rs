@@ -33,7 +33,7 @@ impl Turns {
         over
     }
 
-    /// Returns the session whose turn is next; `None` at the end of a round.
+    /// Returns the next session in turn; `None` at the end of a round.
     #[inline(always)]
     pub(super) fn next(&mut self) -> Option<usize> {
         let token = *self.tokens.get(self.next)?;

@@ -101,7 +101,7 @@ fn pending_segments_of_one_process_stop_at_its_limit() {
         // Another session of the same process goes on, with segments.
         let large = vec![5; 300_000];
         assert_eq!(honest.call(ECHO, &large).unwrap().to_vec(), large);
-        // One more ends its session, whose end would else be hidden by the peer's own socket.
+        // One more ends its session. Otherwise the peer's own socket would hide that end.
         for peer in &peers {
             send(peer);
             // Fails once the session has ended.

@@ -20,8 +20,8 @@ use super::watchdog::{GENEROUS, within};
 const OUTSIDE: u8 = 0xcc;
 const SIZE: usize = 256 * 1024;
 
-/// Places of payloads: at both ends of the segment, at odd offsets, the whole. Beyond the last page
-/// is no memory.
+/// Places of payloads: at both ends of the segment, at odd offsets, the whole. No memory lies
+/// beyond the last page.
 const PLACES: [(usize, usize); 9] = [
     (0, 1),
     (SIZE - 1, 1),

@@ -10,7 +10,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-/// How long something may take that must come.
+/// Maximum wait for something that must come.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The fields of a span, as text.

@@ -108,7 +108,7 @@ mod needs_root {
         refused_command(command, &["ermission denied"]);
     }
 
-    /// Runs the same as another user, who may not enter the folder of the binary. The binary is
+    /// Runs the same as another user, without access to the folder of the binary. The binary is
     /// named by a descriptor, which has to be open until the command has started.
     fn by_stranger(command: &Command) -> (File, Command) {
         const STRANGER: u32 = 12_345;

@@ -62,7 +62,7 @@ fn on_every_carrier(test: impl Fn(Channel, ServerChannel)) {
     }
 }
 
-/// Commits a call whose reply no task waits for yet.
+/// Commits a call. No task waits for its reply yet.
 pub(in crate::channel) fn start(channel: &Channel, request: &[u8]) -> PendingCall {
     let mut cx = Context::from_waker(Waker::noop());
     match channel.poll_start_call(&mut cx, 0, None, request, None) {

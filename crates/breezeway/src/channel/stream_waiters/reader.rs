@@ -11,8 +11,8 @@ use std::task::Context;
 /// Number of streams for which it can be known without the lock that there is nothing to be read.
 const STREAMS: usize = 256;
 
-/// Streams that have nothing to be read and whose last registered task is woken when that changes.
-/// Written under the session's lock, for the first few streams.
+/// Streams without unread messages; the last registered task is woken when that changes. Written
+/// under the session's lock, for the first few streams.
 pub(in super::super) struct QuietStreams([AtomicBool; STREAMS]);
 
 impl Default for QuietStreams {
