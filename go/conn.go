@@ -73,8 +73,8 @@ func dial(ctx context.Context, address Address, opts *options) (*Conn, error) {
 	return &Conn{session, address}, nil
 }
 
-// backlogPause is the pause between two attempts to connect to a server whose backlog is full: the
-// kernel does not report when there is room.
+// backlogPause is the pause between two attempts to connect to a server with a full backlog: the
+// kernel does not report room in it.
 const backlogPause = 2 * time.Millisecond
 
 // connectTo connects to an address until the timeout or the end of ctx, and retries while the

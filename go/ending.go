@@ -127,8 +127,8 @@ func (s *session) limitLastReplies() {
 	s.lateness = time.AfterFunc(s.linger, s.lingered)
 }
 
-// lingered ends a session whose client has accepted nothing since limitLastReplies although replies
-// wait.
+// lingered ends a session if its client has accepted nothing since limitLastReplies although
+// replies wait.
 func (s *session) lingered() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,7 +16,7 @@ var (
 	ErrClosed = errors.New("breezeway: the session was closed here")
 	// ErrPeerClosed is returned for a session that the peer has closed in order.
 	ErrPeerClosed = errors.New("breezeway: the other side closed the session")
-	// ErrPeerDied is returned for a session whose peer has ended without closing it, or has ended
+	// ErrPeerDied is returned if the peer of a session has ended without closing it, or has ended
 	// it for a violation by this side.
 	ErrPeerDied = errors.New("breezeway: the other side is gone and did not close the session")
 	// ErrGoingAway is returned for a new call or stream if the server takes no new ones. Open

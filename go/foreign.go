@@ -47,7 +47,7 @@ func (c *foreignConn) LocalAddr() net.Addr { return c.local }
 // Peer returns the client's credentials.
 func (c *foreignConn) Peer() Peer { return c.peer }
 
-// isForeign returns true if a client whose hello has failed is to be served as one of another
+// isForeign returns true if a client with a failed hello is to be served as one of another
 // protocol. It keeps the client's first bytes.
 func (s *Server) isForeign(g *greeting, failed error) bool {
 	var hello *foreignError

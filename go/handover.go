@@ -23,8 +23,8 @@ import (
 //   - the predecessor, for each socket: its kind, the length of its place as two bytes, and the
 //     place as text, with the socket's descriptor on the first byte; at the end, lastSocket and
 //     two zeros
-//   - the successor, when it serves: isReady and eight bytes, whose bit n is set if it has taken
-//     the n-th socket
+//   - the successor, when it serves: isReady and eight bytes, with bit n set if it has taken the
+//     n-th socket
 //   - the predecessor, in answer: isDone
 const (
 	ask         = "BRZWTAK1"

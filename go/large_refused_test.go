@@ -94,7 +94,7 @@ func TestEchoesRefusedForMemoryDelayNoOtherSession(t *testing.T) {
 	}
 }
 
-// asks requests an echo, and releases the last answer. It returns false if there is no answer.
+// asks requests an echo, and releases the last answer. It returns false if no answer comes.
 func (c *caller) asks(number uint32, size uint64) bool {
 	d := proto.Descriptor{Lend: number % 64, Length: size}.Encode()
 	released := c.lent

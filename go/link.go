@@ -32,8 +32,8 @@ type link interface {
 	counters() Counters
 }
 
-// incoming holds what a link has taken: an entry, whose body is the message's inline bytes, and the
-// resulting event.
+// incoming holds what a link has taken: an entry, with the message's inline bytes as its body, and
+// the resulting event.
 type incoming struct {
 	message Message
 	entry   proto.Entry
@@ -49,7 +49,7 @@ type outgoing struct {
 	pieces      [][]byte
 	message     *Message
 	reserved    *Reservation
-	// empty is true if there is no message.
+	// empty is true for an entry without a message.
 	empty bool
 	// releases is a lent message to release after the copy and before the publication, so that the
 	// peer finds its memory free.

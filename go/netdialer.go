@@ -6,8 +6,8 @@ import (
 )
 
 // A NetDialer opens connections to a [NetListener], any number on one session. It dials the session
-// with the first connection, and a new one after the session has ended or its server goes away. A
-// session whose server goes away is closed when the last connection on it has ended.
+// with the first connection, and a new one after the session has ended or its server goes away. If
+// its server goes away, a session is closed when the last connection on it has ended.
 type NetDialer struct{ sessions sharing }
 
 // NewNetDialer returns a dialer for the given addresses, separated by commas. Each session uses the

@@ -96,8 +96,8 @@ func (l *NetListener) offerForeign(conn *foreignConn) {
 	}
 }
 
-// keepsLeft offers a connection whose client is gone, within the limit, and returns true if it was
-// accepted.
+// keepsLeft offers a connection of a client that is gone, within the limit, and returns true if it
+// was accepted.
 func (l *NetListener) keepsLeft(conn net.Conn) bool {
 	select {
 	case l.left <- struct{}{}:

@@ -100,7 +100,7 @@ func FirstSegment(bytes uint64) Option { return func(o *options) { o.firstSegmen
 func Prefault(bytes uint64) Option { return func(o *options) { o.prefault = bytes } }
 
 // ShrinkAfter sets how long a payload segment must be unused before its memory is freed, 0 to 1 h.
-// There are no timers: an idle session keeps its memory. The default is 1 s.
+// No timer is involved: an idle session keeps its memory. The default is 1 s.
 func ShrinkAfter(after time.Duration) Option { return func(o *options) { o.shrinkAfter = after } }
 
 // UnderWay sets how many bytes of one-way messages may be in flight in shared memory before the
@@ -121,7 +121,7 @@ func HandshakeTimeout(timeout time.Duration) Option {
 	return func(o *options) { o.handshakeTimeout = timeout }
 }
 
-// CallTimeout sets a limit on each call, in addition to its context. The default, 0, is no limit.
+// CallTimeout sets a limit on each call, in addition to its context. The default, 0, sets no limit.
 func CallTimeout(timeout time.Duration) Option {
 	return func(o *options) { o.callTimeout = timeout }
 }
@@ -177,21 +177,21 @@ func MaxSessions(count int) Option { return func(o *options) { o.maxSessions = c
 // MaxSessionsOfUser sets the maximum number of sessions of one user, 1 to 1000000, so that one
 // user's programs leave room for others. Further clients are refused with the reason. All users
 // that are not known here count as one. The limit does not apply over tcp and tls, where users are
-// not known. By default there is no limit but MaxSessions.
+// not known. By default only MaxSessions limits a user.
 func MaxSessionsOfUser(count int) Option { return func(o *options) { o.sessionsOfUser = count } }
 
 // MaxMemory sets a limit in bytes on the shared memory created by this server that clients hold:
 // control segments and the memory of replies. It includes memory of sessions that have ended, until
 // no process holds it. Above the limit a client is refused with the reason, and a reply that needs
 // more memory fails. The memory of requests is created by clients and does not count. The default,
-// 0, is no limit, and no accounting. The accounting needs an inotify instance for the server and a
-// watch for each segment (fs.inotify.max_user_instances and max_user_watches). A segment that
+// 0, sets no limit, and counts nothing. The accounting needs an inotify instance for the server and
+// a watch for each segment (fs.inotify.max_user_instances and max_user_watches). A segment that
 // cannot be counted is not created.
 func MaxMemory(bytes uint64) Option { return func(o *options) { o.maxMemory = bytes } }
 
 // MaxMemoryOfUser sets a limit like [MaxMemory] for the clients of each user, so that one user's
 // programs leave room for others. All users that are not known here count as one. The default, 0,
-// is no limit.
+// sets no limit.
 func MaxMemoryOfUser(bytes uint64) Option { return func(o *options) { o.memoryOfUser = bytes } }
 
 func (o *options) limitsMemory() bool { return o.maxMemory > 0 || o.memoryOfUser > 0 }

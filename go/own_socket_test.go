@@ -45,7 +45,7 @@ func sendOwnEnd(t testing.TB, over *net.UnixConn, b byte, own *net.UnixConn) {
 }
 
 // TestServersOwnEndSentToAClientEndsItsSession sends a socket over itself: in flight, it keeps the
-// connection open, whose end would otherwise never come.
+// connection open, which would otherwise never end.
 func TestServersOwnEndSentToAClientEndsItsSession(t *testing.T) {
 	for name, policy := range policies {
 		for _, pending := range []int{0, 8, proto.MaxPendingSegments} {

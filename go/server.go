@@ -264,7 +264,7 @@ func (s *Server) enter(conn net.Conn) error {
 	return nil
 }
 
-// hasRoom returns an error if there is no room for another session. The lock is held.
+// hasRoom returns an error if another session finds no room. The lock is held.
 func (s *Server) hasRoom() error {
 	if s.admitted+s.closing >= s.opts.maxSessions {
 		return fmt.Errorf("the server has its %d sessions (option MaxSessions)", s.opts.maxSessions)
@@ -418,7 +418,7 @@ func userOf(p Peer) segment.User {
 	return segment.User{Known: true, UID: p.UID}
 }
 
-// objection returns an error if there is no room for a client's session. The lock is held.
+// objection returns an error if a client's session finds no room. The lock is held.
 func (s *Server) objection(g *greeting) error {
 	if err := s.hasRoom(); err != nil {
 		return err
@@ -431,8 +431,7 @@ func (s *Server) objection(g *greeting) error {
 	return nil
 }
 
-// admit counts the session of a client whose hello has arrived, or returns an error if there is no
-// room for it.
+// admit counts the session of a client after its hello, or returns an error if it finds no room.
 func (s *Server) admit(g *greeting) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,8 +20,8 @@ import (
 const resends = 16
 
 // sharing holds one session for many users. It dials the session on demand, and a new one after the
-// session has ended or its server goes away. A session whose server goes away is closed once it is
-// idle.
+// session has ended or its server goes away. If its server goes away, a session is closed once it
+// is idle.
 type sharing struct {
 	addresses string
 	opts      []Option
@@ -33,16 +33,16 @@ type sharing struct {
 	stop    func()    // cancels it
 	closed  bool
 	// triedFirst is the time of the last attempt at the first address by a session at another one;
-	// zero if there is no such attempt to repeat. trying is true during an attempt.
+	// zero without such an attempt to repeat. trying is true during an attempt.
 	triedFirst time.Time
 	trying     bool
 	every      time.Duration
 }
 
-// A dialling is a Dial whose result several goroutines wait for.
+// A dialling is a Dial with several goroutines that wait for its result.
 type dialling struct {
 	ended chan struct{}
-	// err is the reason why there is no session, once ended is closed. It is nil if the reason
+	// err is the reason for the missing session, once ended is closed. It is nil if the reason
 	// concerns only the caller that dialled.
 	err error
 }

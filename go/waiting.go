@@ -753,7 +753,7 @@ func (s *session) park(lim *limit) {
 	s.inPoller = false
 	if err != nil {
 		// This is a deadline, of the limit or of an interrupt, or the end of the connection; a read
-		// tells them apart.
+		// distinguishes them.
 		s.dirty.Store(true)
 		if s.err == nil {
 			s.look()

@@ -111,7 +111,7 @@ func (pool) Put(call net.Conn) error { return call.Close() }
 // Discard lets go of a call that failed, or has no reply.
 func (pool) Discard(call net.Conn) error { return call.Close() }
 
-// Close ends the session, with the calls that are under way, once its streams have ended.
+// Close ends the session, with its calls in flight, once its streams have ended.
 func (p pool) Close() error { return p.sessions.Close() }
 
 // clientCall is one call: what Write has encoded, until Read makes the call.
@@ -208,7 +208,7 @@ func (c *clientCall) make(ctx context.Context) (breezeway.Reply, error) {
 	return c.sessions.CallWithMetadata(ctx, c.tag, c.metadata, c.body)
 }
 
-// isBusiness notes a business error, which is no failure of its call to Kitex.
+// isBusiness notes a business error, which does not count as a failure of its call to Kitex.
 func isBusiness(err error, info rpcinfo.RPCInfo) bool {
 	var failed *breezeway.CallError
 	if !errors.As(err, &failed) || failed.Code != breezeway.ApplicationCode(businessCode) {

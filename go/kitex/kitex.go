@@ -37,8 +37,8 @@ func Client(addresses string, opts ...breezeway.Option) client.Option {
 // Server has a Kitex server listen at addresses, separated by commas, for native calls and for
 // plain clients. Each handler runs in a goroutine of its own, up to 65,536 of them; the option
 // Offload sets another limit. A handler's context ends when its client no longer waits. Stop serves
-// calls that are under way, up to Kitex's own limit (server.WithExitWaitTime); clients connect to
-// the next server meanwhile. It excludes server.WithListener and WithServiceAddr.
+// calls in flight, up to Kitex's own limit (server.WithExitWaitTime), while clients connect to the
+// next server. It excludes server.WithListener and WithServiceAddr.
 func Server(addresses string, opts ...breezeway.Option) server.Option {
 	return serverOption(addresses, opts)
 }

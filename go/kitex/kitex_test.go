@@ -129,12 +129,12 @@ func clientOf(t testing.TB, address string, ends certificates.Session,
 	return c
 }
 
-// thisHost is where nobody else listens, so that a port can be listened at again.
+// thisHost is an address without other listeners, so that a port can be listened at again.
 var thisHost = net.IPv4(127, byte(1+rand.Intn(250)), byte(rand.Intn(250)), byte(1+rand.Intn(250)))
 
 var ports atomic.Int32
 
-// port returns an address at which nobody has listened.
+// port returns an address that was not listened at before.
 func port(carrier string) string { return fmt.Sprint(carrier, thisHost, ":", 20_000+ports.Add(1)) }
 
 // onEveryCarrier gives a test what its sessions show and trust over tls:, and ignore elsewhere.

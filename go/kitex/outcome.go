@@ -24,7 +24,7 @@ const (
 
 var errOutcome = errors.New("the stream ended in an unknown way")
 
-// isOutcome returns true for a message that says why a stream failed.
+// isOutcome returns true for a message that holds the reason of a stream's failure.
 func isOutcome(message []byte) bool { return len(message) > 0 && message[0] == outcomeMark }
 
 // encodeOutcome returns the last message of a stream whose handler failed. Result is the method's

@@ -17,8 +17,9 @@ import (
 )
 
 // grace is how long a server that stops goes on to accept, and how long a connection must have been
-// at rest when it ends it. What has come is served without it; it is for requests that a client has
-// sent, or is about to send, before it has learnt of the stop. Kitex's own transport waits as long.
+// at rest when it ends it. Requests that have come are served without it; it is for requests that a
+// client has sent, or is about to send, before it has learnt of the stop. Kitex's own transport
+// waits as long.
 const grace = 100 * time.Millisecond
 
 // silence is how long a server that stops waits for the next byte on a connection that may not be
@@ -193,7 +194,7 @@ func (c *plainConn) replied() {
 	c.atRest, c.since = true, time.Now()
 }
 
-// endAtRest ends a connection on which nothing is under way.
+// endAtRest ends a connection without calls in flight.
 func (c *plainConn) endAtRest() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

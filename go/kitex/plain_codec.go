@@ -107,7 +107,7 @@ func readHead(message remote.Message, buffer steadyBuffer) (string, error) {
 }
 
 // readBody returns the bytes of a request's struct. If the length is not positive, the request has
-// no frame, and the struct ends by itself.
+// no frame, and the struct's own stop field ends it.
 func readBody(length int, buffer steadyBuffer) ([]byte, error) {
 	if length > 0 {
 		return buffer.Next(length)

@@ -45,7 +45,7 @@ func TestARequestThatHasComeIsServedAlthoughItsConnectionWasAtRest(t *testing.T)
 				t.Fatal(err)
 			}
 		}
-		// What one session carries comes in order.
+		// Bytes of one session come in order.
 		if _, err := io.ReadFull(servers[1], make([]byte, len("request"))); err != nil {
 			t.Fatal(err)
 		}

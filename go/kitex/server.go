@@ -18,8 +18,8 @@ import (
 	breezeway "github.com/breezeway-ipc/breezeway/go"
 )
 
-// mostHandlers is how many handlers run at one time, unless the option Offload sets another limit:
-// the most that it takes. Kitex has limits of its own.
+// mostHandlers is how many handlers run at the same time, unless the option Offload sets another
+// limit: the most that it takes. Kitex has limits of its own.
 const mostHandlers = 65536
 
 // serverOption makes the option of Server.
@@ -124,7 +124,7 @@ const thriftProtocol = "thrift"
 // ConnCount returns how many plain clients are connected.
 func (s *transServer) ConnCount() utils.AtomicInt { return s.plain.count() }
 
-// BootstrapServer serves the plain clients of a listener, which serves sessions by itself.
+// BootstrapServer serves the plain clients of a listener, which serves sessions on its own.
 func (s *transServer) BootstrapServer(listener net.Listener) error {
 	sessions, is := listener.(*breezeway.NetListener)
 	if !is {
@@ -143,8 +143,8 @@ func (s *transServer) BootstrapServer(listener net.Listener) error {
 	}
 }
 
-// Shutdown ends listening, tells clients to begin nothing new here, and waits until what they have
-// asked for is served, up to the server's ExitWaitTime; then it ends what is left.
+// Shutdown ends listening, asks clients to begin nothing new here, and waits until their requests
+// are served, up to the server's ExitWaitTime; then it ends the rest.
 func (s *transServer) Shutdown() error {
 	sessions := s.plain.stop()
 	if sessions == nil {
@@ -230,7 +230,7 @@ func (h handlers) SetInvokeHandleFunc(invoke endpoint.Endpoint) {
 	}
 }
 
-// GracefulShutdown has plain clients be told that their connections end.
+// GracefulShutdown notifies plain clients of the end of their connections.
 func (h handlers) GracefulShutdown(ctx context.Context) error {
 	if handler, is := h.plain.(remote.GracefulShutdown); is {
 		return handler.GracefulShutdown(ctx)

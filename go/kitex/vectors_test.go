@@ -66,7 +66,7 @@ func play(t *testing.T, path, lines string) {
 	}
 }
 
-// readFrame reads a frame that is no window.
+// readFrame reads the next frame that is not a window.
 func readFrame(t *testing.T, from io.Reader) []byte {
 	t.Helper()
 	for {

@@ -19,8 +19,7 @@ const (
 	// first-level cache.
 	pieceLen = 4096
 	large    = 16 << 10
-	// A message of up to small bytes lies in an entry, so that there is no memory to reserve for
-	// it.
+	// A message of up to small bytes lies in an entry, so it needs no reserved memory.
 	small  = 104
 	warmUp = 100
 	// countedAtOnce is the number of latencies that a caller collects before it counts them.

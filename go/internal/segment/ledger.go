@@ -50,9 +50,9 @@ type Account struct {
 	User   User
 }
 
-// NewLedger returns a ledger with limits, where 0 is no limit. It fails if this machine does not
-// report the end of segments: a server that counts memory which it never gets back would eventually
-// refuse all clients.
+// NewLedger returns a ledger with limits; 0 sets none. It fails if this machine does not report the
+// end of segments: a server that counts memory which it never gets back would eventually refuse all
+// clients.
 func NewLedger(total, ofUser uint64) (*Ledger, error) {
 	reports, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {

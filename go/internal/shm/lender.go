@@ -117,7 +117,7 @@ func (l *lender) giveBack(loan Loan) {
 	l.free = append(l.free, loan.lend)
 }
 
-// lend records a loan whose descriptor is about to be published.
+// lend records a loan before its descriptor is published.
 func (l *lender) lend(loan Loan) {
 	l.loans[loan.lend] = loan
 	l.lent[loan.lend/64] |= 1 << (loan.lend % 64)
@@ -147,7 +147,7 @@ func (l *lender) flipped(word int) uint64 {
 	return (l.peer.Load(proto.ReleasedAt+8*word) ^ l.seen[word]) & l.lent[word]
 }
 
-// collect takes back each lend number whose bit the peer has flipped.
+// collect takes back each lend number with a bit that the peer has flipped.
 func (l *lender) collect() {
 	for word := range l.lent {
 		for released := l.flipped(word); released != 0; released &= released - 1 {

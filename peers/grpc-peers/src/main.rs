@@ -55,7 +55,7 @@ fn pin(cpu: usize) -> Result<()> {
     sched_setaffinity(None, &set).with_context(|| format!("cpu {cpu}"))
 }
 
-/// Measures every row whose name has this part.
+/// Measures every row with this part in its name.
 async fn compare(part: &str) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let server = Server::start(folder.path())?;
