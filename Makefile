@@ -146,7 +146,7 @@ carriers:
 ## The same within TLS (a minute).
 carriers-tls:
 	BREEZEWAY_TEST_CARRIER=tls $(TEST) --test sessions -- \
-		on_every_carrier:: --skip on_shm:: --skip by_file:: --skip strangers:: --skip foreign::
+		on_every_carrier:: --skip on_shm:: --skip by_file:: --skip failed_handshakes:: --skip foreign::
 
 ## The tests that need something which not every machine has, as far as this one has it (2 minutes).
 needs:

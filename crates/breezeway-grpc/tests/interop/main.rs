@@ -1,9 +1,9 @@
 //! gRPC's interoperability cases over every carrier, in both gears, and failures.
 
 mod cases;
+mod connect_info;
 mod deadlines;
 mod deaths;
-mod extensions;
 mod http2_peers;
 mod limits;
 mod needs_go;

@@ -2,10 +2,10 @@
 
 mod apache;
 mod bytes;
+mod decoding_cost;
 mod example;
 mod needs_go;
 mod round_trip;
 mod rustfmt;
 mod unions;
-mod work;
 mod writers;

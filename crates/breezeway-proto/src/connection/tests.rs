@@ -4,7 +4,7 @@
 mod calls;
 mod ending;
 mod model;
-mod scripted;
+mod streams;
 
 use std::collections::VecDeque;
 use std::convert::Infallible;

@@ -4,6 +4,8 @@ mod awaited;
 mod blocking;
 #[cfg(feature = "tls")]
 mod certificates;
+#[cfg(feature = "dns")]
+mod dns;
 mod failover;
 #[cfg(all(feature = "serde", feature = "shared-bytes", feature = "small-strings"))]
 mod gallery;
@@ -11,11 +13,9 @@ mod golden;
 mod governance;
 mod in_place;
 mod instances;
-#[cfg(feature = "dns")]
-mod names;
 mod namespaces;
 mod needs_go;
-mod oneways;
+mod oneway_calls;
 #[cfg(feature = "shmipc")]
 mod over_shmipc;
 #[cfg(feature = "tls")]
@@ -30,7 +30,7 @@ mod streams;
 mod streams_blocking;
 mod thrift;
 mod thrift_awaited;
-mod thrift_unhappy;
+mod thrift_failures;
 mod vectors;
 
 #[test]

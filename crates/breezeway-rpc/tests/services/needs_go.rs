@@ -2,8 +2,8 @@
 //! by its own tool (`peers/kitex-peers`). And with Apache's library for Go (`peers/apache-go`).
 
 mod apache;
-mod balanced;
-mod matrix;
+mod balancing;
+mod every_framing;
 mod multiplexed;
 #[cfg(feature = "shmipc")]
 mod shmipc;

@@ -1,9 +1,9 @@
 //! Thrift whose connections are streams of shmipc: ours with ours, of both gears each.
 
-mod by_hand;
 mod flooding;
+mod raw_peers;
 mod sessions;
-mod silent;
+mod silent_clients;
 mod stopping;
 
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! `docs/abi.md` is normative: its tables and the code's constants agree, and the code writes its
 //! fields at the offsets of the page.
 
-use crate::page::{PAGE, bytes, name, number, table};
+use crate::abi_page::{PAGE, bytes, name, number, table};
 use crate::support::{FIN, OPEN, Pair, Terms, take};
 use breezeway_shm::layout::*;
 use breezeway_shm::{Body, Head, SendError, Want};

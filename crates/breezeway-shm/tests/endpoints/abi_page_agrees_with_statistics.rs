@@ -1,6 +1,6 @@
 //! Section 9 of `docs/abi.md` and the code's constants are the same.
 
-use crate::page::{PAGE, name, number, table};
+use crate::abi_page::{PAGE, name, number, table};
 use breezeway_shm::statistics::{
     CAPACITY, Field, HEADER_SIZE, MAGIC, RECORD_SIZE, TIMES_SIZE, VERSION, shortest,
 };

@@ -1,7 +1,7 @@
 //! Two endpoints of one session in one process, against the page, against a model, and against
 //! shortage.
 
-mod page;
+mod abi_page;
 mod support;
 
 mod abi_page_agrees_with_layout;
@@ -11,5 +11,5 @@ mod golden_entries;
 mod growth;
 mod hostile;
 mod leases;
-mod owned;
+mod owned_space;
 mod spinning;

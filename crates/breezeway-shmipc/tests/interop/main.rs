@@ -8,19 +8,19 @@
 //! defined once, in `scenario.rs`.
 
 mod build;
-mod cells;
+mod combinations;
 mod dump;
 mod folder;
 mod hello_world;
 mod hot_restart;
-mod leftovers;
 mod ours;
 mod pattern;
 mod process;
 mod program;
 mod protocol_4;
-mod published;
+mod published_examples;
 mod scenario;
+mod shared_files;
 mod tcp;
 mod trial;
 
@@ -35,13 +35,13 @@ fn main() {
     }
     let arguments = Arguments::from_args();
     let trials = [
-        cells::trials(),
+        combinations::trials(),
         dump::trials(),
         hello_world::trials(),
         hot_restart::trials(),
-        leftovers::trials(),
+        shared_files::trials(),
         protocol_4::trials(),
-        published::trials(),
+        published_examples::trials(),
         tcp::trials(),
     ];
     libtest_mimic::run(&arguments, trials.into_iter().flatten().collect()).exit();

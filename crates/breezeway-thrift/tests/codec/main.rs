@@ -7,7 +7,7 @@ mod codecs;
 mod foreign_memory;
 mod go_fixtures;
 mod hostile;
-mod names;
+mod macro_names;
 mod number_lists;
 mod number_maps;
 mod one_call;

@@ -1,5 +1,6 @@
 //! Sessions under tokio as their users see them, on both kinds of runtime.
 
+mod abi_page;
 mod back_channels;
 mod bytes;
 mod calls;
@@ -12,8 +13,7 @@ mod generations;
 mod handlers;
 mod idle;
 mod large_echoes;
-mod page;
-mod rare;
+mod rare_messages;
 mod resending;
 mod restarting;
 mod servers;

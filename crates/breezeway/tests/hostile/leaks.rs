@@ -17,9 +17,9 @@ use breezeway_proto::Kind;
 use rustix::net::RecvFlags;
 
 use super::children::Child;
+use super::fairness::Slow;
 use super::service::{ECHO, REPLY_OF};
 use super::stage::{Stage, options};
-use super::starving::Slow;
 use super::watchdog::{GENEROUS, within};
 
 #[test]

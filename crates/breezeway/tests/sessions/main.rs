@@ -25,9 +25,11 @@ mod on_every_carrier {
     pub(crate) mod clients;
     pub(crate) mod deaths;
     pub(crate) mod deferred;
+    mod failed_handshakes;
     mod failures;
     mod foreign;
     mod hooks;
+    pub(crate) mod many_messages;
     mod model;
     mod offloading;
     pub(crate) mod parent_and_child;
@@ -38,9 +40,7 @@ mod on_every_carrier {
     pub(crate) mod slow_consumer;
     mod statistics;
     mod stopping;
-    mod strangers;
     mod turns;
-    pub(crate) mod two_processes;
     pub(crate) mod waiting;
 }
 
@@ -58,14 +58,14 @@ mod over_tls;
 
 mod on_sockets {
     mod addresses;
+    mod byte_streams;
     pub(crate) mod frames;
-    mod streams;
 }
 
 use by_file::addresses;
 use on_every_carrier::{
-    clients, deaths, deferred, parent_and_child, restarting, serving_streams, slow_consumer,
-    two_processes, waiting,
+    clients, deaths, deferred, many_messages, parent_and_child, restarting, serving_streams,
+    slow_consumer, waiting,
 };
 use on_shm::growth;
 use on_sockets::frames;
@@ -90,7 +90,7 @@ fn another_process() {
             restarting::ROLES,
             serving_streams::ROLES,
             slow_consumer::ROLES,
-            two_processes::ROLES,
+            many_messages::ROLES,
             waiting::ROLES,
         ]
         .concat(),

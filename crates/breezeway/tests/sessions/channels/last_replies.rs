@@ -17,7 +17,7 @@ use breezeway_adversary::native::layout::{flag, kind};
 use breezeway_adversary::native::{Entry, Peer, Terms};
 
 use super::PATIENCE;
-use super::woken::Task;
+use super::waiters::Task;
 
 const CALLS: u32 = 20;
 const LENGTHS: [usize; 2] = [8, 5_000];

@@ -3,14 +3,14 @@
 mod calls;
 mod closing;
 mod drivers;
-mod large;
+mod large_echoes;
 mod last_replies;
 mod limits;
 mod resending;
 mod spaces;
 mod stand_ins;
 mod streams;
-mod woken;
+mod waiters;
 
 use std::thread;
 

@@ -216,8 +216,10 @@ fn hot_restart_server() {
 
 pub(crate) fn trials() -> Vec<Trial> {
     use Program::{Go, Ours};
-    let of_client = |name, test: fn()| trial(format!("published::{name}"), [Go, Ours], test);
-    let of_server = |name, test: fn()| trial(format!("published::{name}"), [Ours, Go], test);
+    let of_client =
+        |name, test: fn()| trial(format!("published_examples::{name}"), [Go, Ours], test);
+    let of_server =
+        |name, test: fn()| trial(format!("published_examples::{name}"), [Ours, Go], test);
     vec![
         of_client("helloworld_client_and_our_server", greeter_client),
         of_server("our_client_and_helloworld_server", greeter_server),

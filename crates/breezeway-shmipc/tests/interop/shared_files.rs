@@ -135,12 +135,12 @@ pub(crate) fn trials() -> Vec<Trial> {
                 _ => SCENARIOS,
             };
             for &(scenario, run) in scenarios {
-                let name = format!("leftovers::{place}::no_file_of_{name}_client_{scenario}");
+                let name = format!("shared_files::{place}::no_file_of_{name}_client_{scenario}");
                 trials.push(trial(name, [client, Ours], move || run(client, carrier)));
             }
         }
         if client != Rust {
-            let name = format!("leftovers::{name}_client_replaces_its_first_session");
+            let name = format!("shared_files::{name}_client_replaces_its_first_session");
             trials.push(trial(name, [client, Ours], move || lost_its_first_session(client)));
         }
     }

@@ -127,14 +127,14 @@ pub(crate) fn trials() -> Vec<Trial> {
         trials.extend(scenarios(name, cell, of_its_server(cell)));
     }
     for &(name, cells) in WITHOUT_GO {
-        let name = format!("cells::more_streams_than_the_queue_has_places::{name}");
+        let name = format!("combinations::more_streams_than_the_queue_has_places::{name}");
         trials.push(trial(name, cells[0].programs(), move || {
             cells.into_iter().for_each(Cell::more_streams_than_the_queue_has_places);
         }));
     }
     #[cfg(target_arch = "x86_64")]
     for &(name, cells) in ODD_SIZES {
-        let name = format!("cells::slices_and_queues_of_odd_sizes::{name}");
+        let name = format!("combinations::slices_and_queues_of_odd_sizes::{name}");
         trials.push(trial(name, cells[0].programs(), move || {
             cells.into_iter().for_each(Cell::slices_and_queues_of_odd_sizes);
         }));
@@ -152,6 +152,6 @@ fn scenarios(
     scenarios: &'static [Scenario],
 ) -> impl Iterator<Item = Trial> {
     scenarios.iter().map(move |&(scenario, run)| {
-        trial(format!("cells::{name}::{scenario}"), cell.programs(), move || run(cell))
+        trial(format!("combinations::{name}::{scenario}"), cell.programs(), move || run(cell))
     })
 }
