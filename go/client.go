@@ -53,13 +53,13 @@ func (c *Client) Post(ctx context.Context, method uint32, message []byte) error 
 // Open opens a stream like [Conn.Open]. The stream stays on its session, even if that session's
 // server goes away.
 func (c *Client) Open(ctx context.Context, method uint32) (*Stream, error) {
-	return c.open(ctx, method, outgoing{})
+	return c.open(ctx, method, outgoing{empty: true})
 }
 
 // OpenWithMetadata opens a stream like [Conn.OpenWithMetadata].
 func (c *Client) OpenWithMetadata(ctx context.Context, method uint32, metadata []byte) (*Stream,
 	error) {
-	return c.open(ctx, method, outgoing{metadata: metadata, hasMetadata: true})
+	return c.open(ctx, method, outgoing{metadata: metadata, hasMetadata: true, empty: true})
 }
 
 func (c *Client) open(
@@ -67,7 +67,7 @@ func (c *Client) open(
 ) (stream *Stream, err error) {
 	err = c.sessions.try(ctx, func(conn *Conn) (bool, error) {
 		attempt := out
-		stream, err = conn.session.openStream(ctx, method, &attempt)
+		stream, err = conn.session.openStream(ctx, method, &attempt, false)
 		return !attempt.sent, err
 	})
 	return stream, err

@@ -37,7 +37,7 @@ func Dial(ctx context.Context, addresses string, opts ...Option) (*Conn, error) 
 		if err == nil {
 			return conn, nil
 		}
-		failures = append(failures, fmt.Errorf("%v: %w", address, err))
+		failures = append(failures, fmt.Errorf("%v: %w", address, asForeign(address.Carrier, err)))
 		if ctx.Err() != nil {
 			break
 		}
@@ -187,14 +187,15 @@ func (s *session) reserve(n int, lim limit) (*Reservation, error) {
 
 // Open opens a stream to the server.
 func (c *Conn) Open(ctx context.Context, method uint32) (*Stream, error) {
-	return c.session.openStream(ctx, method, &outgoing{})
+	return c.session.openStream(ctx, method, &outgoing{empty: true}, false)
 }
 
 // OpenWithMetadata opens a stream to the server with a metadata block.
 func (c *Conn) OpenWithMetadata(
 	ctx context.Context, method uint32, metadata []byte,
 ) (*Stream, error) {
-	return c.session.openStream(ctx, method, &outgoing{metadata: metadata, hasMetadata: true})
+	out := outgoing{metadata: metadata, hasMetadata: true, empty: true}
+	return c.session.openStream(ctx, method, &out, false)
 }
 
 // AcceptStream waits for a stream that the server opens, and returns it.

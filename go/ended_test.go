@@ -408,7 +408,7 @@ func TestAPostLeavesTheDoorbellToWhoSleepsForIt(t *testing.T) {
 	for s.rules.TakeNumber()%postsPerLook != postsPerLook-1 {
 		continue
 	}
-	_, err := sessionOf(t, server).openStream(contextOf(t), 0, &outgoing{})
+	_, err := sessionOf(t, server).openStream(contextOf(t), 0, &outgoing{empty: true}, false)
 	if err == nil {
 		err = s.postOne(0, nil, limit{})
 	}
@@ -488,7 +488,8 @@ func TestAClientLeavesASessionAlthoughNobodyAcceptsAStreamOfTheServer(t *testing
 		t.Fatal(err)
 	}
 	for range 2 { // The first is accepted, the second is not.
-		stream, err := sessionOf(t, server).openStream(contextOf(t), 0, &outgoing{})
+		out := outgoing{empty: true}
+		stream, err := sessionOf(t, server).openStream(contextOf(t), 0, &out, false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -31,13 +31,13 @@ func ListenNet(addresses string, opts ...Option) (*NetListener, error) {
 
 // ListenNet returns a listener like the function of that name. The server's Handler serves the
 // calls of the same sessions. If Streams is set, it serves their streams, and Accept returns only
-// clients of a [ForeignProtocol]. The server serves until the listener ends, without Listen and
-// Serve.
+// clients of a [ForeignProtocol] and the streams that Streams passes to Offer. The server serves
+// until the listener ends, without Listen and Serve.
 func (s *Server) ListenNet(addresses string, opts ...Option) (*NetListener, error) {
 	l := &NetListener{server: s, conns: make(chan net.Conn), done: make(chan struct{}),
 		served: make(chan error, 1)}
 	if s.Streams == nil {
-		s.Streams = l.offer
+		s.Streams = l.Offer
 	}
 	if s.Handler == nil {
 		s.Handler = func(*Call) error { return &CallError{CodeNoSuchMethod, "streams only"} }
@@ -65,9 +65,10 @@ func (l *NetListener) end(why error) {
 	})
 }
 
-// offer passes a stream to Accept, and returns when its connection is closed. For clients that are
-// gone, as many streams are kept for Accept as one client may open.
-func (l *NetListener) offer(stream *Stream) {
+// Offer passes a stream to Accept, and returns when its connection is closed: a [StreamHandler] for
+// the streams that are connections. For clients that are gone, as many streams are kept for Accept
+// as one client may open.
+func (l *NetListener) Offer(stream *Stream) {
 	closed := make(chan struct{})
 	var once sync.Once
 	conn := stream.NetConn().(*streamConn)

@@ -27,6 +27,8 @@ type Stream struct {
 	openMetadata     []byte
 	hasOpenMetadata  bool
 	lastMetadata     []byte
+	// hasFirst is set by the peer's first entry, firstIsLast if that is its last one too.
+	hasFirst, firstIsLast bool
 
 	ctx    context.Context // nil until Context is called
 	cancel context.CancelFunc
@@ -41,6 +43,9 @@ func (t *Stream) Deadline() (time.Time, bool) { return t.deadline, !t.deadline.I
 
 // Peer returns the peer's credentials.
 func (t *Stream) Peer() Peer { return t.session.peer }
+
+// Carrier returns the carrier of the session.
+func (t *Stream) Carrier() Carrier { return t.session.link.carrier() }
 
 // Context returns a context that ends with the stream or its session, or earlier at the stream's
 // deadline. Recv and Send report the reason why the stream has ended.
@@ -82,10 +87,11 @@ func (t *Stream) drop() {
 }
 
 // openStream opens a stream to the peer. It waits while the peer's limit on open streams is
-// reached.
-func (s *session) openStream(ctx context.Context, method uint32, out *outgoing) (*Stream, error) {
+// reached. The message is the first one, and with last the only one.
+func (s *session) openStream(
+	ctx context.Context, method uint32, out *outgoing, last bool,
+) (*Stream, error) {
 	lim := limitOf(ctx)
-	out.empty = true
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.mayBegin(out); err != nil {
@@ -113,12 +119,16 @@ func (s *session) openStream(ctx context.Context, method uint32, out *outgoing) 
 	stream.state = s.rules.Streams.Open(s.rules.TakeNumber(), stream)
 	head := proto.Head{Kind: proto.KindMessage, Flags: proto.FlagOpen | proto.FlagStream,
 		Stream: stream.state.Number(), Tag: method, Time: lim.timeLeft()}
+	if last {
+		head.Flags |= proto.FlagFin
+	}
 	if err := s.send(head, out, &lim); err != nil {
 		s.rules.Streams.NotOpened(stream.state)
 		s.streamOver(stream)
 		return nil, timedOut(err)
 	}
 	s.rules.Streams.Opened(stream.state)
+	s.rules.Streams.Sent(stream.state, out.length(), out.empty, last)
 	return stream, nil
 }
 
@@ -171,6 +181,9 @@ func (t *Stream) sendWithin(lim limit, out *outgoing, last bool) error {
 	for {
 		if err := t.waitToSend(lim, out); err != nil {
 			return err
+		}
+		if isMiddle := !last && t.state.HasBegun(); isMiddle && (out.empty || out.hasMetadata) {
+			return errMiddle
 		}
 		head := proto.Head{Kind: proto.KindMessage, Stream: t.state.Number()}
 		if last {

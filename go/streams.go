@@ -95,6 +95,9 @@ func (s *session) streamChanged(event *streamEvent, head *proto.Head, m *Message
 
 // receive queues a message and wakes the stream's readers.
 func (t *Stream) receive(event *streamEvent, flags proto.Flags, m *Message) {
+	if event.First {
+		t.hasFirst, t.firstIsLast = true, flags.Has(proto.FlagFin)
+	}
 	if m.hasMetadata && event.First {
 		t.openMetadata, t.hasOpenMetadata = m.metadata, true
 	}

@@ -37,8 +37,8 @@ func serveStreams(t *testing.T, carrier string, streams func(*Stream), opts ...O
 
 // finishAndReset opens a stream, sends on it, ends its direction, and resets it.
 func finishAndReset(ctx context.Context, s *session, messages int) error {
-	out := outgoing{}
-	stream, err := s.openStream(ctx, 1, &out)
+	out := outgoing{empty: true}
+	stream, err := s.openStream(ctx, 1, &out, false)
 	if err != nil {
 		return err
 	}
@@ -220,7 +220,7 @@ func TestTheLastMessageOfAStreamThatDiscardsIsDropped(t *testing.T) {
 
 // resetAtOnce opens a stream, sends nothing on it, and resets it.
 func resetAtOnce(ctx context.Context, s *session) error {
-	stream, err := s.openStream(ctx, 1, &outgoing{})
+	stream, err := s.openStream(ctx, 1, &outgoing{empty: true}, false)
 	if err != nil {
 		return err
 	}
@@ -253,7 +253,7 @@ func TestHandlersOfStreamsThatAreResetAtOnceAreBounded(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			stream, err := conn.session.openStream(ctx, 1, &outgoing{})
+			stream, err := conn.session.openStream(ctx, 1, &outgoing{empty: true}, false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -265,7 +265,7 @@ func TestHandlersOfStreamsThatAreResetAtOnceAreBounded(t *testing.T) {
 			// Their places are free once they have ended.
 			for reset.Code == CodeOverloaded {
 				reset.Code = 0
-				stream, err := conn.session.openStream(ctx, 1, &outgoing{})
+				stream, err := conn.session.openStream(ctx, 1, &outgoing{empty: true}, false)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -51,6 +51,12 @@ func (t *Stream[S]) IsActive() bool {
 	return !t.wasReset && !t.outgoing.isOver() && !t.finDue && !t.incoming.isOver()
 }
 
+// HasBegun returns true if this side has sent an entry on the stream.
+func (t *Stream[S]) HasBegun() bool { return t.outgoing != fresh }
+
+// WasReset returns true if either side has reset the stream.
+func (t *Stream[S]) WasReset() bool { return t.wasReset }
+
 // A SendState is the state of a stream for its senders.
 type SendState int
 

@@ -147,8 +147,11 @@ func (t *Streams[S]) Sent(stream *Stream[S], length int, empty, last bool) bool 
 	if !empty {
 		stream.credit.spend(length)
 	}
-	if last {
+	switch {
+	case last:
 		stream.outgoing = finished
+	case stream.outgoing == fresh:
+		stream.outgoing = open
 	}
 	return last && t.settle(stream)
 }
