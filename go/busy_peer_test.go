@@ -17,7 +17,7 @@ func floods(t *testing.T, driven, other *session) {
 		driven.mu.Lock()
 		defer driven.mu.Unlock()
 		w, turns := driven.newWaiter(), 0
-		over <- driven.wait(w, limit{}, func() bool {
+		over <- driven.wait(w, &limit{}, func() bool {
 			if !enough.Load() {
 				other.mu.Lock()
 				other.fill()

@@ -44,7 +44,7 @@ func (s *session) checkMetadata(out *outgoing) error {
 
 func (s *session) waitForCallRoom(lim limit) error {
 	for !s.rules.Calls.HasRoom() {
-		err := s.waitIn(&s.callWaiters, s.newWaiter(), lim, s.rules.Calls.HasRoom)
+		err := s.waitIn(&s.callWaiters, s.newWaiter(), &lim, s.rules.Calls.HasRoom)
 		if err != nil {
 			if s.rules.Calls.HasRoom() {
 				wakeNext(&s.callWaiters) // This waiter may have used up a wake-up.

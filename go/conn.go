@@ -261,7 +261,7 @@ func (s *session) nextArrived(lim limit, a *arrival) error {
 	}
 	w := s.newWaiter()
 	w.stands = true
-	if err := s.waitIn(&s.acceptWaiters, w, lim, s.mayTakeUp); err != nil {
+	if err := s.waitIn(&s.acceptWaiters, w, &lim, s.mayTakeUp); err != nil {
 		s.ended()
 		return err
 	}

@@ -190,7 +190,7 @@ func (s *session) close() {
 	s.flush()
 	if until := time.Now().Add(s.linger); s.hasBacklog() {
 		w := s.newWaiter()
-		_ = s.wait(w, limit{deadline: until}, func() bool { return !s.hasBacklog() })
+		_ = s.wait(w, &limit{deadline: until}, func() bool { return !s.hasBacklog() })
 		s.freeWaiter(w)
 		s.writeUnasked()
 	}

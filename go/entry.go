@@ -54,7 +54,8 @@ func (t *Stream) AwaitMetadata(ctx context.Context) (block []byte, isLast bool, 
 	defer s.mu.Unlock()
 	w := s.newWaiter()
 	w.handsOn = true
-	err = s.waitIn(&t.readers, w, limitOf(ctx), func() bool { return t.hasFirst || t.hasNews() })
+	lim := limitOf(ctx)
+	err = s.waitIn(&t.readers, w, &lim, func() bool { return t.hasFirst || t.hasNews() })
 	switch {
 	case t.hasFirst:
 		return t.openMetadata, t.firstIsLast, nil

@@ -42,7 +42,7 @@ func TestPollingStopsOnceProcessorsAreTakenAway(t *testing.T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// A wait that finds nothing polls for the last time.
-	_ = s.wait(newWaiter(), limit{deadline: time.Now().Add(10 * time.Millisecond)},
+	_ = s.wait(newWaiter(), &limit{deadline: time.Now().Add(10 * time.Millisecond)},
 		func() bool { return false })
 	if left := s.pollingTime(); left != 0 {
 		t.Fatalf("it polls for %v", left)

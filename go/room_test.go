@@ -119,7 +119,7 @@ func TestWhoIsToldSomethingWhilePollingDoesNotSleepOnIt(t *testing.T) {
 	go func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		told <- s.wait(w, limit{}, func() bool { return has })
+		told <- s.wait(w, &limit{}, func() bool { return has })
 	}()
 	until(t, s, "driving", func() bool {
 		if s.leading {

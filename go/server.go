@@ -566,7 +566,7 @@ func (s *Server) waitForHandler(session *session) {
 		close(granted)
 	}()
 	// The session's end ends this wait, but not the wait for a handler.
-	_ = session.wait(w, limit{}, func() bool { return has })
+	_ = session.wait(w, &limit{}, func() bool { return has })
 	if !has {
 		session.mu.Unlock()
 		<-granted
@@ -707,7 +707,7 @@ func (s *session) finishCalls(until time.Time) {
 		return
 	}
 	w := s.newWaiter()
-	_ = s.wait(w, limit{deadline: until}, func() bool { return s.rules.Served.Running() == 0 })
+	_ = s.wait(w, &limit{deadline: until}, func() bool { return s.rules.Served.Running() == 0 })
 	s.freeWaiter(w)
 }
 

@@ -282,7 +282,7 @@ func (s *session) settleLater() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := s.newWaiter()
-	_ = s.wait(w, limit{}, func() bool { return !s.rules.IsDue() })
+	_ = s.wait(w, &limit{}, func() bool { return !s.rules.IsDue() })
 	s.freeWaiter(w)
 	s.settling = false
 }
@@ -371,7 +371,7 @@ func (s *session) waitForRoom(err error, lim limit) error {
 	}
 	failed := s.armRoom()
 	s.roomWaiters = append(s.roomWaiters, w)
-	outcome := s.wait(w, lim, func() bool {
+	outcome := s.wait(w, &lim, func() bool {
 		if s.err != nil {
 			return false // The memory may be unmapped. wait returns the error.
 		}

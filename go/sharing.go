@@ -263,13 +263,13 @@ func (s *session) closeOnceIdle() {
 	s.leaving = true
 	w := s.newWaiter()
 	for {
-		_ = s.wait(w, limit{}, s.mayLeave)
+		_ = s.wait(w, &limit{}, s.mayLeave)
 		if s.err != nil || s.openStreams == 0 {
 			break
 		}
 		// A caller that accepts one stream after the other may be about to return.
 		until := limit{deadline: time.Now().Add(linger)}
-		if s.wait(w, until, func() bool { return !s.isLeftAlone() }) != nil {
+		if s.wait(w, &until, func() bool { return !s.isLeftAlone() }) != nil {
 			break
 		}
 	}

@@ -105,7 +105,7 @@ func (s *session) openStream(
 			"the other side takes no streams (its option MaxStreams)"}
 	}
 	for !s.rules.Streams.HasRoom() {
-		err := s.waitIn(&s.openers, s.newWaiter(), lim, func() bool {
+		err := s.waitIn(&s.openers, s.newWaiter(), &lim, func() bool {
 			return s.rules.Streams.HasRoom() || s.ending() != nil
 		})
 		if err = cmp.Or(err, s.ending()); err != nil {
@@ -223,7 +223,7 @@ func (t *Stream) waitToSend(lim limit, out *outgoing) error {
 		case proto.SendNow:
 			return lim.err()
 		}
-		err := s.waitIn(&t.writers, s.newWaiter(), lim, func() bool {
+		err := s.waitIn(&t.writers, s.newWaiter(), &lim, func() bool {
 			return t.state.SendState(false) != proto.SendLater || s.ending() != nil
 		})
 		if err != nil {
@@ -259,7 +259,7 @@ func (t *Stream) receiveWithin(lim limit) (Message, error) {
 	defer s.mu.Unlock()
 	w := s.newWaiter()
 	w.handsOn = true
-	if err := s.waitIn(&t.readers, w, lim, t.hasNews); err != nil {
+	if err := s.waitIn(&t.readers, w, &lim, t.hasNews); err != nil {
 		return Message{}, err
 	}
 	switch t.state.RecvState() {

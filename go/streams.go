@@ -124,7 +124,7 @@ func (t *Stream) receive(event *streamEvent, flags proto.Flags, m *Message) {
 func (s *session) waitForOneWayWindow(lim limit) error {
 	for !s.rules.Streams.MayPost() {
 		s.flush() // The peer opens the window only for messages that it has seen.
-		if err := s.waitIn(&s.posters, s.newWaiter(), lim, s.rules.Streams.MayPost); err != nil {
+		if err := s.waitIn(&s.posters, s.newWaiter(), &lim, s.rules.Streams.MayPost); err != nil {
 			return err
 		}
 	}

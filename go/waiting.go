@@ -70,7 +70,9 @@ func (w *waiter) clear() {
 	w.reply.private, w.reply.metadata, w.reply.lent = nil, nil, nil
 	w.rests = time.Time{}
 	w.yields, w.yielding, w.timed = 0, false, false
-	w.given.Store(false)
+	if w.given.Load() { // A load is cheaper than the locked instruction of a store.
+		w.given.Store(false)
+	}
 }
 
 func (w *waiter) wake() {
@@ -191,7 +193,7 @@ func (l *limit) reached() error {
 
 // wait waits until ready returns true, the session ends, or the limit is reached. The lock is held
 // before and after, and during calls of ready.
-func (s *session) wait(w *waiter, lim limit, ready func() bool) error {
+func (s *session) wait(w *waiter, lim *limit, ready func() bool) error {
 	var err error
 	if lim.expiry != nil {
 		lim.expiry.waiter = w
@@ -206,13 +208,13 @@ func (s *session) wait(w *waiter, lim limit, ready func() bool) error {
 		}
 		switch {
 		case w.stands && s.mayStandBy():
-			s.standBy(w, &lim)
+			s.standBy(w, lim)
 		case s.leading || !s.rules.AwaitsPeer() || !w.rests.IsZero():
-			if s.follow(w, s.untilLook(w, &lim)) {
+			if s.follow(w, s.untilLook(w, lim)) {
 				panic("a reply for a waiter without a call")
 			}
 			s.rested(w)
-		case s.lead(w, &lim, ready):
+		case s.lead(w, lim, ready):
 			s.promote() // ready may return true only once.
 			return nil
 		}
@@ -222,7 +224,7 @@ func (s *session) wait(w *waiter, lim limit, ready func() bool) error {
 }
 
 // waitIn waits as a member of a list of waiters, and then frees the waiter.
-func (s *session) waitIn(list *[]*waiter, w *waiter, lim limit, ready func() bool) error {
+func (s *session) waitIn(list *[]*waiter, w *waiter, lim *limit, ready func() bool) error {
 	*list = append(*list, w)
 	err := s.wait(w, lim, ready)
 	remove(list, w)

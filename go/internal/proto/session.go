@@ -251,11 +251,11 @@ func (s *Session[C, S]) IsServed() bool {
 // Allows returns true if an entry may be sent. After this side's shutdown no entry is sent, and
 // after a client's end only replies are.
 func (s *Session[C, S]) Allows(head *Head) bool {
-	return !s.Ending.HasBegun() || !s.Ending.IsOwn() && s.isReply(head)
+	return !s.Ending.HasBegun() || s.allowsReply(head)
 }
 
-func (s *Session[C, S]) isReply(head *Head) bool {
-	return head.Kind == KindMessage && s.Served.numbers.has(head.Stream)
+func (s *Session[C, S]) allowsReply(head *Head) bool {
+	return !s.Ending.IsOwn() && head.Kind == KindMessage && s.Served.numbers.has(head.Stream)
 }
 
 // HasSentAway returns true once a go-away was sent to the client.
