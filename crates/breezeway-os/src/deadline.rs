@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_duration_past_what_a_system_call_takes_is_the_longest() {
+    fn oversized_duration_is_the_longest_timespec() {
         let longest = timespec(Duration::MAX);
         assert_eq!((longest.tv_sec, longest.tv_nsec), (i64::MAX, 999_999_999));
     }

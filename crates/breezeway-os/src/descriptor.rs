@@ -367,7 +367,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn whoever_sends_only_what_never_closes_holds_up_nobody_else() {
+    fn sender_of_unclosable_descriptors_delays_no_other() {
         let closers = closers();
         let _slow: Vec<_> = (0..2 * MAX_CLOSERS)
             .map(|_| {

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn in_between_counts_what_the_process_has_found() {
+    fn intermediate_distance_follows_the_process_verdict() {
         for (streamed, ordinary, streams) in [(1, 6, true), (3, 2, false)] {
             let found = trial::tests::found(streamed, ordinary);
             assert_eq!(found.verdict(), Some(streams));

@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_counts_while_anybody_has_a_descriptor_or_a_mapping() {
+    fn segment_counts_until_last_descriptor_and_mapping() {
         let ledger = ledger(u64::MAX, None);
         let (own, fd) = make(&ledger.account(Some(1))).unwrap();
         let kept = fd.try_clone().unwrap();
@@ -332,12 +332,12 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_reports_what_is_gone() {
+    fn this_machine_reports_deleted_segments() {
         MemoryLedger::probe().unwrap();
     }
 
     #[test]
-    fn a_machine_that_does_not_report_what_is_gone_fails_the_probe() {
+    fn probe_fails_without_deletion_reports() {
         // A file that stays, and one that does not exist, as without /proc.
         let stays = MemoryLedger::probe_by(|_| "/proc/self".to_owned());
         assert!(matches!(stays, Err(SegmentError::NotReported)), "{stays:?}");
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_made_does_not_count() {
+    fn failed_segment_does_not_count() {
         let ledger = ledger(SIZE as u64, None);
         let failing = |_| Err::<(Mapping, _), _>(SegmentError::Probe("as asked"));
         ledger.account(None).make(SIZE, failing).unwrap_err();

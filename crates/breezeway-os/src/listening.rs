@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_listens_is_taken_and_no_longer_blocks() {
+    fn only_listening_sockets_are_taken_as_nonblocking() {
         let listener: OwnedFd = TcpListener::bind("127.0.0.1:0").unwrap().into();
         let copy = listener.try_clone().unwrap();
         assert!(handed_listener(copy.into()).is_some());

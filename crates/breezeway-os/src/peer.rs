@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_that_is_not_mapped_here_is_nobody() {
+    fn unmapped_user_is_not_the_same_user() {
         let stranger = Peer { pid: None, uid: None, gid: None, remote: None, identity: None };
         assert!(!stranger.is_same_user());
     }

@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_there_is_reported_and_a_deadline_ends_the_wait() {
+    fn readiness_is_reported_and_deadline_ends_wait() {
         let (one, mut other) = UnixStream::pair().unwrap();
         let soon = Deadline::after(Duration::from_millis(2));
         assert_eq!(ready(&one, PollFlags::IN, soon), Ok(false));

@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_is_closed_at_once_whatever_is_unread_in_it() {
+    fn connection_with_unread_descriptors_closes_at_once() {
         use crate::descriptor::tests::{SlowToClose, occupy_all_closers};
 
         let _occupied = occupy_all_closers();

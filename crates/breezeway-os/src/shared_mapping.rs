@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn only_tmpfs_counts_whatever_a_mount_is_called() {
+    fn only_the_file_system_type_identifies_tmpfs() {
         let device = tmpfs_device("36 35 0:22 / /dev/shm rw shared:1 - tmpfs tmpfs rw");
         assert_eq!(device, Some((0, 22)));
         for other in [

@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_for_want_of_something_says_what_to_raise() {
+    fn shortage_error_names_the_limit_to_raise() {
         let advice = |errno: Errno| advice(&errno.into());
         assert!(advice(Errno::MFILE).contains("ulimit -n"));
         assert!(advice(Errno::NFILE).contains("fs.file-max"));
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_shortage_is_not_tried_again() {
+    fn other_errors_are_not_retried() {
         let mut made = 0;
         let outcome: Result<(), Errno> = retry(|| {
             made += 1;

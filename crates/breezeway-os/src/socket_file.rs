@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_cannot_begin_waits_for_nobody_and_leaves_nothing() {
+    fn take_over_that_cannot_begin_fails_at_once() {
         let folder = Folder::new();
         // Only a folder can have that name.
         let path = folder.0.path().join("echo.sock/");
@@ -505,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_was_taken_over_belongs_to_the_one_who_took_it() {
+    fn taken_over_path_belongs_to_the_successor() {
         let folder = Folder::new();
         let first = listen_at(&folder.path()).unwrap();
         let second = take_over(&folder.path()).unwrap();

@@ -108,13 +108,13 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_clearly_faster_is_found() {
+    fn clearly_faster_copy_is_found() {
         assert_eq!(found(1, 6).verdict(), Some(true));
         assert_eq!(found(3, 2).verdict(), Some(false));
     }
 
     #[test]
-    fn what_is_alike_or_mostly_idle_shows_nothing() {
+    fn similar_or_idle_trials_have_no_verdict() {
         assert_eq!(found(11, 10).verdict(), None);
         assert_eq!(found(1_000, 6_000).verdict(), None);
     }
