@@ -499,7 +499,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_file_is_noticed_after_what_came_before() {
+    fn end_of_file_is_seen_behind_earlier_bytes() {
         let (ringing, mut hearing) = pair();
         send_segments(&ringing, 1);
         drop(ringing);

@@ -162,7 +162,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
-        fn any_bytes_are_judged(
+        fn arbitrary_bytes_are_parsed_within_limits(
             header in prop::collection::vec(any::<u8>(), RING_AT),
             body in prop::collection::vec(any::<u8>(), 0..12 * ENTRY_SIZE),
             capacity in prop_oneof![Just(8), Just(16), any::<u64>()],

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_come_back_as_one_in_whatever_order() {
+    fn pieces_merge_in_any_order_of_return() {
         const PIECES: usize = 6;
         // All orders in which six pieces can be given back.
         for mut order in 0..720 {

@@ -809,7 +809,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn what_is_taken_never_overlaps_stays_mapped_and_comes_back(
+        fn taken_places_never_overlap_and_all_return(
             steps in prop::collection::vec(step(), 1..300),
         ) {
             let mut segments = segments();
@@ -875,7 +875,7 @@ mod tests {
         }
 
         #[test]
-        fn traffic_that_repeats_itself_soon_fits_into_what_is_there(
+        fn repeated_traffic_needs_no_further_segments(
             lens in prop::collection::vec(1usize..CAP / 24, 1..40),
             depth in 1usize..6,
         ) {

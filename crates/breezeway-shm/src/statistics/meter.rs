@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lives_is_counted_by_its_role_and_by_what_it_waits_for() {
+    fn live_meters_are_counted_by_role_and_wait() {
         let (before, mut meter) =
             (workers(), Meter::new(&Description::of_worker(WaitPolicy::Park)));
         meter.set(Field::Unwritten, 7 << 40);

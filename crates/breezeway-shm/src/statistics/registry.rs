@@ -128,7 +128,7 @@ mod tests {
     use crate::statistics::{Description, Field, Meter};
 
     #[test]
-    fn a_session_that_ends_during_a_look_counts_once() {
+    fn session_ending_during_a_snapshot_counts_once() {
         const SESSIONS: u64 = 2_000;
         let (registry, over) = (Arc::new(Registry::default()), AtomicBool::new(false));
         std::thread::scope(|scope| {

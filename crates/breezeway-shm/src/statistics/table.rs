@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_table_says_so_and_has_room_again_when_a_session_ends() {
+    fn full_table_has_room_again_after_a_session_ends() {
         // Uses another name: other tests look for the file of this process.
         let table = Table::new(c"full-stats").unwrap();
         for record in 0..CAPACITY {

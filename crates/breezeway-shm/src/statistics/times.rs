@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_percentile_is_what_so_many_do_not_exceed() {
+    fn percentile_bounds_its_share_of_times() {
         assert_eq!(Times::default().percentile(50), None);
         let all = times(&[(1_000, 98), (1_000_000, 2)]);
         let near = |found: Option<u64>, expected: u64| {
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_since_an_earlier_look_stands_by_itself() {
+    fn since_returns_only_later_times() {
         let earlier = times(&[(1_000, 98)]);
         let later = times(&[(1_000, 99), (1_000_000, 2)]);
         assert_eq!(later.since(&earlier), times(&[(1_000, 1), (1_000_000, 2)]));

@@ -73,7 +73,7 @@ fn the_words_for_tools() {
 }
 
 #[test]
-fn progress_intents_and_releases_lie_where_the_page_says() {
+fn progress_intents_and_releases_match_the_page() {
     let mut pair = Pair::new(Terms::default());
     let fields = fields_by_name();
     let own = |offset: usize| pair.other_control.word(offset);

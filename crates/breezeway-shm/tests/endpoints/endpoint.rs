@@ -703,7 +703,7 @@ fn growing_waits_for_a_ring_slot_and_takes_nothing_meanwhile() {
 }
 
 #[test]
-fn what_was_committed_before_the_end_can_be_taken_after_it() {
+fn committed_messages_are_taken_after_the_end() {
     let mut pair = Pair::new(Terms::default());
     lend(&mut pair.one, 0, 5_000).unwrap();
     pair.one.send(head(1), Body::Bytes(b"last")).unwrap();
@@ -720,7 +720,7 @@ fn what_was_committed_before_the_end_can_be_taken_after_it() {
 }
 
 #[test]
-fn nobody_sleeps_who_has_heard_of_the_end() {
+fn endpoint_that_saw_the_end_does_not_sleep() {
     for want in [Want::Data, Want::Consumed(0)] {
         let mut pair = Pair::new(Terms::default());
         drop(pair.one);

@@ -124,7 +124,7 @@ fn a_segment_and_a_request_that_is_lent_from_it() {
 }
 
 #[test]
-fn a_reply_that_tells_a_release() {
+fn reply_with_a_release() {
     let mut pair = Pair::new(Terms::default());
     let mut space = pair.other.reserve(105).unwrap();
     pair.other.send(REQUEST, Body::Space(&mut space)).unwrap();
@@ -141,7 +141,7 @@ fn a_reply_that_tells_a_release() {
 }
 
 #[test]
-fn a_release_that_an_entry_tells_does_not_flip_its_bit() {
+fn release_in_an_entry_does_not_flip_its_bit() {
     let mut pair = Pair::new(Terms::default());
     for _ in 0..2 {
         let mut space = pair.other.reserve(105).unwrap();

@@ -149,7 +149,7 @@ fn doubly_lent_number_is_released_twice() {
 }
 
 #[test]
-fn whatever_the_intent_says_ending_leases_goes_on() {
+fn arbitrary_release_intent_does_not_block_leases() {
     let mut stage = Stage::set();
     let _shared = stage.add(PAGE, 1);
     // More than a socket holds.

@@ -195,7 +195,7 @@ fn memory_waiter_is_woken_by_space_dropped_elsewhere() {
 }
 
 #[test]
-fn who_sleeps_by_other_means_is_woken_by_its_own_waker_once() {
+fn return_waker_wakes_the_sleeper_once() {
     #[derive(Default)]
     struct Count(AtomicU32);
     impl Wake for Count {
@@ -217,7 +217,7 @@ fn who_sleeps_by_other_means_is_woken_by_its_own_waker_once() {
 }
 
 #[test]
-fn what_is_only_reserved_by_the_caller_itself_is_not_waited_for() {
+fn own_reservations_are_not_waited_for() {
     let mut pair = Pair::new(Terms { lend_count: 64, ..Terms::default() });
     let mut spaces: Vec<_> = (0..64).map(|_| pair.one.reserve(105).unwrap()).collect();
     while take(&mut pair.other).unwrap() {}
@@ -277,7 +277,7 @@ fn truncating_to_more_changes_nothing() {
 }
 
 #[test]
-fn plain_space_is_cut_with_what_was_written_in_it() {
+fn truncated_space_keeps_its_written_bytes() {
     const CAP: usize = 1 << 20;
     for (len, kept) in [(104, 0), (104, 50), (105, 0), (105, 104), (CAP, 104), (CAP, 105)] {
         let mut pair = Pair::new(Terms { cap: CAP as u64, ..Terms::default() });

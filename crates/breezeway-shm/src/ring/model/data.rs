@@ -61,7 +61,7 @@ fn a_receiver_that_sleeps_is_woken_by_a_batch() {
 }
 
 #[test]
-fn a_doorbell_that_comes_late_wakes_nobody_for_good() {
+fn stale_doorbell_loses_no_wake_up() {
     holds(Some(5), sleeping_receiver_with_a_stale_byte);
 }
 

@@ -48,7 +48,7 @@ fn seen(number: u64) -> Option<Record> {
 }
 
 #[test]
-fn what_a_session_counts_is_seen_from_outside_until_it_ends() {
+fn record_is_visible_outside_until_session_ends() {
     let mut meter = Meter::new(&description());
     let number = meter.record().number;
     let call = OPEN | FIN;
@@ -142,7 +142,7 @@ fn a_record_that_is_used_again_begins_anew() {
 }
 
 #[test]
-fn nobody_else_can_write_it() {
+fn file_is_not_writable_by_others() {
     let _meter = Meter::new(&description());
     let named = |path: &std::path::PathBuf| {
         std::fs::read_link(path)
@@ -172,7 +172,7 @@ fn nobody_else_can_write_it() {
 }
 
 #[test]
-fn an_endpoint_that_nobody_has_described_has_a_record_as_well() {
+fn undescribed_endpoint_has_a_record() {
     let meter = Meter::unlisted();
     meter.sent(MESSAGE, 0, 9);
     let record = meter.record();
@@ -180,7 +180,7 @@ fn an_endpoint_that_nobody_has_described_has_a_record_as_well() {
 }
 
 #[test]
-fn each_of_many_first_sessions_is_seen_by_whoever_opened_it() {
+fn simultaneous_first_sessions_are_all_visible() {
     let barrier = std::sync::Barrier::new(8);
     std::thread::scope(|scope| {
         for _ in 0..8 {
@@ -194,7 +194,7 @@ fn each_of_many_first_sessions_is_seen_by_whoever_opened_it() {
 }
 
 #[test]
-fn a_file_has_its_mark_once_somebody_uses_it() {
+fn file_has_its_magic_once_a_record_is_taken() {
     let table = super::super::table::Table::new(c"breezeway-unused").unwrap();
     let read = || {
         let mappings = shared_mappings(std::process::id()).unwrap();
@@ -298,7 +298,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn any_bytes_behind_the_header_are_judged(
+    fn arbitrary_bytes_behind_header_are_parsed(
         used: u64,
         bytes in proptest::collection::vec(any::<u8>(), 0..5_000),
     ) {
@@ -313,7 +313,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_of_times_are_judged(
+    fn arbitrary_bytes_of_times_are_parsed(
         timed: u64,
         offset in prop_oneof![any::<u64>(), 0..20_000u64],
         size in prop_oneof![Just(TIMES_SIZE as u64), any::<u64>()],
@@ -338,7 +338,7 @@ proptest! {
     }
 
     #[test]
-    fn any_header_is_judged(bytes: [[u8; 16]; 5]) {
+    fn arbitrary_header_is_parsed_or_refused(bytes: [[u8; 16]; 5]) {
         let bytes: [u8; HEAD_SIZE] = bytes.concat().try_into().unwrap();
         prop_assert!(Head::parse(&bytes).is_err() || bytes.starts_with(b"BRZWSTAT"));
     }
