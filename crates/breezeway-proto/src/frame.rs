@@ -74,7 +74,7 @@ mod tests {
     };
 
     #[test]
-    fn a_header_lies_as_the_page_says() {
+    fn header_layout_equals_the_abi_page() {
         let expected = [5, 0, 0, 0, 1, 2, 7, 8, 0xef, 0xbe, 0xad, 0xde, 0x78, 0x56, 0x34, 0x12];
         assert_eq!(encode(HEAD, 5), expected);
         let head = RawHead { kind: 1, flags: 2, stream: HEAD.stream, tag: HEAD.tag, time: 0x0807 };
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_frame_may_not_say_is_a_violation() {
+    fn invalid_frame_header_is_a_violation() {
         let with = |at: usize, byte: u8| {
             let mut bytes = encode(HEAD, 5);
             bytes[at] = byte;
@@ -98,7 +98,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_header_is_judged_and_none_exceeds_the_cap(bytes: [u8; HEADER_LEN], cap in 0usize..1 << 40) {
+        fn arbitrary_header_never_exceeds_the_cap(bytes: [u8; HEADER_LEN], cap in 0usize..1 << 40) {
             if let Ok((_, len)) = decode(&bytes, cap) {
                 prop_assert!(len <= cap);
             }

@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_says_which_value_is_wrong_and_what_it_is_not() {
+    fn error_names_value_and_allowed_range() {
         for (error, expected) in [
             (HelloError::Length(63), "hello length 63 is not in 64..=4096"),
             (HelloError::RingCapacity(7), "ring capacity 7 is not a power of two in 8..=65536"),
@@ -472,7 +472,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_judged_without_panic(
+        fn arbitrary_bytes_are_parsed_without_panic(
             mut bytes in prop::collection::vec(any::<u8>(), 0..200),
             real in any::<bool>(),
         ) {

@@ -24,7 +24,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_write_reads_as_written() {
+    fn ordinary_text_is_unchanged() {
         for text in ["it's \"busy\"", "Größe 7 µs", "再来"] {
             assert_eq!(printable(text), text);
         }

@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn late_reply_fails_by_what_it_waited_for() {
+    fn late_reply_fails_with_code_of_its_lack() {
         use ErrorCode::{DeadlinePassed, NoMemory};
         let (in_time, no_room) = (Time::from_ticks(1101), "the reply found no room in time");
         let not_copied = "the reply was not copied in time";

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_message_is_what_follows_the_block() {
+    fn message_follows_the_metadata_block() {
         assert_eq!(split(10, Some([3, 0]), 8), Ok(3));
         assert_eq!(split(2, Some([0, 0]), 8), Ok(0));
         assert_eq!(split(5, Some([3, 0]), 3), Ok(3));

@@ -14,7 +14,7 @@ fn request_of(pair: &mut Pair) -> Request {
 }
 
 #[test]
-fn calls_are_answered_in_any_order_each_to_who_waits_for_it() {
+fn calls_are_answered_in_any_order_to_their_waiters() {
     let mut pair = Pair::new();
     let calls: Vec<_> = (0..3).map(|content| pair.client.call(content).unwrap()).collect();
     for (waiter, &call) in calls.iter().enumerate() {
@@ -35,7 +35,7 @@ fn calls_are_answered_in_any_order_each_to_who_waits_for_it() {
 }
 
 #[test]
-fn a_failed_call_says_why() {
+fn failed_call_has_code_and_reason() {
     let mut pair = Pair::new();
     let call = pair.client.call(1).unwrap();
     request_of(&mut pair);
@@ -59,7 +59,7 @@ fn calls_in_flight_include_those_given_up() {
 }
 
 #[test]
-fn a_number_that_is_in_use_is_left_out_whoever_uses_it() {
+fn number_in_use_is_skipped() {
     let mut pair = Pair::new();
     let call = pair.client.call(0).unwrap();
     let stream = pair.client.connection.next_number();
@@ -134,7 +134,7 @@ fn untaken_one_way_messages_flood_their_session() {
 }
 
 #[test]
-fn what_came_says_until_when_its_sender_waits() {
+fn arrivals_carry_their_senders_deadline() {
     let mut pair = Pair::new();
     for (time, flags) in [(3, REQUEST), (2, Flags::OPEN.with(Flags::STREAM)), (0, REQUEST)] {
         pair.client.publish_message(2 * time + 1, flags, message(1), 0);
@@ -151,7 +151,7 @@ fn what_came_says_until_when_its_sender_waits() {
 }
 
 #[test]
-fn a_server_that_goes_away_says_so_once() {
+fn second_go_away_is_a_violation() {
     let mut pair = Pair::new();
     assert!(!pair.client.connection.ending.is_going_away());
     pair.server.publish_bare(Kind::GoAway, 0, 0);

@@ -53,7 +53,7 @@ fn send_replies(server: &mut End) {
 }
 
 #[test]
-fn each_stage_allows_what_it_has_to_send() {
+fn each_stage_allows_its_transmits() {
     let open = ending();
     assert!(open.may_begin() && open.may_send() && !open.is_ended() && !open.has_begun());
     assert_eq!((open.reason(), open.next_transmit()), (None, None));
@@ -258,7 +258,7 @@ fn drain_awaits_a_turn_behind_the_last_reply() {
 }
 
 #[test]
-fn drain_of_a_session_that_is_over_serves_what_had_come() {
+fn drain_of_ended_session_serves_earlier_calls() {
     let (mut pair, _) = server_with_call();
     let server = &mut pair.server.connection;
     assert!(server.ending.drain(DEADLINE) && server.ending.end((), false));
@@ -268,7 +268,7 @@ fn drain_of_a_session_that_is_over_serves_what_had_come() {
 }
 
 #[test]
-fn drain_of_a_session_that_closes_refuses_what_had_come() {
+fn drain_of_closing_session_refuses_earlier_calls() {
     let (mut pair, call) = server_with_call();
     let server = &mut pair.server.connection;
     assert!(server.ending.drain(DEADLINE) && server.ending.close((), DEADLINE));

@@ -248,7 +248,7 @@ impl Game {
 
 proptest! {
     #[test]
-    fn every_reader_sees_what_was_sent(
+    fn every_reader_receives_the_sent_messages(
         steps in prop::collection::vec((0..2usize, step()), 0..200),
     ) {
         let mut game = Game::new();

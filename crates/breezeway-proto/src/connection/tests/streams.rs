@@ -38,7 +38,7 @@ fn half_of_a_stream_stays_open_when_the_other_has_ended() {
 }
 
 #[test]
-fn a_sender_waits_for_its_window_and_learns_of_room() {
+fn sender_waits_for_window_and_gets_room_event() {
     let mut pair = Pair::new();
     let (here, there) = pair.open();
     for content in 0..4 {
@@ -131,7 +131,7 @@ fn a_reset_reaches_the_other_side_and_frees_the_stream_on_both() {
 }
 
 #[test]
-fn what_was_under_way_to_a_reset_stream_is_dropped() {
+fn messages_in_flight_to_reset_stream_are_dropped() {
     let mut pair = Pair::new();
     let (here, there) = pair.open();
     pair.server.send(there, message(5), 1).unwrap();
