@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused() {
+    fn invalid_address_is_refused() {
         let long = format!("shmipc:/{}", "x".repeat(107));
         for text in
             ["", "shmipc:", "shmipc:@", "shmipc:tcp:x", "tcp:host:port", "tcp::1", "/a\0b", &long]

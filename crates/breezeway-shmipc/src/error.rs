@@ -384,7 +384,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_that_is_printed_alone_says_all_and_nothing_twice() {
+    fn error_text_contains_its_cause_once() {
         let cause = || io::Error::other("the kernel's reason");
         let handshake = || HandshakeError::Io { call: "mmap", cause: cause() };
         let end = || SessionEnd::Socket(Arc::new(cause()));

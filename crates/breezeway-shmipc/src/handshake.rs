@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptors_that_nobody_asked_for_do_not_hold_the_handshake() {
+    fn unexpected_descriptors_do_not_delay_the_handshake() {
         let (error, took) = judge_slow(&[]);
         let rule = Violation::UnexpectedDescriptors(2);
         assert!(matches!(&error, HandshakeError::Violation(found) if *found == rule), "{error}");

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_linked_is_received_and_a_slice_comes_only_once() {
+    fn linked_slices_are_received_once() {
         let (region, layout) = region();
         let mut sender = Pool::new(Arc::clone(&region), Arc::clone(&layout));
         let mut receiver = Pool::new(Arc::clone(&region), Arc::clone(&layout));

@@ -399,7 +399,7 @@ fn wait_on_one_session(threads: usize) {
 }
 
 #[test]
-fn model_whoever_waits_leads_or_is_woken() {
+fn model_every_waiter_leads_or_is_woken() {
     holds(2, || wait_on_one_session(2));
     holds(1, || wait_on_one_session(3));
 }

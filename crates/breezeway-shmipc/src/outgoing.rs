@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_for_a_peer_that_never_reads_is_bounded() {
+    fn pending_bytes_for_unreading_peer_are_bounded() {
         let (ours, _theirs) = UnixStream::pair().unwrap();
         let mut outgoing = Outgoing::default();
         let error = loop {

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_knows_nothing_of_streams_that_it_did_not_open() {
+    fn client_finds_no_stream_it_did_not_open() {
         assert!(matches!(Table::new(Role::Client, 10).find(7), Found::Nobody));
     }
 

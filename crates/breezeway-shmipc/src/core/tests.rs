@@ -42,7 +42,7 @@ fn send_fallback(session: &Session, stream: u32, bytes: &[u8]) {
 }
 
 #[test]
-fn what_was_released_in_part_makes_room_for_more() {
+fn partial_release_makes_room_for_more() {
     let (client, server) = pair(10_000);
     let mut stream = client.open().unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20)));
@@ -220,7 +220,7 @@ impl std::task::Wake for Feeder {
 }
 
 #[test]
-fn an_end_is_told_though_the_peer_sends_on_and_on() {
+fn stream_end_is_seen_behind_endless_data() {
     let (client, server) = pair(1000);
     let (busy, mut ending) = (client.open().unwrap(), client.open().unwrap());
     let stream = Arc::clone(busy.state());
@@ -401,7 +401,7 @@ fn eventually(done: impl Fn() -> bool) {
 }
 
 #[test]
-fn descriptors_left_unread_at_the_end_of_a_session_hold_nobody() {
+fn unread_descriptors_do_not_delay_the_session_end() {
     let (client, server) = pair(1000);
     let (slow, _other) = slow_to_close();
     let wake = wire::bare(MessageType::Polling, client.core.version);

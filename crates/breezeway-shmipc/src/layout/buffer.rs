@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_planned_is_judged_to_be_the_same() {
+    fn planned_layout_is_validated_as_the_same() {
         let layout = default_layout();
         let words: Vec<_> = layout
             .lists()

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_client_cannot_have_is_refused_by_name_value_and_range() {
+    fn invalid_option_is_refused_with_value_and_range() {
         assert_refused(options().sessions(0).validate(), "sessions = 0 is not at least 1");
         let session = SessionOptions::new().max_streams(0);
         assert_refused(
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tcp_cannot_do_is_refused_there() {
+    fn options_without_tcp_support_are_refused() {
         let tcp = Address::Tcp("localhost:1".to_owned());
         let error = options().validate_at(&tcp).unwrap_err();
         assert_eq!((error.option(), error.value()), ("memory", "Memfd"));

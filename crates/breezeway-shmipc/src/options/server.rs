@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_cannot_have_is_refused_by_name_value_and_range() {
+    fn invalid_option_is_refused_with_value_and_range() {
         for (refused, text) in [
             (options().largest_region(0), "largest_region = 0 is not in 1..=4294967295"),
             (
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tcp_cannot_do_is_refused_there() {
+    fn options_without_tcp_support_are_refused() {
         let tcp = Address::Tcp("localhost:0".to_owned());
         let option = |options: ServerOptions| {
             options.validate_at(&tcp).err().map(|error| error.option().to_owned())

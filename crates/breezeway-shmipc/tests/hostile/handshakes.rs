@@ -153,7 +153,7 @@ fn a_version_that_is_not_spoken_is_refused_at_once() {
 }
 
 #[test]
-fn an_unsealed_memfd_is_refused_where_the_options_say_so() {
+fn unsealed_memfd_is_refused_if_sealing_is_required() {
     let mut victim = Victim::with(|options| options.require_sealed(true));
     let mut raw = Peer::offer(&victim.path, queue::region(), buffers::region(), "name");
     assert_eq!(read_to_end(&mut raw.socket), b"");
@@ -161,7 +161,7 @@ fn an_unsealed_memfd_is_refused_where_the_options_say_so() {
 }
 
 #[test]
-fn a_slow_handshake_delays_nobody() {
+fn slow_handshake_delays_no_other() {
     let mut victim = Victim::new();
     // The handshake's time limit is longer than the test's, so that its end is not what lets others
     // through.

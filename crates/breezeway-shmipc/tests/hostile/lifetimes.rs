@@ -188,7 +188,7 @@ fn unacknowledged_hot_restart_is_reported_missing() {
 }
 
 #[test]
-fn a_forked_child_that_drops_its_copy_disturbs_nobody() {
+fn forked_child_dropping_its_copy_changes_nothing() {
     let (client, server) = pair();
     let mut stream = client.open().unwrap();
     stream.send(b"before").unwrap();

@@ -248,7 +248,7 @@ fn one_peer_can_open_no_more_streams_than_allowed() {
 }
 
 #[test]
-fn a_free_list_that_was_cut_by_a_death_stalls_nobody() {
+fn free_list_cut_by_a_death_stalls_no_session() {
     // As if the process had died between taking over the tail and linking the slice before it.
     let mut victim = Victim::new();
     let mut raw = Peer::connect(&victim.path);

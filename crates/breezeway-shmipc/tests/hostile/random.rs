@@ -6,7 +6,7 @@ use breezeway_adversary::shmipc::{Peer, by_chance};
 use crate::victim::Victim;
 
 #[test]
-fn whatever_a_peer_writes_others_are_served() {
+fn arbitrary_writes_leave_others_served() {
     let mut victim = Victim::new();
     for seed in 1..=150 {
         let mut dice = Chance::new(seed);

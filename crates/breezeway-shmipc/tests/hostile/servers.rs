@@ -46,7 +46,7 @@ fn a_server_that_closes_at_once() {
 }
 
 #[test]
-fn a_server_that_says_nothing() {
+fn silent_server_fails_at_handshake_timeout() {
     let short = SessionOptions::new().handshake_timeout(Duration::from_millis(30));
     let error = against(options().session(short), |socket| {
         read_to_end(socket);

@@ -32,7 +32,7 @@ fn a_hot_restart_sent_by_a_client() {
 }
 
 #[test]
-fn a_hot_restart_acknowledgement_that_nobody_asked_for() {
+fn unrequested_restart_acknowledgement_is_ignored() {
     let mut victim = Victim::new();
     let mut raw = Peer::connect(&victim.path);
     raw.socket.write_all(&message(3, 9, &[1; 8])).unwrap();
@@ -71,7 +71,7 @@ fn fallback_data_that_declares_four_gigabytes_allocates_nothing() {
 }
 
 #[test]
-fn fallback_data_that_nobody_reads_is_held_back_in_the_socket() {
+fn unread_fallback_data_stays_in_the_socket() {
     use breezeway_shmipc::{ClientOptions, ServerOptions, Session, SessionOptions, Trust};
     let limit = SessionOptions::new().fallback_limit(1 << 20);
     let server = ServerOptions::new(Trust::SameUser).session(limit);

@@ -39,7 +39,7 @@ fn a_buffer_truncated_after_the_handshake() {
 }
 
 #[test]
-fn memory_truncated_while_the_application_looks_at_it() {
+fn memory_truncated_while_peeked_reads_as_zeros() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sock");
     let server =

@@ -63,7 +63,7 @@ async fn every_size_comes_back_in_one_thread() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_tasks_get_what_is_theirs() {
+async fn many_tasks_get_their_own_replies() {
     let (client, server) = pair(SessionOptions::new());
     tokio::spawn(serve_echo(server));
     let tasks: Vec<_> = (0..199)
@@ -82,7 +82,7 @@ async fn many_tasks_get_what_is_theirs() {
 }
 
 #[tokio::test]
-async fn a_task_that_waits_is_told_of_the_end() {
+async fn waiting_task_receives_the_end() {
     let (client, server) = pair(SessionOptions::new());
     let mut stream = client.open().unwrap();
     soon(stream.send(b"x")).await.unwrap();
@@ -192,7 +192,7 @@ fn streams_waiting_for_a_server_take_no_threads() {
 }
 
 #[tokio::test]
-async fn a_stream_that_finds_no_server_in_time_says_why() {
+async fn stream_without_server_in_time_names_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let address = Address::Unix(folder.path().join("sock"));
     let client = without_a_server(&address, Duration::from_millis(50)).await;
@@ -231,7 +231,7 @@ async fn no_wake_up_is_lost_between_the_driver_and_the_keeper() {
 }
 
 #[tokio::test]
-async fn what_is_reserved_is_filled_in_place_and_committed() {
+async fn reservation_is_filled_in_place_and_committed() {
     let (client, server) = pair(SessionOptions::new());
     let mut stream = client.open().unwrap();
     let mut reserved = stream.reserve(20_000).await.unwrap();
@@ -300,7 +300,7 @@ async fn halves_are_used_by_two_tasks_and_one_direction_is_shut_down() {
 }
 
 #[tokio::test]
-async fn what_was_flushed_arrives_though_the_session_is_closed_then() {
+async fn flushed_bytes_arrive_after_session_close() {
     // More than there is memory for goes over the socket at once.
     let (client, server) = pair(SessionOptions::new().patience(Duration::ZERO));
     let mut stream = client.open().unwrap();

@@ -162,7 +162,7 @@ fn more_than_the_memory_holds_is_echoed_while_it_is_sent() {
 }
 
 #[test]
-fn what_has_come_is_forwarded_to_another_stream() {
+fn received_bytes_are_forwarded_to_another_stream() {
     let folder = tempfile::tempdir().unwrap();
     let server = Running::start(&unix_in(&folder), server_options(&folder));
     let client = Client::connect(&server.address, small(Memory::Memfd)).unwrap();
@@ -214,7 +214,7 @@ fn a_client_finds_back_to_a_server_that_comes_again() {
 }
 
 #[test]
-fn a_client_without_a_server_says_why() {
+fn client_without_a_server_names_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let address = unix_in(&folder);
     let server = Running::start(&address, server_options(&folder));
@@ -407,7 +407,7 @@ fn handler_receives_every_session_and_stream_event() {
 }
 
 #[test]
-fn what_a_session_does_is_counted() {
+fn session_activity_is_counted() {
     use breezeway_shmipc::{Session, SessionOptions, WhenFull};
     let options = small(Memory::Memfd).queue_capacity(8);
     let options = options.session(SessionOptions::new().when_full(WhenFull::Fail));

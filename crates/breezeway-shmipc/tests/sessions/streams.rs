@@ -64,7 +64,7 @@ fn all_slices_are_back(session: &Session) -> bool {
 }
 
 #[test]
-fn what_is_sent_arrives_and_then_the_end() {
+fn sent_bytes_arrive_before_the_end() {
     let (client, server) = pair();
     let mut stream = open(&client);
     stream.send(b"hello").unwrap();
@@ -177,7 +177,7 @@ fn exhausted_memory_goes_over_the_socket_in_order() {
 }
 
 #[test]
-fn many_streams_at_once_get_what_is_theirs() {
+fn many_concurrent_streams_get_their_own_bytes() {
     let (client, server) = pair();
     let serving = std::thread::spawn(move || echo(&server));
     std::thread::scope(|scope| {
@@ -200,7 +200,7 @@ fn many_streams_at_once_get_what_is_theirs() {
 }
 
 #[test]
-fn what_came_before_the_peer_went_is_read_first() {
+fn bytes_before_the_peers_end_are_read_first() {
     let (client, server) = pair();
     let mut stream = open(&client);
     stream.send(b"last words").unwrap();
