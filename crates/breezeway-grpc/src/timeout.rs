@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_unit_is_read_and_what_is_no_time_is_none() {
+    fn each_unit_is_read_and_invalid_time_is_none() {
         let cases = [
             ("3H", Some(Duration::from_secs(10_800))),
             ("2M", Some(Duration::from_secs(120))),
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_as_no_more_than_it_was() {
+    fn written_time_is_never_read_as_longer() {
         let cases = [
             (Duration::ZERO, "0n"),
             (Duration::from_nanos(99_999_999), "99999999n"),
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_has_waited_says_what_is_left_of_its_own_time() {
+    fn renewed_timeout_is_the_remaining_time() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let _within = runtime.enter();
         let mut headers = HeaderMap::new();

@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn any_bytes_are_judged_without_panic() {
+    fn arbitrary_bytes_are_parsed_without_panic() {
         // A linear congruential generator: the same bytes in each run.
         let mut state = 1u64;
         let mut next = || {

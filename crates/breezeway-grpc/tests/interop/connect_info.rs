@@ -15,7 +15,7 @@ use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 use crate::support::{Plain, addresses, any, connect, run};
 
 #[test]
-fn one_layer_sees_the_calls_of_both_gears_and_who_makes_them() {
+fn one_layer_sees_peers_and_calls_of_both_gears() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
         let carriers = [Carrier::Shm, Carrier::Unix, Carrier::Tcp, Carrier::Tls];
@@ -112,7 +112,7 @@ fn tonic_server_sees_connect_info_on_shm_socket() {
 }
 
 #[test]
-fn a_response_says_what_it_came_by() {
+fn response_carries_connect_info() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
         for address in addresses(folder.path()) {

@@ -95,7 +95,7 @@ fn grpc_go_client_passes_cases_on_every_socket() {
 
 #[test]
 #[ignore = "needs Go"]
-fn grpc_go_sends_and_takes_what_is_compressed() {
+fn grpc_go_exchanges_compressed_messages() {
     programs();
     run(async {
         let folder = tempfile::tempdir().unwrap();

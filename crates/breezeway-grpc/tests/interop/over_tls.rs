@@ -139,7 +139,7 @@ fn causes(error: &dyn std::error::Error) -> String {
 }
 
 #[test]
-fn a_server_that_nobody_vouches_for_is_not_called() {
+fn server_of_unknown_issuer_is_not_called() {
     run(async {
         let (all, others) = (Certificates::new(), Certificates::new());
         let serving = Serving::with(ANY, options(all.server()));

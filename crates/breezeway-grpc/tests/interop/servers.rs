@@ -71,7 +71,7 @@ fn abandoned_socket_is_taken_over_with_requested_mode() {
 }
 
 #[test]
-fn who_is_not_authorised_is_told_why() {
+fn unauthorised_client_gets_the_reason() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
         let address = format!("shm:{}/socket", folder.path().display());
@@ -88,7 +88,7 @@ fn who_is_not_authorised_is_told_why() {
 }
 
 #[test]
-fn a_server_that_ends_finishes_what_runs_and_takes_nothing_new() {
+fn ending_server_finishes_calls_and_refuses_new_ones() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
         for gear in [Gear::Native, Gear::Http2] {
