@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn every_feature_gives_what_the_plain_loop_gives() {
+    fn every_cpu_feature_agrees_with_the_plain_loop() {
         for length in 0..70 {
             let list: Vec<i64> = (0..length).map(|index| index * 0x0102_0304_0506_0709).collect();
             if std::arch::is_x86_feature_detected!("avx2") {

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn of_characters_of_four_bytes_nothing_is_said() {
+    fn four_byte_characters_are_not_short_utf8() {
         assert!(!is_short_utf8("🦀".as_bytes()) && !is_short_utf8("楼楼楼🦀x".as_bytes()));
     }
 }

@@ -212,7 +212,7 @@ fn within<T: Decode>(memory: usize, bytes: &[u8]) -> Result<T, DecodeError> {
 }
 
 #[test]
-fn what_is_counted_is_what_is_taken() {
+fn counted_memory_is_close_to_allocated() {
     let small = |index: i32| Node {
         table: [(index.to_string(), vec![index])].into(),
         tags: Set(vec!["a".to_owned(), String::new()]),

@@ -76,7 +76,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn what_is_written_is_read(node in node()) {
+    fn written_value_is_read_back(node in node()) {
         let bytes = to_vec(&node).unwrap();
         prop_assert_eq!(node.size(), bytes.len());
         let read: Node = decode_slice(&bytes).unwrap();

@@ -275,7 +275,7 @@ fn fixtures() -> impl Iterator<Item = (Fixture, Vec<u8>)> {
 }
 
 #[test]
-fn what_is_written_is_what_go_writes() {
+fn written_bytes_equal_those_of_go() {
     assert_eq!(fixtures().count(), 200);
     for (value, bytes) in fixtures() {
         assert_eq!(to_vec(&value).unwrap(), bytes);
@@ -284,7 +284,7 @@ fn what_is_written_is_what_go_writes() {
 }
 
 #[test]
-fn what_go_writes_is_read() {
+fn bytes_written_by_go_are_read() {
     for (_, bytes) in fixtures() {
         let value: Fixture = decode_slice(&bytes).unwrap();
         assert_eq!(to_vec(&value).unwrap(), bytes);
@@ -297,7 +297,7 @@ fn what_go_writes_is_read() {
 }
 
 #[test]
-fn what_go_writes_is_viewed() {
+fn bytes_written_by_go_are_viewed() {
     for (value, bytes) in fixtures() {
         let view: FixtureView<'_> = view_slice(&bytes).unwrap();
         assert_eq!(view.text, value.text);

@@ -195,7 +195,7 @@ fn text_is_utf8() {
 }
 
 #[test]
-fn what_follows_the_end_is_refused() {
+fn bytes_behind_the_end_are_refused() {
     assert_eq!(fault::<Empty>("0000"), (1, Fault::Trailing(1)));
 }
 

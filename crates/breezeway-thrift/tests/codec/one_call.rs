@@ -72,7 +72,7 @@ fn a_reused_vector_takes_whole_messages() {
 }
 
 #[test]
-fn what_follows_a_value_is_given_back() {
+fn bytes_behind_a_value_are_returned() {
     let mut bytes = to_vec(&node(5)).unwrap();
     bytes.extend(b"more");
     let (owned, rest) = decode_prefix::<Node>(&bytes).unwrap();
@@ -84,7 +84,7 @@ fn what_follows_a_value_is_given_back() {
 }
 
 #[test]
-fn a_slice_that_is_read_once_knows_its_length() {
+fn decode_once_accepts_a_slice_with_or_without_length() {
     let bytes = to_vec(&node(5)).unwrap();
     assert_eq!(decode_once(&bytes), Ok(node(5)));
     assert_eq!(decode_once(bytes.as_slice()), Ok(node(5)));

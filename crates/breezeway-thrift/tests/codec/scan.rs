@@ -46,7 +46,7 @@ fn call(fields: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn what_no_message_has_is_refused_as_soon_as_it_is_there() {
+fn invalid_byte_is_refused_as_soon_as_it_arrives() {
     let cases: [(&[u8], Fault); 4] = [
         (b"\x05\0\x01", Fault::UnknownType(5)),
         (b"\x0b\0\x01\xff\xff\xff\xff", Fault::NegativeLength(-1)),

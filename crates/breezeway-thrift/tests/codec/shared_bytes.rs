@@ -8,7 +8,7 @@ use breezeway_thrift::{
 };
 
 #[test]
-fn shared_bytes_are_what_other_binaries_are() {
+fn shared_bytes_behave_like_other_binaries() {
     for length in [0, 1, 7, 31, 256, 257, 5000] {
         let value: Vec<u8> = (0..length).map(|index| index as u8).collect();
         let message = Bytes::from(to_vec(&value).unwrap());

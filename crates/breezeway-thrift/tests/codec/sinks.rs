@@ -14,7 +14,7 @@ fn node(blob: usize) -> Node {
 }
 
 #[test]
-fn a_buffer_that_is_too_small_tells_how_much_is_needed() {
+fn small_buffer_error_names_the_needed_size() {
     let node = node(100);
     let needed = node.size();
     for capacity in 0..needed {
@@ -84,7 +84,7 @@ fn a_chain_sends_a_large_value_from_where_it_is() {
 }
 
 #[test]
-fn a_chain_copies_what_is_small() {
+fn chain_copies_small_values() {
     let node = node(100);
     let mut pool = Pool::new();
     let mut chain = Chain::new(&mut pool);
@@ -162,7 +162,7 @@ fn a_chain_with_an_error_is_not_sent() {
 }
 
 #[test]
-fn what_is_not_filled_in_place_is_nothing_of_an_earlier_message() {
+fn unfilled_space_is_zero() {
     let mut pool = Pool::new();
     let secret = NodeBytes { fill: 0x5e, filled: 3000 };
     assert_eq!(secret.sent(&mut pool).len(), 3000);

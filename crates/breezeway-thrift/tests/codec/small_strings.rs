@@ -8,7 +8,7 @@ use breezeway_thrift::{
 };
 
 #[test]
-fn small_strings_are_what_strings_are() {
+fn small_strings_behave_like_strings() {
     for length in [0, 1, 7, 8, 29, 30, 31, 32, 33, 255, 256, 257, 5000] {
         for text in ["x".repeat(length), "楼".repeat(length)] {
             let bytes = to_vec(&text).unwrap();
@@ -29,7 +29,7 @@ fn small_strings_are_what_strings_are() {
 }
 
 #[test]
-fn what_is_not_utf_8_is_refused_where_it_stands() {
+fn invalid_utf8_is_refused_at_its_offset() {
     for length in [1, 20, 300] {
         let mut bytes = to_vec(&"x".repeat(length)).unwrap();
         bytes[4 + length / 2] = 0xff;

@@ -205,7 +205,7 @@ fn pair(key: &str, value: &str) -> (Vec<u8>, Vec<u8>) {
 }
 
 #[test]
-fn t1_an_envelope_that_says_nothing() {
+fn t1_an_empty_envelope() {
     let bytes = hex(T1);
     let (header, payload) = read_envelope(&bytes);
     assert_eq!(header, TtHeader { sequence: 1, ..TtHeader::default() });
@@ -281,7 +281,7 @@ fn x1_apaches_header_is_refused() {
 }
 
 #[test]
-fn the_first_eight_bytes_tell_what_a_connection_speaks() {
+fn protocol_is_detected_by_first_eight_bytes() {
     for (vector, envelope) in [
         (V1, Some(Envelope::Unframed)),
         (V2, Some(Envelope::Framed)),
