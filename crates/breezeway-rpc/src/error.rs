@@ -310,7 +310,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shortage_of_this_side_is_said_with_what_to_raise() {
+    fn local_shortage_names_the_limit_to_raise() {
         let short = || io::Error::from(Errno::MFILE);
         let error = Error::Connecting("unix:/tmp/thrift.sock".parse().unwrap(), short());
         assert!(error.to_string().contains("ulimit -n"), "{error}");

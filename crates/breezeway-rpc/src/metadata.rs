@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_back_is_found_with_a_prefix_and_without() {
+    fn reply_metadata_is_found_with_and_without_prefix() {
         let reply = ReplyMetadata::new();
         reply.replace(vec![
             (b"a".to_vec(), b"1".to_vec()),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_value_of_a_name_counts_whatever_its_prefix() {
+    fn last_value_of_a_name_counts_despite_prefix() {
         let mut metadata = RequestMetadata::default();
         metadata.add("a", "1");
         metadata.add_persistent("a", "2");
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn values_longer_than_a_block_can_say_are_refused() {
+    fn values_too_long_for_a_block_are_refused() {
         let outcome = encode(&vec![(b"k".to_vec(), vec![0; 65_536])]);
         assert!(matches!(outcome, Err(Error::MetadataTooLong)));
     }

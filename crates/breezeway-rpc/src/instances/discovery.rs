@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_takes_is_replaced_by_what_comes_later() {
+    fn untaken_change_is_replaced_by_a_later_one() {
         let (told, mut changes) = changes();
         let session = Arc::new(());
         let insert = |name: &str| told.join(&name.into(), 0..1, || Arc::clone(&session));

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_locality_is_refused() {
+    fn invalid_locality_is_refused() {
         for text in ["", "a", "a/1", "a/1/", "a/1/x", "a/1/2/3", "/1/2", "a/-1/2"] {
             assert!(text.parse::<Locality>().is_err(), "{text}");
         }

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_sent_oneway_is_no_answer() -> io::Result<()> {
+    async fn oneway_message_does_not_count_as_an_answer() -> io::Result<()> {
         let folder = tempdir()?;
         let address = Address::shm(folder.path().join("socket"));
         let server = Server::bind(&address).unwrap();

@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_of_a_connection_is_closed_without_the_lock() {
+    fn slow_connection_is_closed_outside_the_lock() {
         const LINGER: Duration = Duration::from_secs(5);
         // A socket that takes longer to close, because its other end does not read.
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_arrives_with_all_that_it_says() {
+    fn business_error_arrives_with_all_fields() {
         let extra = [("since".to_owned(), "May".to_owned())].into();
         let refusal = BusinessError { status: -3, message: "too late".to_owned(), extra };
         let Some(Err(Error::Business(error))) = told(Ended::Failed(refusal.clone().into())) else {

@@ -221,7 +221,7 @@ async fn oneway_call_without_room_ends_at_its_deadline() {
 }
 
 #[tokio::test]
-async fn a_server_says_what_it_serves() {
+async fn server_names_its_service() {
     for carrier in ["shm", "unix", "tcp"] {
         let running = Running::new(carrier);
         let channel = Channel::connect(&running.address).await.unwrap();

@@ -282,7 +282,7 @@ fn oneway_call_without_room_ends_at_its_deadline() {
 }
 
 #[test]
-fn a_client_of_another_service_is_told_whose_address_it_has() {
+fn client_of_another_service_is_refused_by_name() {
     on_every_carrier(|running| {
         for (service, refused) in [(0, false), (breezeway_rpc::RPC, false), (2, true)] {
             let options = SessionOptions::new().service(service);

@@ -223,7 +223,7 @@ fn kept_message_is_decoded_again_without_copy() {
 }
 
 #[test]
-fn serde_is_derived_for_what_a_service_sends() {
+fn serde_is_derived_for_service_types() {
     fn shown<T: serde::Serialize + serde::de::DeserializeOwned>(_: &T) {}
     shown(&picture(1));
     shown(&NoSuchPicture::default());

@@ -8,7 +8,7 @@ use std::path::Path;
 use breezeway_idl::{Builder, Services, generate};
 
 #[test]
-fn the_kept_services_generate_what_they_did() {
+fn golden_services_are_unchanged() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     for (name, services) in [
         ("five", Services::Blocking),

@@ -365,7 +365,7 @@ async fn possibly_run_call_is_retried_only_if_idempotent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_service_answered_is_not_asked_again() {
+async fn answered_call_is_not_retried() {
     let answers = [
         Ok(()),
         Err(Error::new(ExceptionKind::INTERNAL_ERROR, "no")),
@@ -379,7 +379,7 @@ async fn what_the_service_answered_is_not_asked_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_spent_budget_ends_the_attempts_of_all_who_share_it() {
+async fn spent_budget_ends_attempts_of_all_policies() {
     // In ten seconds ten times one, and nothing for calls.
     let budget = Arc::new(TpsBudget::new(Duration::from_secs(10), 1, 0.0));
     let policy = RetryPolicy::new(100).budget(budget);

@@ -398,7 +398,7 @@ fn reply_of_another_call_does_not_count() {
 }
 
 #[test]
-fn nothing_is_sent_of_a_list_that_is_shorter_than_it_says() {
+fn list_shorter_than_announced_is_not_sent() {
     everywhere(|| Then::Lie, "cannot be written");
 }
 

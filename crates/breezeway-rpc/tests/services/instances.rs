@@ -165,7 +165,7 @@ async fn calls_spread_over_instances_until_one_leaves() {
 }
 
 #[tokio::test]
-async fn calls_go_by_weight_and_to_this_host_whatever_the_weight() {
+async fn calls_follow_weight_and_prefer_this_host() {
     let folder = tempfile::tempdir().unwrap();
     let names = ["light", "heavy", "none", "here"];
     let servers = names.map(|name| both(&folder, name));
@@ -202,7 +202,7 @@ async fn calls_go_by_weight_and_to_this_host_whatever_the_weight() {
 }
 
 #[tokio::test]
-async fn a_call_waits_for_an_instance_and_says_when_there_is_none() {
+async fn call_waits_for_an_instance_and_then_fails() {
     let (tell, sets) = watch::channel(Vec::new());
     let options = InstanceOptions::new().wait(Duration::from_millis(50));
     let hasty = shop(Instances::new(Watched::new(sets.clone()), options));
@@ -232,7 +232,7 @@ async fn a_stream_is_opened_on_the_instance_that_would_get_a_call() {
 }
 
 #[tokio::test]
-async fn whoever_does_not_speak_this_protocol_gets_no_call() {
+async fn instance_of_another_protocol_gets_no_call() {
     let folder = tempfile::tempdir().unwrap();
     let server = both(&folder, "shop");
     // One accepts and sends nothing, one sends garbage, one closes at once.

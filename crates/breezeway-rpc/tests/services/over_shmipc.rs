@@ -311,7 +311,7 @@ impl AsyncHealth for Door {
 }
 
 #[tokio::test]
-async fn both_sides_are_told_that_the_carrier_is_shmipc() {
+async fn both_sides_report_shmipc_as_the_carrier() {
     for gear in GEARS {
         let running = Running::of(gear, HealthServer(Door), AsyncHealthServer(Door));
         let health = AsyncHealthClient::new(running.awaited(ThriftFraming::Framed).await);

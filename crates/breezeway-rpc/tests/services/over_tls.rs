@@ -242,7 +242,7 @@ async fn hundred_concurrent_calls_get_their_own_replies() {
 }
 
 #[test]
-fn streams_travel_natively_and_in_ttheader_whoever_waits() {
+fn streams_work_natively_and_in_ttheader() {
     let all = Certificates::new();
     let running = Running::new(all.server());
     streams_blocking::every_form(&RoomClient::new(running.native(all.client())));
@@ -296,7 +296,7 @@ fn both_ways_at_once<C: StreamChannel>(room: &RoomClient<C>) {
 }
 
 #[test]
-fn a_handler_knows_whom_its_callers_certificate_names() {
+fn handler_sees_names_of_callers_certificate() {
     let all = Certificates::new();
     let running = Running::door(all.server());
     let native = HealthClient::new(running.native(all.client()));
@@ -338,7 +338,7 @@ fn failures(address: &Address, tls: &Tls) -> [Error; 3] {
 }
 
 #[test]
-fn a_server_that_nobody_vouches_for_is_sent_nothing() {
+fn server_of_unknown_issuer_is_sent_nothing() {
     let (all, others) = (Certificates::new(), Certificates::new());
     let running = Running::new(all.server());
     for error in failures(&running.address, &others.client()) {
@@ -351,7 +351,7 @@ fn a_server_that_nobody_vouches_for_is_sent_nothing() {
 }
 
 #[test]
-fn a_client_without_a_certificate_learns_that_it_needs_one() {
+fn client_without_certificate_gets_certificate_required() {
     let all = Certificates::new();
     let running = Running::new(all.server());
     for _ in 0..20 {

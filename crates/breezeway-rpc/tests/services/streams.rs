@@ -336,7 +336,7 @@ fn thrown<T>(outcome: Result<T, RoomTellError>) -> String {
 }
 
 #[tokio::test]
-async fn declared_exceptions_arrive_natively_as_what_they_are() {
+async fn declared_exceptions_arrive_natively() {
     let running = Running::new("shm");
     let room = running.native().await;
     match refused(&room, "nowhere").await {

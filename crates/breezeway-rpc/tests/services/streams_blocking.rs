@@ -294,7 +294,7 @@ fn unread_client_stops_only_its_handler_until_deadline() {
 }
 
 #[test]
-fn what_is_no_stream_or_no_message_fails_its_stream_only() {
+fn invalid_open_or_message_fails_its_stream_only() {
     on_every_carrier(|running| {
         let channel = Channel::connect(&running.address).unwrap();
         let tags = ["say", "tell"].map(|name| match name {

@@ -243,7 +243,7 @@ fn kitexs_protobuf_is_answered_by_an_exception_of_its_own() {
 }
 
 #[test]
-fn what_no_method_fits_is_answered_by_an_exception() {
+fn unknown_method_or_type_is_answered_by_an_exception() {
     let running = Running::new("unix");
     let unknown = said(&running, b"\x80\x01\0\x01\0\0\0\x04ping\0\0\0\x07\0");
     assert_eq!(unknown[..16], *b"\x80\x01\0\x03\0\0\0\x04ping\0\0\0\x07");

@@ -66,7 +66,7 @@ fn slow_reading_server_fails_call_at_its_deadline() {
 }
 
 #[test]
-fn a_server_that_accepts_nobody_costs_a_caller_its_deadline() {
+fn full_backlog_ends_the_call_at_its_deadline() {
     let (listener, shop, folder) = by_hand(ThriftFraming::Framed);
     rustix::net::listen(&listener, 0).unwrap();
     let path = folder.path().join("shop.sock");
@@ -112,7 +112,7 @@ fn a_reply_to_another_call_ends_its_connection() {
 }
 
 #[test]
-fn a_time_that_no_clock_can_say_is_for_ever() {
+fn timeout_beyond_the_clock_is_unlimited() {
     let running = Running::new("shm");
     let for_ever = || CallOptions::new().timeout(Duration::MAX);
     for framing in FRAMINGS {
@@ -166,7 +166,7 @@ fn a_refusal_with_status_0_is_an_error_all_the_same() {
 }
 
 #[test]
-fn a_client_that_posts_is_never_answered_whatever_the_method() {
+fn oneway_message_is_never_answered() {
     let running = Running::new("unix");
     assert_eq!(said(&running, b"\x80\x01\0\x04\0\0\0\x05ready\0\0\0\x07\0"), b"");
 }

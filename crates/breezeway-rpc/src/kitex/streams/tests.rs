@@ -71,7 +71,7 @@ fn frames_of_several_streams_lie_between_each_other() {
 }
 
 #[test]
-fn what_comes_for_a_stream_that_is_over_is_nothing() {
+fn frames_of_ended_stream_are_ignored() {
     let mut streams = Streams::new(9);
     came(&mut streams, &opened(1)).unwrap();
     assert_eq!(came(&mut streams, &reset(1)).unwrap(), ["1 is cancelled"]);

@@ -154,7 +154,7 @@ fn server_ending_stream_without_reply_fails_the_call() {
 }
 
 #[test]
-fn a_server_that_answers_what_is_no_thrift_fails_the_call() {
+fn reply_that_is_not_thrift_fails_the_call() {
     for framing in FRAMINGS {
         let answer = |mut stream: breezeway_shmipc::Stream| {
             stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();

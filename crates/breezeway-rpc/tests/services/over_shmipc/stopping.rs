@@ -81,7 +81,7 @@ fn in_time(mut trying: impl FnMut() -> (Duration, bool)) {
 }
 
 #[test]
-fn a_server_that_stops_answers_what_it_has_read() {
+fn stopping_server_answers_read_requests() {
     for gear in GEARS {
         for framing in FRAMINGS {
             in_time(|| stopped_while_asked(gear, framing));
