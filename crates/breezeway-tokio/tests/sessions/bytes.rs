@@ -128,7 +128,7 @@ fn bytes_before_shutdown_are_read_after_drop() {
 }
 
 #[test]
-fn what_copies_any_streams_copies_these() {
+fn copy_bidirectional_copies_byte_streams() {
     on_both_runtimes(|| async {
         let (mut one, mut other, _session) = pair().await;
         let (mut near, mut far) = duplex(100);
@@ -291,7 +291,7 @@ fn a_read_past_many_empty_messages_lets_other_tasks_run() {
 }
 
 #[test]
-fn a_listener_that_has_ended_says_so_however_often_it_is_asked() {
+fn ended_listener_fails_every_accept() {
     on_both_runtimes(|| async {
         let folder = tempfile::tempdir().unwrap();
         let address = &addresses(folder.path())[0];

@@ -30,7 +30,7 @@ fn closing_blocks_no_task_and_pending_reply_arrives() {
 }
 
 #[test]
-fn a_channel_that_is_closed_ends_what_other_tasks_wait_for() {
+fn closing_a_channel_ends_waits_of_other_tasks() {
     on_both_runtimes(|| async {
         let (channel, server) = Channel::pair(&SessionOptions::new()).await.unwrap();
         let mut stream = channel.open(0, None).await.unwrap();

@@ -13,7 +13,7 @@ use crate::support::{
 };
 
 #[test]
-fn whoever_waits_learns_that_the_server_was_killed() {
+fn waiting_tasks_see_the_servers_death() {
     let folder = tempfile::tempdir().unwrap();
     for address in addresses(folder.path()) {
         on_both_runtimes(|| async {
@@ -43,7 +43,7 @@ fn whoever_waits_learns_that_the_server_was_killed() {
 }
 
 #[test]
-fn a_server_that_stops_says_so_to_whoever_waits() {
+fn waiting_tasks_see_the_server_stop() {
     on_both_runtimes(|| async {
         let (channel, echo, _folder) = echo_pair(&SessionOptions::new()).await;
         let mut stream = channel.open(0, None).await.unwrap();

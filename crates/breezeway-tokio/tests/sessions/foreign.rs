@@ -107,7 +107,7 @@ fn silent_partial_preface_ends_at_handshake_timeout() {
 }
 
 #[test]
-fn a_handler_that_panics_or_drops_harms_nobody_else() {
+fn handler_panic_or_drop_harms_no_other_session() {
     on_both_runtimes(|| async {
         let folder = tempfile::tempdir().unwrap();
         let options = ServerOptions::new().on_foreign_connection(|connection| {

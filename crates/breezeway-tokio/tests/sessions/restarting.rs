@@ -164,7 +164,7 @@ fn one_way_message_of_gone_client_is_served_to_its_end() {
 }
 
 #[test]
-fn past_the_time_to_drain_a_stream_is_cut_and_told() {
+fn stream_past_drain_time_is_cut_with_an_error() {
     on_both_runtimes(|| async {
         let folder = tempfile::tempdir().unwrap();
         let address = &addresses(folder.path())[0];

@@ -276,7 +276,7 @@ fn untaken_one_way_messages_do_not_block_stopping() {
 }
 
 #[test]
-fn a_client_that_the_policy_denies_learns_why() {
+fn denied_client_gets_the_policys_reason() {
     on_both_runtimes(|| async {
         let folder = tempfile::tempdir().unwrap();
         let options = ServerOptions::new().authorize(|_| Err("not today".to_owned()));
@@ -291,7 +291,7 @@ fn a_client_that_the_policy_denies_learns_why() {
 }
 
 #[test]
-fn clients_that_say_nothing_hold_up_nobody_and_are_given_up() {
+fn silent_clients_delay_no_other_and_time_out() {
     on_both_runtimes(|| async {
         let folder = tempfile::tempdir().unwrap();
         let patience = Duration::from_millis(300);
@@ -462,7 +462,7 @@ pub(crate) fn commit(
 }
 
 #[test]
-fn stopping_serves_what_clients_have_asked_for_before() {
+fn stopping_serves_earlier_requests() {
     on_both_runtimes(|| async {
         for carrier in 0..2 {
             let folder = tempfile::tempdir().unwrap();

@@ -44,7 +44,7 @@ fn two_hundred_streams_share_the_smallest_ring() {
 }
 
 #[test]
-fn a_stream_that_nobody_reads_stops_itself_and_nothing_else() {
+fn unread_stream_stops_only_itself() {
     on_both_runtimes(|| async {
         let options = SessionOptions::new().stream_window(3, 1_000);
         let (channel, server) = Channel::pair(&options).await.unwrap();
@@ -76,7 +76,7 @@ fn a_stream_that_nobody_reads_stops_itself_and_nothing_else() {
 }
 
 #[test]
-fn trying_sends_what_has_room_and_receives_what_is_there() {
+fn try_send_and_try_receive_do_not_wait() {
     on_both_runtimes(|| async {
         let options = SessionOptions::new().stream_window(3, 1_000);
         let (channel, server) = Channel::pair(&options).await.unwrap();
@@ -107,7 +107,7 @@ fn trying_sends_what_has_room_and_receives_what_is_there() {
 }
 
 #[test]
-fn a_reset_ends_what_waits_on_either_side() {
+fn reset_ends_waits_on_either_side() {
     on_both_runtimes(|| async {
         let (channel, server) = Channel::pair(&SessionOptions::new()).await.unwrap();
         let mut stream = channel.open(0, None).await.unwrap();

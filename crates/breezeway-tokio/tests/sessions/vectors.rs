@@ -66,12 +66,12 @@ async fn play(session: SessionOptions, with_streams: bool) {
 }
 
 #[tokio::test]
-async fn a_server_answers_as_the_vectors_say() {
+async fn server_answers_match_the_vectors() {
     play(SessionOptions::new().max_streams(0).max_metadata(0), false).await;
 }
 
 #[tokio::test]
-async fn a_server_with_streams_answers_as_the_vectors_say() {
+async fn answers_of_server_with_streams_match_the_vectors() {
     let session = SessionOptions::new()
         .max_streams(MAX_STREAMS)
         .stream_window(WINDOW.0, WINDOW.1)
