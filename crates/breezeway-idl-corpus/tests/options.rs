@@ -27,7 +27,7 @@ use with_serde::keywords::{Fields, Impl, Keyword, Loop};
 use with_serde::sample::{Ano, Node, Shape};
 
 #[test]
-fn a_value_of_an_enum_tells_the_first_name_of_its_number() {
+fn enum_value_has_first_name_of_its_number() {
     assert_eq!(Level::LOW.name(), Some("LOW"));
     assert_eq!(Level::MOST.name(), Some("HIGH"));
     assert_eq!(Level::TYPE.name(), Some("type"));
@@ -35,7 +35,7 @@ fn a_value_of_an_enum_tells_the_first_name_of_its_number() {
 }
 
 #[test]
-fn what_has_no_double_can_be_ordered_and_hashed() {
+fn types_without_doubles_are_ordered_and_hashed() {
     let key = |name: &str| Key { name: name.to_owned(), ..Key::default() };
     let ordered: BTreeSet<_> = [key("b"), key("a"), key("b")].into();
     assert_eq!(ordered.into_iter().map(|key| key.name).collect::<String>(), "ab");
@@ -88,7 +88,7 @@ fn serde_writes_the_names_of_the_idl_and_reads_them_again() {
 }
 
 #[test]
-fn what_serde_does_not_find_is_the_default_of_the_idl() {
+fn fields_missing_for_serde_have_idl_defaults() {
     let some: Defaults = serde_json::from_str(r#"{"large": 1, "mode": 77}"#).unwrap();
     assert_eq!(some, Defaults { large: 1, mode: Mode(77), ..Defaults::default() });
     let none: RequiredDefaults = serde_json::from_str("{}").unwrap();

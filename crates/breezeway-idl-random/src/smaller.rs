@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_one_struct_with_the_field_at_fault() {
+    fn minimised_idl_is_one_struct_with_failing_field() {
         let seed = |word: &str| (1..).find(|seed| RandomIdl::new(*seed).to_string().contains(word));
         let with_set = seed("set<map<").unwrap();
         let left = smallest_with(with_set, &["struct", "set<map<"]);
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_smaller_refers_to_nothing_that_is_gone() {
+    fn smaller_idl_refers_to_no_removed_definition() {
         for seed in 1..8 {
             for idl in RandomIdl::new(seed).smaller() {
                 let count = idl.definitions.len();

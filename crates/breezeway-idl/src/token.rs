@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_word_is_told_apart() {
+    fn every_kind_of_token_is_recognised() {
         use Kind::*;
         assert_eq!(
             words("1: a_b = -2.5e-3 'x\\'y' /* c */ # d\n.5 0x1F"),
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_end_cuts_off_is_named() {
+    fn unclosed_token_is_named() {
         assert_eq!(words("/* x"), [(Kind::Unclosed, "/* x")]);
         assert_eq!(words("'x\\'"), [(Kind::Unclosed, "'x\\'")]);
         assert_eq!(words("-"), [(Kind::Punctuation, "-")]);

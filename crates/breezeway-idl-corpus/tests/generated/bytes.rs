@@ -4,7 +4,7 @@ use breezeway_idl_corpus::bytes::{Raw, RawView};
 use breezeway_thrift::{Fault, decode_slice, to_vec, view_slice};
 
 #[test]
-fn strings_said_to_be_bytes_are_read_whatever_they_are() {
+fn strings_declared_as_bytes_need_not_be_utf8() {
     let raw = Raw {
         raw: vec![0xff, 0],
         name: Some(vec![0xc3]),

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 #[test]
-fn the_example_has_what_is_generated() {
+fn example_equals_generated_code() {
     let example = "../breezeway-thrift/examples/reserved_message/reading";
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join(example);
     let schema = breezeway_idl::read(&[example.with_extension("thrift")], &[]).unwrap();

@@ -130,7 +130,7 @@ fn messages_come_back_byte_for_byte() {
 }
 
 #[test]
-fn views_show_what_owned_values_do() {
+fn views_show_the_same_as_owned_values() {
     each_message(2, 40, |case, _, message| {
         let owned = (case.owned)(message).unwrap().shown;
         let view = (case.view)(message).unwrap_or_else(|error| panic!("{}: {error}", case.name));
@@ -139,7 +139,7 @@ fn views_show_what_owned_values_do() {
 }
 
 #[test]
-fn what_is_read_once_forwarded_or_kept_is_the_message() {
+fn read_once_forwarded_or_kept_message_is_unchanged() {
     each_message(6, 20, |case, _, message| {
         let Some(more) = &case.more else { return };
         let owned = (case.owned)(message).unwrap().shown;
@@ -185,7 +185,7 @@ fn of_fields_that_come_twice_the_last_counts() {
 }
 
 #[test]
-fn what_is_cut_off_or_changed_is_taken_by_both_or_by_neither() {
+fn damaged_message_is_accepted_by_both_or_neither() {
     each_message(3, 6, |case, dice, message| {
         for end in 0..message.len().min(100) {
             let cut = &message[..end];

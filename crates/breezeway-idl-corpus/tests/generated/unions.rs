@@ -37,6 +37,6 @@ fn where_a_value_must_be_it_is_an_error() {
 }
 
 #[test]
-fn a_reply_without_a_field_is_what_a_void_method_returns() {
+fn reply_without_a_field_is_a_void_reply() {
     assert_eq!(to_vec(&ChoicesChooseReply::Unset).unwrap(), [0]);
 }

@@ -96,7 +96,7 @@ fn unions_are_written_with_one_field() {
 }
 
 #[test]
-fn calls_name_their_method_and_what_comes_back() {
+fn calls_name_their_method_and_reply() {
     assert_eq!(UserServiceGetArgs::METHOD, "get");
     const { assert!(UserServiceTouchArgs::ONEWAY && !UserServiceGetArgs::ONEWAY) };
     assert_eq!(EchoServiceEchoServerArgs::STREAMING, Streaming::Server);

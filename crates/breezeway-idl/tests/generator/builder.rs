@@ -82,7 +82,7 @@ fn of_files(files: &[(&str, &str)]) -> Result<String, breezeway_idl::Error> {
 }
 
 #[test]
-fn what_two_files_of_a_namespace_call_the_same_is_numbered() {
+fn equal_names_in_a_namespace_are_numbered() {
     let root = "include 'b.thrift'\nnamespace rs shared\nstruct Same { 1: b.Same b }";
     let text = of_files(&[("a.thrift", root), ("b.thrift", "namespace rs shared\nstruct Same {}")]);
     let text = text.unwrap();

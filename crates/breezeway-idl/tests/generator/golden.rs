@@ -42,7 +42,7 @@ fn golden(file: &Path) -> PathBuf {
 }
 
 #[test]
-fn the_kept_files_generate_what_they_did() {
+fn golden_files_are_unchanged() {
     for file in kept() {
         let (text, golden) = (generated(&file), golden(&file));
         if std::env::var_os("UPDATE_GOLDEN").is_some() {
