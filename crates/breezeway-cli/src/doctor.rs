@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_says_grade_name_what_was_seen_and_what_to_do() {
+    fn line_holds_grade_name_finding_and_advice() {
         let check = Check::warn("cpu quota", "1.5 CPUs", "raise it");
         assert_eq!(check.to_string(), "warn  cpu quota      1.5 CPUs: raise it");
         assert_eq!(Check::ok("seals", "hold").to_string(), "ok    seals          hold");

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_round_ends_the_sampling_and_keeps_what_was_measured() {
+    fn failed_round_ends_sampling_and_keeps_samples() {
         let mut samples = Vec::with_capacity(10);
         let error = FloorError::PartnerGone;
         let outcome = sample(u64::MAX, &mut samples, |round| match round {

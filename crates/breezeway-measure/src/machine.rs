@@ -127,7 +127,7 @@ mod tests {
     const CPUINFO: &str = "processor\t: 0\nmodel name\t: Fast <CPU>\nflags\t\t: fpu hypervisor\n";
 
     #[test]
-    fn cpuinfo_tells_model_and_hypervisor() {
+    fn cpuinfo_yields_model_and_hypervisor() {
         assert_eq!(model(CPUINFO), Some("Fast <CPU>"));
         assert!(has_hypervisor(CPUINFO));
         assert_eq!(model("processor: 0"), None);
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_topology_is_said_to_be_unknown() {
+    fn unknown_topology_is_named() {
         let cpus = Cpus { measurer: 0, partner: 1 };
         assert!(shared(Path::new("/nowhere"), cpus).contains("not known"));
     }

@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_refused_at_once() {
+    fn unwritable_output_is_refused_at_once() {
         let folder = tempfile::tempdir().unwrap();
         for path in [folder.path().join("no/such/folder.json"), folder.path().to_owned()] {
             let error = Output::prepare(&path).err().unwrap().to_string();

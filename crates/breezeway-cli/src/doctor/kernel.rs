@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_probe_fails_and_says_why_on_one_line() {
+    fn failed_probe_is_a_failure_with_one_line_reason() {
         let check = seals(Err("no\nseals".to_owned()));
         assert_eq!((check.grade, check.seen.as_str()), (Grade::Fail, "no seals"));
         assert!(check.advice.unwrap().contains("memfd_create"));

@@ -124,14 +124,14 @@ mod tests {
     }
 
     #[test]
-    fn a_soft_limit_that_serve_raises_is_fine_and_says_so() {
+    fn soft_limit_that_serve_raises_is_ok() {
         let check = open_files(files(Some(1024), Some(524_288)), 4096);
         assert_eq!(check.grade, Grade::Ok);
         assert!(check.seen.contains("raises") && check.seen.contains("524288"), "{check}");
     }
 
     #[test]
-    fn too_few_descriptors_say_how_many_sessions_would_fit() {
+    fn too_few_descriptors_advise_fitting_max_sessions() {
         let check = open_files(files(Some(1024), Some(1024)), 4096);
         let advice = check.advice.unwrap();
         assert!(advice.contains("8392") && advice.contains("--max-sessions 412"), "{advice}");

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_entry_says_what_it_is_about() {
+    fn each_entry_kind_prints_its_fields() {
         let call = Flags::OPEN.with(Flags::FIN);
         assert_eq!(
             line(Kind::Message, call, 3, b"four"),

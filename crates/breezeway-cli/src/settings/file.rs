@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_toml_is_refused_with_its_line() {
+    fn invalid_toml_is_refused_with_its_line() {
         refused("[session]\ncap = 64MiB\n", &["line 2"]);
         refused("[session\n", &["line 1"]);
         refused("[session]\ncap = 1\ncap = 2\n", &["line 3"]);

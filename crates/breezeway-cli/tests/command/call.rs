@@ -284,7 +284,7 @@ fn values_may_be_given_in_other_words() {
 }
 
 #[test]
-fn calls_of_every_form_give_what_they_give() {
+fn calls_of_every_form_print_their_results() {
     each_way(|served, framing| {
         let gives = |rest: &[&str], output| served.gives(&[framing, rest].concat(), output);
         gives(&["Kinds.greet", r#"{"name":"Ada","times":3}"#], "\"hello Ada 3\"\n");
@@ -561,7 +561,7 @@ fn thrift_only_server_is_called_in_ttheader_without_an_option() {
 }
 
 #[test]
-fn a_server_that_speaks_neither_is_said_to() {
+fn server_of_neither_protocol_is_named() {
     let folder = Folder::new();
     let place = listening(&folder, |mut client| {
         let _ = client.read(&mut [0; 8]);

@@ -66,7 +66,7 @@ mod needs_strace {
 
     #[test]
     #[ignore = "needs strace: `make needs` runs it where it is"]
-    fn a_server_makes_no_other_calls_than_the_page_says() {
+    fn server_makes_only_the_listed_system_calls() {
         for runtime in ["blocking", "tokio"] {
             let folder = Folder::new();
             let path = folder.path().display();

@@ -14,7 +14,7 @@ fn the_doctor_grades_every_line_and_its_status_follows() {
 }
 
 #[test]
-fn the_doctors_json_says_what_its_lines_say() {
+fn json_agrees_with_the_lines() {
     let output = run(&["doctor", "--json"]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(text.lines().count(), 1, "{text}");

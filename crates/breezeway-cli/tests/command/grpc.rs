@@ -78,7 +78,7 @@ fn echo_beyond_tonics_default_passes_and_beyond_the_cap_fails() {
 }
 
 #[test]
-fn services_describe_themselves_to_whoever_asks() {
+fn health_and_reflection_describe_the_services() {
     let folder = Folder::new();
     let (_serve, address) = serve(&in_folder(&folder), &[]);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -168,7 +168,7 @@ fn long_bench(address: &str, gear: &str) -> Running {
 }
 
 #[test]
-fn whoever_has_no_grpc_or_only_http2_is_named() {
+fn server_without_grpc_or_native_gear_is_named() {
     // Calls by number, and no streams.
     let numbers = Serve::start(&[]);
     let address = numbers.folder.address().to_string();
@@ -195,7 +195,7 @@ fn whoever_has_no_grpc_or_only_http2_is_named() {
 }
 
 #[test]
-fn what_grpc_does_not_have_is_refused() {
+fn options_incompatible_with_grpc_are_refused() {
     let shm = "shm:/nonexistent/it.sock";
     for option in [
         &["--pattern", "one-way"][..],

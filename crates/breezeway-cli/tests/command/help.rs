@@ -16,7 +16,7 @@ fn help_of_every_subcommand_has_examples() {
 }
 
 #[test]
-fn help_says_what_each_option_of_the_contract_does() {
+fn help_lists_every_option_of_the_contract() {
     for (command, options) in [
         ("serve", &["--addr", "--wait", "--cpu", "--workers", "--cap"][..]),
         (

@@ -110,7 +110,7 @@ fn standard_input_is_read() {
 }
 
 #[test]
-fn what_is_no_message_gets_the_byte_at_fault() {
+fn invalid_message_is_refused_with_its_offset() {
     for (message, expected) in [
         ("050001", "message: at byte 0: 5 is no Thrift type"),
         ("0b00017fffffff", "message: at byte 3: a length of 2147483647 bytes, but only 0 are left"),
@@ -146,7 +146,7 @@ fn every_message_cut_anywhere_ends_in_one_line() {
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn missing_file_or_struct_is_named() {
     refused(
         "00",
         &["thrift", "dump", "no"],

@@ -51,7 +51,7 @@ impl Served {
 }
 
 #[test]
-fn a_stopped_server_is_shown_with_what_waits_for_it() {
+fn suspended_server_is_shown_with_its_queues() {
     let served = Served::start();
     let mut stream = served.client.open().unwrap();
     stream.send(b"first").unwrap();
@@ -97,7 +97,7 @@ fn a_stopped_server_is_shown_with_what_waits_for_it() {
 }
 
 #[test]
-fn what_cannot_be_shown_is_said_in_a_line() {
+fn unshowable_process_is_refused_in_one_line() {
     refused(&["inspect", "4294967295"], &["no process 4294967295"]);
     refused(&["top", "4294967295"], &["no process 4294967295"]);
     refused(&["top"], &["not a terminal", "--once", "--json"]);
@@ -176,7 +176,7 @@ fn sessions_of_a_stopped_server_are_shown_on_every_carrier() {
 }
 
 #[test]
-fn how_long_handlers_take_is_shown_by_session_whoever_runs_them() {
+fn handler_times_are_shown_by_session_for_every_runtime() {
     for (gear, shared) in [
         (&["--workers", "1"][..], false),
         (&["--offload", "1"], false),

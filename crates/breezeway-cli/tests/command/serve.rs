@@ -11,7 +11,7 @@ use rustix::process::Signal;
 const EVERY_POLICY: [&str; 3] = ["busy", "adaptive", "park"];
 
 #[test]
-fn serve_accepts_from_the_moment_it_says_where_it_listens() {
+fn serve_accepts_once_its_address_is_printed() {
     for wait in EVERY_POLICY {
         let serve = Serve::start(&["--wait", wait]);
         let mut session = Session::connect(&serve.folder.address()).unwrap();
@@ -165,7 +165,7 @@ fn serve_acts_by_method_number() {
 }
 
 #[test]
-fn the_tally_counts_what_all_workers_sunk() {
+fn tally_counts_messages_of_all_workers() {
     let serve = Serve::start(&["--workers", "3"]);
     let mut sessions: Vec<_> =
         (0..6).map(|_| Session::connect(&serve.folder.address()).unwrap()).collect();
@@ -225,7 +225,7 @@ fn serve_takes_over_a_left_over_socket() {
 }
 
 #[test]
-fn serve_goes_on_when_nobody_reads_what_it_says() {
+fn serve_survives_a_closed_output() {
     let folder = Folder::new();
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -292,7 +292,7 @@ fn files_over_tcp_need_the_flag_and_a_folder() {
 }
 
 #[test]
-fn what_serve_is_told_of_shmipc_counts() {
+fn options_apply_to_shmipc() {
     let folder = Folder::new();
     let address = format!("shmipc:{}", folder.socket().display());
     let mut command = breezeway(&["serve", "--addr", &address, "--socket-mode", "640"]);
@@ -315,7 +315,7 @@ fn what_serve_is_told_of_shmipc_counts() {
 }
 
 #[test]
-fn serve_logs_what_it_is_told_to_and_else_what_rust_log_says() {
+fn log_option_overrides_the_environment() {
     let folder = Folder::new();
     let address = format!("shmipc:{}", folder.socket().display());
     let says = |option: &[&str], own: &str, common: &str, expected: &[&str]| {
@@ -366,7 +366,7 @@ fn client_beyond_max_memory_is_refused_with_serves_option() {
 }
 
 #[test]
-fn serve_refuses_what_makes_no_sense() {
+fn invalid_options_are_refused_by_name() {
     let folder = Folder::new();
     let address = folder.address().to_string();
     let with = |arguments: &[&str], words: &[&str]| {
@@ -436,7 +436,7 @@ fn serve_raises_its_soft_limit_of_open_files_to_the_hard_one() {
 }
 
 #[test]
-fn serve_says_more_of_what_happens_if_asked_to() {
+fn log_level_option_sets_the_verbosity() {
     let denied = |arguments: &[&str]| {
         let serve = Serve::start(&[&["--max-sessions", "1"], arguments].concat());
         let mut session = Session::connect(&serve.folder.address()).unwrap();
@@ -454,7 +454,7 @@ fn serve_says_more_of_what_happens_if_asked_to() {
 }
 
 #[test]
-fn logs_say_what_becomes_of_the_server_and_of_its_clients() {
+fn server_and_session_events_are_logged() {
     for runtime in ["blocking", "tokio"] {
         let folder = Folder::new();
         let address = folder.address().to_string();

@@ -281,7 +281,7 @@ fn no_server_outlives_a_run_that_is_killed() {
 }
 
 #[test]
-fn rows_of_a_server_that_died_say_so_and_the_others_go_on() {
+fn rows_of_dead_server_fail_and_others_continue() {
     let _both = both_cpus();
     let (folder, results) = (Folder::new(), Folder::new());
     let json = results.path().join("figures.json");

@@ -286,7 +286,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_row_without_figures_says_why_and_a_carrier_is_missed_once() {
+    fn rows_without_figures_have_a_reason() {
         let comparison = sample_run();
         let reason = "not available: no network";
         let missing: Vec<_> = comparison.missing();
@@ -321,7 +321,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_percentile_that_not_every_round_tells_is_left_out() {
+    fn percentile_missing_in_a_round_is_left_out() {
         let slow = sample(0, [100.0; 2], 900.0);
         let mut fast = sample(1, [100.0; 2], 150.0);
         fast.percentiles[1] = Some(160.0);

@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn few_messages_tell_no_far_percentiles() {
+    fn few_messages_have_no_high_percentiles() {
         let report = object!({"latency_ns": {"p50": 1.0, "p90": 2.0, "p99": 3.0, "p999": 4.0}});
         assert_eq!(percentiles(&report, 19), [Some(1.0), None, None, None]);
         assert_eq!(percentiles(&report, 2_000), [1.0, 2.0, 3.0, 4.0].map(Some));

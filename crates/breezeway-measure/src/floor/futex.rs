@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn no_round_looks_like_the_start_or_the_end() {
+    fn round_word_differs_from_start_and_end() {
         let last = u64::from(STOP_WORD);
         for round in [0, 1, last - 2, last - 1, last, last + 1, u64::MAX] {
             assert!(word(round) != 0 && word(round) != STOP_WORD, "{round}");

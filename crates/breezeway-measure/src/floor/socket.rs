@@ -142,7 +142,7 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     #[test]
-    fn both_ways_of_waiting_return_what_was_sent() {
+    fn both_ways_of_waiting_echo_the_bytes() {
         for receive in [Receive::Blocking, Receive::Spinning] {
             for size in [0, 1, 64, 300_000] {
                 let (ours, theirs) = UnixStream::pair().unwrap();

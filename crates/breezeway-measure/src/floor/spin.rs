@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ways_end_with_what_was_found_or_at_the_limit() {
+    fn both_spins_end_with_result_or_at_limit() {
         for spin in [Spin::Tight, Spin::Pausing] {
             let mut polls = 0;
             let mut third = || {

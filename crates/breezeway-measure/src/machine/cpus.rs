@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn one_allowed_cpu_is_too_few_and_the_error_says_what_to_do() {
+    fn one_allowed_cpu_is_refused_with_remedy() {
         assert_eq!(first_two(&[4, 6, 7]), Ok(Cpus { measurer: 4, partner: 6 }));
         for allowed in [&[][..], &[3]] {
             let error = first_two(allowed).unwrap_err();

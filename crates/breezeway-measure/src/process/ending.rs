@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_that_asks_learns_when_it_is_to_end() {
+    fn requested_stop_is_seen_by_clones() {
         let stop = Stop::default();
         assert!(!stop.is_requested());
         stop.clone().request();

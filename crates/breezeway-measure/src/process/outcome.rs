@@ -39,7 +39,7 @@ mod tests {
     use crate::floor::FloorError;
 
     #[test]
-    fn an_error_is_described_with_what_is_behind_it() {
+    fn error_is_described_with_its_cause() {
         let error = FloorError::System { call: "mmap", source: Errno::NOMEM };
         assert_eq!(error.to_string(), "mmap failed");
         assert!(describe(&error).starts_with("mmap failed: "), "{}", describe(&error));
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_error_has_said_is_not_said_again() {
+    fn cause_in_the_message_is_not_repeated() {
         #[derive(Debug, thiserror::Error)]
         #[error("cannot start: {0}")]
         struct Repeating(#[source] Errno);

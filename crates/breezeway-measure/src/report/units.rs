@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_have_no_digits_that_say_nothing() {
+    fn tick_labels_have_no_trailing_zeros() {
         let shown = ["1.00 µs", "10.0 ns", "100 ns", "0.50", "2.50 GB/s"].map(round);
         assert_eq!(shown, ["1 µs", "10 ns", "100 ns", "0.5", "2.5 GB/s"]);
     }

@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shares_on_two_steps_tell_where_the_median_lies() {
+    fn median_between_steps_follows_their_shares() {
         let mut mostly_upper = [vec![120; 30], vec![130; 70]].concat();
         let median = interpolated(&mut mostly_upper).unwrap();
         assert!((126.0..129.0).contains(&median), "{median}");

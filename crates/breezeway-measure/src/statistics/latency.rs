@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_on_two_clock_steps_tell_where_the_median_lies() {
+    fn median_between_clock_steps_follows_their_shares() {
         let upper = recorded(&[(1200, 30), (1300, 70)]).quantile(0.5);
         assert!((1260.0..1290.0).contains(&upper), "{upper}");
         let lower = recorded(&[(1200, 70), (1300, 30)]).quantile(0.5);

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_are_told_apart_whatever_the_order_of_the_readings() {
+    fn levels_are_separated_in_any_order_of_readings() {
         let levels = Levels::of(&[500.0, 120.0, 510.0, 118.0, 122.0]);
         assert_eq!(names(&[500.0, 120.0, 510.0, 118.0, 122.0]), ["near", "far"]);
         assert_eq!((levels.0[0].readings, levels.0[1].readings), (3, 2));

@@ -10,7 +10,7 @@ use super::report::json;
 use crate::support::{Folder, Serve, bench, breezeway, refused, refused_command};
 
 #[test]
-fn bench_refuses_what_makes_no_sense() {
+fn invalid_options_are_refused_by_name() {
     let serve = Serve::start(&["--cap", "1048576"]);
     let address = serve.folder.address().to_string();
     let with = |arguments: &[&str], words: &[&str]| {
@@ -76,7 +76,7 @@ fn size_above_cap_is_refused_with_the_cap_and_its_options() {
 }
 
 #[test]
-fn a_missing_server_is_named_with_what_to_do() {
+fn missing_server_is_named_with_remedy() {
     let folder = Folder::new();
     let address = folder.address().to_string();
     refused(&["bench", "--addr", &address], &[&address[4..], "start the server"]);
@@ -96,7 +96,7 @@ mod needs_root {
 
     #[test]
     #[ignore = "needs root: `make needs` runs it where there is"]
-    fn a_refused_permission_is_named_with_what_to_do() {
+    fn refused_permission_is_named_with_remedy() {
         let folder = Folder::new();
         folder.open_to_others();
         let serve = Serve::start_in(folder, &[]);

@@ -91,7 +91,7 @@ fn percentiles_rise_from_the_least_latency_to_the_greatest() {
 }
 
 #[test]
-fn one_way_reports_what_the_server_confirms_and_no_latencies() {
+fn one_way_reports_confirmed_count_without_latencies() {
     let serve = Serve::start(&["--workers", "2"]);
     for arguments in [
         &["--count", "1"][..],
@@ -141,7 +141,7 @@ fn an_open_loop_keeps_its_rate_however_fast_the_server_is() {
 }
 
 #[test]
-fn the_table_names_what_it_shows_and_says_nothing_on_stderr() {
+fn table_names_its_columns_and_stderr_is_empty() {
     let serve = Serve::start(&[]);
     for (arguments, names) in [
         (&["--count", "500"][..], &["messages/s", "p50", "p99.9", "max", "client CPU"][..]),
@@ -169,7 +169,7 @@ fn two_benches_at_once_confirm_each_their_own_ping_pongs() {
 }
 
 #[test]
-fn a_bench_whose_output_nobody_reads_does_not_panic() {
+fn closed_output_does_not_panic() {
     let serve = Serve::start(&[]);
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -345,7 +345,7 @@ fn a_bench_that_follows_outlives_its_servers() {
 }
 
 #[test]
-fn what_does_not_follow_a_server_is_refused() {
+fn follow_refuses_incompatible_options() {
     let folder = Folder::new();
     let address = folder.address().to_string();
     let bench = ["bench", "--addr", &address, "--follow"];

@@ -75,7 +75,7 @@ fn streams_need_a_server_that_takes_them() {
 }
 
 #[test]
-fn what_a_shared_session_cannot_do_is_refused() {
+fn options_of_exclusive_sessions_are_refused() {
     let serve = Serve::start(&["--runtime", "tokio", "--cap", "1048576"]);
     let address = serve.folder.address().to_string();
     for shared in [&["--runtime", "tokio"][..], &["--threads", "2"], &["--streams", "2"]] {
@@ -104,7 +104,7 @@ fn what_a_shared_session_cannot_do_is_refused() {
 }
 
 #[test]
-fn what_does_not_go_with_tokio_is_refused() {
+fn options_incompatible_with_tokio_are_refused() {
     let offloading =
         ["serve", "--addr", "shm:/nonexistent/it.sock", "--runtime", "tokio", "--offload", "1"];
     refused(&offloading, &["--offload", "--runtime blocking"]);

@@ -163,7 +163,7 @@ mod tests {
     use breezeway_shm::layout::CONSUMED_AT;
 
     #[test]
-    fn what_one_side_writes_the_other_one_reads() {
+    fn each_side_reads_the_others_writes() {
         let ours = SharedRings::create(100).unwrap();
         let theirs = SharedRings::open(ours.share().unwrap()).unwrap();
         ours.own.word(CONSUMED_AT).store(7, Ordering::Relaxed);

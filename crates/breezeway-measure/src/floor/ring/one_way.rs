@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_sent_is_confirmed_and_the_partner_ends() {
+    fn sent_batch_is_confirmed_and_partner_ends() {
         let rings = SharedRings::create(0).unwrap();
         let theirs = SharedRings::open(rings.share().unwrap()).unwrap();
         let partner = std::thread::spawn(move || answer(&theirs, Spin::Pausing));
