@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused_with_the_reason() {
+    fn invalid_address_is_refused_with_the_reason() {
         let long = format!("shm:/{}", "x".repeat(107));
         for (text, expected) in [
             ("", "is no address"),

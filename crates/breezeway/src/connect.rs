@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn an_absent_server_is_told_apart_from_a_left_over_socket() {
+    fn absent_server_and_left_over_socket_are_distinct() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("echo.sock");
         assert!(matches!(refused(&path), ConnectError::NoSocket(_)));

@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_free_port_is_told_and_one_in_use_is_left_alone() {
+    fn free_port_is_reported_and_used_port_is_refused() {
         let any: Place = "tcp:127.0.0.1:0".parse().unwrap();
         let listener = Listener::bind(&any, 0o600).unwrap();
         assert_ne!(listener.place(), &any);

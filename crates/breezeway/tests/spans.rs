@@ -35,7 +35,7 @@ fn handle(call: Call<'_>) -> Handled {
 }
 
 #[test]
-fn each_call_has_a_span_on_both_sides_that_says_what_came_of_it() {
+fn each_call_has_spans_with_outcome_on_both_sides() {
     let spans = Collector::default();
     tracing::subscriber::set_global_default(spans.clone()).unwrap();
     let folder = tempfile::tempdir().unwrap();

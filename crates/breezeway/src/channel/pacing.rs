@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_is_woken_when_something_comes_back() {
+    fn waiter_is_woken_by_returned_bytes() {
         let (channel, server) = pair();
         let shared = &channel.handle.shared;
         channel.post(0, &[1; BOUND]).unwrap();
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_back_and_others_take_renews_no_patience() {
+    fn bytes_taken_by_others_do_not_extend_the_wait() {
         let (channel, server) = pair();
         let shared = &channel.handle.shared;
         let cx = Context::from_waker(Waker::noop());

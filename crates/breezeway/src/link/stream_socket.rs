@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_come_is_read_also_where_a_signal_comes() {
+    fn interrupted_read_returns_received_bytes() {
         for carrier in [Carrier::Unix, Carrier::Tcp] {
             let (ours, theirs) = UnixStream::pair().unwrap();
             send(&theirs, b"here", SendFlags::empty()).unwrap();

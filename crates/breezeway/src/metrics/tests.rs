@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use super::*;
 
 #[test]
-fn each_number_has_a_name_of_its_own_that_says_what_it_is() {
+fn each_metric_has_a_unique_conforming_name() {
     let recorded = Field::ALL.iter().filter(|&&field| !matches!(kind(field), Kind::OfOneSession));
     let mut names = BTreeSet::new();
     for &field in recorded {

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_the_most_makes_room_for_others() {
+    fn user_with_most_half_open_loses_the_oldest() {
         let mut all = HalfOpens::new(10);
         let honest = all.next_token();
         all.insert(of_user(2));
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_gone_is_neither_counted_nor_found() {
+    fn removed_connection_is_not_counted_or_found() {
         let mut all = HalfOpens::new(3);
         for uid in [1, 1, 2] {
             all.insert(of_user(uid));

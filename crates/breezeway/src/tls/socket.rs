@@ -701,7 +701,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_before_an_error_is_read_before_it() {
+    fn bytes_before_an_error_are_read_first() {
         // An invalid record, behind a valid one.
         let (mut client, mut server) = Sides::new().connected();
         server.write_all(b"hello").unwrap();

@@ -79,12 +79,12 @@ fn bounded(model: fn()) {
 }
 
 #[test]
-fn model_a_worker_hears_of_what_one_other_leaves() {
+fn model_worker_finds_session_left_by_one_other() {
     loom::model(|| worker_finds_what(1));
 }
 
 #[test]
-fn model_a_worker_hears_of_what_two_others_leave() {
+fn model_worker_finds_sessions_left_by_two_others() {
     bounded(|| worker_finds_what(2));
 }
 
@@ -294,7 +294,7 @@ fn found_is_seen() {
 }
 
 #[test]
-fn model_who_hears_a_signal_sees_what_was_found() {
+fn model_signalled_worker_sees_the_change() {
     loom::model(found_is_seen);
 }
 

@@ -201,7 +201,7 @@ fn served_beside_slow_handler(wait: WaitPolicy) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn who_rings_while_a_handler_is_slow_is_served_when_it_returns() {
+fn ringing_session_is_served_after_the_slow_handler() {
     for wait in [WaitPolicy::Busy, WaitPolicy::Adaptive, WaitPolicy::Park] {
         let served = served_beside_slow_handler(wait);
         assert_eq!(served[..2], [OF_BUSY, OF_ARMED], "{wait:?}");

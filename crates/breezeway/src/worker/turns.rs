@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_removed_costs_no_other_its_turn() {
+    fn removal_costs_no_other_session_its_turn() {
         for (gone, left) in [(1, [2, 3].as_slice()), (2, &[3]), (3, &[2]), (9, &[2, 3])] {
             let mut turns = of(&[1, 2, 3]);
             turns.next();

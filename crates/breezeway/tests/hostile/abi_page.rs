@@ -65,7 +65,7 @@ fn bytes_until_end(socket: &OwnedFd) -> usize {
 // ---- section 1: closing ----
 
 #[test]
-fn what_was_committed_before_the_end_is_served_and_answered() {
+fn requests_before_the_end_are_answered() {
     within(GENEROUS, || {
         for in_order in [true, false] {
             let outcome = served(options(), Terms::default(), |peer| {

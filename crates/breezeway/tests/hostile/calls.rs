@@ -325,7 +325,7 @@ fn cancelling_anything_is_ignored_by_a_server_and_ends_a_client() {
 }
 
 #[test]
-fn a_shutdown_is_an_end_in_order_whatever_comes_behind_it() {
+fn entries_behind_a_shutdown_are_ignored() {
     within(GENEROUS, || {
         let garbage = |peer: &mut Peer| {
             peer.publish_silently(&Entry::session(kind::SHUTDOWN, 0, &[]));

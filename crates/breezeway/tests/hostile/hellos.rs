@@ -122,7 +122,7 @@ fn each(cases: impl FnOnce() -> Vec<Case> + Send + 'static) {
 }
 
 #[test]
-fn what_does_not_begin_like_a_hello_is_not_answered() {
+fn wrong_magic_is_not_answered() {
     each(|| {
         (0..8)
             .map(|at| {
@@ -264,7 +264,7 @@ fn any_number_of_descriptors_but_one_is_refused() {
 }
 
 #[test]
-fn very_many_descriptors_are_refused_for_what_they_are() {
+fn sixteen_descriptors_are_refused_by_name() {
     each(|| {
         vec![carrying(
             "sixteen",
@@ -518,7 +518,7 @@ fn refusal_reason_reaches_caller_as_printable_text() {
 }
 
 #[test]
-fn a_session_goes_on_whatever_comes_behind_a_good_hello() {
+fn doorbells_and_segment_behind_hello_are_accepted() {
     within(GENEROUS, || {
         let (hostile, honest) = UnixStream::pair().unwrap();
         let serving = thread::spawn(move || {

@@ -39,7 +39,7 @@ fn fill_reply_ring(peer: &mut Peer, calls: u32) {
 }
 
 #[test]
-fn progress_past_what_was_published_ends_the_session() {
+fn progress_past_the_published_ends_the_session() {
     within(GENEROUS, || {
         let stage = Stage::set();
         for lie in [65, 128, 1 << 32, 1 << 63, u64::MAX] {
@@ -150,7 +150,7 @@ fn oscillating_progress_ends_the_session_or_nothing() {
 }
 
 #[test]
-fn garbage_in_the_release_bits_harms_only_who_writes_it() {
+fn false_release_bits_harm_only_their_writer() {
     within(GENEROUS, || {
         let stage = Stage::set();
         let mut peer = Peer::connect(stage.path(), Terms::default());
@@ -246,7 +246,7 @@ fn memory_returns_by_release_bit_or_entry_only() {
 }
 
 #[test]
-fn a_released_number_told_twice_ends_the_session() {
+fn doubly_released_number_ends_the_session() {
     within(GENEROUS, || {
         let stage = Stage::set();
         let attack = |peer: &mut Peer| {

@@ -12,7 +12,7 @@ use super::stage::{Stage, called, options, served};
 use super::watchdog::{GENEROUS, within};
 
 #[test]
-fn a_doorbell_that_rings_without_end_disturbs_nobody() {
+fn endless_doorbells_delay_no_other_session() {
     within(GENEROUS, || {
         for wait in [WaitPolicy::Adaptive, WaitPolicy::Park] {
             let stage = Stage::with(ServerOptions::new().session(options().wait(wait)));
@@ -103,7 +103,7 @@ fn poll(peer: &mut Peer) -> breezeway_adversary::native::Seen {
 }
 
 #[test]
-fn a_client_that_hears_nothing_is_served_all_the_same() {
+fn client_with_closed_read_half_is_served() {
     within(GENEROUS, || {
         let stage = Stage::set();
         let mut peer = Peer::connect(stage.path(), Terms::default());

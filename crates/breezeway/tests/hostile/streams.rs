@@ -232,7 +232,7 @@ fn finished_and_reset_streams_count_until_they_are_read() {
 }
 
 #[test]
-fn a_client_learns_which_rule_its_server_broke() {
+fn servers_violation_names_the_rule() {
     within(GENEROUS, || {
         for (entry, rule) in [
             (message(OPEN, 1, &[]), StreamViolation::Number(1)),

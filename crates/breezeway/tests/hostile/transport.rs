@@ -137,7 +137,7 @@ fn lending(descriptor: Descriptor) -> impl Fn(&mut Peer) + Send + Sync + 'static
 }
 
 #[test]
-fn descriptors_of_what_is_not_there_end_the_session() {
+fn invalid_payload_descriptors_end_the_session() {
     each(|| {
         let fit = Descriptor { segment: 0, lend: 0, offset: 0, len: 8192 };
         let mut cases = Vec::new();
@@ -399,7 +399,7 @@ fn segments_past_the_cap_or_count_end_the_session() {
 }
 
 #[test]
-fn retiring_what_is_not_there_ends_the_session() {
+fn retiring_unknown_segment_ends_the_session() {
     each(|| {
         let unknown = |number: u32| move |violation: &MemoryViolation| matches!(violation, MemoryViolation::UnknownSegment(seen) if *seen == number);
         let mut cases: Vec<Case> = [0, 1, u32::MAX]
@@ -596,7 +596,7 @@ fn stray_socket_bytes_and_descriptors_end_the_session() {
 }
 
 #[test]
-fn very_many_descriptors_end_the_session_for_what_they_are() {
+fn sixteen_descriptors_end_the_session_by_name() {
     each(|| {
         vec![case("16 descriptors", on_the_socket(vec![byte::SEGMENT], 16), |violation| {
             matches!(violation, MemoryViolation::UnwantedDescriptors)
@@ -658,7 +658,7 @@ fn as_many_unannounced_segments_as_allowed_are_fine() {
 }
 
 #[test]
-fn what_the_page_says_is_not_read_may_say_anything() {
+fn reserved_fields_may_hold_any_bytes() {
     within(GENEROUS, || {
         let stage = Stage::set();
         let mut peer = Peer::connect(stage.path(), Terms::default());

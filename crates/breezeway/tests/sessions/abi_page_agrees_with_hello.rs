@@ -96,7 +96,7 @@ fn the_fields_lie_one_behind_the_other() {
 }
 
 #[test]
-fn both_hellos_say_what_the_page_says() {
+fn hellos_match_the_abi_page() {
     let (offer, answer) = capture(&options(32, 1 << 20), &options(128, 1 << 30));
     let rows = table("hello");
     let magic = rows[0][3].split('`').nth(1).unwrap();

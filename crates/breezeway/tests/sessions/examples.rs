@@ -131,7 +131,7 @@ fn the_hello_example_takes_a_list_on_both_sides() {
 }
 
 #[test]
-fn the_hello_example_without_a_server_fails_with_what_to_do() {
+fn hello_without_a_server_fails_with_remedy() {
     let folder = Folder::new();
     for (address, _) in addresses(&folder).into_iter().take(2) {
         let output = call(&address);
@@ -157,7 +157,7 @@ fn output(name: &str) -> String {
 }
 
 #[test]
-fn the_shared_pool_example_adds_what_every_thread_received() {
+fn shared_pool_adds_replies_of_every_thread() {
     let squares: u64 = (0..1000u64).map(|number| number * number).sum();
     assert_eq!(
         output("shared_pool"),

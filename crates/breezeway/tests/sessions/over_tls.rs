@@ -210,7 +210,7 @@ fn config_by_hand(issued: &Issued) -> rustls::ServerConfig {
 // ---- identity ----
 
 #[test]
-fn both_sides_know_whom_the_others_certificate_names() {
+fn both_sides_see_names_of_peers_certificate() {
     let all = Certificates::new();
     let (sender, seen) = channel();
     let options =
@@ -234,7 +234,7 @@ fn both_sides_know_whom_the_others_certificate_names() {
 }
 
 #[test]
-fn a_client_that_is_not_asked_for_a_certificate_is_nobody() {
+fn unrequested_client_certificate_gives_no_identity() {
     let all = Certificates::new();
     let (sender, seen) = channel();
     let options = ServerOptions::new().session(session(all.server())).authorize(move |who| {
@@ -292,7 +292,7 @@ fn bad_server_certificate_is_refused_with_its_fault() {
 }
 
 #[test]
-fn the_kinds_of_bad_certificates_can_be_told_apart() {
+fn bad_certificates_have_distinct_errors() {
     let (all, others) = (Certificates::new(), Certificates::new());
     let refused = |issued: &Issued| Echo::start(own(Tls::new(), issued)).refuses(all.client());
     let expired = refused(&all.issue(&SERVER_NAMES, Valid::Before));
@@ -340,7 +340,7 @@ fn without_certificates_there_is_no_tls() {
 }
 
 #[test]
-fn files_that_do_not_hold_what_they_are_to_hold_are_named() {
+fn invalid_certificate_files_are_named() {
     let all = Certificates::new();
     let good = all.issue(&SERVER_NAMES, Valid::Now);
     let other = all.issue(&CLIENT_NAMES, Valid::Now);
@@ -394,7 +394,7 @@ fn plain_client_error_names_tls() {
 }
 
 #[test]
-fn a_client_of_a_plain_server_says_that_it_may_not_speak_tls() {
+fn plain_server_is_reported_as_closed() {
     let all = Certificates::new();
     let plain = Echo::at("tcp:127.0.0.1:0", ServerOptions::new().session(patient()));
     let address = format!("tls:127.0.0.1:{}", plain.port()).parse().unwrap();
@@ -430,7 +430,7 @@ fn a_peer_whose_tls_is_bad_speaks_tls_all_the_same() {
 }
 
 #[test]
-fn a_server_that_says_much_and_no_hello_is_given_up() {
+fn server_sending_records_without_hello_is_given_up() {
     let all = Certificates::new();
     let mut config = config_by_hand(&all.issue(&SERVER_NAMES, Valid::Now));
     // Records without a byte for the session, more than a client accepts.

@@ -89,7 +89,7 @@ fn play(has_streams: bool, check: impl Fn(&Conversation, &Path) -> Result<(), St
 }
 
 #[test]
-fn a_server_answers_as_the_vectors_say() {
+fn server_answers_match_the_vectors() {
     play(false, |conversation, path| {
         if conversation.takes_streams() {
             return Ok(());
@@ -99,7 +99,7 @@ fn a_server_answers_as_the_vectors_say() {
 }
 
 #[test]
-fn a_server_with_streams_answers_as_the_vectors_say() {
+fn answers_of_server_with_streams_match_the_vectors() {
     play(true, |conversation, path| {
         let engine = if conversation.takes_streams() { "shared" } else { "exclusive" };
         conversation.check(engine, path)

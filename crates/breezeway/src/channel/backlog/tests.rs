@@ -205,7 +205,7 @@ fn copy_that_found_memory_waits_for_none() {
 }
 
 #[test]
-fn whoever_drives_sleeps_no_longer_than_a_reply_may_wait() {
+fn driver_sleeps_no_longer_than_a_reply_may_wait() {
     let (channel, server) = session(Carrier::Shm, Duration::from_secs(60));
     let sleep = || {
         let until = server.handle.shared.turn(|state, _| {
@@ -250,7 +250,7 @@ impl Wake for Woken {
 }
 
 #[test]
-fn whoever_drives_a_flooded_session_is_woken_to_write_a_reply() {
+fn driver_of_flooded_session_is_woken_for_a_reply() {
     const LARGE: usize = 4 << 20;
     let (channel, server) = pair(Carrier::Unix, &SessionOptions::new().max_streams(0));
     let woken = Arc::new(Woken::default());

@@ -117,7 +117,7 @@ fn is_refused(reply: Result<Message, CallError>) -> bool {
 }
 
 #[test]
-fn what_was_committed_is_served_and_nothing_new_is_begun() {
+fn committed_requests_are_served_and_none_begun() {
     on_every_carrier(|channel, server| {
         let calls: Vec<_> = (0..50u8).map(|number| start(&channel, &[number])).collect();
         post(&channel);
@@ -247,7 +247,7 @@ fn a_call_behind_the_end_of_the_drain_never_runs() {
 }
 
 #[test]
-fn dropped_while_it_drains_a_session_refuses_what_was_not_begun() {
+fn session_dropped_while_draining_refuses_unbegun_calls() {
     on_every_carrier(|channel, server| {
         let calls = [(); 3].map(|()| start(&channel, b"x"));
         await_arrivals(&server, 3);
@@ -356,7 +356,7 @@ fn go_away_keeps_an_awake_driver_from_sleep_until_it_is_sent() {
 }
 
 #[test]
-fn what_a_client_committed_before_it_left_is_served() {
+fn messages_of_a_client_that_left_are_served() {
     on_every_carrier(|channel, server| {
         for _ in 0..3 {
             post(&channel);

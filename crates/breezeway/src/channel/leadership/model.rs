@@ -188,7 +188,7 @@ fn every_waiter_gets_its_message_in_every_schedule() {
 }
 
 #[test]
-fn each_mutant_leaves_somebody_waiting() {
+fn each_mutant_leaves_a_waiter() {
     for mutant in [
         Mutant::ResignWakesNobody,
         Mutant::LeaveWakesNobody,

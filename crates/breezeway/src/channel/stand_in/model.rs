@@ -229,7 +229,7 @@ fn every_polled_task_gets_its_message_in_every_order() {
 }
 
 #[test]
-fn each_mutant_leaves_somebody_waiting() {
+fn each_mutant_leaves_a_waiter() {
     for mutant in [
         Mutant::AnnouncesNothing,
         Mutant::TakesSilently,

@@ -40,7 +40,7 @@ fn failure_to_listen(folder: &Folder) -> String {
 // ---- clients without a server ----
 
 #[test]
-fn an_absent_server_is_named_with_what_to_do() {
+fn absent_server_is_named_with_remedy() {
     let folder = Folder::new();
     let error = connect_error(&folder.address());
     assert!(matches!(error, ConnectError::NoSocket(_)), "{error:?}");

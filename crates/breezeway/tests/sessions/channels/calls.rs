@@ -153,7 +153,7 @@ fn a_call_that_is_dropped_without_a_reply_fails() {
 }
 
 #[test]
-fn every_caller_learns_why_the_session_ended() {
+fn every_caller_gets_the_sessions_end() {
     let (channel, server) = pair(&SessionOptions::new());
     let callers: Vec<_> = (0..4)
         .map(|_| {
@@ -227,7 +227,7 @@ fn one_way_messages_need_no_reply_and_wait_for_room() {
 }
 
 #[test]
-fn a_handler_learns_how_long_its_caller_waits() {
+fn handler_sees_its_callers_time_left() {
     let timeout = Duration::from_secs(7);
     let (channel, server) = pair(&SessionOptions::new().call_timeout(Some(timeout)));
     let (seen, sees) = mpsc::channel();

@@ -23,7 +23,7 @@ impl Wake for Counted {
 }
 
 #[test]
-fn who_polls_often_is_remembered_once() {
+fn repeated_polls_are_registered_once() {
     let (channel, server) = pair(&SessionOptions::new().stream_window(1_000_000, 1 << 40));
     let counted = Arc::new(Counted);
     let waker = Waker::from(Arc::clone(&counted));
@@ -113,7 +113,7 @@ fn streams_reset_before_accept_are_not_kept() {
 }
 
 #[test]
-fn a_reset_by_another_thread_wakes_who_receives() {
+fn reset_by_another_thread_wakes_the_receiver() {
     for policy in [WaitPolicy::Adaptive, WaitPolicy::Park] {
         // No driver runs the server, so nothing comes from there.
         let (channel, _server) = pair(&SessionOptions::new().wait(policy));
@@ -238,7 +238,7 @@ impl Drop for UsesStream {
 }
 
 #[test]
-fn a_waker_that_is_replaced_may_drop_what_takes_the_lock() {
+fn replaced_waker_may_take_the_lock_when_dropped() {
     let (channel, _server) = pair(&SessionOptions::new());
     let (done, ends) = mpsc::channel();
     thread::spawn(move || {

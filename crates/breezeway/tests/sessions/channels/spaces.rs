@@ -189,7 +189,7 @@ fn calls_replies_and_messages_of_streams_are_sent_from_space() {
 }
 
 #[test]
-fn what_was_truncated_arrives_as_it_is_and_leaves_nothing_taken() {
+fn truncated_space_arrives_and_frees_the_rest() {
     every_policy(|options| {
         let (channel, server) = pair(&options.clone().cap(1 << 20));
         let serving = serve(server, echo_in_space, reset);
@@ -445,7 +445,7 @@ fn a_stream_that_reserves_all_it_may_stops_no_other() {
 }
 
 #[test]
-fn space_is_sent_once_and_who_tries_twice_harms_nobody_else() {
+fn second_send_of_space_panics_and_session_survives() {
     let (channel, server) = pair(&SessionOptions::new());
     let serving = serve(server, OwnedCall::echo, reset);
     let mut cx = Context::from_waker(Waker::noop());
@@ -491,7 +491,7 @@ fn sleeps_while(driver: &mut Driver, mut poll: impl FnMut()) -> bool {
 }
 
 #[test]
-fn a_driver_sleeps_although_space_came_back_that_nobody_needs() {
+fn returned_space_without_waiter_lets_driver_sleep() {
     let ((channel, mut driver), _server) = driven(&SessionOptions::new().ring_capacity(8));
     let space = channel.reserve(5_000).unwrap();
     let mut cx = Context::from_waker(Waker::noop());
@@ -590,7 +590,7 @@ const STREAMS: usize = 3;
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn streams_carry_what_spaces_held_and_all_memory_comes_back(
+    fn streams_carry_spaces_and_all_memory_returns(
         steps in prop::collection::vec(step(), 1..120),
     ) {
         let options = SessionOptions::new().cap(1 << 20).max_streams(8).stream_window(4, 200_000);

@@ -80,7 +80,7 @@ fn many_streams_of_one_session_go_on_at_the_same_time() {
 }
 
 #[test]
-fn a_stream_that_nobody_reads_stops_itself_and_nothing_else() {
+fn unread_stream_stops_only_itself() {
     every_policy(|options| {
         let options = options.clone().stream_window(4, 1_000);
         let (channel, server) = pair(&options);
@@ -118,7 +118,7 @@ fn a_stream_that_nobody_reads_stops_itself_and_nothing_else() {
 }
 
 #[test]
-fn trying_sends_what_has_room_and_receives_what_is_there() {
+fn try_send_and_try_receive_do_not_wait() {
     every_policy(|options| {
         let (channel, server) = pair(&options.clone().stream_window(4, 1_000));
         let (held, holding) = mpsc::channel();
@@ -159,7 +159,7 @@ fn next(stream: &mut Stream) -> Result<Option<breezeway::Message>, StreamError> 
 }
 
 #[test]
-fn trying_on_a_session_that_has_ended_says_so() {
+fn try_send_on_ended_session_fails() {
     let (channel, server) = pair(&SessionOptions::new());
     let mut stream = channel.open(0, None).unwrap();
     drop(server);
@@ -192,7 +192,7 @@ fn a_reset_is_seen_by_the_other_side_with_its_code() {
 }
 
 #[test]
-fn a_refused_stream_says_so() {
+fn refused_stream_is_reset_as_refused() {
     let (channel, server) = pair(&SessionOptions::new());
     let serving = thread::spawn(move || server.serve(OwnedCall::echo));
     let mut stream = channel.open(0, None).unwrap();
@@ -502,7 +502,7 @@ fn a_stream_that_asks_once_takes_one_entry_each_way() {
 }
 
 #[test]
-fn whoever_has_nothing_to_send_learns_of_a_reset_and_of_the_end() {
+fn idle_sender_sees_reset_and_session_end() {
     every_policy(|options| {
         let (channel, server) = pair(options);
         let mut cx = Context::from_waker(Waker::noop());

@@ -130,7 +130,7 @@ fn refusal(server: &Server) -> (u32, String) {
 }
 
 #[test]
-fn a_policy_that_refuses_is_told_to_the_client_with_its_reason() {
+fn policy_refusal_reaches_client_with_reason() {
     let server = Server::start(Settings::new().with("deny", "closed on Sundays – schade"));
     let before = server.at_rest();
     for _ in 0..20 {
@@ -174,7 +174,7 @@ fn visitor_as(user: Option<u32>, server: &Server) -> Process {
 }
 
 #[test]
-fn a_handler_knows_the_process_and_the_user_that_call() {
+fn handler_sees_calling_process_and_user() {
     let server = Server::start(Settings::new());
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
     for _ in 0..3 {
@@ -190,7 +190,7 @@ fn a_handler_knows_the_process_and_the_user_that_call() {
 }
 
 #[test]
-fn a_session_knows_the_process_that_listens() {
+fn session_names_the_listening_process() {
     let server = Server::start(Settings::new());
     let session = server.connect(&SessionOptions::new());
     assert_eq!(session.peer().pid, has_socket_file().then(|| server.pid()));
@@ -272,7 +272,7 @@ mod needs_root {
 
     #[test]
     #[ignore = "needs root: `make needs` runs it where there is"]
-    fn a_user_whom_the_kernel_cannot_name_is_nobody() {
+    fn overflow_user_is_refused_by_policy() {
         const OVERFLOW: u32 = 65_534;
         let folder = Arc::new(Folder::new());
         folder.open_to_others();
@@ -306,7 +306,7 @@ mod needs_root {
 
         #[test]
         #[ignore = "needs root: `make needs` runs it where there is"]
-        fn a_policy_tells_users_apart() {
+        fn policy_distinguishes_users() {
             const WELCOME: u32 = 12_345;
             // TCP carries no credentials.
             let folder = Arc::new(Folder::new());

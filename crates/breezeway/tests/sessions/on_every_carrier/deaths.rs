@@ -168,7 +168,7 @@ fn steps_with_five_messages() -> &'static [&'static str] {
 }
 
 #[test]
-fn what_a_client_committed_before_its_death_is_served() {
+fn messages_committed_before_clients_death_are_served() {
     for policy in EVERY_POLICY {
         for step in steps_with_five_messages() {
             let server = Server::waiting(policy);
@@ -202,7 +202,7 @@ fn committed_messages_of_dead_client_are_served() {
 }
 
 #[test]
-fn what_a_client_did_not_commit_before_its_death_is_not_served() {
+fn uncommitted_messages_of_dead_client_are_not_served() {
     let server = Server::waiting(WaitPolicy::Adaptive);
     let before = server.at_rest();
     let mut steps = vec!["reserved", "half filled", "filled"];
@@ -380,7 +380,7 @@ fn a_reply_that_is_held_stays_readable_after_the_servers_death() {
 }
 
 #[test]
-fn every_use_of_a_session_whose_server_died_while_idle_says_so() {
+fn every_use_of_dead_servers_session_reports_the_death() {
     type Use = fn(&mut Session) -> Result<(), CallError>;
     let uses: [Use; 4] = [
         |session| session.call(ECHO, b"small").map(drop),
@@ -584,7 +584,7 @@ fn client_keeps_nothing_of_randomly_killed_servers() {
 // ---- closed in order ----
 
 #[test]
-fn a_server_that_ends_in_order_is_told_from_one_that_died() {
+fn orderly_end_is_distinct_from_death() {
     for policy in EVERY_POLICY {
         let server = Server::waiting(policy);
         let mut session = server.connect(&SessionOptions::new().wait(policy));
@@ -596,7 +596,7 @@ fn a_server_that_ends_in_order_is_told_from_one_that_died() {
 }
 
 #[test]
-fn a_server_that_ends_while_a_caller_waits_tells_it_in_order() {
+fn server_end_during_a_wait_is_orderly() {
     for policy in EVERY_POLICY {
         let mut server =
             Server::start(Settings::new().with("wait", policy_name(policy)).with("gate", false));

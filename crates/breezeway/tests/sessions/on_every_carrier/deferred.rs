@@ -180,7 +180,7 @@ fn call_beyond_max_in_flight_is_refused_and_never_runs() {
 }
 
 #[test]
-fn a_handle_that_is_dropped_fails_its_call_and_says_why() {
+fn dropped_call_fails_with_its_reason() {
     let server = Deferring::with(patient());
     let mut session = connect(&server.folder);
     for _ in 0..3 {
@@ -394,7 +394,7 @@ fn for_each_kind(test: impl Fn(Deferring, bool)) {
 }
 
 #[test]
-fn a_deferred_call_knows_how_long_its_client_waits() {
+fn deferred_call_has_its_clients_time_left() {
     const HOUR: Duration = Duration::from_secs(3600);
     for_each_kind(|server, shared| {
         let waits_at_most = |options: SessionOptions, time: Option<Duration>| {
@@ -430,7 +430,7 @@ fn a_deferred_call_knows_how_long_its_client_waits() {
 }
 
 #[test]
-fn a_deferred_call_whose_client_waits_no_longer_says_so() {
+fn deferred_call_past_deadline_is_cancelled() {
     const BRIEFLY: Duration = Duration::from_millis(20);
     for_each_kind(|server, shared| {
         let options = patient().call_timeout(Some(BRIEFLY));
@@ -449,7 +449,7 @@ fn a_deferred_call_whose_client_waits_no_longer_says_so() {
 }
 
 #[test]
-fn a_deferred_call_whose_session_has_ended_says_so() {
+fn deferred_call_of_ended_session_is_cancelled() {
     for_each_kind(|server, shared| {
         for is_killed in [false, true] {
             if is_killed {

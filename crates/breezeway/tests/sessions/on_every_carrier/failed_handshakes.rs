@@ -424,7 +424,7 @@ fn error_after_answer(answer: Vec<u8>) -> ConnectError {
 }
 
 #[test]
-fn a_server_of_another_protocol_is_named_by_what_it_says() {
+fn server_of_another_protocol_is_reported() {
     for answer in [
         b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(),
         b"220 mail.example.org ESMTP\r\n".to_vec(),
@@ -530,7 +530,7 @@ fn a_refusal_with_garbage_for_a_reason_is_still_one_clear_line() {
 }
 
 #[test]
-fn a_server_of_another_version_says_which_side_is_older() {
+fn version_mismatch_names_both_versions() {
     for version in [1u16, 3] {
         let error = error_after_answer(hello_with(8, &version.to_le_bytes())).to_string();
         let named = error.contains(&format!("speaks version {version}"))

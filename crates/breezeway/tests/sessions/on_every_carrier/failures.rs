@@ -381,7 +381,7 @@ fn late_replies_free_places_for_new_calls() {
 // ---- which call, and whether it ran ----
 
 #[test]
-fn a_pipelined_call_that_failed_says_which_it_was() {
+fn failed_pipelined_call_names_its_number() {
     let server = Server::waiting(WaitPolicy::Adaptive);
     let mut session = server.connect(&SessionOptions::new());
     let mut expected = Vec::new();
@@ -402,7 +402,7 @@ fn a_pipelined_call_that_failed_says_which_it_was() {
 }
 
 #[test]
-fn a_call_that_cannot_have_run_says_so() {
+fn oversized_call_cannot_have_run() {
     let server = Server::waiting(WaitPolicy::Adaptive);
     let mut session = server.connect(&SessionOptions::new().cap(4096));
     let error = session.call(ECHO, &[0; 5_000]).map(drop).unwrap_err();

@@ -331,7 +331,7 @@ fn a_session_listener_hands_over_as_well() {
 }
 
 #[test]
-fn an_event_loop_is_not_blocked_by_a_client_that_says_no_more() {
+fn nonblocking_read_of_silent_client_would_block() {
     let both = Both::start(with_timeout(PATIENCE));
     let mut client = both.connect();
     client.write_all(&PREFACE[..8]).unwrap();

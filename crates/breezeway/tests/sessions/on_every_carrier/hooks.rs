@@ -206,7 +206,7 @@ fn a_policy_decides_whose_requests_are_slices() {
 }
 
 #[test]
-fn a_trust_policy_that_panics_trusts_nobody() {
+fn panicking_trust_policy_grants_no_trust() {
     let folder = Folder::new();
     let options = ServerOptions::new().session(patient()).trust(|_| panic!("on purpose"));
     let server = Server::bind_with(&folder.address(), options).unwrap();

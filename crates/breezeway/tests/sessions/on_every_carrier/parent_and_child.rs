@@ -556,7 +556,7 @@ mod on_shm {
     }
 
     #[test]
-    fn what_is_inherited_must_be_a_connected_unix_stream_socket() {
+    fn inherited_fd_must_be_connected_unix_stream() {
         let (pipe, _other_end) = std::io::pipe().unwrap();
         let (datagram, _peer) = std::os::unix::net::UnixDatagram::pair().unwrap();
         let inputs: [Stdio; 4] = [

@@ -239,7 +239,7 @@ fn session_with_pending_reply_is_handed_out_last() {
 }
 
 #[test]
-fn a_session_that_owes_a_reply_for_too_long_is_replaced() {
+fn session_with_overdue_reply_is_replaced() {
     let server = Server::start(Settings::new().with("gate", false).with("workers", 2));
     let client = hasty(&server, 1);
     give_up_a_call(&client);

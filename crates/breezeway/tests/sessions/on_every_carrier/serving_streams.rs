@@ -371,7 +371,7 @@ fn handler_that_fails_behind_the_end_of_its_stream_resets_it() {
 }
 
 #[test]
-fn a_client_that_is_gone_ends_what_its_streams_do() {
+fn client_end_fails_its_streams_in_handlers() {
     let server = Served::with(ServerOptions::new().session(patient()));
     let channel = server.connect();
     let stream = channel.open(HELD, None).unwrap();

@@ -309,7 +309,7 @@ fn session_opens_without_room_for_ready_memory() {
 }
 
 #[test]
-fn what_a_session_maps_stays_within_its_memory_budget() {
+fn mapped_memory_stays_within_memory_budget() {
     const CAP: usize = 3 * MEBIBYTE;
     let server = Server::start(Settings::new().with("cap", CAP));
     let options = SessionOptions::new().cap(CAP as u64);

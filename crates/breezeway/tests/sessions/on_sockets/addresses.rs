@@ -200,7 +200,7 @@ fn a_limit_of_sessions_counts_those_of_all_carriers() {
 // ---- ports and hosts ----
 
 #[test]
-fn port_zero_is_any_free_port_and_the_server_says_which() {
+fn port_zero_binds_a_reported_free_port() {
     let servers =
         [(); 3].map(|()| Server::start(Settings::new().with("address", "tcp:127.0.0.1:0")));
     let mut addresses: Vec<_> = servers.iter().map(|server| server.address().to_string()).collect();
@@ -285,7 +285,7 @@ fn unix_peer_has_process_and_no_address() {
 }
 
 #[test]
-fn a_policy_that_asks_for_a_user_lets_nobody_in_over_tcp() {
+fn user_policy_refuses_tcp_clients() {
     let user = rustix::process::geteuid().as_raw();
     let folder = Folder::new();
     let [_, unix, tcp] = places_in(&folder);
@@ -330,7 +330,7 @@ fn client_of_wrong_scheme_is_refused_with_remedy() {
 }
 
 #[test]
-fn a_client_of_a_tcp_server_of_another_protocol_says_so() {
+fn tcp_server_of_another_protocol_is_reported() {
     let listener = TcpListener::bind(own_tcp_address()).unwrap();
     let address: Address = Place::from(listener.local_addr().unwrap()).into();
     let answering = std::thread::spawn(move || {
@@ -345,7 +345,7 @@ fn a_client_of_a_tcp_server_of_another_protocol_says_so() {
 }
 
 #[test]
-fn a_tcp_connection_that_says_nothing_costs_the_server_nothing() {
+fn silent_tcp_connections_cost_the_server_nothing() {
     let server = Server::on(Carrier::Tcp, Settings::new().with("handshake", 1000));
     let Place::Tcp { host, port } = server.address().places()[0].clone() else { unreachable!() };
     let before = server.at_rest();

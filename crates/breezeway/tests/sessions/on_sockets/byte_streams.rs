@@ -518,7 +518,7 @@ fn a_server_that_resets_the_connection_has_died() {
 }
 
 #[test]
-fn a_server_that_reads_no_more_still_answers_what_it_has_read() {
+fn half_closed_server_answers_read_requests() {
     for carrier in SOCKETS {
         let (mut session, acting) = client_of(carrier, &SessionOptions::new(), |peer| {
             let (header, body) = frame::next(peer).unwrap().expect("a request");
@@ -535,7 +535,7 @@ fn a_server_that_reads_no_more_still_answers_what_it_has_read() {
 }
 
 #[test]
-fn a_stopped_server_first_writes_the_replies_that_it_owes() {
+fn stopped_server_writes_pending_replies_first() {
     const LEN: usize = crate::support::content::LONGEST;
     for carrier in SOCKETS {
         let mut server = Server::on(carrier, Settings::new().with("gate", false));

@@ -377,7 +377,7 @@ fn server_flight_without_room_is_sent_when_there_is() {
 }
 
 #[test]
-fn where_nobody_waits_what_finds_no_room_is_flushed_later() {
+fn nonblocking_write_without_room_is_flushed_later() {
     let all = Certificates::new();
     let (echo, handed_over) = both(&all);
     let mut client = by_hand(&all.authority.root(), echo.port(), None);

@@ -203,7 +203,7 @@ fn worker_on_sockets_sends_recorded_entries() {
 }
 
 #[test]
-fn session_served_alone_sends_what_worker_sends() {
+fn session_served_alone_sends_the_same_as_worker() {
     let worker = record(CONVERSATIONS, false, Carrier::Shm);
     for (alone, by_worker) in record_alone(CONVERSATIONS).iter().zip(&worker) {
         assert_eq!(alone, by_worker);

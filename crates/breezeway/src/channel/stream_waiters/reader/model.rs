@@ -205,7 +205,7 @@ fn loses(mutant: Mutant) -> bool {
 }
 
 #[test]
-fn whoever_reads_is_woken_for_what_comes() {
+fn reader_is_woken_for_each_arrival() {
     assert!(!loses(Mutant::None));
 }
 

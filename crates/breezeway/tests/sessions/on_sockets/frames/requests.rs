@@ -151,7 +151,7 @@ fn a_request_on_a_stream_that_clients_do_not_use_is_a_violation() {
 }
 
 #[test]
-fn what_is_reserved_or_belongs_to_nobody_is_not_read() {
+fn reserved_fields_and_unknown_cancels_are_ignored() {
     on_each_stage(WaitPolicy::Adaptive, |stage| {
         let mut peer = stage.peer();
         let mut said = Vec::new();
@@ -177,7 +177,7 @@ fn what_is_reserved_or_belongs_to_nobody_is_not_read() {
 }
 
 #[test]
-fn what_comes_behind_a_shutdown_is_not_looked_at() {
+fn bytes_behind_a_shutdown_are_ignored() {
     on_each_stage(WaitPolicy::Adaptive, |stage| {
         for garbage in [vec![0xff; 100_000], request(3, METHOD, b"late"), vec![0], Vec::new()] {
             let from = journal::length();
