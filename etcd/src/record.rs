@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_record_says_why() {
+    fn invalid_record_names_the_reason() {
         let wrong = |value: &str| read("a", value.as_bytes()).unwrap_err();
         assert!(wrong("tcp:10.0.0.7:1").contains("expected"), "{}", wrong("tcp:10.0.0.7:1"));
         assert!(wrong(r#"{"weight":1}"#).contains("missing field `address`"));

@@ -19,7 +19,7 @@ fn shm_client_survives_failed_segments_sockets_and_sleeps() {
 }
 
 #[test]
-fn what_a_server_needs_for_a_session_may_fail() {
+fn server_survives_failed_calls_for_a_session() {
     survives("unix", &["serving"], &["accept4", "recvmsg", "sendmsg", "epoll_ctl", "pidfd_open"]);
 }
 
@@ -29,6 +29,6 @@ fn replies_of_handlers_that_block_may_fail_in_kitexs_framing() {
 }
 
 #[test]
-fn what_a_server_needs_for_its_beginning_may_fail() {
+fn server_survives_failed_calls_at_its_start() {
     survives("tcp", &["starting"], &["socket", "bind", "listen", "epoll_create1", "eventfd2"]);
 }

@@ -98,7 +98,7 @@ mod needs_etcd {
 
     #[tokio::test]
     #[ignore = "needs etcd"]
-    async fn all_that_a_server_says_of_itself_arrives() {
+    async fn registered_instances_arrive_with_all_fields() {
         let running = Running::start().await;
         let etcd = running.connect().await;
         let folder = tempfile::tempdir().unwrap();
@@ -272,13 +272,13 @@ mod needs_etcd {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     #[ignore = "needs etcd"]
-    async fn an_etcd_that_has_lost_everything_is_told_again() {
+    async fn lost_registrations_are_written_again() {
         etcd_is_away(true).await;
     }
 
     #[tokio::test]
     #[ignore = "needs etcd"]
-    async fn what_is_no_record_is_left_out_until_it_is_one() {
+    async fn invalid_record_is_left_out_until_it_is_valid() {
         let running = Running::start().await;
         let etcd = running.connect().await;
         let mut watching = etcd.watch("echo");
@@ -320,7 +320,7 @@ mod needs_etcd {
 
     #[tokio::test]
     #[ignore = "needs etcd"]
-    async fn what_is_being_registered_anew_is_deregistered_too() {
+    async fn registration_in_progress_is_deregistered_too() {
         let running = Running::start().await;
         let held = Held::start(&running.endpoint()).await;
         let etcd = Etcd::connect(&[&held.endpoint()]).await.unwrap();
@@ -385,7 +385,7 @@ mod needs_etcd {
 
     #[tokio::test]
     #[ignore = "needs etcd"]
-    async fn what_others_could_not_call_is_not_registered() {
+    async fn unreachable_instance_is_not_registered() {
         let running = Running::start().await;
         let etcd = running.connect().await;
         let register = |service, name, address: &str| {
@@ -403,7 +403,7 @@ mod needs_etcd {
 
     #[tokio::test]
     #[ignore = "needs etcd"]
-    async fn who_cannot_register_is_told() {
+    async fn failed_registration_is_an_error() {
         let mut running = Running::start().await;
         let etcd = running.connect().await;
         running.kill();

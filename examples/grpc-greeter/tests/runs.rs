@@ -33,7 +33,7 @@ fn greet(address: &str, name: &str) -> Output {
 }
 
 #[test]
-fn one_argument_decides_by_what_the_greeting_travels() {
+fn address_argument_selects_the_carrier() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().display();
     let addresses = [

@@ -102,7 +102,7 @@ fn scrape_counts_live_and_ended_sessions() {
 }
 
 #[test]
-fn the_dashboard_and_the_page_name_what_a_scrape_says() {
+fn dashboard_and_page_name_the_scraped_metrics() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(folder.path());
     let mut session = Session::connect(&server.address).unwrap();

@@ -112,7 +112,7 @@ fn another_size_is_no_server() {
 }
 
 #[test]
-fn a_bench_whose_server_is_killed_says_so_in_time() {
+fn killed_server_ends_bench_with_error_in_time() {
     let mut server = Server::start("silent server", "48");
     let client = ping_pong("bench", &server.name, &["--seconds", "60"])
         .stderr(Stdio::piped())

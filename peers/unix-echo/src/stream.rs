@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ways_of_waiting_return_what_was_sent() {
+    fn both_ways_of_waiting_echo_the_bytes() {
         for wait in [Wait::Block, Wait::Spin] {
             for size in [1, 64, 3 << 20] {
                 assert_eq!(echo(size, wait), vec![7; size as usize]);

@@ -103,7 +103,7 @@ fn a_client_that_is_killed_leaves_the_server_to_the_next() {
 }
 
 #[test]
-fn a_bench_whose_server_is_killed_says_so() {
+fn killed_server_ends_bench_with_one_line_error() {
     for wait in ["block", "spin"] {
         let mut server = Server::start(&["--wait", wait]);
         let client = unix_echo("bench", &server.path, &["--seconds", "60", "--wait", wait])
@@ -120,7 +120,7 @@ fn a_bench_whose_server_is_killed_says_so() {
 }
 
 #[test]
-fn an_absent_server_is_one_line_that_says_what_to_do() {
+fn absent_server_is_one_line_with_remedy() {
     let started = Instant::now();
     let output = bench(Path::new("/nonexistent/socket"), &[]);
     let error = String::from_utf8(output.stderr).unwrap();
@@ -130,7 +130,7 @@ fn an_absent_server_is_one_line_that_says_what_to_do() {
 }
 
 #[test]
-fn a_second_bench_at_the_same_time_is_told_to_wait() {
+fn second_concurrent_bench_is_refused() {
     let server = Server::start(&[]);
     let mut first = unix_echo("bench", &server.path, &["--seconds", "60"]).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(50));

@@ -120,7 +120,7 @@ async fn volo_client_calls_both_server_kinds_in_every_framing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_never_answered_ends_at_the_deadline_of_volos_client() {
+async fn unanswered_call_ends_at_volo_clients_deadline() {
     for carrier in CARRIERS {
         for framing in FRAMINGS {
             let served = Served::awaiting(carrier);
@@ -136,7 +136,7 @@ async fn what_is_never_answered_ends_at_the_deadline_of_volos_client() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_handler_blocks_ends_at_the_deadline_of_volos_client() {
+async fn blocked_call_ends_at_volo_clients_deadline() {
     for carrier in CARRIERS {
         for framing in FRAMINGS {
             let (served, slow) = Served::slow(carrier);
@@ -152,7 +152,7 @@ async fn what_a_handler_blocks_ends_at_the_deadline_of_volos_client() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn volos_client_learns_that_there_is_no_such_method_or_service() {
+async fn volo_client_gets_unknown_method_or_service() {
     for carrier in CARRIERS {
         for framing in FRAMINGS {
             for served in [Served::of_nothing(carrier), Served::of_nothing_awaiting(carrier)] {
