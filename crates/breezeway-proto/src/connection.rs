@@ -24,7 +24,7 @@ mod window;
 
 pub use arrivals::{Arrival, Arrivals};
 pub use backlog::{Attempt, Backlog, BacklogBody, Lack};
-pub use calls::{Answer, Calls};
+pub use calls::{Answer, Calls, PendingCall};
 pub use metadata::{METADATA_PREFIX, MetadataError, split};
 pub use served::{Served, ServedCall};
 pub use stream::{Carried, size_in_table};
@@ -148,7 +148,7 @@ impl<M: Payload, W, B, E> Connection<M, W, B, E> {
 
     /// Returns a number of this side that no call or stream in flight uses.
     pub fn next_number(&self) -> u32 {
-        self.calls.in_flight.next_number()
+        self.calls.numbers.next()
     }
 
     /// Records that a request was sent on [`Self::next_number`].
@@ -171,14 +171,12 @@ impl<M: Payload, W, B, E> Connection<M, W, B, E> {
     }
 
     fn number_used(&mut self) {
-        let Calls { in_flight, awaited } = &mut self.calls;
-        in_flight.number_used(|| awaited.keys().copied().chain(self.streams.numbers()));
+        self.calls.number_used(|| self.streams.numbers());
     }
 
     #[cfg(test)]
     fn renumber(&mut self, next: u32) {
-        let Calls { in_flight, awaited } = &mut self.calls;
-        in_flight.renumber(next, || awaited.keys().copied().chain(self.streams.numbers()));
+        self.calls.renumber(next, || self.streams.numbers());
     }
 
     // ---- receiving ----
@@ -245,8 +243,15 @@ impl<M: Payload, W, B, E> Connection<M, W, B, E> {
         if is_opening && !flags.has(Flags::STREAM) && !self.is_client {
             return self.request(head, content, deadline);
         }
-        if !is_opening && self.is_client && self.calls.awaits(head.stream) {
-            return self.answer(head, content);
+        if !is_opening
+            && self.is_client
+            && let Some(call) = self.calls.pending(head.stream)
+        {
+            let answer = match reply(head, Flags::METADATA)? {
+                None => Ok(content),
+                Some(code) => Err((code, content.reason())),
+            };
+            return Ok(Event::Answered(call.answer(answer)));
         }
         const CALLS_ONLY: Flags = Flags::ERROR.with(Flags::NO_REPLY);
         if flags.without(CALLS_ONLY) != flags || flags.has(Flags::STREAM) != is_opening {
@@ -317,14 +322,6 @@ impl<M: Payload, W, B, E> Connection<M, W, B, E> {
         } else {
             self.served.begin(request.stream);
         }
-    }
-
-    fn answer(&mut self, head: RawHead, content: M) -> Result<Event<W>, Violation> {
-        let answer = match reply(head, Flags::METADATA)? {
-            None => Ok(content),
-            Some(code) => Err((code, content.reason())),
-        };
-        Ok(Event::Answered(self.calls.answer(head.stream, answer)?))
     }
 
     // ---- requests that were not taken ----

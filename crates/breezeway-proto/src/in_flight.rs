@@ -1,7 +1,6 @@
-//! Calls that one side has in flight, and the numbers of its calls, one-way messages and streams.
+//! Calls of one caller in flight, and the numbers of a side's calls, one-way messages and streams.
 //!
-//! The replies of a plain session come in the order of the requests unless the server defers some;
-//! those of a shared session come in any order, mostly the same.
+//! The replies of a plain session come in the order of the requests unless the server defers some.
 
 use std::collections::VecDeque;
 
@@ -20,9 +19,9 @@ impl CallId {
     }
 }
 
-/// Reply, as a client sees it.
+/// End of a call in flight by its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CallReply {
+pub struct Answered {
     /// Call that the reply answers.
     pub call: CallId,
     /// Code of the failure, if the call failed.
@@ -31,12 +30,61 @@ pub struct CallReply {
     pub wanted: bool,
 }
 
-/// Calls with pending replies, each wanted or given up, and the next number.
+/// Numbers of one side's calls, one-way messages and streams.
 #[derive(Debug)]
-pub struct InFlight {
+pub struct Numbers {
     next: u32,
     /// No number from `next` up to this one, modulo 2³², is in use.
     in_use: u32,
+}
+
+impl Numbers {
+    /// Begins with the number `first`.
+    pub(crate) fn new(first: u32) -> Self {
+        Self { next: first, in_use: first }
+    }
+
+    /// Returns the next number, which is not in use.
+    #[inline]
+    pub fn next(&self) -> u32 {
+        self.next
+    }
+
+    /// Marks the next number as used. The numbers `in_use` are not used again.
+    #[inline]
+    pub(crate) fn used<I: Iterator<Item = u32>>(&mut self, in_use: impl Fn() -> I) {
+        self.next = next_after(self.next);
+        if self.next == self.in_use {
+            self.pass_over(in_use);
+        }
+    }
+
+    #[cold]
+    fn pass_over<I: Iterator<Item = u32>>(&mut self, in_use: impl Fn() -> I) {
+        let distance = |next: u32| {
+            let distances = in_use().map(|number| number.wrapping_sub(next));
+            distances.filter(|way| way % 2 == 0).min()
+        };
+        let mut next = self.next;
+        while distance(next) == Some(0) {
+            next = next_after(next);
+        }
+        self.in_use = next.wrapping_add(distance(next).unwrap_or(0));
+        self.next = next;
+    }
+
+    /// Continues with the number `next`.
+    #[cfg(test)]
+    pub(crate) fn restart<I: Iterator<Item = u32>>(&mut self, next: u32, in_use: impl Fn() -> I) {
+        self.next = next;
+        self.pass_over(in_use);
+    }
+}
+
+/// Calls with pending replies, each wanted or given up, and the next number.
+#[derive(Debug)]
+pub struct InFlight {
+    numbers: Numbers,
     limit: usize,
     /// Calls in the order of their requests: the reply's call is mostly the first.
     calls: VecDeque<(CallId, bool)>,
@@ -44,10 +92,10 @@ pub struct InFlight {
 }
 
 impl InFlight {
-    /// Creates an empty list of at most `limit` calls; `first` is the number of the first.
-    pub fn new(first: u32, limit: usize) -> Self {
+    /// Creates an empty list of at most `limit` calls.
+    pub fn new(limit: usize) -> Self {
         let calls = VecDeque::with_capacity(limit);
-        Self { next: first, in_use: first, limit, calls, wanted: 0 }
+        Self { numbers: Numbers::new(1), limit, calls, wanted: 0 }
     }
 
     /// Returns the maximum number of calls in flight.
@@ -79,57 +127,26 @@ impl InFlight {
         self.calls.len() < self.limit
     }
 
-    /// Returns the number of the next call, message or stream, which is not in use.
+    /// Returns the number of the next call or one-way message, which is not in use.
     #[inline]
     pub fn next_number(&self) -> u32 {
-        self.next
+        self.numbers.next()
     }
 
     /// Records that a request was sent on [`Self::next_number`].
     #[inline]
     pub fn call_sent(&mut self) -> CallId {
-        let call = self.begin();
-        self.number_used(std::iter::empty);
-        call
-    }
-
-    /// Counts the call on [`Self::next_number`]. The caller marks the number as used afterwards.
-    #[inline]
-    pub(crate) fn begin(&mut self) -> CallId {
-        let call = CallId(self.next);
+        let call = CallId(self.numbers.next());
         self.calls.push_back((call, true));
         self.wanted += 1;
+        self.one_way_sent();
         call
     }
 
-    /// Marks [`Self::next_number`] as used. Besides calls in flight, `others` are in use.
+    /// Records that a one-way message was sent on [`Self::next_number`].
     #[inline]
-    pub fn number_used<I: Iterator<Item = u32>>(&mut self, others: impl Fn() -> I) {
-        self.next = next_after(self.next);
-        if self.next == self.in_use {
-            self.pass_over_numbers_in_use(others);
-        }
-    }
-
-    #[cold]
-    fn pass_over_numbers_in_use<I: Iterator<Item = u32>>(&mut self, others: impl Fn() -> I) {
-        let distance = |next: u32| {
-            let in_use = self.calls.iter().map(|(call, _)| call.0).chain(others());
-            in_use.map(|number| number.wrapping_sub(next)).filter(|way| way % 2 == 0).min()
-        };
-        let mut next = self.next;
-        while distance(next) == Some(0) {
-            next = next_after(next);
-        }
-        self.in_use = next.wrapping_add(distance(next).unwrap_or(0));
-        self.next = next;
-    }
-
-    /// Continues with the number `next`.
-    #[cfg(test)]
-    pub(crate) fn renumber<I: Iterator<Item = u32>>(&mut self, next: u32, others: impl Fn() -> I) {
-        self.next = next;
-        self.pass_over_numbers_in_use(others);
+    pub fn one_way_sent(&mut self) {
+        self.numbers.used(|| self.calls.iter().map(|(call, _)| call.0));
     }
 
     /// Gives up all calls in flight: no caller waits for their replies any more.
@@ -140,52 +157,32 @@ impl InFlight {
         self.wanted = 0;
     }
 
-    /// Gives up one call. Returns true if its reply is pending.
-    pub fn give_up(&mut self, number: u32) -> bool {
-        let call = self.calls.iter_mut().find(|(call, _)| call.0 == number);
-        let Some((_, wanted)) = call else { return false };
-        self.wanted -= usize::from(std::mem::take(wanted));
-        true
-    }
-
-    /// Returns true if a reply on this number is pending.
-    pub fn awaits(&self, number: u32) -> bool {
-        self.calls.iter().any(|(call, _)| call.0 == number)
-    }
-
     /// Returns true if a caller waits for the call that a message replies to.
     pub fn wants(&self, head: RawHead) -> bool {
         self.calls.contains(&(CallId(head.stream), true))
     }
 
-    /// Ends a call whose reply came. Returns true if a caller waited for it.
+    /// Validates a message as a reply without metadata, and ends its call.
     #[inline]
-    pub fn end(&mut self, number: u32) -> Result<bool, CallViolation> {
+    pub fn answer(&mut self, head: RawHead) -> Result<Answered, CallViolation> {
+        // This end's hello refuses metadata.
+        let error = reply(head, Flags::NONE)?;
         let wanted = match self.calls.front() {
-            Some(&(first, wanted)) if first.0 == number => {
+            Some(&(first, wanted)) if first.0 == head.stream => {
                 self.calls.pop_front();
                 wanted
             }
-            _ => self.end_later_call(number)?,
+            _ => self.end_later_call(head.stream)?,
         };
         self.wanted -= usize::from(wanted);
-        Ok(wanted)
+        Ok(Answered { call: CallId(head.stream), error, wanted })
     }
 
-    /// Ends a call that is not the oldest.
+    /// Ends a call that is not the oldest. Returns true if a caller waits for it.
     fn end_later_call(&mut self, number: u32) -> Result<bool, CallViolation> {
         let index = self.calls.iter().position(|(call, _)| call.0 == number);
         let ended = index.and_then(|index| self.calls.remove(index));
         ended.map(|(_, wanted)| wanted).ok_or(CallViolation::UnexpectedReply(number))
-    }
-
-    /// Validates a message as a reply without metadata, and ends its call.
-    #[inline]
-    pub fn answer(&mut self, head: RawHead) -> Result<CallReply, CallViolation> {
-        // This end's hello refuses metadata.
-        let error = reply(head, Flags::NONE)?;
-        let wanted = self.end(head.stream)?;
-        Ok(CallReply { call: CallId(head.stream), error, wanted })
     }
 }
 
@@ -210,18 +207,18 @@ mod tests {
 
     #[test]
     fn a_reply_ends_its_call_once() {
-        let mut calls = InFlight::new(1, 4);
+        let mut calls = InFlight::new(4);
         let call = calls.call_sent();
         assert_eq!(calls.wanted(), 1);
         let reply = message(Flags::FIN, call.0);
-        assert_eq!(calls.answer(reply), Ok(CallReply { call, error: None, wanted: true }));
+        assert_eq!(calls.answer(reply), Ok(Answered { call, error: None, wanted: true }));
         assert_eq!(calls.wanted(), 0);
         assert_eq!(calls.answer(reply), Err(CallViolation::UnexpectedReply(call.0)));
     }
 
     #[test]
     fn replies_may_come_in_any_order() {
-        let mut calls = InFlight::new(1, 4);
+        let mut calls = InFlight::new(4);
         let sent: Vec<_> = (0..4).map(|_| calls.call_sent()).collect();
         assert!(!calls.has_room());
         for index in [2, 0, 3, 1] {
@@ -233,31 +230,31 @@ mod tests {
 
     #[test]
     fn a_call_given_up_counts_until_its_late_reply_comes() {
-        let mut calls = InFlight::new(1, 1);
+        let mut calls = InFlight::new(1);
         let call = calls.call_sent();
         calls.give_up_all();
         assert_eq!(calls.wanted(), 0);
         assert!(!calls.has_room());
         let answer = calls.answer(message(Flags::FIN.with(Flags::ERROR), call.0)).unwrap();
-        assert_eq!(answer, CallReply { call, error: Some(ErrorCode::Other(9)), wanted: false });
+        assert_eq!(answer, Answered { call, error: Some(ErrorCode::Other(9)), wanted: false });
         assert!(calls.has_room());
     }
 
     #[test]
     fn stream_numbers_stay_odd_when_they_wrap() {
-        let mut calls = InFlight::new(1, 1);
-        calls.next = u32::MAX;
-        calls.number_used(std::iter::empty);
+        let mut calls = InFlight::new(1);
+        calls.numbers.next = u32::MAX;
+        calls.one_way_sent();
         assert_eq!(calls.next_number(), 1);
     }
 
     #[test]
     fn numbers_in_use_are_passed_over_when_they_wrap() {
-        let mut calls = InFlight::new(1, 4);
+        let mut calls = InFlight::new(4);
         let kept: Vec<_> = (0..3).map(|_| calls.call_sent().0).collect();
         assert_eq!(kept, [1, 3, 5]);
         calls.answer(message(Flags::FIN, 3)).unwrap();
-        calls.next = u32::MAX;
+        calls.numbers.next = u32::MAX;
         assert_eq!(calls.call_sent().0, u32::MAX);
         let next: Vec<_> = (0..3)
             .map(|_| {
@@ -272,7 +269,7 @@ mod tests {
     #[test]
     fn messages_that_are_no_replies_are_violations() {
         for flags in [Flags::NONE, Flags::OPEN, REQUEST, Flags::FIN.with(Flags::NO_REPLY)] {
-            let mut calls = InFlight::new(1, 4);
+            let mut calls = InFlight::new(4);
             let call = calls.call_sent();
             let judged = calls.answer(message(flags, call.0));
             assert_eq!(judged, Err(CallViolation::NotAReply(flags.bits())));

@@ -108,7 +108,7 @@ impl Session {
         let agreed = handshake::connect(wire, carrier, &options.for_plain_calls())?;
         let session = Self {
             link: agreed.link,
-            calls: InFlight::new(1, agreed.max_in_flight),
+            calls: InFlight::new(agreed.max_in_flight),
             peer,
             call_timeout: options.call_timeout,
             call_time: time_left::encode(options.call_timeout),

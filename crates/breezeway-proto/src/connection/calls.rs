@@ -1,10 +1,11 @@
 //! Calls of this side, for many callers that wait for replies.
 
+use std::collections::hash_map::{Entry, OccupiedEntry};
+
 use rustc_hash::FxHashMap;
 
 use crate::ErrorCode;
-use crate::in_flight::InFlight;
-use crate::violation::CallViolation;
+use crate::in_flight::Numbers;
 
 /// Result of a call.
 pub type Answer<M> = Result<M, (ErrorCode, String)>;
@@ -12,69 +13,81 @@ pub type Answer<M> = Result<M, (ErrorCode, String)>;
 pub(super) enum Call<M, W> {
     /// The reply has not come.
     Waiting(Option<W>),
-    /// The reply has come.
+    /// The reply has not come, and no caller waits for it.
+    GivenUp,
+    /// The reply has come, and was not taken.
     Answered(Answer<M>),
 }
 
-/// Calls by stream number, each with the waiter for its reply.
+/// Calls by stream number, each with the waiter for its reply, and the next number.
 pub struct Calls<M, W> {
-    pub(super) in_flight: InFlight,
-    /// Calls that a caller waits for and whose answer was not taken.
-    pub(super) awaited: FxHashMap<u32, Call<M, W>>,
+    pub(super) numbers: Numbers,
+    limit: usize,
+    pub(super) by_number: FxHashMap<u32, Call<M, W>>,
+    /// Number of calls whose reply has not come.
+    pending: usize,
 }
 
 impl<M, W> Calls<M, W> {
     pub(super) fn new(first: u32, limit: usize) -> Self {
-        Self { in_flight: InFlight::new(first, limit), awaited: FxHashMap::default() }
+        Self { numbers: Numbers::new(first), limit, by_number: FxHashMap::default(), pending: 0 }
     }
 
-    /// Returns true if one more call may be sent.
+    /// Returns true if one more call may be sent. Calls that were given up count until their late
+    /// reply has come.
     pub fn has_room(&self) -> bool {
-        self.in_flight.has_room()
-    }
-
-    /// Returns true if a reply on this number is pending.
-    pub fn awaits(&self, number: u32) -> bool {
-        self.in_flight.awaits(number)
+        self.pending < self.limit
     }
 
     /// Returns true if any reply is pending.
     pub fn awaits_any(&self) -> bool {
-        self.in_flight.len() > 0
+        self.pending > 0
     }
 
     /// Records that a request was sent on the next number.
     pub(super) fn sent(&mut self) {
-        let call = self.in_flight.begin();
-        self.awaited.insert(call.0, Call::Waiting(None));
+        self.by_number.insert(self.numbers.next(), Call::Waiting(None));
+        self.pending += 1;
     }
 
-    /// Stores the reply to a call. Returns the waiter for it.
-    pub fn answer(&mut self, number: u32, answer: Answer<M>) -> Result<Option<W>, CallViolation> {
-        if !self.in_flight.end(number)? {
-            return Ok(None);
-        }
-        match self.awaited.insert(number, Call::Answered(answer)) {
-            Some(Call::Waiting(waiter)) => Ok(waiter),
-            _ => unreachable!("a call that is wanted waits"),
+    /// Marks the next number as used. Besides calls, `others` are in use.
+    pub(super) fn number_used<I: Iterator<Item = u32>>(&mut self, others: impl Fn() -> I) {
+        let Self { numbers, by_number, .. } = self;
+        numbers.used(|| by_number.keys().copied().chain(others()));
+    }
+
+    /// Continues with the number `next`.
+    #[cfg(test)]
+    pub(super) fn renumber<I: Iterator<Item = u32>>(&mut self, next: u32, others: impl Fn() -> I) {
+        let Self { numbers, by_number, .. } = self;
+        numbers.restart(next, || by_number.keys().copied().chain(others()));
+    }
+
+    /// Returns the call on this number if its reply is pending.
+    pub fn pending(&mut self, number: u32) -> Option<PendingCall<'_, M, W>> {
+        match self.by_number.entry(number) {
+            Entry::Occupied(call) if !matches!(call.get(), Call::Answered(_)) => {
+                Some(PendingCall { call, pending: &mut self.pending })
+            }
+            _ => None,
         }
     }
 
     /// Takes the answer to a call, if it has come.
     pub fn take(&mut self, number: u32) -> Option<Answer<M>> {
-        match self.awaited.get(&number) {
-            Some(Call::Answered(_)) => match self.awaited.remove(&number) {
+        match self.by_number.get(&number) {
+            Some(Call::Answered(_)) => match self.by_number.remove(&number) {
                 Some(Call::Answered(answer)) => Some(answer),
                 _ => unreachable!("it was there"),
             },
             Some(Call::Waiting(_)) => None,
-            None => unreachable!("who waits for a call asks for its answer"),
+            Some(Call::GivenUp) | None => unreachable!("who waits for a call asks for its answer"),
         }
     }
 
     /// Returns the waiter for a call without a reply.
     pub fn waiter(&mut self, number: u32) -> Option<&mut Option<W>> {
-        match self.awaited.get_mut(&number) {
+        match self.by_number.get_mut(&number) {
             Some(Call::Waiting(waiter)) => Some(waiter),
             _ => None,
         }
@@ -82,18 +95,42 @@ impl<M, W> Calls<M, W> {
 
     /// Gives up a call. Returns its waiter if the reply is still pending.
     pub fn give_up(&mut self, number: u32) -> Option<Option<W>> {
-        let call = self.awaited.remove(&number);
-        self.in_flight.give_up(number).then(|| match call {
-            Some(Call::Waiting(waiter)) => waiter,
-            _ => None,
-        })
+        let call = self.by_number.get_mut(&number)?;
+        if let Call::Answered(_) = call {
+            self.by_number.remove(&number);
+            return None;
+        }
+        match std::mem::replace(call, Call::GivenUp) {
+            Call::Waiting(waiter) => Some(waiter),
+            _ => Some(None),
+        }
     }
 
     /// Takes all waiters.
     pub fn waiters(&mut self) -> impl Iterator<Item = W> + '_ {
-        self.awaited.values_mut().filter_map(|call| match call {
+        self.by_number.values_mut().filter_map(|call| match call {
             Call::Waiting(waiter) => waiter.take(),
-            Call::Answered(_) => None,
+            Call::GivenUp | Call::Answered(_) => None,
         })
+    }
+}
+
+/// Call whose reply is pending.
+pub struct PendingCall<'c, M, W> {
+    call: OccupiedEntry<'c, u32, Call<M, W>>,
+    pending: &'c mut usize,
+}
+
+impl<M, W> PendingCall<'_, M, W> {
+    /// Stores the reply, unless the call was given up. Returns the waiter for it.
+    pub fn answer(mut self, answer: Answer<M>) -> Option<W> {
+        *self.pending -= 1;
+        if let Call::Waiting(waiter) = self.call.get_mut() {
+            let waiter = waiter.take();
+            self.call.insert(Call::Answered(answer));
+            return waiter;
+        }
+        self.call.remove();
+        None
     }
 }

@@ -46,10 +46,10 @@ impl State {
         cx: &mut Context<'_>,
         number: u32,
     ) -> Poll<Result<Message, CallError>> {
-        if self.connection.calls.awaits(number) && self.may_stand_in() {
-            if let Some(waiter) = self.connection.calls.waiter(number) {
-                withdraw(waiter, cx);
-            }
+        if self.may_stand_in()
+            && let Some(waiter) = self.connection.calls.waiter(number)
+        {
+            withdraw(waiter, cx);
             self.stand_in(cx);
         }
         if let Some(answer) = self.connection.calls.take(number) {

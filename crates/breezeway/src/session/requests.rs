@@ -77,7 +77,7 @@ impl Session {
             body,
             deadline,
         )?;
-        self.calls.number_used(std::iter::empty);
+        self.calls.one_way_sent();
         Ok(())
     }
 
@@ -86,7 +86,7 @@ impl Session {
         let stream = self.calls.next_number();
         let head = Head { kind: Kind::Message, flags: ONE_WAY, stream, tag: method, time: 0 };
         match self.link.send(head, Body::Bytes(message)) {
-            Ok(()) => self.calls.number_used(std::iter::empty),
+            Ok(()) => self.calls.one_way_sent(),
             Err(SendError::Full { .. } | SendError::NoMemory { .. }) => {
                 // The server may be asleep with published messages before it, or gone.
                 self.link.flush_now().map_err(|error| self.failed(error.into()))?;

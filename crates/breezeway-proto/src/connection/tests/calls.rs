@@ -482,7 +482,7 @@ impl Game {
         let Pair { client, server } = &mut self.pair;
         assert!(server.connection.served.len() == 0 && server.connection.arrivals.is_empty());
         for number in (1..=client.connection.next_number() + 2 * 200).step_by(2) {
-            assert!(!client.connection.calls.awaited.contains_key(&number), "{number} is kept");
+            assert!(!client.connection.calls.by_number.contains_key(&number), "{number} is kept");
         }
         for content in 0..MAX_IN_FLIGHT as u32 {
             assert!(client.call(content).is_some());
