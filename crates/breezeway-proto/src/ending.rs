@@ -14,19 +14,27 @@
 use crate::{Kind, Time};
 
 /// Progress of a session toward its end; `E` is the reason of the end.
+#[derive(Clone)]
 pub struct Ending<E> {
     reason: Option<E>,
     pub(crate) stage: Stage,
-    /// True while this side may begin something.
-    may_begin: bool,
-    is_going_away: bool,
+    go_away: GoAway,
     has_peer_closed: bool,
-    /// True while a go-away entry may be sent: the client takes it, and none was sent.
-    may_go_away: bool,
-    is_go_away_due: bool,
     pub(crate) drain: Drain,
     pub(crate) refused: Refused,
     pub(crate) linger: u64,
+}
+
+/// Progress of the go-away entry, which a server sends once.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum GoAway {
+    /// This side sends none: it is a client, its client takes none, or the entry was sent.
+    Never,
+    /// The entry may be sent, and was not asked for.
+    Possible,
+    Due,
+    /// The peer has sent the entry.
+    Received,
 }
 
 #[derive(Clone, Copy)]
@@ -74,11 +82,8 @@ impl<E> Ending<E> {
         Self {
             reason: None,
             stage: Stage::Open,
-            may_begin: true,
-            is_going_away: false,
+            go_away: if may_go_away { GoAway::Possible } else { GoAway::Never },
             has_peer_closed: false,
-            may_go_away,
-            is_go_away_due: false,
             drain: Drain::No,
             refused: Refused::default(),
             linger,
@@ -95,7 +100,7 @@ impl<E> Ending<E> {
     /// no go-away.
     #[inline(always)]
     pub fn may_begin(&self) -> bool {
-        self.may_begin
+        self.reason.is_none() && !self.is_going_away()
     }
 
     /// Returns true once this side closes the session, or it is over: only entries that wait are
@@ -113,24 +118,23 @@ impl<E> Ending<E> {
 
     // ---- go-away and drain ----
 
-    /// Returns true while a go-away entry may be sent: the client takes it, and none was sent.
-    pub fn may_go_away(&self) -> bool {
-        self.may_go_away
-    }
-
-    /// Asks the client to begin nothing new, by an entry that is due from now on.
+    /// Asks the client to begin nothing new, by an entry that is due from now on, unless the client
+    /// takes none or it was sent.
     pub fn go_away(&mut self) {
-        self.is_go_away_due = self.may_go_away;
+        if self.go_away == GoAway::Possible {
+            self.go_away = GoAway::Due;
+        }
     }
 
     /// Returns true behind the peer's go-away.
+    #[inline(always)]
     pub fn is_going_away(&self) -> bool {
-        self.is_going_away
+        self.go_away == GoAway::Received
     }
 
     /// Records the peer's go-away: this side begins nothing new.
     pub fn peer_goes_away(&mut self) {
-        (self.is_going_away, self.may_begin) = (true, false);
+        self.go_away = GoAway::Received;
     }
 
     /// Begins to drain until `deadline`, with a go-away, or shortens the time of a drain. Returns
@@ -213,7 +217,7 @@ impl<E> Ending<E> {
         if replaces || self.reason.is_none() {
             self.reason = Some(reason);
         }
-        (self.stage, self.may_begin) = (stage, false);
+        self.stage = stage;
         true
     }
 
@@ -234,7 +238,7 @@ impl<E> Ending<E> {
     #[inline]
     pub fn next_transmit(&self) -> Option<Kind> {
         match self.stage {
-            Stage::Open if self.is_go_away_due => Some(Kind::GoAway),
+            Stage::Open if self.go_away == GoAway::Due => Some(Kind::GoAway),
             Stage::Closing { has_sent_shutdown: false, .. } if !self.has_peer_closed => {
                 Some(Kind::Shutdown)
             }
@@ -246,7 +250,7 @@ impl<E> Ending<E> {
     pub fn transmitted(&mut self) {
         match &mut self.stage {
             Stage::Closing { has_sent_shutdown, .. } => *has_sent_shutdown = true,
-            _ => (self.may_go_away, self.is_go_away_due) = (false, false),
+            _ => self.go_away = GoAway::Never,
         }
     }
 
@@ -256,11 +260,12 @@ impl<E> Ending<E> {
         !matches!(self.stage, Stage::Over | Stage::Closing { has_sent_shutdown: true, .. })
     }
 
-    /// Returns the time when a turn is needed although no entry comes.
+    /// Returns the time when a turn is needed although no entry comes, unless the session
+    /// [closes](Self::closes_until).
     pub(crate) fn poll_timeout(&self) -> Time {
         let late = match self.stage {
-            Stage::LastReplies { until, .. } | Stage::Closing { until, .. } => until,
-            Stage::Open | Stage::Over => Time::NEVER,
+            Stage::LastReplies { until, .. } => until,
+            _ => Time::NEVER,
         };
         if let Drain::Until { deadline, .. } = self.drain { late.min(deadline) } else { late }
     }

@@ -317,7 +317,7 @@ impl CallError {
 
     /// Returns true if the error is the orderly end of a session.
     fn is_in_order(&self) -> bool {
-        matches!(self, Self::Closed | Self::ClosedHere | Self::Ended)
+        matches!(self, Self::Closed | Self::ClosedHere)
     }
 
     /// Returns true if the session can still be used.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use breezeway_os::{Deadline, Peer, TrustedPeer, Waiting, clock};
 use breezeway_proto::connection::Lack;
+use breezeway_proto::ending::Ending;
 use breezeway_proto::validate::Request;
 use breezeway_proto::{ErrorCode, Head};
 
@@ -119,10 +120,13 @@ impl ServerChannel {
         Self { handle: Arc::new(Handle { shared, call_timeout: None }) }
     }
 
-    /// Serves the calls of a session in order, as the one thread did that served it alone: no
-    /// further call is served while a handler's own reply waits.
-    pub(crate) fn in_order(self) -> Self {
-        self.handle.shared.with(|state| state.connection.backlog.set_in_order());
+    /// Continues the session that one thread has served alone, from this stage of its end. Calls
+    /// are served in order as before: no further call is served while a handler's own reply waits.
+    pub(crate) fn in_order(self, ending: Ending<Arc<CallError>>) -> Self {
+        self.handle.shared.with(|state| {
+            state.connection.ending = ending;
+            state.connection.backlog.set_in_order();
+        });
         self
     }
 

@@ -1,9 +1,12 @@
 //! The end of a session by its server.
 
+use std::sync::Arc;
+
 use breezeway_os::Deadline;
 use breezeway_proto::{Head, Time};
 
 use super::{Place, ServerSession};
+use crate::error::CallError;
 use crate::link::{Body, WaitFailure};
 use crate::server::Unserved;
 
@@ -15,11 +18,10 @@ impl ServerSession {
     /// section 1.2). If there is no room for it now, the next call of this method tries again.
     pub(crate) fn say_go_away(&mut self) {
         match &mut self.place {
-            Place::Alone(_) if self.terms.ending.may_go_away() => {
+            Place::Alone(_) => {
                 self.terms.ending.go_away();
                 self.transmit();
             }
-            Place::Alone(_) => {}
             place => place.driver().say_go_away(),
         }
     }
@@ -36,7 +38,7 @@ impl ServerSession {
 
     /// Ends a session in order, unless an error has ended it: then its client sees an abrupt end.
     fn say_shutdown_alone(&mut self) {
-        if self.terms.ending.close((), Time::NEVER) {
+        if self.terms.ending.close(Arc::new(CallError::ClosedHere), Time::NEVER) {
             self.transmit();
         }
     }
@@ -88,7 +90,6 @@ mod tests {
     use breezeway_adversary::native::{Entry, Peer, Terms};
 
     use super::*;
-    use crate::error::CallError;
     use crate::options::SessionOptions;
     use crate::session::Session;
 

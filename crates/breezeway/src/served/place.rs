@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use breezeway_os::{Peer, Waiting, clock};
-use breezeway_proto::Kind;
 use breezeway_proto::connection::StreamTerms;
 use breezeway_proto::ending::Ending;
 use breezeway_proto::throttle::Throttle;
 
 use crate::carrier::Carrier;
-use crate::channel::{Driving, ServerChannel, WorkerDriver};
+use crate::channel::{Driving, LINGER, ServerChannel, WorkerDriver};
+use crate::error::CallError;
 use crate::handshake::Agreed;
 use crate::link::Link;
 use crate::presence::SessionId;
@@ -26,7 +26,7 @@ pub(crate) struct Terms {
     pub(super) max_in_flight: usize,
     pub(super) service: u16,
     /// State of the end of a session that one thread serves alone.
-    pub(super) ending: Ending<()>,
+    pub(super) ending: Ending<Arc<CallError>>,
     pub(super) waiting: Waiting,
     /// Time that a reply waits for memory; `None` for the default.
     pub(super) reply_timeout: Option<Duration>,
@@ -42,7 +42,7 @@ impl Terms {
             carrier: agreed.link.carrier(),
             max_in_flight: agreed.max_in_flight,
             service: agreed.service,
-            ending: Ending::new(agreed.knows_go_away, 0),
+            ending: Ending::new(agreed.knows_go_away, clock::ticks_in(LINGER)),
             waiting,
             reply_timeout: None,
             worker: None,
@@ -132,7 +132,7 @@ impl Place {
             streams: [StreamTerms::NONE; 2],
             max_metadata: [0; 2],
             service: terms.service,
-            knows_go_away: terms.ending.may_go_away(),
+            knows_go_away: false,
             // Replies are never held back.
             throttle: Throttle::new(usize::MAX),
             link,
@@ -142,12 +142,9 @@ impl Place {
         if let Some(timeout) = terms.reply_timeout {
             channel = channel.reply_timeout(timeout);
         }
-        let driver = WorkerDriver::new(channel.in_order());
+        let driver = WorkerDriver::new(channel.in_order(terms.ending.clone()));
         if let Some(worker) = &terms.worker {
             driver.set_waker(&Arc::clone(worker).into());
-        }
-        if terms.ending.next_transmit() == Some(Kind::GoAway) {
-            driver.say_go_away();
         }
         *self = Self::Shared(Some(driver));
         self.driver().channel()

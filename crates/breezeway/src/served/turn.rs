@@ -1,6 +1,8 @@
 //! A turn of a session: takes requests and passes them to the handler.
 
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use breezeway_os::cpu;
 use breezeway_proto::validate::{Request, Side, Subject, check_plain_request, validate_plain};
@@ -9,7 +11,7 @@ use breezeway_proto::{CallViolation, ErrorCode, Kind};
 use super::{Place, ServerSession};
 use crate::call::{Call, Handler, Serving};
 use crate::channel::{Attended, Incoming};
-use crate::error::{ReplyError, SessionError};
+use crate::error::{CallError, ReplyError, SessionError};
 use crate::link::LinkError;
 use crate::offload;
 use crate::slice::Slice;
@@ -48,7 +50,7 @@ impl ServerSession {
         }
         let outcome = self.serve_alone(handler, polls, slice);
         if outcome.as_ref().is_err_and(|error| !error.is_shortage()) {
-            self.terms.ending.end((), false);
+            self.terms.ending.end(Arc::new(CallError::Ended), false);
         }
         outcome
     }
@@ -237,8 +239,9 @@ impl ServerSession {
         failure: Failure,
     ) -> Result<(), SessionError> {
         let code = match failure.reply_error {
-            Some(ReplyError::Full { unconsumed }) => return Err(too_many_calls(unconsumed)),
-            Some(ReplyError::Session(error)) => return Err(error),
+            Some(error @ (ReplyError::Full { .. } | ReplyError::Session(_))) => {
+                return Err(not_failed(error));
+            }
             Some(
                 ReplyError::TooLarge { .. } | ReplyError::NoMemory { .. } | ReplyError::Segment(_),
             ) => ErrorCode::NoMemory,
@@ -261,20 +264,26 @@ impl ServerSession {
             return Ok(());
         }
         self.link().abandon();
-        match self.serving(request, &mut replied).fail(code, reason) {
-            Ok(()) => Ok(()),
-            Err(ReplyError::Session(error)) => Err(error),
-            Err(ReplyError::Full { unconsumed }) => Err(too_many_calls(unconsumed)),
-            // An inline reason needs no memory.
-            Err(_) => Err(too_many_calls(0)),
-        }
+        self.serving(request, &mut replied).fail(code, reason).map_err(not_failed)
     }
 }
 
-/// Returns the error for a client with more calls in flight than the ring has slots for replies.
+/// Returns the error that ends the session of a call which could not even be failed.
 #[cold]
-fn too_many_calls(unconsumed: usize) -> SessionError {
-    CallViolation::TooManyCalls(unconsumed).into()
+fn not_failed(error: ReplyError) -> SessionError {
+    match error {
+        ReplyError::Session(error) => error,
+        ReplyError::Forked => SessionError::Forked,
+        // The client has more calls in flight than the ring has slots for replies.
+        ReplyError::Full { unconsumed } => CallViolation::TooManyCalls(unconsumed).into(),
+        // An inline reason needs only memory of this process, and only on a socket.
+        ReplyError::TooLarge { .. }
+        | ReplyError::NoMemory { .. }
+        | ReplyError::Segment(_)
+        | ReplyError::TooMuchMetadata { .. }
+        | ReplyError::SpaceOfAnotherSession
+        | ReplyError::SessionEnded => SessionError::Io(io::Error::other(error)),
+    }
 }
 
 /// Failure of a call without a reply. The message is created while panics are still caught, as
