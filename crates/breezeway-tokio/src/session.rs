@@ -11,7 +11,6 @@ use std::time::Duration;
 use breezeway::{CallLimit, Driver, ErrorCode, Incoming, OwnedCall, ServerChannel, Slice};
 use tokio::sync::futures::OwnedNotified;
 use tokio::task::JoinSet;
-use tokio::time::{Sleep, sleep};
 
 use crate::drive::{Drive, Step};
 use crate::handlers::{Slot, note, reap};
@@ -51,10 +50,11 @@ pub(crate) struct Session<C, F, S, G> {
 }
 
 /// Stage of a session's end at a server that stops.
+#[derive(PartialEq, Eq)]
 enum Ending {
     No,
-    /// Requests sent before are begun until this timer ends.
-    Drains(Pin<Box<Sleep>>),
+    /// Requests sent before are begun.
+    Drains,
     /// Nothing more is begun.
     Drained,
 }
@@ -201,7 +201,7 @@ where
         let Some(drive) = &mut self.drive else { return Poll::Ready(()) };
         let step = drive.step(cx);
         let left = self.begin(cx);
-        if matches!(self.ending, Ending::Drained) {
+        if self.ending == Ending::Drained {
             return Poll::Ready(());
         }
         match (step, left) {
@@ -222,23 +222,25 @@ where
             self.is_draining = true;
             channel.go_away();
         }
-        if self.stopper.is_stopping() && matches!(self.ending, Ending::No) {
+        if self.stopper.is_stopping() && self.ending == Ending::No {
             let time = if self.is_draining { Duration::ZERO } else { self.drain_timeout };
             channel.drain(time);
-            self.ending = Ending::Drains(Box::pin(sleep(time)));
+            self.ending = Ending::Drains;
         }
     }
 
     /// Returns true if [`Self::send_away`] has something to do.
     fn has_news(&self) -> bool {
         self.stopper.is_draining() && !self.is_draining
-            || self.stopper.is_stopping() && matches!(self.ending, Ending::No)
+            || self.stopper.is_stopping() && self.ending == Ending::No
     }
 
     /// Returns the client's next request, if it has come.
     fn next(&mut self, cx: &mut Context<'_>) -> Option<Incoming> {
         let channel = self.channel.as_ref()?;
-        let Ending::Drains(_) = self.ending else { return channel.try_accept() };
+        if self.ending != Ending::Drains {
+            return channel.try_accept();
+        }
         match channel.poll_accept(cx) {
             Poll::Ready(Ok(Some(incoming))) => Some(incoming),
             Poll::Ready(_) => {
@@ -272,12 +274,7 @@ where
                 Poll::Ready(Some(ended)) => note(&ended),
                 Poll::Ready(None) => return false,
                 Poll::Pending => {
-                    let Ending::Drains(end) = &mut self.ending else { return true };
-                    // The drain ends early if the client is gone and all its requests were begun.
-                    let has_drained = self.channel.as_ref().is_none_or(ServerChannel::has_drained);
-                    // A session that is over takes no turn with a timer, so the timer is polled
-                    // here.
-                    return !has_drained && end.as_mut().poll(cx).is_pending();
+                    return !self.channel.as_ref().is_none_or(ServerChannel::has_drained);
                 }
             }
         }

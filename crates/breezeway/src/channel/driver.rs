@@ -19,6 +19,7 @@ use crate::link::Notice;
 use crate::log_limit::LogLimit;
 use crate::presence::Presence;
 use crate::server::Unserved;
+use crate::time::to_deadline;
 
 /// Next step of a driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,7 +127,16 @@ impl Spinning {
 /// Returns the step after a turn. After an idle turn it announces a sleep, which `waker` ends.
 fn next_after(turn: Turn, state: &mut State, waker: &Waker) -> Next {
     match turn {
-        Turn::Ended => return Next::End,
+        Turn::Ended => {
+            state.step_drain();
+            if !state.connection.ending.is_draining() {
+                return Next::End;
+            }
+            // The requests that have come may be accepted until the drain is over.
+            state.set_driver(waker);
+            let at_most = to_deadline(state.connection.poll_timeout()).time_left();
+            return Next::Sleep { writable: false, at_most };
+        }
         Turn::Worked => return Next::Turn,
         Turn::Short | Turn::Closing => return Next::Pause,
         Turn::Idle => state.set_driver(waker),
