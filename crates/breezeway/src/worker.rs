@@ -614,7 +614,7 @@ impl Worker {
                 self.active.remove(token);
                 if until != Deadline::NEVER {
                     self.paused.push(token);
-                    self.resume = self.resume.min(Deadline::after(RETRY_AFTER));
+                    self.resume = self.resume.min(until);
                 } else {
                     self.put_away(token);
                 }
