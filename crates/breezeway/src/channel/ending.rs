@@ -181,13 +181,11 @@ impl State {
         }
     }
 
-    /// Waits until the replies that wait behind the client's shutdown are sent, or have waited for
-    /// too long.
+    /// Waits until the replies that wait behind the client's shutdown are sent, or a turn ends the
+    /// session because the client takes none.
     fn linger_for_last_replies(&mut self) {
-        let until = Deadline::after(LINGER);
         while self.connection.ending.serves_last_replies()
             && (!self.connection.backlog.is_empty() || self.link.has_unwritten())
-            && !until.has_passed()
         {
             let has_waited = !self.wait_to_say_more(Deadline::after(RETRY));
             if self.turn() == Turn::Idle && !has_waited {

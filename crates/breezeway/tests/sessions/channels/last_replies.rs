@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use breezeway::{
     Address, Call, Incoming, OwnedCall, Server, ServerChannel, ServerOptions, SessionOptions,
@@ -210,6 +210,27 @@ fn client_that_takes_no_replies_holds_no_session() {
     drop(server);
     assert!(start.elapsed() < PATIENCE / 2);
     eventually("the end", || peer.next_entry().is_none());
+}
+
+#[test]
+fn client_that_takes_replies_slowly_gets_all_of_them() {
+    // As much as finds no room, taken at a pace that needs more time than an idle client gets.
+    const LEN: usize = 64 << 10;
+    const PACE: Duration = Duration::from_millis(100);
+    let (mut peer, server) = by_callers(&SessionOptions::new().cap(2 * LEN as u64));
+    let server = server.reply_timeout(10 * PATIENCE);
+    ask_and_shut_down(&mut peer);
+    for call in accept_calls(&server) {
+        let _ = call.reply(vec![7; LEN]);
+    }
+    let dropping = thread::spawn(move || drop(server));
+    for reply in 0..CALLS {
+        thread::sleep(PACE);
+        let Some(seen) = peer.next_message() else { panic!("{reply} replies of {CALLS}") };
+        assert_eq!(peer.bytes(&seen).len(), LEN);
+        peer.release(seen.descriptor().unwrap().lend);
+    }
+    dropping.join().unwrap();
 }
 
 /// Lets a worker defer calls behind which their client shuts down, and then reply.
