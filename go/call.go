@@ -42,8 +42,9 @@ func (c *Call) Deadline() (time.Time, bool) { return c.deadline, !c.deadline.IsZ
 
 // Context returns a context that ends when the client no longer waits: its deadline has passed or
 // the session has ended. With the option [Offload] it also ends when the client cancels the call or
-// is gone. Without Offload the session's goroutine runs the handler and reads nothing until it
-// returns. A shutdown by the client does not cancel earlier calls.
+// is gone, which a handler learns within about a millisecond. Without Offload the session's
+// goroutine runs the handler and reads nothing until it returns. A shutdown by the client does not
+// cancel earlier calls.
 func (c *Call) Context() context.Context {
 	if c.ctx == nil {
 		c.makeContext()

@@ -227,9 +227,12 @@ func Service(number uint16) Option { return func(o *options) { o.service = numbe
 // connect. The default is 0600.
 func SocketMode(mode uint32) Option { return func(o *options) { o.socketMode = mode } }
 
-// Offload sets how many handlers of a server run concurrently in goroutines of their own, 0 to
-// 65536. By default, 0, the goroutine of each session runs its handlers one after the other. That
-// is the fastest, but a handler that blocks delays the other calls of its session.
+// Offload sets how many handlers of a server run concurrently, 0 to 65536. The goroutine of a
+// session runs handlers of methods whose handlers are quick, less than 50 µs on average, and others
+// run in goroutines of their own. If a quick handler takes longer than usual, another goroutine
+// reads the session after about a millisecond, so that a handler that blocks holds no other call.
+// By default, 0, the goroutine of each session runs its handlers one after the other. A handler
+// that blocks then delays the other calls of its session.
 func Offload(handlers int) Option { return func(o *options) { o.offload = handlers } }
 
 // ReplyTimeout sets how long a server's reply waits for room that its client must make before the

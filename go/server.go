@@ -467,7 +467,25 @@ func (s *Server) serveSession(session *session) {
 	if s.opts.onStart != nil {
 		s.opts.onStart(session.peer)
 	}
-	err := s.loop(session)
+	if s.opts.offload == 0 {
+		s.sessionOver(session, s.loop(session, nil))
+	} else {
+		s.read(session, new([64]pace))
+	}
+}
+
+// read serves the arrivals of a session until its end, or until another goroutine reads it.
+func (s *Server) read(session *session, paces *[64]pace) {
+	inline := s.newInlineRunner(session, paces)
+	err := s.loop(session, inline)
+	inline.stop()
+	if !errors.Is(err, errHandedOver) {
+		s.sessionOver(session, err)
+	}
+}
+
+// sessionOver records the end of a session, and calls OnSessionEnd.
+func (s *Server) sessionOver(session *session, err error) {
 	s.waitFor(session.gone)
 	s.mu.Lock()
 	delete(s.sessions, session)
@@ -484,8 +502,8 @@ func (s *Server) serveSession(session *session) {
 	}
 }
 
-// loop serves the arrivals of a session until it ends.
-func (s *Server) loop(session *session) error {
+// loop serves the arrivals of a session until it ends, or returns errHandedOver.
+func (s *Server) loop(session *session, inline *inlineRunner) error {
 	call := new(Call)
 	for {
 		if err := session.nextArrived(limit{}, &call.arrival); err != nil {
@@ -497,11 +515,13 @@ func (s *Server) loop(session *session) error {
 			_ = stream.Close()
 		case stream != nil:
 			go s.serveStream(stream)
-		case s.opts.offload > 0:
-			s.runOffloaded(session.newCall(call))
-			call = new(Call)
-		default:
+		case s.opts.offload == 0:
 			s.run(session.newCall(call))
+		default:
+			if !inline.serve(session.newCall(call)) {
+				return errHandedOver
+			}
+			call = new(Call)
 		}
 	}
 }
@@ -530,18 +550,6 @@ func (s *Server) handle(call *Call) (err error) {
 		return &CallError{CodeNoSuchMethod, "no calls are served here"}
 	}
 	return s.Handler(call)
-}
-
-func (s *Server) runOffloaded(call *Call) {
-	call.makeContext()
-	call.session.begin(call)
-	s.waitForHandler(call.session)
-	s.served.Add(1)
-	go func() {
-		defer s.served.Done()
-		s.run(call)
-		<-s.offload
-	}()
 }
 
 // waitForHandler waits until another handler may run. Running handlers may wait for the end of

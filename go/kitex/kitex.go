@@ -35,10 +35,10 @@ func Client(addresses string, opts ...breezeway.Option) client.Option {
 }
 
 // Server has a Kitex server listen at addresses, separated by commas, for native calls and for
-// plain clients. Each handler runs in a goroutine of its own, up to 65,536 of them; the option
-// Offload sets another limit. A handler's context ends when its client no longer waits. Stop serves
-// calls in flight, up to Kitex's own limit (server.WithExitWaitTime), while clients connect to the
-// next server. It excludes server.WithListener and WithServiceAddr.
+// plain clients. Up to 65,536 handlers run concurrently, of one session too; the option Offload
+// sets another limit. A handler's context ends when its client no longer waits. Stop serves calls
+// in flight, up to Kitex's own limit (server.WithExitWaitTime), while clients connect to the next
+// server. It excludes server.WithListener and WithServiceAddr.
 func Server(addresses string, opts ...breezeway.Option) server.Option {
 	return serverOption(addresses, opts)
 }

@@ -1,0 +1,195 @@
+package breezeway
+
+import (
+	"bytes"
+	"context"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+)
+
+// goroutine returns the first line of the caller's stack, which has the goroutine's number.
+func goroutine() string {
+	stack := make([]byte, 64)
+	head, _, _ := bytes.Cut(stack[:runtime.Stack(stack, false)], []byte("["))
+	return string(head)
+}
+
+func onBothLinks(t *testing.T, test func(t *testing.T, address string)) {
+	for _, carrier := range []string{"shm", "unix"} {
+		t.Run(carrier, func(t *testing.T) {
+			test(t, carrier+":"+filepath.Join(t.TempDir(), "s"))
+		})
+	}
+}
+
+func dialled(t *testing.T, address string) *Conn {
+	conn, err := Dial(contextOf(t), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+func TestOffloadedQuickHandlersShareGoroutine(t *testing.T) {
+	onBothLinks(t, func(t *testing.T, address string) {
+		const calls, shared = 100_000, 100
+		var mu sync.Mutex
+		ran, most := map[string]int{}, 0
+		_, address = quietServer(t, address, func(call *Call) error {
+			mu.Lock()
+			defer mu.Unlock()
+			number := goroutine()
+			ran[number]++
+			most = max(most, ran[number])
+			return call.Reply(nil)
+		}, Offload(4))
+		conn, ctx := dialled(t, address), contextOf(t)
+		for call := range calls {
+			if _, err := conn.Call(ctx, 0, nil); err != nil {
+				t.Fatal(err)
+			}
+			mu.Lock()
+			isOver := most == shared
+			mu.Unlock()
+			if isOver {
+				return
+			}
+			if call == calls-1 {
+				t.Errorf("%d handlers have run, and at most %d in one goroutine", calls, most)
+			}
+		}
+	})
+}
+
+func TestOffloadedBlockedHandlersHoldNoOtherCall(t *testing.T) {
+	onBothLinks(t, func(t *testing.T, address string) {
+		const quick, slow, blocked = 0, 1, 16
+		began, over := make(chan struct{}, blocked), make(chan struct{})
+		_, address = quietServer(t, address, func(call *Call) error {
+			if call.Method() == slow {
+				began <- struct{}{}
+				<-over
+			}
+			return call.Reply(nil)
+		}, Offload(blocked+1))
+		conn := dialled(t, address)
+		ended := make(chan error, blocked)
+		for range blocked {
+			go func() {
+				_, err := conn.Call(context.Background(), slow, nil)
+				ended <- err
+			}()
+			soon(t, "a handler", began)
+			if _, err := conn.Call(contextOf(t), quick, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		close(over)
+		for range blocked {
+			if err := soon(t, "the end of a call", ended); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func TestOffloadedHandlerThatExitsHoldsNoOtherCall(t *testing.T) {
+	onBothLinks(t, func(t *testing.T, address string) {
+		_, address = quietServer(t, address, func(call *Call) error {
+			if call.Method() == 1 {
+				runtime.Goexit()
+			}
+			return call.Reply(nil)
+		}, Offload(4))
+		conn := dialled(t, address)
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+		defer cancel()
+		_, _ = conn.Call(ctx, 1, nil)
+		if _, err := conn.Call(contextOf(t), 0, nil); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestOffloadedBlockedHandlerLearnsOfClientsEnd(t *testing.T) {
+	onBothLinks(t, func(t *testing.T, address string) {
+		began, ended := make(chan struct{}), make(chan struct{})
+		_, address = quietServer(t, address, func(call *Call) error {
+			close(began)
+			<-call.Context().Done()
+			close(ended)
+			return nil
+		}, Offload(4))
+		conn := dialled(t, address)
+		go func() { _, _ = conn.Call(context.Background(), 0, nil) }()
+		soon(t, "the handler", began)
+		_ = conn.Close()
+		soon(t, "the end of the handler's context", ended)
+	})
+}
+
+func TestPaceOfQuickHandlersStaysInline(t *testing.T) {
+	var p pace
+	for range 10_000 {
+		for range 7 {
+			p.record(quickHandler / 10)
+		}
+		p.record(time.Second) // Its CPU was taken.
+		if p.isSlow() {
+			t.Fatal("one handler in eight that is interrupted makes a method slow")
+		}
+	}
+}
+
+func TestPaceOfSlowHandlersIsTriedRarely(t *testing.T) {
+	var p pace
+	const calls = 100_000
+	inline := 0
+	for range calls {
+		if !p.isSlow() {
+			inline++
+			p.record(2 * quickHandler)
+		}
+	}
+	if inline > calls/64 {
+		t.Errorf("%d of %d slow handlers run inline", inline, calls)
+	}
+}
+
+func TestPaceOfBlockingHandlersIsTriedRarely(t *testing.T) {
+	var p pace
+	const calls = 100_000
+	inline, blocked := 0, 0
+	for call := range calls {
+		if p.isSlow() {
+			continue
+		}
+		inline++
+		if call%50 == 0 { // Others do not block.
+			p.slow()
+			blocked++
+		} else {
+			p.record(quickHandler / 10)
+		}
+	}
+	if blocked > calls/500 {
+		t.Errorf("%d of %d handlers run inline, and %d of them block", inline, calls, blocked)
+	}
+}
+
+func TestPaceReturnsInlineAfterSlowHandlers(t *testing.T) {
+	var p pace
+	for range 100 {
+		p.slow()
+	}
+	calls := 0
+	for ; p.isSlow(); calls++ {
+		if calls > mostElsewhere {
+			t.Fatal("a quick method is never run inline again")
+		}
+	}
+}
