@@ -251,7 +251,7 @@ func readFull(conn *net.UnixConn, to []byte) (fds []int, err error) {
 		case err == nil && n > 0:
 			to = to[n:]
 		case err == nil || errors.Is(err, io.EOF) || errors.Is(err, unix.ECONNRESET):
-			err = errors.New("it ended meanwhile; start again")
+			err = errors.New("it has ended; start again")
 		}
 	}
 	return fds, err
@@ -373,7 +373,7 @@ func (s *Server) answerSuccessors() {
 		if err == nil {
 			return
 		}
-		s.Log.Warn("breezeway: nobody has taken over at the admin socket", "error", err)
+		s.Log.Warn("breezeway: no successor has taken over at the admin socket", "error", err)
 	}
 }
 

@@ -73,7 +73,7 @@ func removeStale(path string) error {
 		return err
 	}
 	if info.Mode().Type() != fs.ModeSocket {
-		return fmt.Errorf("%s is there and is no socket; choose another path", path)
+		return fmt.Errorf("%s is there and is not a socket; choose another path", path)
 	}
 	conn, err := net.DialTimeout("unix", path, time.Second)
 	if err == nil {

@@ -33,7 +33,7 @@ func fnv1a(hash uint32, text string) uint32 {
 }
 
 var (
-	errNoPairs = errors.New("the metadata is no pairs of names and values")
+	errNoPairs = errors.New("the metadata does not consist of pairs of names and values")
 	errLong    = errors.New("a name or value of the metadata is longer than 65535 bytes")
 )
 

@@ -175,7 +175,7 @@ pub enum Problem {
     #[error("enum value {0} does not fit in an i32")]
     EnumNumberTooLarge(i64),
     /// A value does not fit its type.
-    #[error("{value} is no value of type {expected}")]
+    #[error("{value} is not a value of type {expected}")]
     WrongValue {
         /// The value, as written.
         value: String,
@@ -231,7 +231,7 @@ pub enum Problem {
     #[error("oneway method '{0}' cannot throw")]
     OnewayThrows(String),
     /// A throws clause names something other than an exception.
-    #[error("'{0}' is no exception: only exceptions can be thrown")]
+    #[error("'{0}' is not an exception: only exceptions can be thrown")]
     ThrowsNoException(String),
     /// A union's field is marked required.
     #[error("field '{0}' of a union cannot be required")]

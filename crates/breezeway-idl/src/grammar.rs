@@ -346,7 +346,7 @@ fn value(reader: &mut Reader<'_>) -> Parsed<Value> {
                 reader.advance();
                 ValueKind::Double(number)
             }
-            Err(_) => return Err((at, Problem::Syntax(format!("'{text}' is no number")))),
+            Err(_) => return Err((at, Problem::Syntax(format!("'{text}' is not a number")))),
         },
         (Kind::Literal, _) => ValueKind::Text(reader.literal()?.text),
         (Kind::Punctuation, "[") => list_value(reader)?,

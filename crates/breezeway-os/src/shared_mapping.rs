@@ -138,7 +138,7 @@ impl SharedMemory {
     /// Returns the number of readable bytes: those of the file, or whole pages if only the
     /// process's memory is readable.
     #[must_use]
-    #[expect(clippy::len_without_is_empty, reason = "whoever reads wants to know how much")]
+    #[expect(clippy::len_without_is_empty, reason = "a reader needs the length")]
     pub fn len(&self) -> u64 {
         self.len
     }

@@ -31,7 +31,7 @@ pub(crate) fn advice_for(errno: Errno) -> &'static str {
         Errno::MFILE => " (raise the limit of open files, ulimit -n)",
         Errno::NFILE => " (raise the machine's limit of open files, sysctl fs.file-max)",
         Errno::TOOMANYREFS => {
-            " (too many descriptors of this user wait in sockets that nobody reads; raise the \
+            " (too many descriptors of this user wait in unread sockets; raise the \
              limit of open files, ulimit -n)"
         }
         Errno::NOSPC => " (free some space)",

@@ -67,7 +67,7 @@ pub enum ListenError {
     #[error("in use by a running server")]
     InUse,
     /// A file that is not a socket is in the way.
-    #[error("exists and is no socket")]
+    #[error("exists and is not a socket")]
     NotASocket,
     /// Another user's socket is there. Without the right to connect to it, a user cannot detect
     /// whether it is served.

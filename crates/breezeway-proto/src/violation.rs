@@ -24,10 +24,10 @@ pub enum CallViolation {
     #[error("flags {0:#04x} do not belong together here")]
     Flags(u8),
     /// A request without OPEN and FIN, or with flags of a reply.
-    #[error("a message with flags {0:#04x} is no request")]
+    #[error("a message with flags {0:#04x} is not a request")]
     NotARequest(u8),
     /// A reply without FIN, or with flags of a request.
-    #[error("a message with flags {0:#04x} is no reply")]
+    #[error("a message with flags {0:#04x} is not a reply")]
     NotAReply(u8),
     /// A request on a stream number that a client does not use.
     #[error("a request on stream {0}; clients use odd numbers")]
@@ -75,7 +75,9 @@ pub enum StreamViolation {
     #[error("a stream was opened on number {0}, which is not the peer's to open or is in use")]
     Number(u32),
     /// More streams than this side allows at once.
-    #[error("more than the {0} streams that this side allows at one time (option max_streams)")]
+    #[error(
+        "more than the {0} streams that this side allows at the same time (option max_streams)"
+    )]
     TooMany(u16),
     /// An entry on a stream that is not open.
     #[error("an entry on stream {0}, which is not open")]

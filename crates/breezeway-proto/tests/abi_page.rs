@@ -26,7 +26,7 @@ fn number(cell: &str) -> usize {
         Some(digits) => usize::from_str_radix(digits, 16),
         None => cell.parse(),
     };
-    parsed.unwrap_or_else(|_| panic!("{cell:?} is no number"))
+    parsed.unwrap_or_else(|_| panic!("{cell:?} is not a number"))
 }
 
 /// Returns true if an entry of this kind breaks no rule at either end. Those about segments are

@@ -28,7 +28,7 @@ pub enum Violation {
         len: usize,
     },
     /// `consumed` went back, or past what was published.
-    #[error("the peer says it consumed up to {found}, but {consumed}..={published} is possible")]
+    #[error("the peer reports consumption up to {found}, but {consumed}..={published} is possible")]
     Consumed {
         /// The value found.
         found: u64,
@@ -78,7 +78,7 @@ pub enum Violation {
         expected: usize,
     },
     /// More payload segments than allowed.
-    #[error("more than {0} payload segments at one time")]
+    #[error("more than {0} payload segments at the same time")]
     SegmentCount(usize),
     /// A segment that is retired while payload in it is lent.
     #[error("segment {0} was retired, but payload in it is lent and not released")]

@@ -164,8 +164,8 @@ pub enum HandshakeError {
     TimedOut,
     /// The peer closed the connection.
     #[error(
-        "the peer closed the connection during the handshake; its log says why: it may speak \
-         another protocol or version, or not trust this user"
+        "the peer closed the connection during the handshake; its log has the reason: it may \
+         speak another protocol or version, or not trust this user"
     )]
     Closed,
     /// The peer runs under a user that is not trusted.
@@ -184,7 +184,7 @@ pub enum HandshakeError {
     PathNotAllowed(PathBuf),
     /// The client names files, and its user, the required owner, is unknown.
     #[error(
-        "the client names files and its user is unknown, so they may be anybody's; allow that with \
+        "the client names files and its user is unknown, so they may be any user's; allow that with \
          files_of_unknown_users if all local processes that can connect are trusted"
     )]
     UnknownUser,
@@ -343,7 +343,7 @@ pub enum ServeError {
     )]
     InUse(PathBuf),
     /// A file that is not a socket is in the way.
-    #[error("{0} exists and is no socket; remove it or choose another path")]
+    #[error("{0} exists and is not a socket; remove it or choose another path")]
     NotASocket(PathBuf),
     /// Another user's socket is there, and this user cannot detect whether it is served.
     #[error(

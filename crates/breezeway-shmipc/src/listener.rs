@@ -89,7 +89,7 @@ impl Listener {
             address: "an inherited descriptor".to_owned(),
             cause,
         };
-        let refused = || failed(io::Error::other("it is no listening stream socket"));
+        let refused = || failed(io::Error::other("it is not a listening stream socket"));
         if sockopt::socket_type(&socket) != Ok(SocketType::STREAM)
             || sockopt::socket_acceptconn(&socket) != Ok(true)
         {

@@ -85,7 +85,7 @@ pub(crate) fn open_named(
     if self::identity(&fstat(&file).map_err(HandshakeError::io("fstat"))?) != identity {
         return Err(HandshakeError::Path {
             path: path.to_owned(),
-            reason: "was replaced meanwhile",
+            reason: "was replaced while it was opened",
         });
     }
     Ok(NamedFile { file, identity })
@@ -138,7 +138,7 @@ fn because(path: &Path, errno: Errno) -> HandshakeError {
 
 fn judge(path: &Path, stat: &Stat, owner: Option<u32>) -> Result<(), HandshakeError> {
     let reason = if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        "is no regular file"
+        "is not a regular file"
     } else if owner.is_some_and(|owner| owner != stat.st_uid) {
         "belongs to another user than the client"
     } else if stat.st_nlink > 1 {
@@ -224,7 +224,7 @@ mod tests {
         let stranger = Some(rustix::process::geteuid().as_raw() + 1);
         assert!(refusal(&file, stranger, folder.path()).contains("another user"));
         symlink(&file, &link).unwrap();
-        assert!(refusal(&link, None, folder.path()).contains("is no regular file"));
+        assert!(refusal(&link, None, folder.path()).contains("is not a regular file"));
         symlink(folder.path(), &folder_link).unwrap();
         assert!(refusal(&folder_link.join("file"), None, folder.path()).contains("symbolic link"));
         fs::create_dir(folder.path().join("inner")).unwrap();

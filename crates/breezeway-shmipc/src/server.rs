@@ -325,7 +325,7 @@ impl Shared {
     fn accept_all(self: &Arc<Self>, listener: &Listener) -> io::Result<()> {
         while let Some(socket) = listener.accept()? {
             if is_closed(&socket) {
-                tracing::debug!("a shmipc client went before it said anything");
+                tracing::debug!("a shmipc client left before it sent anything");
             } else {
                 self.begin(socket);
             }

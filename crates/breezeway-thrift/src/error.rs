@@ -39,10 +39,10 @@ pub enum Fault {
     #[error("{0} bytes follow the end of the message")]
     Trailing(usize),
     /// A type byte that Thrift does not define.
-    #[error("{0} is no Thrift type")]
+    #[error("{0} is not a Thrift type")]
     UnknownType(u8),
     /// A list, set or map with the wrong element type.
-    #[error("elements of type {found} where the IDL says {expected:?}")]
+    #[error("elements of type {found} where the IDL has {expected:?}")]
     ElementType {
         /// Type in the IDL.
         expected: WireType,
@@ -69,7 +69,7 @@ pub enum Fault {
         left: usize,
     },
     /// A bool other than 0 and 1, which implementations read differently.
-    #[error("{0} is no bool")]
+    #[error("{0} is not a bool")]
     Bool(u8),
     /// A string that is not UTF-8.
     #[error("a string that is not UTF-8")]
@@ -107,7 +107,7 @@ pub enum Fault {
     #[error("{0:02x?} begin no message of strict Thrift Binary")]
     Version([u8; 4]),
     /// A kind of message that Thrift does not define.
-    #[error("{0} is no kind of message")]
+    #[error("{0} is not a kind of message")]
     MessageKind(u8),
     /// A magic other than TTHeader's.
     #[error("{0:#06x} is not the magic of TTHeader")]
@@ -121,7 +121,7 @@ pub enum Fault {
         length: usize,
     },
     /// A payload protocol that TTHeader does not define.
-    #[error("{0:#04x} is no payload protocol of TTHeader")]
+    #[error("{0:#04x} is not a payload protocol of TTHeader")]
     PayloadProtocol(u8),
     /// TTHeader announces a compressed payload, which is not supported.
     #[error("{0} transforms of the payload, which are not supported")]
@@ -133,10 +133,10 @@ pub enum Fault {
     #[error("streams carry Thrift structs, not {0:?}")]
     StreamProtocol(crate::PayloadProtocol),
     /// A kind of frame that streams do not define.
-    #[error("{:?} is no kind of frame", .0.escape_ascii().to_string())]
+    #[error("{:?} is not a kind of frame", .0.escape_ascii().to_string())]
     FrameKind(Vec<u8>),
     /// A block of header information that TTHeader does not define.
-    #[error("{0:#04x} is no block of TTHeader")]
+    #[error("{0:#04x} is not a block of TTHeader")]
     HeaderBlock(u8),
     /// The source of the bytes failed, or ended before the announced length.
     #[error("the bytes cannot be read: {0:?}")]

@@ -289,7 +289,7 @@ mod tests {
         });
         for _ in 0..3 {
             channel.call(0, b"x").await.unwrap();
-            assert!(AWAKE.get() > 0, "who has found something takes another turn");
+            assert!(AWAKE.get() > 0, "a driver that has found something takes another turn");
             timeout(patience, all_sleep()).await.expect("both sleep");
         }
         channel.call(0, b"x").await.unwrap();

@@ -101,7 +101,7 @@ impl Stopper {
     }
 
     pub(crate) fn lock_unserved(&self) -> MutexGuard<'_, Unserved> {
-        self.shared.unserved.lock().expect("nobody panics with the lock")
+        self.shared.unserved.lock().expect("no thread panics with the lock")
     }
 
     /// Returns true if clients are sent to a successor.

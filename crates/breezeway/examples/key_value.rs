@@ -16,7 +16,7 @@ type Store = Mutex<HashMap<Vec<u8>, Vec<u8>>>;
 
 fn serve(store: &Store, call: Call<'_>) -> Handled {
     let request = call.request().to_vec();
-    let mut entries = store.lock().expect("nobody panics with the lock");
+    let mut entries = store.lock().expect("no thread panics with the lock");
     match call.method() {
         PUT => match request.split_first() {
             // The key's length, the key, the value.
@@ -29,7 +29,7 @@ fn serve(store: &Store, call: Call<'_>) -> Handled {
         },
         GET => match entries.get(&request) {
             Some(value) => call.reply(value),
-            None => call.fail(NO_SUCH_KEY, "nobody has put that"),
+            None => call.fail(NO_SUCH_KEY, "no such key"),
         },
         _ => call.no_such_method(),
     }

@@ -119,7 +119,7 @@ impl FromIterator<Place> for Address {
 #[non_exhaustive]
 pub enum AddressError {
     /// The text begins with no scheme that this version knows.
-    #[error("'{0}' is no address: write {FORMS}")]
+    #[error("'{0}' is not an address: write {FORMS}")]
     UnknownScheme(String),
     /// The scheme belongs to another protocol.
     #[error("{0} addresses belong to the crate breezeway-shmipc; here, write {FORMS}")]
@@ -147,7 +147,7 @@ pub enum AddressError {
     ZeroByte(String),
     /// The host or the port behind `tcp:` or `tls:` is missing.
     #[error(
-        "'{0}' is no TCP address: write tcp:host:port, with a port in 0..=65535, or \
+        "'{0}' is not a TCP address: write tcp:host:port, with a port in 0..=65535, or \
          tcp:[::1]:port; for TLS likewise behind tls:"
     )]
     NotHostAndPort(String),
@@ -325,21 +325,21 @@ mod tests {
     fn invalid_address_is_refused_with_the_reason() {
         let long = format!("shm:/{}", "x".repeat(107));
         for (text, expected) in [
-            ("", "is no address"),
-            ("/run/echo.sock", "is no address"),
-            ("SHM:/x", "is no address"),
-            ("http://localhost", "is no address"),
+            ("", "is not an address"),
+            ("/run/echo.sock", "is not an address"),
+            ("SHM:/x", "is not an address"),
+            ("http://localhost", "is not an address"),
             ("shm:", "lacks a path"),
             ("unix:", "lacks a path"),
             ("shm:/a,unix:", "lacks a path"),
-            ("shm:/a,tcp:b", "is no TCP address"),
-            ("tcp:localhost", "is no TCP address"),
-            ("tcp::1", "is no TCP address"),
-            ("tcp:::1:1", "is no TCP address"),
-            ("tcp:[::1:1", "is no TCP address"),
-            ("tcp:[host]:1", "is no TCP address"),
-            ("tcp:host:65536", "is no TCP address"),
-            ("tcp:ho st:1", "is no TCP address"),
+            ("shm:/a,tcp:b", "is not a TCP address"),
+            ("tcp:localhost", "is not a TCP address"),
+            ("tcp::1", "is not a TCP address"),
+            ("tcp:::1:1", "is not a TCP address"),
+            ("tcp:[::1:1", "is not a TCP address"),
+            ("tcp:[host]:1", "is not a TCP address"),
+            ("tcp:host:65536", "is not a TCP address"),
+            ("tcp:ho st:1", "is not a TCP address"),
             ("shmipc:/x", "shmipc: addresses belong to"),
             ("shm:/a\0b", "'shm:/a\\0b' contains a zero byte"),
             ("shm:  ", "lacks a path"),
@@ -348,12 +348,12 @@ mod tests {
             (",shm:/a", "has a comma without an address"),
             ("shm:/a,,unix:/b", "has a comma without an address"),
             (",", "has a comma without an address"),
-            ("shm:/a, unxi:/b", "'unxi:/b' is no address"),
-            ("shm:/a,tls:host", "'tls:host' is no TCP address"),
-            ("shm:/a,quic:host:1", "'quic:host:1' is no address"),
+            ("shm:/a, unxi:/b", "'unxi:/b' is not an address"),
+            ("shm:/a,tls:host", "'tls:host' is not a TCP address"),
+            ("shm:/a,quic:host:1", "'quic:host:1' is not an address"),
             ("shm:@name", "'shm:@name' names an abstract socket"),
             ("shm:/a, unix:@name", "'unix:@name' names an abstract socket"),
-            ("http://it's\x1b[2J", "'http://it's\\u{1b}[2J' is no address"),
+            ("http://it's\x1b[2J", "'http://it's\\u{1b}[2J' is not an address"),
             (long.as_str(), "108 bytes long"),
         ] {
             let error = text.parse::<Address>().unwrap_err().to_string();

@@ -39,7 +39,7 @@ impl MessageBytes {
     /// Puts in the next message, once all bytes were consumed. If there is no memory for a copy of
     /// it, fails and keeps it for [`retry`](Self::retry).
     pub fn put(&mut self, message: Message) -> io::Result<()> {
-        debug_assert!(self.is_empty(), "bytes that nobody has consumed");
+        debug_assert!(self.is_empty(), "unconsumed bytes");
         self.at = 0;
         self.copied.clear();
         if message.bytes().as_slice().is_some() {

@@ -292,7 +292,7 @@ impl Channel {
     ///
     /// let (channel, _server) = Channel::pair(&SessionOptions::new())?;
     /// let waiting = channel.clone();
-    /// let waiting = std::thread::spawn(move || waiting.call(0, b"nobody serves it"));
+    /// let waiting = std::thread::spawn(move || waiting.call(0, b"is never served"));
     /// channel.close();
     /// assert!(waiting.join().unwrap().is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -72,7 +72,7 @@ impl ChannelClient {
     /// Returns the session like [`Self::channel`]. Another thread may be waiting for the server, so
     /// `deadline` is from before the lock. Once it has passed, there is one attempt.
     fn channel_until(&self, deadline: Deadline) -> Result<Channel, ConnectError> {
-        let mut channel = self.channel.lock().expect("nobody panics with the lock");
+        let mut channel = self.channel.lock().expect("no thread panics with the lock");
         let now = clock::ticks();
         let asked = self.asked.load(Ordering::Relaxed);
         if now.wrapping_sub(asked) >= clock::ticks_in(TRUSTED_FOR) {

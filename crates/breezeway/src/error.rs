@@ -104,7 +104,7 @@ pub enum ConnectError {
     )]
     NobodyListens(PathBuf),
     /// The file at the path is not a socket.
-    #[error("no server at {0}: it is no socket; remove it or use the server's own path")]
+    #[error("no server at {0}: it is not a socket; remove it or use the server's own path")]
     NotASocket(PathBuf),
     /// The permissions of the socket do not allow to open it.
     #[error(
@@ -112,7 +112,7 @@ pub enum ConnectError {
     )]
     Permission(PathBuf),
     /// No process listens on the port.
-    #[error("no server at {0}: nobody listens there; start the server first")]
+    #[error("no server at {0}: no process listens there; start the server first")]
     Refused(Place),
     /// The host's name has no address.
     #[error("no server at {place}: cannot find the host: {source}")]
@@ -487,7 +487,7 @@ pub enum ReplyError {
     #[error(transparent)]
     Session(#[from] SessionError),
     /// The session of an [`OwnedCall`](crate::OwnedCall) has ended, so the reply is of no use.
-    #[error("the session has ended; nobody waits for the reply")]
+    #[error("the session has ended; the reply is not awaited")]
     SessionEnded,
     /// This is a forked child of the process that was called.
     #[error("a call cannot be replied to in a forked child; reply in the process that was called")]
@@ -526,7 +526,7 @@ pub enum ServeError {
     #[error("{0} is in use by a running server; choose another address or end that one")]
     InUse(Place),
     /// The file at the path is not a socket.
-    #[error("{0} exists and is no socket; remove it or choose another path")]
+    #[error("{0} exists and is not a socket; remove it or choose another path")]
     NotASocket(PathBuf),
     /// Another user's socket is at the path, and this user cannot find out if it is served.
     #[error(

@@ -33,7 +33,7 @@ pub enum TakeOverError {
     #[error("it does not answer; it hangs, or another successor takes over from it")]
     Silent,
     /// The server has ended.
-    #[error("it ended meanwhile; start again")]
+    #[error("it has ended; start again")]
     Ended,
     /// The server's answer is malformed.
     #[error("it does not speak as servers of this version do: {0}")]

@@ -85,7 +85,7 @@ impl Stopper {
     /// Returns the calls and messages left unserved because [`ServerOptions::drain_timeout`] was
     /// too short, once [`Server::serve`] has returned.
     pub fn unserved(&self) -> Unserved {
-        *self.unserved.lock().expect("nobody panics with the lock")
+        *self.unserved.lock().expect("no thread panics with the lock")
     }
 
     fn is_stopping(&self) -> bool {

@@ -21,7 +21,7 @@ pub(crate) fn short_reason(error: Option<&SegmentError>) -> &'static str {
             "no descriptor for the reply on the server's machine; raise sysctl fs.file-max"
         }
         Call { source: Errno::TOOMANYREFS, .. } => {
-            "too many descriptors of the server wait in sockets that nobody reads; raise its ulimit -n"
+            "too many descriptors of the server wait in unread sockets; raise its ulimit -n"
         }
         Limit { limit: OfUser { .. }, .. } => {
             "this user holds as much as the server's max_memory_of_user allows; raise it, or release some"

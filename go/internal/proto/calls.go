@@ -91,7 +91,7 @@ func (c *Calls[C]) Awaits(number uint32) bool {
 func (c *Calls[C]) answer(head *Head) (caller C, change Change, err error) {
 	const may = FlagLent | FlagError | FlagMetadata
 	if head.Flags&^may != FlagFin {
-		return caller, Ignored, fmt.Errorf("a message with flags %#02x is no reply", head.Flags)
+		return caller, Ignored, fmt.Errorf("a message with flags %#02x is not a reply", head.Flags)
 	}
 	p := c.at(head.Stream)
 	if !p.sent {

@@ -180,7 +180,7 @@ func (s *Session[C, S]) control(head *Head, length int, prefix uint64, event *Ev
 func (s *Session[C, S]) request(head *Head, length int) error {
 	const may = FlagLent | FlagNoReply | FlagMetadata
 	if head.Flags&^may != RequestFlags {
-		return fmt.Errorf("a message with flags %#02x is no request", head.Flags)
+		return fmt.Errorf("a message with flags %#02x is not a request", head.Flags)
 	}
 	if head.Stream%2 == 0 {
 		return fmt.Errorf("a request on stream %d; clients use odd numbers", head.Stream)

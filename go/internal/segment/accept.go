@@ -14,7 +14,7 @@ func Accept(fd int) (size uint64, err error) {
 	const needed = unix.F_SEAL_SHRINK
 	seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
 	if err != nil {
-		return 0, fmt.Errorf("the descriptor is no memfd (F_GET_SEALS: %w)", err)
+		return 0, fmt.Errorf("the descriptor is not a memfd (F_GET_SEALS: %w)", err)
 	}
 	if seals&needed != needed || seals&(unix.F_SEAL_FUTURE_WRITE|unix.F_SEAL_WRITE) == 0 {
 		return 0, fmt.Errorf("the segment is not sealed against shrinking and writing by others "+

@@ -34,7 +34,7 @@ func (b *borrower) checkAdd(number uint32, size uint64) error {
 	case number != b.nextNumber:
 		return fmt.Errorf("segment entry names number %d, expected %d", number, b.nextNumber)
 	case len(b.segments) == proto.MaxSegments:
-		return fmt.Errorf("more than %d payload segments at one time", proto.MaxSegments)
+		return fmt.Errorf("more than %d payload segments at the same time", proto.MaxSegments)
 	case size > b.cap-b.total:
 		return fmt.Errorf("a segment of %d bytes takes the sum over the agreed cap of %d bytes",
 			size,

@@ -28,7 +28,7 @@ func (p *producer) knownSpace() uint64 { return p.mask + 1 - (p.tail - p.consume
 func (p *producer) refresh() error {
 	found := p.peer.Load(proto.ConsumedAt)
 	if found-p.consumed > p.tail-p.consumed {
-		return fmt.Errorf("the peer says it consumed up to %d, but %d..=%d is possible",
+		return fmt.Errorf("the peer reports consumption up to %d, but %d..=%d is possible",
 			found, p.consumed, p.tail)
 	}
 	p.consumed = found

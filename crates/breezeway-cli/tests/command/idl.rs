@@ -112,13 +112,13 @@ fn standard_input_is_read() {
 #[test]
 fn invalid_message_is_refused_with_its_offset() {
     for (message, expected) in [
-        ("050001", "message: at byte 0: 5 is no Thrift type"),
+        ("050001", "message: at byte 0: 5 is not a Thrift type"),
         ("0b00017fffffff", "message: at byte 3: a length of 2147483647 bytes, but only 0 are left"),
         ("0f00010affffffff", "message: at byte 4: the negative length -1"),
-        ("02000102", "message: at byte 3: 2 is no bool"),
+        ("02000102", "message: at byte 3: 2 is not a bool"),
         ("0000", "message: at byte 1: 1 bytes follow the end of the message"),
         ("000000ff80010001", "message: at byte 8: the frame ends here, too early"),
-        ("0000001080010001000000000000000005000100", "message: at byte 16: 5 is no Thrift type"),
+        ("0000001080010001000000000000000005000100", "message: at byte 16: 5 is not a Thrift type"),
     ] {
         refused(message, &["thrift", "dump", "message"], expected);
     }

@@ -405,7 +405,7 @@ fn serve_refuses_an_address_that_is_taken() {
     assert!(Session::connect(&serve.folder.address()).is_ok());
     let folder = Folder::new();
     std::fs::write(folder.socket(), "precious").unwrap();
-    refused(&["serve", "--addr", &folder.address().to_string()], &["is no socket"]);
+    refused(&["serve", "--addr", &folder.address().to_string()], &["is not a socket"]);
     assert_eq!(std::fs::read(folder.socket()).unwrap(), b"precious");
 }
 

@@ -137,7 +137,10 @@ fn files_that_are_absent_or_do_not_belong_together_are_named() {
         (&certificate(text(files.folder.path()), key), &[text(files.folder.path()), "directory"]),
         (&certificate(key, key), &[key, "is not PEM with a certificate"]),
         (&certificate(chain, text(&other.key)), &[chain, text(&other.key), "is not that of"]),
-        (&["--roots", chain, "--certificate", chain, "--key", key], &[chain, "is no authority"]),
+        (
+            &["--roots", chain, "--certificate", chain, "--key", key],
+            &[chain, "is not an authority"],
+        ),
     ] {
         refused(&[&serve[..], arguments].concat(), words);
     }

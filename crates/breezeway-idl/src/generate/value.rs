@@ -217,7 +217,7 @@ fn view_zero(context: &Context<'_>, ty: &Type) -> Expr {
 }
 
 fn fixed_zero(context: &Context<'_>, ty: &Type) -> Expr {
-    debug_assert!(is_fixed(ty), "every other type was told apart");
+    debug_assert!(is_fixed(ty), "every other type was handled before");
     Expr::plain(match &ty.kind {
         TypeKind::Bool => "false".to_owned(),
         TypeKind::Double => "0.0".to_owned(),

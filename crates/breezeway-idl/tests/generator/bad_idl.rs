@@ -104,18 +104,18 @@ fn names_and_numbers_are_unique() {
 
 #[test]
 fn values_fit_their_types() {
-    refused("const i8 X = 128", "1:14: 128 is no value of type i8");
-    refused("struct A { 1: i32 x = \"a\" }", "1:23: \"a\" is no value of type i32");
-    refused("const list<i32> X = [1, true]", "1:25: true is no value of type i32");
+    refused("const i8 X = 128", "1:14: 128 is not a value of type i8");
+    refused("struct A { 1: i32 x = \"a\" }", "1:23: \"a\" is not a value of type i32");
+    refused("const list<i32> X = [1, true]", "1:25: true is not a value of type i32");
     refused(
         "const map<string, i16> X = {'a': 1, 'b': 40000}",
-        "1:42: 40000 is no value of type i16",
+        "1:42: 40000 is not a value of type i16",
     );
-    refused("const bool X = 2", "1:16: 2 is no value of type bool");
-    refused("const uuid X = '12'", "1:16: \"12\" is no value of type uuid");
-    refused("enum E { A = 1 }\nconst E X = 2", "2:13: 2 is no value of type E");
-    refused("enum E { A }\nenum F { A }\nconst E X = F.A", "3:13: F.A is no value of type E");
-    refused("const string A = 'x'\nconst i32 B = A", "2:15: \"x\" is no value of type i32");
+    refused("const bool X = 2", "1:16: 2 is not a value of type bool");
+    refused("const uuid X = '12'", "1:16: \"12\" is not a value of type uuid");
+    refused("enum E { A = 1 }\nconst E X = 2", "2:13: 2 is not a value of type E");
+    refused("enum E { A }\nenum F { A }\nconst E X = F.A", "3:13: F.A is not a value of type E");
+    refused("const string A = 'x'\nconst i32 B = A", "2:15: \"x\" is not a value of type i32");
     refused("struct A {}\nconst A X = {'b': 1}", "2:14: struct 'A' has no field 'b'");
     refused(
         "union U { 1: i32 a }\nstruct A { 1: required U b }\nconst A X = {}",
@@ -129,7 +129,10 @@ fn values_fit_their_types() {
         "struct A { 1: required A a }\nconst A X = {}",
         "2:13: struct 'A' requires itself: no value of it is finite; make a field optional",
     );
-    refused("struct A { 1: i32 b }\nconst A X = {b: 1}", "2:14: b is no value of type field name");
+    refused(
+        "struct A { 1: i32 b }\nconst A X = {b: 1}",
+        "2:14: b is not a value of type field name",
+    );
 }
 
 #[test]
@@ -163,11 +166,11 @@ fn oneway_methods_return_and_throw_nothing() {
 fn only_exceptions_are_thrown() {
     refused(
         "struct X {}\nservice S { void f() throws (1: X x) }",
-        "2:33: 'X' is no exception: only exceptions can be thrown",
+        "2:33: 'X' is not an exception: only exceptions can be thrown",
     );
     refused(
         "service S { void f() throws (1: i32 x) }",
-        "1:33: 'i32' is no exception: only exceptions can be thrown",
+        "1:33: 'i32' is not an exception: only exceptions can be thrown",
     );
 }
 

@@ -81,7 +81,7 @@ impl<M, W> Calls<M, W> {
                 _ => unreachable!("it was there"),
             },
             Some(Call::Waiting(_)) => None,
-            Some(Call::GivenUp) | None => unreachable!("who waits for a call asks for its answer"),
+            Some(Call::GivenUp) | None => unreachable!("the waiter of a call asks for its answer"),
         }
     }
 

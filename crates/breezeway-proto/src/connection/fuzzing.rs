@@ -403,7 +403,7 @@ impl Application {
         let most = self.connection.streams.kept() + 1;
         let owed = (0..=most).take_while(|_| self.settle()).count();
         assert!(owed <= most, "more is owed than there are streams");
-        assert_eq!(self.kept.get(), 0, "messages that nobody can take");
+        assert_eq!(self.kept.get(), 0, "messages without a reader");
         assert_eq!(self.connection.streams.kept(), self.connection.streams.open_count());
     }
 }

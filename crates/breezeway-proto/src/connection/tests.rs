@@ -66,14 +66,14 @@ impl IncomingBody<Received> for Sent {
     }
 
     fn copy_to(&self, bytes: &mut [u8; 8]) {
-        let Self::Bytes(sent) = self else { panic!("{self:?} is no window") };
+        let Self::Bytes(sent) = self else { panic!("{self:?} is not a window") };
         bytes.copy_from_slice(sent);
     }
 
     fn into_message(self) -> Received {
         match self {
             Self::Content(received) => received,
-            Self::Bytes(_) | Self::Nothing => panic!("{self:?} is no message"),
+            Self::Bytes(_) | Self::Nothing => panic!("{self:?} is not a message"),
         }
     }
 

@@ -107,7 +107,7 @@ mod tests {
         let socket = one.path().join("a.sock");
         let told = Locality::of(&Address::shm(&socket)).unwrap().to_string();
         let locality: Locality = told.parse().unwrap();
-        assert!(locality.is_seen_at(&socket), "nobody has made the socket yet");
+        assert!(locality.is_seen_at(&socket), "the socket does not exist yet");
         assert!(locality.is_seen_at(&one.path().join("b.sock")));
         assert!(!locality.is_seen_at(&other.path().join("a.sock")));
         let link = other.path().join("link");

@@ -145,7 +145,10 @@ mod tests {
         let mut accounts = Accounts::new(1_000, 250, 64);
         assert!(accounts.allows(Account::SESSION, 1_000));
         accounts.take(Account::SESSION, 1_000);
-        assert!(accounts.allows(Account::SESSION, 1_000), "the allocator says no, not this");
+        assert!(
+            accounts.allows(Account::SESSION, 1_000),
+            "the allocator refuses, not the accounts"
+        );
     }
 
     #[test]

@@ -251,7 +251,7 @@ impl Head {
     fn parse(bytes: &[u8; HEAD_SIZE]) -> io::Result<Self> {
         let word = |field: Header| word(bytes, field as usize);
         if word(Header::Magic) != MAGIC {
-            return Err(invalid("it is no file of statistics"));
+            return Err(invalid("it is not a file of statistics"));
         }
         if word(Header::Version) != VERSION || word(Header::RecordSize) != RECORD_SIZE as u64 {
             return Err(invalid("its statistics are of another version"));

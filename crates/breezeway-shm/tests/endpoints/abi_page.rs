@@ -23,7 +23,7 @@ pub(crate) fn number(cell: &str) -> usize {
         Some(digits) => usize::from_str_radix(digits, 16),
         None => cell.parse(),
     };
-    parsed.unwrap_or_else(|_| panic!("{cell:?} is no number"))
+    parsed.unwrap_or_else(|_| panic!("{cell:?} is not a number"))
 }
 
 /// The name at the beginning of a cell: what stands before `:`, `(` or a code span.

@@ -528,5 +528,5 @@ fn statistics_are_given_while_another_thread_sends() {
         }
         asked.send(()).unwrap();
     });
-    told.recv_timeout(Duration::from_secs(60)).expect("nobody waits for ever");
+    told.recv_timeout(Duration::from_secs(60)).expect("no thread waits for ever");
 }

@@ -136,7 +136,7 @@ pub(super) fn own_ends(engine: Engine, via: Via, course: &Course) -> Result<(), 
         // checks first whether one more segment is allowed, and whether it has seals at all.
         let reasons = [
             "the segment is not sealed against shrinking and writing by others",
-            "the descriptor is no memfd",
+            "the descriptor is not a memfd",
             "unexpected file descriptors on the session socket",
             "file descriptors where messages travel on the socket",
         ];

@@ -124,7 +124,7 @@ impl Shared {
         self.contenders.fetch_add(1, Ordering::Relaxed);
         let state = self.state.lock();
         self.contenders.fetch_sub(1, Ordering::Relaxed);
-        state.expect("nobody panics with the lock")
+        state.expect("no thread panics with the lock")
     }
 
     fn is_contended(&self) -> bool {
@@ -370,7 +370,7 @@ impl Shared {
 
     /// Sleeps until the peer, or a thread or task of this process, wakes the leader.
     fn sleep(&self, deadline: Deadline) -> io::Result<()> {
-        let mut stage = self.stage.lock().expect("nobody panics with the lock");
+        let mut stage = self.stage.lock().expect("no thread panics with the lock");
         let stage = match &mut *stage {
             Some(stage) => stage,
             none => none.insert(self.build_stage()?),

@@ -181,7 +181,7 @@ impl Answering {
 
     fn complain(&mut self, error: &TakeOverError) {
         if let Some(suppressed) = self.log.admit() {
-            tracing::warn!(%error, suppressed, "nobody has taken over at the admin socket");
+            tracing::warn!(%error, suppressed, "no successor has taken over at the admin socket");
         }
     }
 

@@ -100,7 +100,7 @@ pub(super) fn receive_socket(
     let mut place = vec![0; len];
     receive(&socket, &mut place, &mut descriptors, deadline)?;
     let place =
-        String::from_utf8(place).map_err(|_| TakeOverError::Garbled("a place that is no text"))?;
+        String::from_utf8(place).map_err(|_| TakeOverError::Garbled("a place that is not text"))?;
     match (head[0], descriptors.pop(), descriptors.is_empty()) {
         (END, None, _) => Ok(None),
         (kind @ (SOCKET | KEPT | ADMIN), Some(descriptor), true) => {

@@ -105,7 +105,7 @@ impl OwnedBody {
     }
 }
 
-const NOT_SPACE: &str = "a received message is no reserved space";
+const NOT_SPACE: &str = "a received message is not reserved space";
 
 impl Link {
     /// Reserves space for a message of `len` bytes that any thread may fill.

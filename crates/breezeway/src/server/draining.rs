@@ -64,7 +64,7 @@ pub(super) fn drain<D: Destination>(
 pub(super) fn sum_up(inboxes: &[Arc<Inbox>], stopper: &Stopper) {
     let mut sum = Unserved::default();
     inboxes.iter().for_each(|inbox| sum += inbox.unserved());
-    *stopper.unserved.lock().expect("nobody panics with the lock") = sum;
+    *stopper.unserved.lock().expect("no thread panics with the lock") = sum;
     if sum != Unserved::default() {
         let Unserved { calls_refused, calls_cut, messages_lost } = sum;
         tracing::warn!(calls_refused, calls_cut, messages_lost, "the time to drain was too short");

@@ -713,7 +713,7 @@ mod tests {
         let room = &mut [0; 100];
         let read = client.read(room, true).unwrap();
         assert_eq!((read, &room[..5]), (Read::Bytes { len: 5, more: true }, &b"hello"[..]));
-        assert!(client.has_buffered(), "the socket says nothing of the error");
+        assert!(client.has_buffered(), "the socket does not report the error");
         let failed = client.read(room, true);
         assert!(matches!(failed, Err(LinkError::Tls(TlsError::Protocol(_)))), "{failed:?}");
 

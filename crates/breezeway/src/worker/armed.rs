@@ -20,7 +20,7 @@ impl<T> Armed<T> {
     fn lock(&self) -> MutexGuard<'_, Vec<Option<T>>> {
         #[cfg(all(test, not(loom)))]
         super::sync::count_lock();
-        self.places.lock().expect("nobody panics with the lock")
+        self.places.lock().expect("no thread panics with the lock")
     }
 
     /// Leaves a session to the first claimant. Its sleep was announced before, so a later event

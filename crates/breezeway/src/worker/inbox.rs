@@ -105,7 +105,7 @@ impl Inbox {
     fn lock(&self) -> MutexGuard<'_, Arrived> {
         #[cfg(test)]
         super::sync::count_lock();
-        self.arrived.lock().expect("nobody panics with the lock")
+        self.arrived.lock().expect("no thread panics with the lock")
     }
 
     /// Makes the worker end.
@@ -138,12 +138,12 @@ impl Inbox {
 
     /// Counts the work that a session's end leaves unserved.
     pub(super) fn leave_undone(&self, rest: Unserved) {
-        *self.unserved.lock().expect("nobody panics with the lock") += rest;
+        *self.unserved.lock().expect("no thread panics with the lock") += rest;
     }
 
     /// Returns the work that the worker has left unserved, once it has ended.
     pub(crate) fn unserved(&self) -> Unserved {
-        *self.unserved.lock().expect("nobody panics with the lock")
+        *self.unserved.lock().expect("no thread panics with the lock")
     }
 
     fn announce(&self) {

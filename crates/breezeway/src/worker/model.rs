@@ -146,7 +146,7 @@ fn relieve(guarded: &Guarded, tells: bool) {
     }
     let claimed = guarded.armed.claim(0);
     if claimed.is_some() {
-        assert!(serve(guarded), "it rang because of a request, which nobody else can serve");
+        assert!(serve(guarded), "it rang because of a request, which no other worker can serve");
     }
     // Also after serving: the worker of the model must end.
     if claimed.is_some() || tells {

@@ -467,7 +467,7 @@ fn worker_does_not_wait_for_a_locked_session() {
         }
         // The worker may have ended.
         let _ = done.send(());
-        assert!(holding.join().unwrap(), "nobody is served before the lock is let go of");
+        assert!(holding.join().unwrap(), "no session is served before the lock is released");
     });
 }
 
@@ -539,7 +539,7 @@ fn session_of_a_blocked_worker_is_served_by_a_free_one() {
                 peer.publish(&Entry::request(1, 0, b"x"));
                 let end = Deadline::after(Duration::from_secs(10));
                 while peer.view.try_next().is_none() {
-                    assert!(!end.has_passed(), "nobody else serves it");
+                    assert!(!end.has_passed(), "no other worker serves it");
                     thread::yield_now();
                 }
                 call.done()
@@ -547,7 +547,7 @@ fn session_of_a_blocked_worker_is_served_by_a_free_one() {
             while blocking_peer.view.try_next().is_none() {
                 slow.step(&handler).unwrap();
             }
-            assert_eq!(free_inbox.sessions(), 1, "{wait:?}: nobody else has served it");
+            assert_eq!(free_inbox.sessions(), 1, "{wait:?}: no other worker has served it");
             stop.notify();
             guarding.join().unwrap();
             free_inbox.stop();
@@ -617,7 +617,7 @@ fn session_with_pending_replies_is_polled_again() {
         slow.step(&handler).unwrap();
         assert!(!end.has_passed(), "it is never idle");
     }
-    assert!(slow.slots[0].is_some(), "nobody looks at it again");
+    assert!(slow.slots[0].is_some(), "no worker checks it again");
     slow.resume = Deadline::after(Duration::ZERO);
     while slow.active.is_empty() {
         slow.resume_paused();

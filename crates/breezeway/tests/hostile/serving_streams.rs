@@ -125,7 +125,7 @@ fn a_client_without_streams_is_offered_none() {
         let mut peer = Peer::connect(stage.path(), Terms::default());
         peer.publish(&open(1, ECHO_STREAM));
         let reason = stage.end_of_session(from);
-        assert!(reason.contains("is no request"), "{reason}");
+        assert!(reason.contains("is not a request"), "{reason}");
         stage.close();
     });
 }

@@ -144,7 +144,7 @@ fn hello_without_a_server_fails_with_remedy() {
     let output = call("carrier pigeon");
     assert!(!output.status.success());
     let complained = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(complained.starts_with("Error: 'carrier pigeon' is no address"), "{complained}");
+    assert!(complained.starts_with("Error: 'carrier pigeon' is not an address"), "{complained}");
 }
 
 /// Returns the output of an example without arguments, which must succeed.
@@ -211,7 +211,7 @@ fn key_value_returns_put_values_and_reports_missing() {
         });
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let said = String::from_utf8(output.stdout).expect("text");
-        assert_eq!(said, "one: uno\ntwo: dos\nsix: sei\nten: nobody has put that\n");
+        assert_eq!(said, "one: uno\ntwo: dos\nsix: sei\nten: no such key\n");
     }
 }
 

@@ -367,7 +367,7 @@ fn a_root_is_an_authoritys_certificate_and_no_servers() {
     let leaf = all.issue(&SERVER_NAMES, Valid::Now);
     let error = Tls::new().roots(&leaf.chain).unwrap_err();
     assert!(matches!(&error, TlsError::Unusable { path, .. } if *path == leaf.chain), "{error}");
-    assert!(error.to_string().contains("is no authority"), "{error}");
+    assert!(error.to_string().contains("is not an authority"), "{error}");
     // Among good ones too.
     let mixed = all.folder.path().join("mixed.pem");
     let [root, leaf] =

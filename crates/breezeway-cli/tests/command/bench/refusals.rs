@@ -84,7 +84,7 @@ fn missing_server_is_named_with_remedy() {
     refused(&["bench", "--addr", &address], &[&address[4..], "left-over"]);
     std::fs::remove_file(folder.socket()).unwrap();
     std::fs::write(folder.socket(), "no socket").unwrap();
-    refused(&["bench", "--addr", &address], &[&address[4..], "is no socket"]);
+    refused(&["bench", "--addr", &address], &[&address[4..], "is not a socket"]);
 }
 
 mod needs_root {

@@ -570,6 +570,6 @@ fn one_way_messages_beyond_their_window_are_a_violation() {
     assert_eq!(
         without.client.streams().receive_window(0, given),
         Err(StreamViolation::NotOpen(0)),
-        "there is no window"
+        "the number has no window"
     );
 }

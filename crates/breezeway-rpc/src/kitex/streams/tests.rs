@@ -173,9 +173,9 @@ fn frames_that_break_a_rule_are_refused() {
     let edits: [(usize, u8, &str); 4] = [
         (7, 0, "not those of a stream"),
         (14, 0x11, "streams carry Thrift structs"),
-        (14, 0x7f, "is no payload protocol"),
+        (14, 0x7f, "is not a payload protocol"),
         // The only digit of the kind.
-        (23, b'9', "is no kind of frame"),
+        (23, b'9', "is not a kind of frame"),
     ];
     for (at, byte, words) in edits {
         let mut bytes = good.clone();

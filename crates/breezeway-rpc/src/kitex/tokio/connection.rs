@@ -69,7 +69,7 @@ pub(super) async fn serve_bytes<S: AsyncServices>(
     match session.read(reading, patience, &mut stopped).await {
         Ok(()) => {}
         Err(Error::Io(error)) if error.kind() == io::ErrorKind::TimedOut => {
-            tracing::debug!(?peer, "a Thrift client says nothing");
+            tracing::debug!(?peer, "a Thrift client sends nothing");
         }
         Err(error) => tracing::warn!(?peer, %error, "a Thrift client is refused"),
     }

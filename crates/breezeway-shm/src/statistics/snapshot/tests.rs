@@ -204,7 +204,7 @@ fn file_has_its_magic_once_a_record_is_taken() {
         let mapping = mappings.into_iter().find(named).unwrap();
         StatisticsFile { memory: mapping.open().unwrap() }.read()
     };
-    assert_eq!(read().unwrap_err().to_string(), "it is no file of statistics");
+    assert_eq!(read().unwrap_err().to_string(), "it is not a file of statistics");
     table.take().unwrap();
     assert_eq!(read().unwrap().opened, 1);
 }
@@ -258,7 +258,7 @@ fn other_files_and_other_versions_are_refused() {
     for (bytes, reason) in [
         (vec![], "failed to fill whole buffer"),
         (vec![0; 10], ""),
-        (vec![0; 10_000], "it is no file of statistics"),
+        (vec![0; 10_000], "it is not a file of statistics"),
         (header(VERSION + 1, 512, 4, 4), "its statistics are of another version"),
         (header(VERSION, 8, 4, 4), "its statistics are of another version"),
     ] {

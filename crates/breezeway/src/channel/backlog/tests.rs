@@ -281,5 +281,5 @@ fn driver_of_flooded_session_is_woken_for_a_reply() {
     assert!(sleep());
     let before = woken.0.load(Ordering::Relaxed);
     let _ = second_call.reply(vec![7; LARGE]);
-    assert!(woken.0.load(Ordering::Relaxed) > before, "nobody watches the socket for room");
+    assert!(woken.0.load(Ordering::Relaxed) > before, "no task watches the socket for room");
 }

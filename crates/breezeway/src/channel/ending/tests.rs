@@ -160,7 +160,7 @@ fn calls_that_are_served_elsewhere_are_awaited() {
         assert_eq!(reply(&channel, call).unwrap().to_vec(), b"x");
         replying.join().unwrap().unwrap();
         assert_eq!(draining.join().unwrap(), Unserved::default());
-        assert!(start.elapsed() < PATIENCE, "nobody noticed that it was over");
+        assert!(start.elapsed() < PATIENCE, "the end went unnoticed");
     });
 }
 
@@ -311,7 +311,7 @@ fn a_stream_that_goes_on_is_awaited_to_its_end() {
         assert!(stream.receive().unwrap().is_none());
         serving.join().unwrap();
         draining.join().unwrap();
-        assert!(start.elapsed() < PATIENCE, "nobody noticed that it was over");
+        assert!(start.elapsed() < PATIENCE, "the end went unnoticed");
     });
 }
 
@@ -348,7 +348,7 @@ fn go_away_keeps_an_awake_driver_from_sleep_until_it_is_sent() {
             shared.turn(|state, _| assert!(state.prepare_sleep().is_some()));
             let start = Instant::now();
             while !channel.is_going_away() {
-                assert!(start.elapsed() < PATIENCE, "it is not told");
+                assert!(start.elapsed() < PATIENCE, "it gets no go-away");
                 thread::yield_now();
             }
         });

@@ -118,7 +118,7 @@ fn fill_backlog(address: &Address) -> Vec<std::os::fd::OwnedFd> {
 fn a_folder_or_a_plain_file_at_the_address_is_no_server() {
     let folder = Folder::new();
     let path = folder.socket().to_owned();
-    let expected = format!("no server at {}: it is no socket", path.display());
+    let expected = format!("no server at {}: it is not a socket", path.display());
     let assert_named = || {
         let error = connect_error(&folder.address());
         assert!(matches!(error, ConnectError::NotASocket(_)), "{error:?}");
@@ -217,7 +217,10 @@ fn a_plain_file_in_the_way_is_named_and_left_as_it_is() {
     let path = folder.socket().to_owned();
     fs::write(&path, "precious").unwrap();
     let reason = failure_to_listen(&folder);
-    assert!(reason.contains("is no socket") && reason.contains(path.to_str().unwrap()), "{reason}");
+    assert!(
+        reason.contains("is not a socket") && reason.contains(path.to_str().unwrap()),
+        "{reason}"
+    );
     assert_eq!(fs::read(&path).unwrap(), b"precious");
 }
 
@@ -226,7 +229,7 @@ fn a_folder_in_the_way_is_named_and_left_as_it_is() {
     let folder = Folder::new();
     fs::create_dir(folder.socket()).unwrap();
     let reason = failure_to_listen(&folder);
-    assert!(reason.contains("is no socket"), "{reason}");
+    assert!(reason.contains("is not a socket"), "{reason}");
     assert!(folder.socket().is_dir());
 }
 
@@ -237,7 +240,7 @@ fn a_link_in_the_way_is_not_followed() {
     drop(UnixListener::bind(&target).unwrap());
     std::os::unix::fs::symlink(&target, folder.socket()).unwrap();
     let reason = failure_to_listen(&folder);
-    assert!(reason.contains("is no socket"), "{reason}");
+    assert!(reason.contains("is not a socket"), "{reason}");
     assert!(fs::symlink_metadata(&target).unwrap().file_type().is_socket());
 }
 

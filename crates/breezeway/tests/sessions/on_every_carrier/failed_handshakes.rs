@@ -505,7 +505,7 @@ fn echoing_server_is_not_taken_for_breezeway() {
         // In addition, the same terms from both sides make a session: its first call comes back
         // unchanged.
         let mut session = Session::connect(&server.folder.address()).expect("our own terms");
-        let error = session.call(ECHO, b"hi").map(drop).expect_err("a request is no reply");
+        let error = session.call(ECHO, b"hi").map(drop).expect_err("a request is not a reply");
         assert!(matches!(error, CallError::Violation(_)), "{error:?}");
         return;
     }

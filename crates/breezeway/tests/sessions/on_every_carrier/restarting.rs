@@ -176,7 +176,7 @@ fn server_stopped_during_take_over_is_not_succeeded() {
     serving.has_moved_out();
     successor.0.write_line("serve");
     let error = successor.0.expect("failed ");
-    assert!(error.contains("it ended meanwhile"), "{error}");
+    assert!(error.contains("it has ended"), "{error}");
     successor.0.succeeds();
     // The next one finds no server, and starts as the first one.
     let mut next = Generation::start(&folder, drain());

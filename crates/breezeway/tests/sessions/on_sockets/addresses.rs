@@ -131,7 +131,7 @@ fn failed_list_names_every_place_with_its_reason() {
     for place in [shm, unix, tcp] {
         assert!(text.contains(&place.to_string()), "{text}");
     }
-    for reason in ["does not exist", "left-over", "nobody listens there"] {
+    for reason in ["does not exist", "left-over", "no process listens there"] {
         assert!(text.contains(reason), "{text}");
     }
     assert_eq!(text.lines().count(), 1, "{text}");

@@ -90,7 +90,7 @@ fn a_server_goes_away_once() {
 fn every_flag_that_a_reply_may_not_have_is_a_violation_by_name() {
     for flags in (0..=255u8).filter(|flags| ![FIN, FIN | ERROR].contains(flags)).step_by(3) {
         let rule = if flags & LENT == 0 {
-            format!("a message with flags {flags:#04x} is no reply")
+            format!("a message with flags {flags:#04x} is not a reply")
         } else {
             format!("flags {flags:#04x} do not belong")
         };
@@ -100,7 +100,7 @@ fn every_flag_that_a_reply_may_not_have_is_a_violation_by_name() {
 
 #[test]
 fn a_request_is_no_reply() {
-    is_violation(WaitPolicy::Park, &request(1, METHOD, b"you serve"), "is no reply");
+    is_violation(WaitPolicy::Park, &request(1, METHOD, b"you serve"), "is not a reply");
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn invalid_request_flags_are_violations_by_name() {
         for flags in (0..=255).filter(|flags| ![OPEN | FIN, OPEN | FIN | NO_REPLY].contains(flags))
         {
             let rule = if flags & LENT == 0 {
-                format!("a message with flags {flags:#04x} is no request")
+                format!("a message with flags {flags:#04x} is not a request")
             } else {
                 format!("flags {flags:#04x}")
             };
