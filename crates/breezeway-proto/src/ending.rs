@@ -8,8 +8,8 @@
 //! | closing | this side's close | the shutdown entry behind all entries, or the time for it |
 //! | over | an error, a server's shutdown, the end of a stage above | |
 //!
-//! Besides, a server asks its client once to go away, and drains: requests are served until nothing
-//! is left or the time has passed, and refused from then on.
+//! In addition, a server asks its client once to go away, and drains: it serves requests until none
+//! is left or the time has passed, and refuses them from then on.
 
 use crate::{Kind, Time};
 
@@ -59,13 +59,13 @@ pub(crate) enum Drain {
     No,
     Until {
         deadline: Time,
-        /// True once all entries were taken that the client had committed before the drain.
+        /// True once all entries that the client had committed before the drain were taken.
         has_taken_all: bool,
     },
     Over,
 }
 
-/// Numbers of requests that a session which has drained did not serve.
+/// Numbers of requests that a drained session did not serve.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Refused {
     /// Calls, which fail at their callers.
@@ -103,7 +103,7 @@ impl<E> Ending<E> {
         self.reason.is_none() && !self.is_going_away()
     }
 
-    /// Returns true once this side closes the session, or it is over: only entries that wait are
+    /// Returns true once this side closes the session, or it is over: only pending entries are
     /// sent.
     #[inline(always)]
     pub fn is_ended(&self) -> bool {
@@ -118,15 +118,15 @@ impl<E> Ending<E> {
 
     // ---- go-away and drain ----
 
-    /// Asks the client to begin nothing new, by an entry that is due from now on, unless the client
-    /// takes none or it was sent.
+    /// Makes a go-away entry due, which asks the client to begin nothing new, unless the client
+    /// takes none or one was sent.
     pub fn go_away(&mut self) {
         if self.go_away == GoAway::Possible {
             self.go_away = GoAway::Due;
         }
     }
 
-    /// Returns true behind the peer's go-away.
+    /// Returns true after the peer's go-away.
     #[inline(always)]
     pub fn is_going_away(&self) -> bool {
         self.go_away == GoAway::Received
@@ -137,8 +137,8 @@ impl<E> Ending<E> {
         self.go_away = GoAway::Received;
     }
 
-    /// Begins to drain until `deadline`, with a go-away, or shortens the time of a drain. Returns
-    /// false if that is over.
+    /// Begins to drain until `deadline`, with a go-away entry, or moves the deadline of a drain to
+    /// an earlier time. Returns false if the drain is over.
     pub fn drain(&mut self, deadline: Time) -> bool {
         match &mut self.drain {
             Drain::No => {
@@ -161,7 +161,7 @@ impl<E> Ending<E> {
         matches!(self.drain, Drain::Until { .. })
     }
 
-    /// Returns true if requests that were not begun never run.
+    /// Returns true once the drain is over: requests that were not begun never run.
     #[inline]
     pub fn has_drained(&self) -> bool {
         matches!(self.drain, Drain::Over)
@@ -174,18 +174,18 @@ impl<E> Ending<E> {
 
     // ---- the end ----
 
-    /// Returns true behind the peer's shutdown.
+    /// Returns true after the peer's shutdown.
     #[inline]
     pub fn has_peer_closed(&self) -> bool {
         self.has_peer_closed
     }
 
-    /// Records the peer's shutdown. This side does not answer it by another.
+    /// Records the peer's shutdown. This side does not answer it with a shutdown of its own.
     pub fn peer_closed(&mut self) {
         self.has_peer_closed = true;
     }
 
-    /// Begins the last replies of a server. Returns false unless the session was open.
+    /// Enters the stage of last replies, at a server. Returns false unless the session was open.
     pub fn begin_last_replies(&mut self, reason: E) -> bool {
         let stage = Stage::LastReplies { until: Time::NEVER, unwritten: 0 };
         self.reason.is_none() && self.leave(reason, false, stage)
@@ -196,13 +196,14 @@ impl<E> Ending<E> {
         matches!(self.stage, Stage::LastReplies { .. })
     }
 
-    /// Ends the session at once. An earlier reason stays unless `replaces`. Returns false if the
-    /// session had ended.
+    /// Ends the session at once. Keeps an earlier reason unless `replaces` is set. Returns false if
+    /// the session had ended.
     pub fn end(&mut self, reason: E, replaces: bool) -> bool {
         self.leave(reason, replaces, Stage::Over)
     }
 
-    /// Begins the closing, or shortens the time of one. Returns false if the session had ended.
+    /// Enters the closing stage, or moves the deadline of a closing to an earlier time. Returns
+    /// false if the session had ended.
     pub fn close(&mut self, reason: E, until: Time) -> bool {
         if let Stage::Closing { until: earlier, .. } = &mut self.stage {
             *earlier = until.min(*earlier);
@@ -226,7 +227,7 @@ impl<E> Ending<E> {
         if let Stage::Closing { until, .. } = self.stage { Some(until) } else { None }
     }
 
-    /// Ends a closing.
+    /// Ends the closing stage.
     pub fn end_closing(&mut self) {
         if let Stage::Closing { .. } = self.stage {
             self.stage = Stage::Over;
@@ -260,7 +261,7 @@ impl<E> Ending<E> {
         !matches!(self.stage, Stage::Over | Stage::Closing { has_sent_shutdown: true, .. })
     }
 
-    /// Returns the time when a turn is needed although no entry comes, unless the session
+    /// Returns the time at which a turn is needed, even if no entry comes before, unless the session
     /// [closes](Self::closes_until).
     pub(crate) fn poll_timeout(&self) -> Time {
         let late = match self.stage {

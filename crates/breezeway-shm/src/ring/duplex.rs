@@ -1,6 +1,6 @@
-//! Both rings of a session as one end sees them, the releases of payload, and the decision when the
-//! other end must be woken. No operating system is used here, so the model checker runs this very
-//! code (`model.rs`).
+//! Both rings of a session as one end sees them, the releases of payload, and the decision to wake
+//! the peer. This module makes no system calls, so the model checker runs this very code
+//! (`model.rs`).
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ pub enum Want {
     /// Payload memory may be available: the peer has released some, an entry is committed, or the
     /// peer has consumed more than `consumed` entries.
     Memory {
-        /// Entries that the peer is known to have consumed.
+        /// Number of entries that the peer is known to have consumed.
         consumed: u64,
-        /// Payloads that have come back by now. Payloads collected for another reason, such as a
-        /// check for unneeded segments, end the wait as well.
+        /// Number of payloads that have come back so far. A payload that comes back by other means,
+        /// such as a check for unneeded segments, ends the wait as well.
         back: u64,
     },
 }
@@ -88,7 +88,7 @@ impl Duplex {
         }
     }
 
-    /// Publishes by its bit the release that waits for an entry.
+    /// Publishes the hidden release, if any, by its bit instead of the next entry.
     #[inline(always)]
     fn settle(&mut self) {
         if let Some(lend) = self.hidden_release.checked_sub(1) {

@@ -1,7 +1,7 @@
 //! The state of a shared session behind its lock: the link, and the calls and streams on it.
 //!
-//! No step here waits. The driver takes turns; all others poll for their events, and are woken,
-//! after the lock was released, when a turn has found one.
+//! No method here blocks. The driver takes turns; other threads and tasks poll for their events. A
+//! turn that finds an event makes its waiters due, which are woken once the lock is released.
 
 use std::sync::Arc;
 use std::task::{Context, Waker};
@@ -33,9 +33,9 @@ use crate::time::to_deadline;
 
 /// Interval of polls for changes that no event reports.
 pub(crate) const RETRY: Duration = Duration::from_millis(1);
-/// Limit of entries per turn, and the number of entries between two readings of the clock. A turn
-/// ends with its slice, whatever its entries are.
+/// Maximum number of entries per turn. A turn also ends with its slice.
 const ENTRIES_PER_TURN: usize = 256;
+/// Number of entries between two readings of the clock.
 const ENTRIES_PER_TICK: usize = 16;
 
 /// Result of a turn.
@@ -68,7 +68,7 @@ pub(crate) struct State {
     pub(super) one_way_waiters: Waiters,
     /// Waiters for a stream of this side to end, so that another may be opened.
     open_waiters: Waiters,
-    /// Wakers that no longer wait, to be dropped without the lock.
+    /// Wakers of waits that have ended, to be dropped without the lock.
     pub(super) discarded: Vec<Waker>,
     /// Length of the longest metadata block that this side accepts, and that the peer accepts.
     pub(super) max_metadata: [usize; 2],
@@ -96,7 +96,7 @@ pub(crate) struct State {
     pub(super) throttle: Throttle,
     /// Wakers to be woken once the lock is released.
     pub(super) due: Vec<Waker>,
-    /// Readers of streams to be woken then; their wakers are kept.
+    /// Readers of streams to be woken once the lock is released; their wakers are kept.
     pub(super) due_readers: Vec<(Registration, Waker)>,
 }
 
@@ -155,7 +155,8 @@ impl State {
         }
     }
 
-    /// Returns true if nothing more is sent either, not even a reply.
+    /// Returns true once this side closes the session, or it is over: no entry is added, not even a
+    /// reply.
     pub(super) fn is_ended(&self) -> bool {
         self.connection.ending.is_ended()
     }
@@ -196,8 +197,8 @@ impl State {
         self.open_waiters.remember(cx, &mut self.due);
     }
 
-    /// Wakes the waiters that would begin a call, message or stream, which are not begun here any
-    /// more.
+    /// Wakes the waiters that would begin a call, a message or a stream: none begins on this
+    /// session any more.
     pub(super) fn wake_openers(&mut self) {
         self.due.append(&mut self.call_waiters);
         self.due.append(&mut self.one_way_waiters);
@@ -348,7 +349,7 @@ impl State {
         Ok(())
     }
 
-    /// Lets the peer see a reply at once. A [`Driver`](super::Driver) that is awake may run other
+    /// Flushes a reply at once, because a [`Driver`](super::Driver) that is awake may run other
     /// handlers, or other tasks, before its next turn.
     pub(super) fn flush_reply(&mut self) {
         let is_for_driver = self.has_driver && self.driver_is_awake && self.unflushed;
@@ -368,7 +369,8 @@ impl State {
     }
 
     /// Ends an operation: its published entries reach the peer, through the driver if that is
-    /// awake. A sleeping driver is woken to wait for room as well, or again.
+    /// awake. A sleeping driver is woken if something waits for room and room does not end its
+    /// sleep.
     #[inline]
     pub(super) fn settle(&mut self) {
         if self.connection.ending.has_begun() || !self.driver_is_awake || !self.discarded.is_empty()
@@ -414,8 +416,8 @@ impl State {
             || self.connection.next_transmit().is_some()
     }
 
-    /// Announces that the driver is about to sleep. Returns the time at which its sleep ends by
-    /// itself; `None` if there is something to do.
+    /// Announces that the driver is about to sleep. Returns the deadline of its sleep; `None` if
+    /// there is something to do.
     pub(super) fn prepare_sleep(&mut self) -> Option<Deadline> {
         // Entries that another thread has published since the last turn are flushed by this driver.
         if self.is_ended() || self.connection.backlog.is_copying() || self.unflushed {
@@ -436,7 +438,7 @@ impl State {
         match self.try_prepare_sleep() {
             Ok(asleep) => {
                 self.driver_is_awake = !asleep;
-                // Bytes are unread for lack of descriptors or of room for a segment.
+                // Unread bytes wait for descriptors, or for room for a segment.
                 let unread = self.link.is_unread().then_some(RETRY_AFTER);
                 asleep.then(|| timeout.min(Deadline::from(unread)))
             }
@@ -470,14 +472,14 @@ impl State {
         self.link.set_return_waker(waker);
     }
 
-    /// Reads what has come on the socket beside messages, and validates it.
+    /// Reads and validates the bytes on the socket that are not messages.
     pub(super) fn read_socket(&mut self) {
         if let Err(error) = self.link.drain() {
             self.finish(error.into());
         }
     }
 
-    /// Takes note of an event of the socket.
+    /// Records an event of the socket.
     pub(super) fn notice(&mut self, notice: Notice) {
         if let Err(error) = self.link.notice(notice) {
             self.finish(error.into());
