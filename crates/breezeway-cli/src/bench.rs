@@ -62,8 +62,8 @@ pub(crate) struct Args {
     /// Protocol of the calls
     #[arg(long, value_enum, default_value_t = Protocol::Breezeway)]
     protocol: Protocol,
-    /// Move to another server when this one goes away for a successor or ends, waiting 10 s for it,
-    /// and repeat the call on which it ended
+    /// Move to another server when this one goes away for a successor or ends, waiting up to 10 s
+    /// for it, and repeat the call on which it ended
     #[arg(long)]
     follow: bool,
     /// Gear of gRPC calls [default: native]

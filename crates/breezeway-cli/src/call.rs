@@ -60,7 +60,8 @@ pub(crate) struct Args {
     /// The method, such as Users.age
     #[arg(value_name = "SERVICE.METHOD")]
     method: String,
-    /// The arguments; - is standard input, and so is nothing of a stream, else {}
+    /// The arguments; - reads standard input, as does a stream without this argument; a call
+    /// without it sends {}
     #[arg(value_name = "JSON")]
     json: Option<String>,
     /// Framing of messages
@@ -82,8 +83,7 @@ pub(crate) struct Args {
 /// Framing of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Framing {
-    /// Over a Breezeway session, or in TTHeader where the server does not speak that, and over
-    /// streams of shmipc
+    /// Over a Breezeway session; in TTHeader at other servers, and over streams of shmipc
     Auto,
     /// Over a Breezeway session
     Native,

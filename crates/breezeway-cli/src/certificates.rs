@@ -11,8 +11,8 @@ use crate::Failure;
 /// Options of either side of a tls: address.
 #[derive(Clone, Debug, Default, clap::Args)]
 struct Files {
-    /// This side's certificate, for tls: addresses: a PEM file, followed by those between it and a
-    /// root. A server needs one; a client shows it to a server that asks
+    /// This side's certificate, for tls: addresses: a PEM file, with the intermediate ones behind
+    /// it. A server needs one; a client shows it to a server that asks
     #[arg(long, value_name = "FILE", env = "BREEZEWAY_CERTIFICATE")]
     certificate: Option<PathBuf>,
     /// The private key of --certificate: a PEM file, not encrypted, which may be the same one

@@ -24,7 +24,7 @@ Examples:
   breezeway doctor | grep -v '^ok'       only what can be improved
   breezeway doctor --json                one JSON object on one line
 
-ok: nothing to do. warn: works, but slower or less than it could be. FAIL: shm: addresses do not \
+ok: nothing to do. warn: works, but slower or with less capacity. FAIL: shm: addresses do not \
 work; an address list continues to unix:.";
 
 /// Check whether this machine is fit, and print a remedy for each problem

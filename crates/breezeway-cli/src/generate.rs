@@ -36,7 +36,7 @@ pub(crate) struct Args {
     /// Output for services
     #[arg(long, value_enum, default_value_t = Services::Trait)]
     services: Services,
-    /// Serve them also by views, with replies that are written in place
+    /// Also generate services with views of arguments, and replies that are written in place
     #[arg(long)]
     in_place: bool,
     /// In which order the fields of a struct are written; any order is read
@@ -54,7 +54,7 @@ pub(crate) struct Args {
     /// Derive serde's Serialize and Deserialize (feature serde of breezeway-thrift)
     #[arg(long)]
     serde: bool,
-    /// The path of breezeway_thrift, if another crate exports it again: ::my_rpc::thrift
+    /// The path of breezeway_thrift, if another crate re-exports it: ::my_rpc::thrift
     #[arg(long = "runtime", value_name = "PATH")]
     runtime_path: Option<String>,
     /// The module of another crate that has an included file's types (repeatable)
@@ -107,7 +107,7 @@ enum Services {
     Blocking,
     /// A trait, a server and a client that are awaited
     Async,
-    /// Both
+    /// A trait, and servers and clients of both kinds
     Both,
 }
 

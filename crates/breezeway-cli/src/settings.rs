@@ -126,8 +126,8 @@ pub(crate) struct ServerSettings {
     /// Memory limit of the clients of each user [default: none]
     #[arg(long, value_name = "BYTES", env = "BREEZEWAY_MAX_MEMORY_OF_USER", value_parser = value::max_memory_of_user)]
     max_memory_of_user: Option<MaxMemory>,
-    /// The most calls in flight of all sessions, 1..=16777216, of those that are replied to later:
-    /// with --offload or --runtime tokio, and not of gRPC [default: 65536]
+    /// The most calls in flight of all sessions, 1..=16777216; counts calls that are replied to
+    /// later: with --offload or --runtime tokio, but not gRPC [default: 65536]
     #[arg(long, value_name = "N", env = "BREEZEWAY_MAX_CALLS_IN_FLIGHT", value_parser = value::max_calls_in_flight)]
     max_calls_in_flight: Option<usize>,
     /// Permission bits of the socket file, in octal: users with write permission may connect
@@ -204,7 +204,7 @@ fn fill<O, T>(options: O, value: Option<T>, set: impl FnOnce(O, T) -> O) -> O {
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Config {
     /// Read settings from this TOML file: see crates/breezeway-cli/breezeway.toml in the
-    /// repository. Flags and the environment go before it
+    /// repository. Flags and the environment take precedence over it
     #[arg(long, value_name = "FILE", env = "BREEZEWAY_CONFIG")]
     config: Option<PathBuf>,
 }

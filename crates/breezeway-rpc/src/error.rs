@@ -87,7 +87,7 @@ pub enum Error {
     #[error("no instance of the service could take the call within {0:?}")]
     NoInstance(std::time::Duration),
     /// A layer of this side has shed the call, because of too many calls: the call was never sent.
-    #[error("too many calls are under way here, and this one was not let through")]
+    #[error("too many calls are in flight on this side, so this one was not sent")]
     Overloaded,
     /// A layer of this side failed the call, which may have run.
     #[error("a layer failed the call: {0}")]

@@ -551,7 +551,7 @@ pub enum ServeError {
         owner: u32,
     },
     /// A server listens there, and this one could not take over from it.
-    #[error("cannot take over from the server whose admin socket is {path}: {source}")]
+    #[error("cannot take over from the server with the admin socket {path}: {source}")]
     TakeOver {
         /// The admin socket.
         path: PathBuf,
