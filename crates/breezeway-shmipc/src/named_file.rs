@@ -228,7 +228,9 @@ mod tests {
         symlink(folder.path(), &folder_link).unwrap();
         assert!(refusal(&folder_link.join("file"), None, folder.path()).contains("symbolic link"));
         fs::create_dir(folder.path().join("inner")).unwrap();
-        assert!(refusal(&folder.path().join("inner"), None, folder.path()).contains("no regular"));
+        assert!(
+            refusal(&folder.path().join("inner"), None, folder.path()).contains("not a regular")
+        );
         fs::hard_link(&file, &hard_link).unwrap();
         assert!(refusal(&hard_link, None, folder.path()).contains("other names"));
         assert!(refusal(&folder.path().join("absent"), None, folder.path()).contains("not exist"));

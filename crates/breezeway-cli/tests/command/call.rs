@@ -329,7 +329,7 @@ fn a_shmipc_address_has_no_sessions_and_needs_a_server() {
     assert!(text(&called.stderr).contains("cannot connect to shmipc:"), "{called:?}");
     assert_eq!(called.status.code(), Some(1), "{called:?}");
     let wrong = call("shmipc:", &["Kinds.nothing"], "");
-    assert!(text(&wrong.stderr).contains("no shmipc address"), "{wrong:?}");
+    assert!(text(&wrong.stderr).contains("not a shmipc address"), "{wrong:?}");
     assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
 }
 

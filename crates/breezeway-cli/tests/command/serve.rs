@@ -376,7 +376,7 @@ fn invalid_options_are_refused_by_name() {
     for bad in ["nonsense", "", "http://localhost", "/tmp/echo.sock"] {
         refused(&["serve", "--addr", bad], &["--addr", "shm:/path/to.sock"]);
     }
-    refused(&["serve", "--addr", "shmipc:"], &["no shmipc address"]);
+    refused(&["serve", "--addr", "shmipc:"], &["not a shmipc address"]);
     refused(&["serve", "--addr", "tcp:localhost"], &["tcp:host:port"]);
     refused(&["serve", "--addr", "unix:"], &["lacks a path"]);
     refused(&["serve", "--addr", "shm:"], &["lacks a path"]);

@@ -296,7 +296,7 @@ fn a_listener_that_was_made_elsewhere_is_served_and_stays() {
     assert!(path.exists(), "it belongs to whoever made it");
     let (ours, _theirs) = std::os::unix::net::UnixStream::pair().unwrap();
     let refused = Server::from_listener(ours, server_options(&folder)).err().unwrap();
-    assert!(refused.to_string().contains("no listening stream socket"), "{refused}");
+    assert!(refused.to_string().contains("not a listening stream socket"), "{refused}");
 }
 
 #[test]
