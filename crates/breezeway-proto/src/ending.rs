@@ -261,8 +261,8 @@ impl<E> Ending<E> {
         !matches!(self.stage, Stage::Over | Stage::Closing { has_sent_shutdown: true, .. })
     }
 
-    /// Returns the time at which a turn is needed, even if no entry comes before, unless the session
-    /// [closes](Self::closes_until).
+    /// Returns the time at which a turn is needed, even if no entry comes before, unless the
+    /// session [closes](Self::closes_until).
     pub(crate) fn poll_timeout(&self) -> Time {
         let late = match self.stage {
             Stage::LastReplies { until, .. } => until,
