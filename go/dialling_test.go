@@ -113,3 +113,38 @@ func TestManyWhoWaitForAServerWaitTogether(t *testing.T) {
 		}
 	}
 }
+
+func TestWhoWaitsForAServerIsToldThatTheClientWasClosed(t *testing.T) {
+	path := "unix:" + filepath.Join(t.TempDir(), "nobody serves here")
+	client, dialer := NewClient(path, WaitForServer(time.Hour)), NewNetDialer(path,
+		WaitForServer(time.Hour))
+	dials := map[string]struct {
+		dial    func(ctx context.Context) error
+		sharing *sharing
+		close   func() error
+	}{
+		"a client": {func(ctx context.Context) error {
+			_, err := client.Call(ctx, 0, nil)
+			return err
+		}, &client.sessions, client.Close},
+		"a dialer": {func(ctx context.Context) error {
+			_, err := dialer.Dial(ctx)
+			return err
+		}, &dialer.sessions, dialer.Close},
+	}
+	for name, d := range dials {
+		t.Run(name, func(t *testing.T) {
+			ended := make(chan error, 1)
+			go func() { ended <- d.dial(context.Background()) }()
+			eventually(t, "dialling", func() bool {
+				d.sharing.mu.Lock()
+				defer d.sharing.mu.Unlock()
+				return d.sharing.dialing != nil
+			})
+			_ = d.close()
+			if err := soon(t, "the wait's end", ended); !errors.Is(err, net.ErrClosed) {
+				t.Errorf("the wait ended with %v", err)
+			}
+		})
+	}
+}

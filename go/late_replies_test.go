@@ -1,7 +1,6 @@
 package breezeway
 
 import (
-	"errors"
 	"io"
 	"path/filepath"
 	"testing"
@@ -17,13 +16,6 @@ func asks(client lastClient, calls int, more ...lastEntry) {
 		entries = append(entries, lastEntry{proto.RequestFlags, 2*call + 1, "x"})
 	}
 	client.says(append(entries, more...)...)
-}
-
-// setLinger sets how long a session waits at its end for a client that takes nothing.
-func (s *session) setLinger(linger time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.linger = linger
 }
 
 func TestLateClientLosesItsSessionThoughACallIsServed(t *testing.T) {
@@ -47,16 +39,6 @@ func TestLateClientLosesItsSessionThoughACallIsServed(t *testing.T) {
 	}
 }
 
-// lingersOut runs lingered in place of its timer.
-func (s *session) lingersOut() {
-	s.mu.Lock()
-	if s.lateness != nil {
-		s.lateness.Stop()
-	}
-	s.mu.Unlock()
-	s.lingered()
-}
-
 // takesSlowly reads in portions, with pauses, until the end of the connection. It returns the bytes
 // read.
 func (c *byHand) takesSlowly(bytes int, pause time.Duration) (taken int) {
@@ -66,33 +48,6 @@ func (c *byHand) takesSlowly(bytes int, pause time.Duration) (taken int) {
 			return taken
 		}
 		time.Sleep(pause)
-	}
-}
-
-func TestLeftSessionSendsWholeRepliesToASlowClient(t *testing.T) {
-	const size = 2 << 20
-	for name, last := range map[string][]lastEntry{"shut down": {shutsDown}, "open": nil} {
-		t.Run(name, func(t *testing.T) {
-			address := "unix:" + filepath.Join(t.TempDir(), "s")
-			server, _ := quietServer(t, address, func(call *Call) error {
-				return call.Reply(make([]byte, size))
-			})
-			client := dialByHand(t, address, smallHello())
-			s := sessionOf(t, server)
-			s.setLinger(linger / 2)
-			asks(client, 1, last...)
-			until(t, s, "the reply", func() bool {
-				return s.hasBacklog() && (s.ending() != nil) == (last != nil)
-			})
-			go s.closeOnceIdle()
-			want := proto.FrameLen + size
-			if last == nil {
-				want += proto.FrameLen // This side's shutdown.
-			}
-			if taken := client.takesSlowly(128<<10, linger/10); taken != want {
-				t.Errorf("%d of %d bytes came", taken, want)
-			}
-		})
 	}
 }
 
@@ -148,12 +103,6 @@ func TestSlowClientHasRepliesThatWaitForItsSocket(t *testing.T) {
 	if want := calls * (proto.FrameLen + size); taken != want {
 		t.Errorf("%d of %d bytes came", taken, want)
 	}
-}
-
-func (s *session) isOver() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.err != nil
 }
 
 func TestClosingSessionSendsWhatTheUnwritableSocketTakes(t *testing.T) {
@@ -347,52 +296,6 @@ func TestRoomMadeBetweenTwoWaitsCountsAsTaken(t *testing.T) {
 	defer s.mu.Unlock()
 	if s.rules.Ending.RepliesElapsed() {
 		t.Error("the client counts as one that takes nothing")
-	}
-}
-
-// leavesWithABacklog has a session that a client has asked for a reply of 1 MiB closed once idle.
-func leavesWithABacklog(t *testing.T, server *Server, hello proto.Hello,
-	opts ...Option) (*byHand, *session) {
-	address := "unix:" + filepath.Join(t.TempDir(), "s")
-	server.Handler = func(call *Call) error { return call.Reply(make([]byte, 1<<20)) }
-	serveQuietly(t, server, address, opts...)
-	client := dialByHand(t, address, hello)
-	s := sessionOf(t, server)
-	s.setLinger(time.Hour)
-	asks(client, 1)
-	until(t, s, "the reply", func() bool { return s.hasBacklog() && s.rules.IsIdle() })
-	go s.closeOnceIdle()
-	until(t, s, "the wait for the client", func() bool { return s.lateness != nil })
-	return client, s
-}
-
-func TestLeftSessionGoesOnWhileAStreamIsOpenOnIt(t *testing.T) {
-	opened, may := make(chan struct{}), make(chan struct{})
-	defer close(may)
-	hello := smallHello()
-	hello.MaxStreams, hello.StreamMessages, hello.StreamBytes = 1, 1, 1
-	client, s := leavesWithABacklog(t, &Server{Streams: func(*Stream) {
-		close(opened)
-		<-may
-	}}, hello)
-	client.says(lastEntry{proto.FlagOpen | proto.FlagStream, 3, "x"})
-	soon(t, "the stream", opened)
-	for range 3 {
-		if s.lingersOut(); s.isOver() {
-			t.Fatal("the session has ended while a stream is open")
-		}
-	}
-}
-
-func TestLeftSessionEndsForRepliesThatItsClientLeaves(t *testing.T) {
-	ended := make(chan error, 1)
-	_, s := leavesWithABacklog(t, &Server{}, smallHello(),
-		OnSessionEnd(func(_ Peer, err error) { ended <- err }))
-	for range 3 {
-		s.lingersOut()
-	}
-	if err := soon(t, "the session's end", ended); !errors.Is(err, errUnread) {
-		t.Error(err)
 	}
 }
 

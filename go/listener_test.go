@@ -169,3 +169,71 @@ func TestSocketFileHasItsModeWhateverTheUmask(t *testing.T) {
 		}
 	}
 }
+
+func TestAServerThatCouldNotListenCanBeClosed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	other, err := Listen("unix:"+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	for _, address := range []string{"nonsense", "unix:" + path, "tls:127.0.0.1:0"} {
+		server, err := Listen(address, nil)
+		if err == nil {
+			t.Errorf("it listens at %s", address)
+		}
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := server.Shutdown(contextOf(t)); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := new(Server).Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAServerThatCouldNotListenKeepsNothingOfThat(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	for name, opts := range map[string][]Option{
+		"alone": nil, "with a successor's door": {TakeOver(true)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := &Server{Handler: (*Call).Echo}
+			if err := server.Listen("unix:"+path+",unix:"+path+"/below", opts...); err == nil {
+				t.Fatal("it listens below a file")
+			}
+			if err := server.Listen("unix:" + path); err != nil {
+				t.Fatal(err)
+			}
+			defer server.Close()
+			if all := server.Addresses(); len(all) != 1 {
+				t.Errorf("it listens at %v", all)
+			}
+		})
+	}
+}
+
+func TestAPathThatFitsIsListenedAt(t *testing.T) {
+	longest := len(unix.RawSockaddrUnix{}.Path) - 1
+	for what, folder := range map[string]string{"name": os.TempDir(), "folder": t.TempDir()} {
+		t.Run("a long "+what, func(t *testing.T) {
+			name := fmt.Sprintf("%s/%d", folder, os.Getpid())
+			if len(name) > longest {
+				t.Skip("SKIPPED: the folder for temporary files has a long name")
+			}
+			name += strings.Repeat("x", longest-len(name))
+			server, err := Listen("unix:"+name, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer server.Close()
+			conn, err := net.Dial("unix", name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = conn.Close()
+		})
+	}
+}

@@ -83,3 +83,21 @@ func TestAListenerWithAClientThatCannotServeAnyMoreSaysWhy(t *testing.T) {
 	_ = conn.Close()
 	_ = listener.Shutdown(contextOf(t))
 }
+
+func TestAListenerThatCannotServeAnyMoreSaysWhy(t *testing.T) {
+	listener, err := ListenNet("unix:" + filepath.Join(t.TempDir(), "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = listener.server.bound[0].socket.(*net.UnixListener).SetDeadline(longAgo)
+	accepted := make(chan error, 1)
+	go func() {
+		_, err := listener.Accept()
+		accepted <- err
+	}()
+	err = soon(t, "the end of Accept", accepted)
+	if err == nil || errors.Is(err, net.ErrClosed) {
+		t.Errorf("Accept gave %v", err)
+	}
+	_ = listener.Shutdown(contextOf(t))
+}

@@ -140,3 +140,31 @@ func TestAReplyThatWaitsForMemoryDoesNotOutliveItsClient(t *testing.T) {
 	}
 	kept.Release()
 }
+
+func TestAServerThatClosesBehindAShutdownSaysNone(t *testing.T) {
+	var began, may chan struct{}
+	var server *Server
+	newServer := func() *Server {
+		began, may = make(chan struct{}), make(chan struct{})
+		mine, mineToo := began, may
+		server = &Server{Handler: func(call *Call) error {
+			close(mine)
+			<-mineToo
+			return call.Echo()
+		}}
+		return server
+	}
+	// It does not wait for the call.
+	onShutdown(t, newServer, []Option{Offload(1), ReplyTimeout(time.Millisecond)},
+		func(t *testing.T, client lastClient, s *session, ended <-chan error) {
+			client.says(lastEntry{proto.RequestFlags, 1, "x"}, shutsDown)
+			soon(t, "the call", began)
+			until(t, s, "the shutdown", func() bool { return s.ending() != nil })
+			_ = server.Close()
+			if heard := client.hears(); len(heard) > 0 {
+				t.Errorf("behind the shutdown came %v", heard)
+			}
+			close(may)
+			soon(t, "the session's end", ended)
+		})
+}

@@ -2,11 +2,9 @@ package breezeway
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"io"
 	"path/filepath"
-	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -56,41 +54,29 @@ func TestAClientThatTakesNoReplyBehindItsShutdownHoldsNoSession(t *testing.T) {
 	}
 }
 
-// The result is the same before and after the end has arrived.
-func TestAStreamOfWhichTheEndWasNotReadIsResetByClose(t *testing.T) {
-	served := make(chan error, 1)
-	server := &Server{Handler: (*Call).Echo, Streams: func(stream *Stream) {
-		m, err := stream.Recv(context.Background())
-		m.Release()
-		hasEnded := func() bool {
-			stream.session.mu.Lock()
-			defer stream.session.mu.Unlock()
-			return stream.state.RecvState() == proto.RecvEnd
-		}
-		for err == nil && !hasEnded() {
-			runtime.Gosched()
-		}
-		served <- errors.Join(err, stream.Close())
-	}}
-	address := "unix:" + filepath.Join(t.TempDir(), "s")
-	if err := server.Listen(address); err != nil {
-		t.Fatal(err)
-	}
-	go func() { _ = server.Serve() }()
-	defer server.Close()
-	client := dialByHand(t, address, smallHello())
-	opening := aFrame(proto.KindMessage,
-		proto.FlagOpen|proto.FlagStream|proto.FlagFin, 1, []byte("x"))
-	if _, err := client.conn.Write(opening); err != nil {
-		t.Fatal(err)
-	}
-	if err := soon(t, "the handler's end", served); err != nil {
-		t.Fatal(err)
-	}
-	want := proto.AppendFrame(nil, proto.Head{Kind: proto.KindReset, Stream: 1,
-		Tag: uint32(proto.CodeCancelled)}, 0)
-	got := make([]byte, len(want))
-	if _, err := io.ReadFull(client.conn, got); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%x came, not %x: %v", got, want, err)
+// Each of many replies would otherwise wait for a second.
+func TestAClientThatTakesNoneOfManyRepliesHoldsNoSession(t *testing.T) {
+	const calls = 20
+	for name, offload := range map[string]int{"inline": 0, "offloaded": calls} {
+		t.Run(name, func(t *testing.T) {
+			path, ended := filepath.Join(t.TempDir(), "s"), make(chan error, 1)
+			var served sync.WaitGroup
+			served.Add(calls)
+			quietServer(t, "shm:"+path, func(call *Call) error {
+				defer served.Done()
+				return call.Reply(make([]byte, twoFit))
+			}, Offload(offload), ReplyTimeout(time.Hour),
+				OnSessionEnd(func(_ Peer, err error) { ended <- err }))
+			client := newCaller(t, path)
+			began := time.Now()
+			asks(client, calls, shutsDown)
+			if err := soon(t, "the session's end", ended); err != nil {
+				t.Error(err)
+			}
+			if lasted := time.Since(began); lasted < linger/2 || lasted > 5*linger {
+				t.Errorf("the session ended after %v", lasted)
+			}
+			served.Wait()
+		})
 	}
 }

@@ -8,9 +8,7 @@ import (
 	"net"
 	"path/filepath"
 	"slices"
-	"sync"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -253,34 +251,6 @@ func readsNothingBehind(t *testing.T, policy WaitPolicy) {
 		})
 }
 
-func TestAServerThatClosesBehindAShutdownSaysNone(t *testing.T) {
-	var began, may chan struct{}
-	var server *Server
-	newServer := func() *Server {
-		began, may = make(chan struct{}), make(chan struct{})
-		mine, mineToo := began, may
-		server = &Server{Handler: func(call *Call) error {
-			close(mine)
-			<-mineToo
-			return call.Echo()
-		}}
-		return server
-	}
-	// It does not wait for the call.
-	onShutdown(t, newServer, []Option{Offload(1), ReplyTimeout(time.Millisecond)},
-		func(t *testing.T, client lastClient, s *session, ended <-chan error) {
-			client.says(lastEntry{proto.RequestFlags, 1, "x"}, shutsDown)
-			soon(t, "the call", began)
-			until(t, s, "the shutdown", func() bool { return s.ending() != nil })
-			_ = server.Close()
-			if heard := client.hears(); len(heard) > 0 {
-				t.Errorf("behind the shutdown came %v", heard)
-			}
-			close(may)
-			soon(t, "the session's end", ended)
-		})
-}
-
 // release releases the last entry's payload, and rings the doorbell if the peer wants that.
 func (c *caller) release() {
 	if c.lent == 0 {
@@ -385,32 +355,5 @@ func TestAReplyThatASocketLacksRoomForWaitsBehindAShutdown(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// Each of many replies would otherwise wait for a second.
-func TestAClientThatTakesNoneOfManyRepliesHoldsNoSession(t *testing.T) {
-	const calls = 20
-	for name, offload := range map[string]int{"inline": 0, "offloaded": calls} {
-		t.Run(name, func(t *testing.T) {
-			path, ended := filepath.Join(t.TempDir(), "s"), make(chan error, 1)
-			var served sync.WaitGroup
-			served.Add(calls)
-			quietServer(t, "shm:"+path, func(call *Call) error {
-				defer served.Done()
-				return call.Reply(make([]byte, twoFit))
-			}, Offload(offload), ReplyTimeout(time.Hour),
-				OnSessionEnd(func(_ Peer, err error) { ended <- err }))
-			client := newCaller(t, path)
-			began := time.Now()
-			asks(client, calls, shutsDown)
-			if err := soon(t, "the session's end", ended); err != nil {
-				t.Error(err)
-			}
-			if lasted := time.Since(began); lasted < linger/2 || lasted > 5*linger {
-				t.Errorf("the session ended after %v", lasted)
-			}
-			served.Wait()
-		})
 	}
 }
