@@ -36,7 +36,7 @@ pub(crate) struct Args {
     /// Output for services
     #[arg(long, value_enum, default_value_t = Services::Trait)]
     services: Services,
-    /// Also generate services with views of arguments, and replies that are written in place
+    /// Add services with views of arguments, and replies that are written in place
     #[arg(long)]
     in_place: bool,
     /// In which order the fields of a struct are written; any order is read

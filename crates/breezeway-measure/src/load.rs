@@ -55,7 +55,7 @@ pub enum Pattern {
     PingPong,
     /// Messages without replies
     OneWay,
-    /// Connect, make one call and close, again and again
+    /// Connect, make one call and close, repeatedly
     Cold,
 }
 

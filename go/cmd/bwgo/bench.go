@@ -28,7 +28,7 @@ func bench(args []string) error {
 	l := load{size: 64}
 	flags := newFlags("bench", &l.settings)
 	flags.StringVar(&l.pattern, "pattern", "ping-pong",
-		"ping-pong, one-way, or cold: connect, call and close, again and again")
+		"ping-pong, one-way, or cold: connect, call and close, repeatedly")
 	flags.Var(&l.size, "size", "bytes of each message, such as 40 or 64KiB")
 	flags.Uint64Var(&l.count, "count", 0,
 		"end after this many messages, shared out among the sessions")

@@ -75,23 +75,24 @@ func newFlags(name string, s *settings) *flag.FlagSet {
 	flags.StringVar(&s.wait, "wait", or(os.Getenv("BREEZEWAY_WAIT"), "adaptive"),
 		"busy, adaptive or park")
 	flags.DurationVar(&s.spinBound, "spin-bound", 100*time.Microsecond,
-		"the longest that adaptive polls")
+		"longest time that adaptive polls")
 	flags.Var(&s.cap, "cap", "the most payload memory per direction, and so the largest message")
 	flags.Var(&s.firstSegment, "first-segment", "size of the first payload segment")
 	flags.Var(&s.prefault, "prefault", "payload memory that is ready when a session is set up")
 	flags.DurationVar(&s.shrinkAfter, "shrink-after", time.Second,
-		"how long traffic must do without a segment before it goes")
+		"time without use after which the memory of a payload segment is freed")
 	flags.Var(&s.underWay, "under-way",
-		"how far one-way messages run ahead of their receiver, or auto, a quarter of the cache")
+		"most bytes of one-way messages in flight, or auto, a quarter of the cache")
 	flags.UintVar(&s.ringCapacity, "ring-capacity", 256, "entries in the ring, a power of two")
 	flags.DurationVar(&s.handshakeTimeout, "handshake-timeout", time.Second,
-		"how long connecting and the hello may each take")
-	flags.DurationVar(&s.callTimeout, "call-timeout", 0, "how long a call may take")
+		"time limit of connecting, and of the hello")
+	flags.DurationVar(&s.callTimeout, "call-timeout", 0, "time limit of a call")
 	flags.StringVar(&s.certificate, "certificate", os.Getenv("BREEZEWAY_CERTIFICATE"),
 		"PEM `file` with this side's certificate, for tls:")
-	flags.StringVar(&s.key, "key", os.Getenv("BREEZEWAY_KEY"), "PEM `file` with its private key")
+	flags.StringVar(&s.key, "key", os.Getenv("BREEZEWAY_KEY"),
+		"PEM `file` with the private key of the certificate")
 	flags.StringVar(&s.roots, "roots", os.Getenv("BREEZEWAY_ROOTS"),
-		"PEM `file` with authorities that may issue the peer's")
+		"PEM `file` with authorities that may issue the peer's certificate")
 	return flags
 }
 
