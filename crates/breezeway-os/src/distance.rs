@@ -10,21 +10,8 @@ mod trial;
 use std::time::Duration;
 
 use crate::clock;
+use crate::placement::distance::{FAR, INTERRUPTED, NEAR, OWN_CACHE, SAMPLE_EVERY, SAMPLES};
 use trial::{Evidence, Trial};
-
-/// Large payloads between two samples, each of which costs the transfer of a line.
-const SAMPLE_EVERY: u32 = 8;
-/// Upper bound of a line from this CPU's own cache: no line arrives sooner from another CPU.
-const OWN_CACHE: Duration = Duration::from_nanos(40);
-/// Upper bound of a line from a near cache.
-const NEAR: Duration = Duration::from_nanos(100);
-/// Lower bound of a line from another socket. Between the two bounds are caches of the same socket,
-/// where the better method depends on the CPU model.
-const FAR: Duration = Duration::from_nanos(250);
-/// Lower bound of an interrupted sample: slower than any line.
-const INTERRUPTED: Duration = Duration::from_micros(2);
-/// Number of samples that have to agree.
-const SURE: i8 = 2;
 
 /// Evidence found by this process.
 static FOUND: Evidence = Evidence::new();
@@ -44,7 +31,7 @@ struct Balance(i8);
 
 impl Balance {
     fn add(&mut self, says_so: bool) {
-        self.0 = (self.0 + if says_so { 1 } else { -1 }).clamp(-SURE, SURE);
+        self.0 = (self.0 + if says_so { 1 } else { -1 }).clamp(-SAMPLES, SAMPLES);
     }
 
     fn says_so(self) -> bool {

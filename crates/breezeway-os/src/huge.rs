@@ -8,32 +8,12 @@ use std::ffi::c_void;
 use std::ops::{Range, RangeInclusive};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use rustix::io::{Errno, pwrite};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
 use crate::clock;
-
-/// Size of a huge page. Collapsing fails on machines with huge pages of another size.
-pub(crate) const HUGE: usize = 2 << 20;
-/// Size up to which small pages take little more time than a huge one, and far less memory.
-const SMALL: usize = 512 * 1024;
-/// Time after a failure in which no huge page is requested.
-const PAUSE: Duration = Duration::from_secs(1);
-/// Lower bound of the time that small pages take in place of a huge one.
-const SMALL_ONES: Duration = Duration::from_millis(1);
-/// Number of segments over which the average time of a page is taken: while that is longer than
-/// small pages take, no huge page is requested. A page can take long by chance: the kernel asks
-/// every CPU for pages not yet counted, and waits behind the running thread, for up to a tick. But
-/// it may also have to move other pages to make one, each time.
-const WINDOW: u64 = 16;
-/// Limit of one page's weight, as a multiple of the small pages' time: a single slow page does not
-/// stop the requests, and its influence soon fades.
-const MOST: u64 = 8;
-/// Multiple of the average, or of the last page's time, in which no huge page is requested, up to
-/// [`PAUSE`].
-const REST: u64 = 16;
+use crate::placement::huge::{HUGE, MOST, PAUSE, REST, SMALL, SMALL_ONES, WINDOW};
 
 /// Time from which huge pages may be requested again, in clock ticks.
 static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);

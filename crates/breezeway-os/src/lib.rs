@@ -45,6 +45,7 @@ mod ledger;
 mod listening;
 pub mod memory;
 mod peer;
+mod placement;
 mod ready;
 pub mod scm;
 pub mod segment;

@@ -24,9 +24,10 @@ use thiserror::Error;
 use crate::copy::copy_from_foreign;
 use crate::descriptor::ForeignDescriptor;
 use crate::fork::Origin;
-use crate::huge::{self, HUGE};
+use crate::huge;
 use crate::ledger::{MemoryAccount, MemoryLimit};
 use crate::memory::check_headroom;
+use crate::placement::huge::HUGE;
 use crate::shortage;
 use crate::unmap::unmap;
 

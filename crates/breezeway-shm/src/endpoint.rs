@@ -27,7 +27,7 @@ use crate::ring::words::{ForeignWords, OwnWords};
 use crate::ring::{Duplex, Entry};
 use crate::statistics::{Field, HandlerTimes, Meter, Record};
 use crate::violation::Violation;
-use breezeway_os::{Distance, MemoryAccount, Notifier, Origin, TrustedPeer, clock};
+use breezeway_os::{MemoryAccount, Notifier, Origin, TrustedPeer, clock};
 
 pub use error::SendError;
 pub use message::Message;
@@ -67,7 +67,6 @@ pub struct Endpoint {
     meter: Meter,
     /// Account that this side's segments are charged to.
     memory: MemoryAccount,
-    distance: Distance,
     trusted: bool,
     /// True while the socket may hold bytes that no event will report again.
     unread: bool,
@@ -116,7 +115,6 @@ impl Endpoint {
             counters: Counters::new(own.words.clone()),
             meter: Meter::unlisted(),
             memory: MemoryAccount::default(),
-            distance: Distance::default(),
             own: own.words,
             peer: peer.words,
             trusted: false,

@@ -5,6 +5,7 @@ pub(crate) mod accounts;
 pub(crate) mod allocator;
 pub(crate) mod borrower;
 pub(crate) mod lender;
+pub(crate) mod placement;
 pub(crate) mod returned;
 pub(crate) mod segments;
 pub(crate) mod shortage;

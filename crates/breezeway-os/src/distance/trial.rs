@@ -4,16 +4,7 @@
 use std::sync::atomic::{AtomicI8, Ordering};
 
 use crate::clock;
-
-/// Payloads written by one method before the time is taken.
-const RUN: u32 = 32;
-/// Majority of agreeing trials that decides.
-const SURE: i8 = 6;
-/// Factor by which a method must be faster to count as faster: simultaneous trials, such as the
-/// peer's, and all time spent beside the payload make both methods look alike.
-const CLEARLY: f64 = 1.2;
-/// Nanoseconds per byte above which a run was mostly idle.
-const IDLE: f64 = 10.0;
+use crate::placement::distance::{CLEARLY, IDLE, MAJORITY, RUN};
 
 /// Results of the trials of a process, for all its peers that are neither near nor distant. Once
 /// decided the verdict stays: it depends on the CPU model. Peers at several distances in between
@@ -30,7 +21,7 @@ impl Evidence {
     #[inline]
     pub(super) fn verdict(&self) -> Option<bool> {
         let sum = self.0.load(Ordering::Relaxed);
-        (sum.abs() >= SURE).then_some(sum > 0)
+        (sum.abs() >= MAJORITY).then_some(sum > 0)
     }
 
     /// Adds a result. Results of simultaneous trials may be lost, which only delays the verdict.

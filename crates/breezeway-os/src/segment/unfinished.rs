@@ -8,8 +8,9 @@ use rustix::mm::MapFlags;
 use super::{
     Mapping, PIECE, SegmentError, check_backed, check_headroom, seal, unbacked, write_zeros,
 };
-use crate::huge::{self, HUGE};
+use crate::huge;
 use crate::ledger::MemoryAccount;
+use crate::placement::huge::HUGE;
 
 /// A segment that does not have all of its pages yet. It counts on its account from the beginning.
 #[derive(Debug)]

@@ -8,10 +8,11 @@ use super::Endpoint;
 use super::error::SendError;
 use super::payload::Pieces;
 use super::sending::NotLent;
-use super::space::{Copying, EndpointId, fill};
+use super::space::EndpointId;
 use crate::doorbell::SocketError;
 use crate::foreign::ForeignBytes;
 use crate::payload::lender::Loan;
+use crate::payload::placement::Copying;
 use crate::payload::returned::Returned;
 use crate::ring::Head;
 use crate::ring::layout::INLINE_MAX;
@@ -145,7 +146,7 @@ impl OwnedSpace {
             Held::Payload(reserved) => reserved.copying,
             _ => Copying::Private,
         };
-        fill(self.bytes_mut(), offset, bytes, copying);
+        copying.fill(self.bytes_mut(), offset, bytes);
         if copying == Copying::Far {
             // Non-temporal stores are not ordered by moving the space to another thread.
             stream_fence();
@@ -178,7 +179,7 @@ impl Endpoint {
                 loan: Some(loan),
                 returned: Arc::clone(&self.returned),
                 origin: self.origin,
-                copying: if self.distance.streams() { Copying::Far } else { Copying::Near },
+                copying: self.lender.segments.placement.copying(),
             })
         };
         Ok(OwnedSpace { owner: self.id, held })

@@ -10,19 +10,18 @@ use crate::counters::Counter;
 use crate::doorbell::SocketError;
 use crate::payload::accounts::Account;
 use crate::payload::lender::Loan;
-use crate::payload::segments::{MOST_SEGMENTS, PAGE, pages};
+use crate::payload::placement::{self, FLUSHES_PER_CHECK, PAGE};
+use crate::payload::segments::pages;
 use crate::payload::shortage::Shortage;
-use crate::ring::layout::{CONSUMED_AT, MAX_PENDING_SEGMENTS, SEGMENT_ADD, SEGMENT_RETIRE};
+use crate::ring::layout::{
+    CONSUMED_AT, MAX_PENDING_SEGMENTS, MAX_SEGMENTS, SEGMENT_ADD, SEGMENT_RETIRE,
+};
 use crate::ring::{Head, PublishFailure, Want};
 use crate::statistics::Field;
 use crate::violation::Violation;
-use breezeway_os::copy::{PREFETCHED_UP_TO, STREAM_FROM, claim_lines};
+use breezeway_os::copy::{PREFETCHED_UP_TO, claim_lines};
 use breezeway_os::segment::{self, Mapping, SegmentError, Unfinished};
 use breezeway_os::{MemoryAccount, clock};
-
-/// Flushes between two readings of the clock, while there are more segments than an idle session
-/// keeps.
-const FLUSHES_PER_CHECK: u32 = 64;
 
 /// Limits of a session's payload memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,9 +41,9 @@ pub struct Limits {
 
 impl Limits {
     /// Default size of the first segment: 64 KiB.
-    pub const FIRST_SEGMENT: u64 = 64 * 1024;
+    pub const FIRST_SEGMENT: u64 = placement::FIRST_SEGMENT;
     /// Default time before a segment is given back: 1 s.
-    pub const SHRINK_AFTER: Duration = Duration::from_secs(1);
+    pub const SHRINK_AFTER: Duration = placement::WINDOW;
 
     /// Returns limits with this cap, no reserve for streams, and defaults for the rest.
     pub const fn new(cap: u64) -> Self {
@@ -178,10 +177,7 @@ impl Endpoint {
             Some(loan) => loan,
             None => self.take_loan_anew(len)?,
         };
-        if len >= STREAM_FROM {
-            self.distance.sample(len, || self.peer.load(CONSUMED_AT));
-            self.lender.segments.set_far(self.distance.is_far());
-        }
+        self.lender.segments.placement.sample(len, || self.peer.load(CONSUMED_AT));
         if len <= PREFETCHED_UP_TO {
             claim_lines(self.lender.bytes_mut(&loan));
         }
@@ -257,7 +253,7 @@ impl Endpoint {
         } else if !segments.can_make_room(len) {
             Shortage::Cap { taken: segments.taken(), cap: self.cap() }
         } else if segments.are_all() && segments.spare().is_none() {
-            Shortage::Segments(MOST_SEGMENTS)
+            Shortage::Segments(MAX_SEGMENTS)
         } else {
             Shortage::Progress
         }

@@ -3,11 +3,12 @@
 use super::Endpoint;
 use super::error::SendError;
 use super::receiving::body;
-use super::space::{Body, Copying, Filling, Held, Space, fill};
+use super::space::{Body, Filling, Held, Space};
 use crate::counters::Counter;
 use crate::doorbell::SocketError;
 use crate::foreign::ForeignBytes;
 use crate::payload::lender::Loan;
+use crate::payload::placement::Copying;
 use crate::ring::layout::{INLINE_MAX, LENT};
 use crate::ring::{Head, PublishFailure, Want};
 use crate::statistics::Field;
@@ -87,7 +88,7 @@ impl Endpoint {
                 Filling::new(received, self.staging.bytes_mut(*len), Copying::Private)
             }
             Held::Payload(loan) => {
-                let copying = if self.distance.streams() { Copying::Far } else { Copying::Near };
+                let copying = self.lender.segments.placement.copying();
                 Filling::new(received, self.lender.bytes_mut(loan), copying)
             }
             Held::Nothing => Filling::new(received, &mut [], Copying::Private),
@@ -188,8 +189,8 @@ impl Endpoint {
         self.check_len(bytes.len())?;
         self.check_slot()?;
         let loan = self.take_loan(bytes.len())?;
-        let copying = if self.distance.streams() { Copying::Far } else { Copying::Near };
-        fill(self.lender.bytes_mut(&loan), 0, ForeignBytes::stable(bytes), copying);
+        let copying = self.lender.segments.placement.copying();
+        copying.fill(self.lender.bytes_mut(&loan), 0, ForeignBytes::stable(bytes));
         self.lend_or_give_back(head, loan)
     }
 
@@ -200,9 +201,9 @@ impl Endpoint {
         let Some(borrowed) = &self.borrowed else { unreachable!("the caller has seen it") };
         let len = self.borrower.bytes(borrowed, self.trusted).len();
         let loan = self.take_loan(len)?;
-        let copying = if self.distance.streams() { Copying::Far } else { Copying::Near };
+        let copying = self.lender.segments.placement.copying();
         let received = body(&self.borrower, self.borrowed.as_ref(), &self.entry, self.trusted);
-        fill(self.lender.bytes_mut(&loan), 0, received, copying);
+        copying.fill(self.lender.bytes_mut(&loan), 0, received);
         self.release();
         self.lend_or_give_back(head, loan)
     }

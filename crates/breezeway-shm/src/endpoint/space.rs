@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::owned::OwnedSpace;
 use crate::foreign::ForeignBytes;
 use crate::payload::lender::Loan;
-use breezeway_os::copy::{PREFETCHED_UP_TO, STREAM_FROM, claim_and_copy};
+use crate::payload::placement::Copying;
 
 /// Number of an endpoint in this process, which marks the spaces it reserved. Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,17 +107,6 @@ pub struct Filling<'a> {
     copying: Copying,
 }
 
-/// Method of copying bytes into reserved space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Copying {
-    /// Into private memory.
-    Private,
-    /// Into shared memory of a peer on a near core.
-    Near,
-    /// Into shared memory of a peer on a distant core.
-    Far,
-}
-
 impl<'a> Filling<'a> {
     #[inline(always)]
     pub(super) fn new(received: ForeignBytes<'a>, bytes: &'a mut [u8], copying: Copying) -> Self {
@@ -145,27 +134,12 @@ impl<'a> Filling<'a> {
     /// Copies `bytes` to `offset` by the fastest method. Panics if they reach outside.
     #[inline(always)]
     pub fn write(&mut self, offset: usize, bytes: ForeignBytes<'_>) {
-        fill(self.bytes, offset, bytes, self.copying);
+        self.copying.fill(self.bytes, offset, bytes);
     }
 
     /// Copies the current message's whole body to `offset`. Panics if it reaches outside.
     #[inline(always)]
     pub fn write_received(&mut self, offset: usize) {
-        fill(self.bytes, offset, self.received, self.copying);
-    }
-}
-
-/// Copies `bytes` into `space`. Large payloads for a distant peer are written past the caches,
-/// however small the pieces they are written in.
-#[inline]
-pub(super) fn fill(space: &mut [u8], offset: usize, bytes: ForeignBytes<'_>, copying: Copying) {
-    let size = space.len();
-    let to = &mut space[offset..][..bytes.len()];
-    if copying == Copying::Far && size >= STREAM_FROM {
-        bytes.stream_to(to);
-    } else if copying != Copying::Private && size > PREFETCHED_UP_TO {
-        claim_and_copy(to, |at, piece| bytes.slice(at..at + piece.len()).copy_to(piece));
-    } else {
-        bytes.copy_to(to);
+        self.copying.fill(self.bytes, offset, self.received);
     }
 }

@@ -1,8 +1,8 @@
 //! The receiving side of payload: the peer's payload segments, mapped read-only.
 
 use crate::foreign::ForeignBytes;
-use crate::payload::segments::MOST_SEGMENTS;
 use crate::ring::Entry;
+use crate::ring::layout::MAX_SEGMENTS;
 use crate::ring::release::is_unleased;
 use crate::violation::Violation;
 use breezeway_os::copy::prepare_to_read;
@@ -61,7 +61,7 @@ impl Borrower {
 
     /// Returns the number of pieces in which segments up to their cap are mapped.
     pub(crate) fn most_pieces(&self) -> usize {
-        usize::try_from(self.segment_cap / PIECE as u64).unwrap_or(usize::MAX / 8) + MOST_SEGMENTS
+        usize::try_from(self.segment_cap / PIECE as u64).unwrap_or(usize::MAX / 8) + MAX_SEGMENTS
     }
 
     /// Returns the number of segments that the peer has added so far.
@@ -120,8 +120,8 @@ impl Borrower {
         if number != self.next_number {
             return Err(Violation::SegmentNumber { found: number, expected: self.next_number });
         }
-        if self.segments.len() == MOST_SEGMENTS {
-            return Err(Violation::SegmentCount(MOST_SEGMENTS));
+        if self.segments.len() == MAX_SEGMENTS {
+            return Err(Violation::SegmentCount(MAX_SEGMENTS));
         }
         if size > self.segment_cap - self.total {
             return Err(Violation::SegmentSum { size, cap: self.segment_cap });

@@ -6,15 +6,11 @@
 use std::sync::Arc;
 
 use crate::payload::accounts::{Account, Accounts};
+use crate::payload::placement::{LOOKS_PER_FIRST, MESSAGES_PER_LOOK};
 use crate::payload::segments::{Place, Segments};
 use crate::ring::Lent;
 use crate::violation::Violation;
 use breezeway_os::segment::Mapping;
-
-/// Amount that may be taken before releases are collected again: for small messages a part of the
-/// first segment, else a number of messages.
-const LOOKS_PER_FIRST: usize = 4;
-const MESSAGES_PER_LOOK: usize = 4;
 
 /// Space taken for one payload, with its lend number. The value is the only access to the space: it
 /// moves from the lender to the sender and back, and is never copied.

@@ -9,45 +9,14 @@
 //! is kept much longer, and one of the first size stays. Timers are not needed: time is cut into
 //! windows, which end when there is traffic, so that an idle session costs nothing and a pause of
 //! any length is one window.
-//!
-//! Many messages of one size are not placed in the same spot each time: they rotate through more
-//! memory than a second-level cache holds. A few messages do not rotate, because they would only
-//! keep that memory, and where the cap is small, none do.
 
 use std::sync::Arc;
 
-use crate::payload::allocator::{FreeSpace, rounded};
-use breezeway_os::cpu;
 use breezeway_os::segment::Mapping;
 
-/// Maximum number of payload segments per direction at any time.
-pub(crate) const MOST_SEGMENTS: usize = 64;
-/// Messages of at least this size rotate, if at least two fit. A line that both sides have in their
-/// second-level caches must be transferred from the other cache for each write and again for each
-/// read; a line that only the shared cache holds need not. (Figures: `docs/design.md`.)
-const ROUND_FROM: usize = 16 * 1024;
-/// Bytes of memory they rotate through: more than a second-level cache, and one huge page.
-const ROUND: usize = 2 << 20;
-/// Divisor of the last-level cache's size that gives the rotation's size for a distant peer.
-const FAR_SHARE: usize = 2;
-/// Divisor of the cap that gives the largest rotation. If that is too small, messages do not
-/// rotate.
-const MOST_OF_CAP: usize = 4;
-/// Factor by which the segment may exceed the rotation's size. It stays as long as messages rotate
-/// in it.
-const MUCH_LARGER: usize = 4;
-/// Windows in which messages rotate, counted from one with as many bytes as the rotation's size.
-const BUSY: u32 = 2;
-/// Number of full rotations within one window after which a segment is added for them.
-const OFTEN: usize = 16;
-/// Segment sizes are multiples of this.
-pub(crate) const PAGE: usize = 4096;
-
-/// Consecutive windows without use after which a segment is retired.
-const QUIET: u32 = 1;
-/// Consecutive windows without use after which the spare, the largest wholly free segment, is
-/// retired.
-const QUIET_SPARE: u32 = 10;
+use crate::payload::allocator::{FreeSpace, rounded};
+use crate::payload::placement::{MUCH_LARGER, PAGE, Placement, QUIET, QUIET_SPARE, ROTATED_FROM};
+use crate::ring::layout::MAX_SEGMENTS;
 
 struct PayloadSegment {
     number: u32,
@@ -84,16 +53,7 @@ pub(crate) struct Segments {
     modest: u32,
     /// True if there is more than an idle session keeps, or may be a reason for more.
     grown: bool,
-    /// Offset of the next rotating message.
-    round: usize,
-    /// Bytes of messages that can rotate, since the last window began.
-    going: usize,
-    /// Windows left in which messages rotate, this one included.
-    busy: u32,
-    is_far: bool,
-    /// Size of the rotation for a near and a distant peer; 0 without rotation.
-    near_round: usize,
-    far_round: usize,
+    pub(crate) placement: Placement,
     /// Bytes of retired segments that the peer may still have mapped, until it has consumed up to
     /// the position beside.
     leaving: (usize, u64),
@@ -101,8 +61,6 @@ pub(crate) struct Segments {
 
 impl Segments {
     pub(crate) fn new(first: usize, cap: usize) -> Self {
-        let most = cap / MOST_OF_CAP / ROUND * ROUND;
-        let far_round = cpu::last_cache().unwrap_or(0) / FAR_SHARE;
         Self {
             list: Vec::new(),
             next_number: 0,
@@ -113,12 +71,7 @@ impl Segments {
             peak: 0,
             modest: 0,
             grown: false,
-            round: 0,
-            going: 0,
-            busy: 0,
-            is_far: false,
-            near_round: ROUND.min(most),
-            far_round: far_round.next_multiple_of(ROUND).max(ROUND).min(most),
+            placement: Placement::new(cap),
             leaving: (0, 0),
         }
     }
@@ -146,7 +99,7 @@ impl Segments {
 
     /// Returns true if the maximum number of segments exists.
     pub(crate) fn are_all(&self) -> bool {
-        self.list.len() == MOST_SEGMENTS
+        self.list.len() == MAX_SEGMENTS
     }
 
     /// Returns the number of segments added so far, which is the number of the next one.
@@ -162,7 +115,7 @@ impl Segments {
     /// nothing either, so that their real need becomes known.
     #[inline]
     pub(crate) fn take(&mut self, len: usize, looked: bool) -> Option<Place> {
-        if len >= ROUND_FROM
+        if len >= ROTATED_FROM
             && let Some(place) = self.take_around(len)
         {
             return Some(place);
@@ -185,19 +138,14 @@ impl Segments {
         None
     }
 
-    /// Returns the size of the rotation.
-    fn round_size(&self) -> usize {
-        if self.is_far { self.far_round } else { self.near_round }
-    }
-
     /// Returns the index of the segment in which messages rotate: the smallest that is large
     /// enough, if it is not much larger. Otherwise returns the index where such a segment would be
     /// inserted.
     fn round_segment(&self) -> Result<usize, usize> {
-        let round = self.round_size();
-        let index = self.list.partition_point(|segment| segment.free.size() < round);
+        let rotation = self.placement.size();
+        let index = self.list.partition_point(|segment| segment.free.size() < rotation);
         // A segment of the first size stays anyway.
-        let most = (MUCH_LARGER * round).max(self.first);
+        let most = (MUCH_LARGER * rotation).max(self.first);
         let found = self.list.get(index).is_some_and(|segment| segment.free.size() <= most);
         if found { Ok(index) } else { Err(index) }
     }
@@ -205,8 +153,7 @@ impl Segments {
     /// Takes space behind that of the previous rotating message, or at the start again: in the
     /// rotation segment, else in the next smaller one if that has room.
     fn take_around(&mut self, len: usize) -> Option<Place> {
-        let round = self.round_size();
-        if self.busy == 0 || len > round / 2 {
+        if !self.placement.rotates(len) {
             return None;
         }
         let index = match self.round_segment() {
@@ -214,15 +161,12 @@ impl Segments {
             Err(index) => index.checked_sub(1)?,
         };
         let PayloadSegment { number, free, used, .. } = &mut self.list[index];
-        let end = free.size().min(round);
-        if end < (2 * len).max(self.near_round / 2) {
-            return None;
-        }
-        let offset =
-            free.take_within(self.round, end, len).or_else(|| free.take_within(0, end, len))?;
+        let end = self.placement.end(free.size(), len)?;
+        let next = self.placement.next;
+        let offset = free.take_within(next, end, len).or_else(|| free.take_within(0, end, len))?;
         *used = true;
         let place = Place { segment: *number, offset };
-        self.round = offset + rounded(len);
+        self.placement.next = offset + rounded(len);
         self.count_taken(len);
         Some(place)
     }
@@ -231,20 +175,8 @@ impl Segments {
     fn count_taken(&mut self, len: usize) {
         self.taken += rounded(len);
         self.peak = self.peak.max(self.taken);
-        if len >= ROUND_FROM {
-            self.count_going(len);
-        }
-    }
-
-    /// Counts a message that can rotate.
-    fn count_going(&mut self, len: usize) {
-        let round = self.round_size();
-        if len <= round / 2 {
-            self.going = self.going.saturating_add(len);
-            if self.going >= round {
-                self.busy = BUSY;
-            }
-            self.grown |= self.goes_often() && self.lacks_round();
+        if len >= ROTATED_FROM && self.placement.count(len) {
+            self.grown |= self.lacks_round();
         }
     }
 
@@ -304,33 +236,20 @@ impl Segments {
         pages(len) <= (self.cap - self.total + free) / PAGE * PAGE
     }
 
-    /// Notes whether the peer runs on a distant core.
-    #[inline]
-    pub(crate) fn set_far(&mut self, is_far: bool) {
-        if self.is_far != is_far {
-            (self.is_far, self.going) = (is_far, 0);
-        }
-    }
-
     /// Returns true if no segment for rotation exists.
     fn lacks_round(&self) -> bool {
         self.round_segment().is_err()
     }
 
-    fn goes_often(&self) -> bool {
-        self.going > 0 && self.going / OFTEN >= self.round_size()
-    }
-
     /// Returns the size of a segment to add because messages would have rotated in it often within
     /// this window. Returns it once per that many messages.
     pub(crate) fn round_growth(&mut self) -> Option<usize> {
-        if !self.goes_often() {
+        if !self.placement.take_often() {
             return None;
         }
-        self.going = 0;
         self.note_growth();
-        let round = self.round_size();
-        (self.lacks_round() && round <= self.left() && !self.are_all()).then_some(round)
+        let size = self.placement.size();
+        (self.lacks_round() && size <= self.left() && !self.are_all()).then_some(size)
     }
 
     /// Adds a segment.
@@ -373,8 +292,7 @@ impl Segments {
         let modest = self.peak <= self.first / 2;
         self.modest = if modest { self.modest.saturating_add(1) } else { 0 };
         self.peak = self.taken;
-        self.going = 0;
-        self.busy = self.busy.saturating_sub(1);
+        self.placement.age();
         self.note_growth();
         for segment in &mut self.list {
             let needed = std::mem::take(&mut segment.used) || !segment.free.is_whole();

@@ -23,9 +23,11 @@ pub const SEGMENT_RETIRE: u8 = 7;
 /// Flag of a message with a descriptor of lent payload as its body.
 pub const LENT: u8 = 0x04;
 
+/// Maximum number of payload segments per direction at any time.
+pub const MAX_SEGMENTS: usize = 64;
 /// Maximum number of segments that one side has sent and whose `segment add` entry the other has
-/// not consumed: the maximum of segments per direction.
-pub const MAX_PENDING_SEGMENTS: usize = 64;
+/// not consumed.
+pub const MAX_PENDING_SEGMENTS: usize = MAX_SEGMENTS;
 
 /// `BRZWCTRL`, the first eight bytes of a control segment.
 pub const CONTROL_MAGIC: u64 = u64::from_le_bytes(*b"BRZWCTRL");

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::payload::placement::{OFTEN, ROTATION};
 use breezeway_os::segment;
 
 const FIRST: usize = 8 * PAGE;
@@ -92,25 +93,25 @@ fn one_by_one(segments: &mut Segments, len: usize, count: usize) -> Vec<(u32, us
 
 /// Takes and gives back as many bytes of messages as begin a busy window.
 fn busy(segments: &mut Segments, round: usize) {
-    one_by_one(segments, ROUND_FROM, round / ROUND_FROM);
-    segments.round = 0;
+    one_by_one(segments, ROTATED_FROM, round / ROTATED_FROM);
+    segments.placement.next = 0;
 }
 
 #[test]
 fn messages_go_around_in_a_segment_that_has_room_for_it() {
-    let mut segments = Segments::new(ROUND, 64 << 20);
-    let half = ROUND / 2;
-    busy(&mut segments, ROUND);
+    let mut segments = Segments::new(ROTATION, 64 << 20);
+    let half = ROTATION / 2;
+    busy(&mut segments, ROTATION);
     assert_eq!(one_by_one(&mut segments, half, 3), [(0, 0), (0, half), (0, 0)]);
     assert_eq!(one_by_one(&mut segments, half + 1, 2), [(0, 0), (0, 0)], "two do not fit");
-    assert_eq!(one_by_one(&mut segments, ROUND_FROM - 1, 2), [(0, 0), (0, 0)], "too small");
-    let kept = take(&mut segments, ROUND_FROM);
+    assert_eq!(one_by_one(&mut segments, ROTATED_FROM - 1, 2), [(0, 0), (0, 0)], "too small");
+    let kept = take(&mut segments, ROTATED_FROM);
     assert_eq!(kept.offset, half, "behind the last of those that went around");
     let wide = take(&mut segments, half);
     assert_eq!(wide.offset, 0);
-    let behind = take(&mut segments, ROUND_FROM);
-    assert_eq!(behind.offset, half + ROUND_FROM, "past what is taken");
-    for (place, len) in [(kept, ROUND_FROM), (wide, half), (behind, ROUND_FROM)] {
+    let behind = take(&mut segments, ROTATED_FROM);
+    assert_eq!(behind.offset, half + ROTATED_FROM, "past what is taken");
+    for (place, len) in [(kept, ROTATED_FROM), (wide, half), (behind, ROTATED_FROM)] {
         segments.give_back(place, len);
     }
     assert!(segments.spare().is_some(), "all of it is free again");
@@ -119,45 +120,45 @@ fn messages_go_around_in_a_segment_that_has_room_for_it() {
 #[test]
 fn for_a_peer_that_is_far_more_memory_is_gone_around_in() {
     let mut segments = Segments::new(32 << 20, 64 << 20);
-    segments.far_round = 8 << 20;
-    segments.set_far(true);
+    segments.placement.far_size = 8 << 20;
+    segments.placement.set_far(true);
     busy(&mut segments, 8 << 20);
-    let places = one_by_one(&mut segments, ROUND, 5);
-    assert_eq!(places, [0, 1, 2, 3, 0].map(|turn| (0, turn * ROUND)));
-    segments.set_far(false);
-    assert_eq!(one_by_one(&mut segments, ROUND, 2), [(0, 0), (0, 0)]);
+    let places = one_by_one(&mut segments, ROTATION, 5);
+    assert_eq!(places, [0, 1, 2, 3, 0].map(|turn| (0, turn * ROTATION)));
+    segments.placement.set_far(false);
+    assert_eq!(one_by_one(&mut segments, ROTATION, 2), [(0, 0), (0, 0)]);
 }
 
 #[test]
 fn messages_go_around_from_a_busy_window_on_until_one_is_quiet() {
-    let mut segments = Segments::new(ROUND, 64 << 20);
+    let mut segments = Segments::new(ROTATION, 64 << 20);
     let len = 64 << 10;
     let mut goes_around = |count| {
         let places = one_by_one(&mut segments, len, count);
         segments.age();
         places.windows(2).any(|pair| pair[0] != pair[1])
     };
-    assert!(!goes_around(ROUND / len), "in the first window from its {ROUND} bytes on");
+    assert!(!goes_around(ROTATION / len), "in the first window from its {ROTATION} bytes on");
     assert!(goes_around(2), "the next one from its beginning");
-    assert!(!goes_around(ROUND / len), "after one in which there was little, anew");
-    assert!(goes_around(ROUND / len));
+    assert!(!goes_around(ROTATION / len), "after one in which there was little, anew");
+    assert!(goes_around(ROTATION / len));
     assert!(goes_around(2));
 }
 
 #[test]
 fn distant_traffic_asks_for_no_growth_once_near() {
-    let mut segments = Segments::new(ROUND, 64 << 20);
-    segments.far_round = 8 << 20;
-    segments.set_far(true);
-    one_by_one(&mut segments, ROUND / 2, 2 * OFTEN);
-    segments.set_far(false);
+    let mut segments = Segments::new(ROTATION, 64 << 20);
+    segments.placement.far_size = 8 << 20;
+    segments.placement.set_far(true);
+    one_by_one(&mut segments, ROTATION / 2, 2 * OFTEN);
+    segments.placement.set_far(false);
     assert_eq!(segments.round_growth(), None);
 }
 
 #[test]
 fn a_segment_to_go_around_in_is_for_messages_that_come_often() {
     let mut segments = Segments::new(64 << 10, 64 << 20);
-    let often = OFTEN * ROUND / (64 << 10);
+    let often = OFTEN * ROTATION / (64 << 10);
     one_by_one(&mut segments, 64 << 10, often - 1);
     assert!(!segments.have_grown() && segments.round_growth().is_none());
     windows(&mut segments, 1);
@@ -166,7 +167,7 @@ fn a_segment_to_go_around_in_is_for_messages_that_come_often() {
     one_by_one(&mut segments, 64 << 10, 1);
     assert!(segments.have_grown());
     let size = segments.round_growth().unwrap();
-    assert_eq!((size, segments.round_growth()), (ROUND, None));
+    assert_eq!((size, segments.round_growth()), (ROTATION, None));
     segments.add(segment::create(size).unwrap().0);
     assert_eq!(one_by_one(&mut segments, 64 << 10, 2), [(1, 0), (1, 64 << 10)]);
     one_by_one(&mut segments, 64 << 10, often);
@@ -254,14 +255,14 @@ fn now_and_then(segments: &mut Segments, len: usize, count: u32) {
 fn rare_messages_move_out_of_a_large_segment() {
     let mut segments = Segments::new(64 << 10, 64 << 20);
     one_by_one(&mut segments, 48 << 20, 1);
-    now_and_then(&mut segments, ROUND_FROM, 3 * QUIET_SPARE);
+    now_and_then(&mut segments, ROTATED_FROM, 3 * QUIET_SPARE);
     assert_eq!(sizes(&segments), [16]);
 }
 
 #[test]
 fn rotation_segment_is_retired_when_messages_are_rare() {
     let mut segments = Segments::new(64 << 10, 64 << 20);
-    one_by_one(&mut segments, 64 << 10, OFTEN * ROUND / (64 << 10));
+    one_by_one(&mut segments, 64 << 10, OFTEN * ROTATION / (64 << 10));
     let size = segments.round_growth().unwrap();
     segments.add(segment::create(size).unwrap().0);
     now_and_then(&mut segments, 64 << 10, 2 * QUIET_SPARE);
@@ -273,23 +274,23 @@ fn a_large_segment_goes_while_many_messages_go_around() {
     let mut segments = Segments::new(64 << 10, 64 << 20);
     one_by_one(&mut segments, 48 << 20, 1);
     for _ in 0..2 * QUIET_SPARE {
-        one_by_one(&mut segments, 64 << 10, OFTEN * ROUND / (64 << 10));
+        one_by_one(&mut segments, 64 << 10, OFTEN * ROTATION / (64 << 10));
         if let Some(size) = segments.round_growth() {
             segments.add(segment::create(size).unwrap().0);
         }
         windows(&mut segments, 1);
     }
-    assert_eq!(sizes(&segments), [ROUND / PAGE]);
+    assert_eq!(sizes(&segments), [ROTATION / PAGE]);
 }
 
 #[test]
 fn kept_message_leaves_rest_of_small_cap_in_one_piece() {
     let mut segments = Segments::new(1 << 20, 1 << 20);
-    for _ in 0..2 * ROUND / ROUND_FROM {
-        let kept = take(&mut segments, ROUND_FROM);
+    for _ in 0..2 * ROTATION / ROTATED_FROM {
+        let kept = take(&mut segments, ROTATED_FROM);
         let large = segments.take(600 << 10, true).expect("most of it is free");
         segments.give_back(large, 600 << 10);
-        segments.give_back(kept, ROUND_FROM);
+        segments.give_back(kept, ROTATED_FROM);
     }
 }
 
@@ -297,7 +298,7 @@ fn kept_message_leaves_rest_of_small_cap_in_one_piece() {
 fn where_the_cap_is_small_none_of_it_is_spent_on_going_around() {
     let mut segments = Segments::new(64 << 10, 4 << 20);
     assert_eq!(segments.round_growth(), None);
-    one_by_one(&mut segments, 16 << 10, 2 * OFTEN * ROUND / (16 << 10));
+    one_by_one(&mut segments, 16 << 10, 2 * OFTEN * ROTATION / (16 << 10));
     assert_eq!(segments.round_growth(), None);
     assert!(!segments.have_grown());
 }
@@ -341,7 +342,7 @@ fn retired_segments_stay_within_the_cap() {
 #[test]
 fn the_number_of_segments_is_bounded() {
     let mut segments = Segments::new(PAGE, CAP);
-    for _ in 0..MOST_SEGMENTS {
+    for _ in 0..MAX_SEGMENTS {
         segments.add(segment::create(PAGE).unwrap().0);
     }
     assert!(segments.are_all());
@@ -362,7 +363,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => (1usize..4 * PAGE).prop_map(Step::Take),
         2 => (1usize..CAP / 3).prop_map(Step::Take),
-        2 => (ROUND_FROM..12 * PAGE).prop_map(Step::Take),
+        2 => (ROTATED_FROM..12 * PAGE).prop_map(Step::Take),
         6 => any::<prop::sample::Index>().prop_map(Step::GiveBack),
         1 => Just(Step::Window),
         1 => any::<bool>().prop_map(Step::Far),
@@ -380,7 +381,7 @@ proptest! {
         let mut segments = segments();
         // Small enough that a segment is soon added, and that some messages are too long for
         // it.
-        (segments.near_round, segments.far_round) = (24 * PAGE, 96 * PAGE);
+        (segments.placement.near_size, segments.placement.far_size) = (24 * PAGE, 96 * PAGE);
         let mut model: Vec<(Place, usize)> = Vec::new();
         for step in steps {
             match step {
@@ -413,10 +414,10 @@ proptest! {
                 }
                 Step::GiveBack(_) => {}
                 Step::Window => windows(&mut segments, 1),
-                Step::Far(is_far) => segments.set_far(is_far),
+                Step::Far(is_far) => segments.placement.set_far(is_far),
                 Step::Round => {
                     // As after many more messages.
-                    segments.going = segments.going.saturating_mul(OFTEN);
+                    segments.placement.bytes = segments.placement.bytes.saturating_mul(OFTEN);
                     if let Some(size) = segments.round_growth() {
                         segments.add(segment::create(size).unwrap().0);
                     }
