@@ -15,7 +15,6 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use crate::control::{ControlSegment, ForeignControl};
-use crate::counters::Counters;
 use crate::doorbell::Doorbell;
 use crate::payload::accounts::Accounts;
 use crate::payload::borrower::{Borrowed, Borrower};
@@ -25,7 +24,7 @@ use crate::payload::segments::Segments;
 use crate::payload::staging::Staging;
 use crate::ring::words::{ForeignWords, OwnWords};
 use crate::ring::{Duplex, Entry};
-use crate::statistics::{Field, HandlerTimes, Meter, Record};
+use crate::statistics::{Field, Meter};
 use crate::violation::Violation;
 use breezeway_os::{MemoryAccount, Notifier, Origin, TrustedPeer, clock};
 
@@ -63,7 +62,6 @@ pub struct Endpoint {
     return_notifier: Option<Arc<Notifier>>,
     /// True if returned space must end the prepared sleep.
     sleeps_for_return: bool,
-    counters: Counters,
     meter: Meter,
     /// Account that this side's segments are charged to.
     memory: MemoryAccount,
@@ -112,7 +110,6 @@ impl Endpoint {
             return_notifier: None,
             sleeps_for_return: false,
             doorbell,
-            counters: Counters::new(own.words.clone()),
             meter: Meter::unlisted(),
             memory: MemoryAccount::default(),
             own: own.words,
@@ -146,18 +143,14 @@ impl Endpoint {
 
     /// Returns the session's meter.
     #[inline(always)]
-    pub fn meter(&mut self) -> &mut Meter {
+    pub fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    /// Returns the session's meter, to note waits.
+    #[inline(always)]
+    pub fn meter_mut(&mut self) -> &mut Meter {
         &mut self.meter
-    }
-
-    /// Returns the handle that records handler times, if the session has a public record.
-    pub fn handler_times(&self) -> Option<HandlerTimes> {
-        self.meter.handler_times()
-    }
-
-    /// Returns the numbers counted so far.
-    pub fn stats(&self) -> Record {
-        self.meter.record()
     }
 
     /// Returns lent payload as slices from now on.

@@ -64,8 +64,6 @@ mod violation;
 #[cfg(not(loom))]
 mod control;
 #[cfg(not(loom))]
-mod counters;
-#[cfg(not(loom))]
 mod doorbell;
 #[cfg(not(loom))]
 pub mod dump;

@@ -100,7 +100,7 @@ impl Waiter {
     ) -> Result<bool, WaitError> {
         let outcome = self.spin(endpoint, want, start, budget, deadline);
         let took = clock::nanoseconds(clock::ticks().wrapping_sub(start));
-        let meter = endpoint.meter();
+        let meter = endpoint.meter_mut();
         meter.add(Field::SpinTime, took);
         if let Ok(came) = outcome {
             meter.add(Field::Spun, u64::from(came));
@@ -131,7 +131,7 @@ impl Waiter {
             }
             if now.wrapping_sub(checked) >= close_check {
                 if checked == start {
-                    endpoint.meter().waits(want.into());
+                    endpoint.meter_mut().waits(want.into());
                 }
                 checked = now;
                 endpoint.drain()?;
@@ -157,7 +157,7 @@ impl Waiter {
         deadline: Deadline,
     ) -> Result<(), WaitError> {
         let outcome = self.sleep_until(endpoint, want, deadline);
-        endpoint.meter().waited();
+        endpoint.meter_mut().waited();
         outcome
     }
 

@@ -259,7 +259,7 @@ impl<'c> Call<'c> {
     /// Returns the times of handlers of its session.
     pub(crate) fn handler_times(&self) -> Option<HandlerTimes> {
         match &self.0 {
-            Here(serving) => serving.link().handler_times(),
+            Here(serving) => serving.link().meter().handler_times(),
             Offloaded(elsewhere) => elsewhere.call().handler_times(),
         }
     }

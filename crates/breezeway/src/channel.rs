@@ -249,7 +249,7 @@ impl Channel {
 
     /// Returns the numbers counted so far and the session's current state, as tools read them.
     pub fn stats(&self) -> Record {
-        self.handle.shared.with(|state| state.link.stats())
+        self.handle.shared.with(|state| state.link.meter().record())
     }
 
     /// Returns the size of the largest message in bytes: the smaller cap of both sides.

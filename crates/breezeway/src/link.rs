@@ -19,7 +19,7 @@ use breezeway_os::segment::SegmentError;
 use breezeway_os::{Deadline, TrustedPeer};
 use breezeway_proto::{Head, RawHead};
 use breezeway_shm::layout::INLINE_MAX;
-use breezeway_shm::statistics::{HandlerTimes, Meter, Record};
+use breezeway_shm::statistics::Meter;
 use breezeway_shm::{
     self as shm, Account, Filling, ForeignBytes, Message, PayloadMemory, SendError, Want,
 };
@@ -79,26 +79,10 @@ impl Link {
 
     /// Returns the session's meter.
     #[inline]
-    pub(crate) fn meter(&mut self) -> &mut Meter {
+    pub(crate) fn meter(&self) -> &Meter {
         match self {
             Memory(link) => link.endpoint.meter(),
-            Socket(link) => link.meter(),
-        }
-    }
-
-    /// Returns the handle that records handler times, if the session has a public record.
-    pub(crate) fn handler_times(&self) -> Option<HandlerTimes> {
-        match self {
-            Memory(link) => link.endpoint.handler_times(),
-            Socket(link) => link.meter.handler_times(),
-        }
-    }
-
-    /// Returns the numbers counted so far.
-    pub(crate) fn stats(&self) -> Record {
-        match self {
-            Memory(link) => link.endpoint.stats(),
-            Socket(link) => link.meter.record(),
+            Socket(link) => &link.meter,
         }
     }
 

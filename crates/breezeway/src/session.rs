@@ -167,7 +167,7 @@ impl Session {
 
     /// Returns the counters so far, and the memory held and waits now, as tools see them.
     pub fn stats(&self) -> Record {
-        self.link.stats()
+        self.link.meter().record()
     }
 
     /// Returns the limit on calls in flight.
@@ -221,7 +221,7 @@ impl Session {
 
     #[inline(always)]
     fn span(&self, method: u32) -> CallSpan {
-        let of = || CallOf { carrier: self.link.carrier(), times: self.link.handler_times() };
+        let of = || CallOf { carrier: self.link.carrier(), times: self.link.meter().handler_times() };
         CallSpan::of_client(method, of)
     }
 

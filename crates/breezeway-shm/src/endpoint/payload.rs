@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use super::Endpoint;
 use super::error::SendError;
-use crate::counters::Counter;
 use crate::doorbell::SocketError;
 use crate::payload::accounts::Account;
 use crate::payload::lender::Loan;
@@ -207,11 +206,11 @@ impl Endpoint {
             }
             // A piece that was made is not a shortage.
             if !matches!(self.pieces, Pieces::Made(_)) {
-                self.count_no_memory();
+                self.meter.add(Field::NoMemory, 1);
             }
             grown?;
         } else {
-            self.count_no_memory();
+            self.meter.add(Field::NoMemory, 1);
         }
         // The entries by which this attempt has dropped segments are pending too.
         let pending = self.rings.producer.published() > consumed
@@ -219,11 +218,6 @@ impl Endpoint {
             || self.reserved_elsewhere > 0;
         let until = pending.then_some(Want::Memory { consumed, back: self.rings.lent.back() });
         Err(SendError::NoMemory { len, shortage: self.shortage(len), until })
-    }
-
-    fn count_no_memory(&mut self) {
-        self.counters.add(Counter::NoMemory, 1);
-        self.meter.add(Field::NoMemory, 1);
     }
 
     /// Takes back what the peer has released, and owned spaces that were not sent.
@@ -338,7 +332,7 @@ impl Endpoint {
         let announced = self.announce(SEGMENT_ADD, self.lender.segments.next_number(), &size)?;
         assert!(announced, "a spare slot was seen, and only this side fills slots");
         self.lender.segments.add(mapping);
-        self.count_segments();
+        self.meter.set(Field::OwnMemory, self.lender.segments.total() as u64);
         Ok(())
     }
 
@@ -351,15 +345,8 @@ impl Endpoint {
             return Ok(false);
         }
         self.lender.segments.retire(number, self.rings.producer.published());
-        self.count_segments();
+        self.meter.set(Field::OwnMemory, self.lender.segments.total() as u64);
         Ok(true)
-    }
-
-    fn count_segments(&self) {
-        let segments = &self.lender.segments;
-        self.counters.set(Counter::SegmentBytes, segments.total() as u64);
-        self.meter.set(Field::OwnMemory, segments.total() as u64);
-        self.counters.set(Counter::SegmentsAdded, u64::from(segments.next_number()));
     }
 
     /// Checks at intervals for segments that traffic no longer needs.

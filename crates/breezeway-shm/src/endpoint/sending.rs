@@ -4,7 +4,6 @@ use super::Endpoint;
 use super::error::SendError;
 use super::receiving::body;
 use super::space::{Body, Filling, Held, Space};
-use crate::counters::Counter;
 use crate::doorbell::SocketError;
 use crate::foreign::ForeignBytes;
 use crate::payload::lender::Loan;
@@ -147,7 +146,6 @@ impl Endpoint {
     fn not_published(&mut self, failure: PublishFailure) -> SendError {
         match failure {
             PublishFailure::Full => {
-                self.counters.add(Counter::RingFull, 1);
                 self.meter.add(Field::RingFull, 1);
                 let known = self.known_consumed();
                 let unconsumed = self.published() - known;
@@ -239,7 +237,6 @@ impl Endpoint {
         if let Err(error) = self.noted(outcome, head, loan.len) {
             return Err(NotLent { error, loan });
         }
-        self.counters.add(Counter::PayloadBytesLent, loan.len as u64);
         self.lender.lend(loan, &mut self.rings.lent);
         self.note_lent();
         Ok(())
@@ -260,9 +257,7 @@ impl Endpoint {
         if self.lender.segments.have_grown() {
             self.tidy_now_and_then()?;
         }
-        let published = self.rings.producer.published();
-        self.counters.set(Counter::EntriesPublished, published);
-        self.meter.set(Field::Published, published);
+        self.meter.set(Field::Published, self.rings.producer.published());
         let due = self.rings.flush();
         self.ring_if(due)
     }
@@ -277,7 +272,6 @@ impl Endpoint {
     #[inline(always)]
     pub(super) fn ring_if(&mut self, due: bool) -> Result<(), SocketError> {
         if due {
-            self.counters.add(Counter::DoorbellsRung, 1);
             self.meter.add(Field::Doorbells, 1);
             self.doorbell.ring()?;
         }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use super::Endpoint;
-use crate::counters::Counter;
 use crate::doorbell::SocketError;
 use crate::ring::Want;
 use crate::ring::layout::CPU_AT;
@@ -68,7 +67,6 @@ impl Endpoint {
         if self.has(want)? || self.is_closed() || !self.arm_return(want)? {
             return Ok(false);
         }
-        self.counters.add(Counter::Sleeps, 1);
         self.note_lent();
         self.meter.sleeps(want.into());
         Ok(true)

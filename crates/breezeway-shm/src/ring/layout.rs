@@ -56,8 +56,6 @@ pub const CPU_AT: usize = 0x110;
 pub const RELEASE_WAKE_AT: usize = 0x118;
 /// Offset of the release bits.
 pub const RELEASED_AT: usize = 0x180;
-/// Offset of the counters.
-pub const COUNTERS_AT: usize = 0x400;
 /// Offset of the ring, and size of the page before it.
 pub const RING_AT: usize = 0x1000;
 

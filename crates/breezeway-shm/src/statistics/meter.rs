@@ -1,8 +1,8 @@
 //! The record of one session, which its owner writes.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use breezeway_os::{Origin, Peer, WaitPolicy, clock};
 
@@ -96,7 +96,7 @@ pub struct Meter {
     /// True if a wait is noted that a message ends.
     waits: bool,
     /// Registry of the server that the session belongs to.
-    registry: Option<Arc<Registry>>,
+    registry: OnceLock<Arc<Registry>>,
     role: Role,
     origin: Origin,
 }
@@ -195,7 +195,7 @@ impl Meter {
             Place::Table(table, index) => table.record(*index).as_ptr(),
             Place::Private(words, _) => words.as_ptr(),
         };
-        Self { words, place, waits: false, registry: None, role, origin: Origin::here() }
+        Self { words, place, waits: false, registry: OnceLock::new(), role, origin: Origin::here() }
     }
 
     fn describe(&self, description: &Description) {
@@ -282,10 +282,13 @@ impl Meter {
         }
     }
 
-    /// Adds the session to a server's registry, which reads it from other threads.
-    pub fn join(&mut self, registry: &Arc<Registry>) {
-        registry.join(&self.record(), Words { first: self.words, origin: self.origin });
-        self.registry = Some(Arc::clone(registry));
+    /// Adds the session to a server's registry, which reads it from other threads. A session
+    /// belongs to one server.
+    pub fn join(&self, registry: &Arc<Registry>) {
+        self.registry.get_or_init(|| {
+            registry.join(&self.record(), Words { first: self.words, origin: self.origin });
+            Arc::clone(registry)
+        });
     }
 
     /// Notes that this side sleeps, until [`Self::waited`] or the next entry that is taken.

@@ -134,7 +134,7 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 for _ in 0..SESSIONS {
-                    let mut meter = Meter::new(&Description::of_worker(WaitPolicy::Park));
+                    let meter = Meter::new(&Description::of_worker(WaitPolicy::Park));
                     meter.add(Field::Slept, 1);
                     meter.join(&registry);
                 }

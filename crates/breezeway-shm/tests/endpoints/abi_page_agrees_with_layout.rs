@@ -4,7 +4,7 @@
 use crate::abi_page::{PAGE, bytes, name, number, table};
 use crate::support::{FIN, OPEN, Pair, Terms, take};
 use breezeway_shm::layout::*;
-use breezeway_shm::{Body, Head, SendError, Want};
+use breezeway_shm::{Body, Head, Want};
 
 /// Offsets and sizes, by name, in the order of the page.
 fn fields(name_of_table: &str) -> Vec<(usize, usize, String)> {
@@ -32,7 +32,6 @@ fn the_fields_of_the_control_segment() {
         (CPU_AT, 8, "cpu"),
         (RELEASE_WAKE_AT, 8, "release_wake"),
         (RELEASED_AT, *LEND_COUNT.end() as usize / 8, "released"),
-        (COUNTERS_AT, 64, "counters"),
     ]
     .map(|(offset, size, name)| (offset, size, name.to_owned()));
     let rows = table("control");
@@ -47,7 +46,6 @@ fn the_fields_of_the_control_segment() {
     for pair in expected.windows(2) {
         assert!(pair[0].0 + pair[0].1 <= pair[1].0, "{pair:?} overlap");
     }
-    const { assert!(COUNTERS_AT + 64 <= RING_AT) };
     for fields in expected {
         assert_eq!(fields.0 % 8, 0, "{fields:?} is not aligned");
     }
@@ -195,60 +193,4 @@ fn the_descriptor() {
     assert!(offset >= 200_000, "behind a payload of 200,000 bytes: {offset}");
     assert_eq!(body[16..24], 200_000u64.to_le_bytes(), "length");
     drop(small);
-}
-
-#[test]
-fn the_counters() {
-    let rows = table("counter");
-    for (index, row) in rows.iter().enumerate() {
-        assert_eq!(number(&row[0]), COUNTERS_AT + 8 * index, "in order and without a gap");
-    }
-    let terms = Terms { ring_capacity: 8, cap: 512 * 1024, ..Terms::default() };
-    let mut pair = Pair::new(terms);
-    let counter = |pair: &Pair, wanted: &str| {
-        let row = rows.iter().find(|row| row[1] == wanted);
-        let row = row.unwrap_or_else(|| panic!("no counter {wanted}"));
-        pair.one_control.word(number(&row[0]))
-    };
-    let all = [
-        "entries published",
-        "payload bytes lent",
-        "doorbells rung",
-        "sleeps",
-        "payload segment bytes now",
-        "publications that found the ring full",
-        "reservations that found no memory",
-        "payload segments added so far",
-    ];
-    assert_eq!(rows.iter().map(|row| &*row[1]).collect::<Vec<_>>(), all);
-    for name in all {
-        assert_eq!(counter(&pair, name), 0, "{name}");
-    }
-
-    let mut space = pair.one.reserve(1000).unwrap();
-    pair.one.send(message(1, 0), Body::Space(&mut space)).unwrap();
-    pair.one.flush().unwrap();
-    assert_eq!(counter(&pair, "entries published"), 2, "the segment and the message");
-    assert_eq!(counter(&pair, "payload bytes lent"), 1000);
-    assert_eq!(counter(&pair, "payload segment bytes now"), 64 * 1024);
-    assert_eq!(counter(&pair, "payload segments added so far"), 1);
-
-    while take(&mut pair.other).unwrap() {
-        pair.other.finish().unwrap();
-    }
-    assert!(pair.other.prepare_sleep(Want::Data).unwrap());
-    pair.one.send(message(3, 0), Body::Bytes(b"x")).unwrap();
-    pair.one.flush().unwrap();
-    assert_eq!(counter(&pair, "doorbells rung"), 1);
-
-    assert!(pair.one.prepare_sleep(Want::Data).unwrap());
-    assert_eq!(counter(&pair, "sleeps"), 1);
-
-    let full = (0..20).find_map(|_| pair.one.send(message(5, 0), Body::Bytes(b"x")).err());
-    assert!(matches!(full, Some(SendError::Full { .. })), "{full:?}");
-    assert_eq!(counter(&pair, "publications that found the ring full"), 1);
-
-    let refused = pair.one.reserve(400_000);
-    assert!(matches!(refused, Err(SendError::NoMemory { .. })), "{refused:?}");
-    assert_eq!(counter(&pair, "reservations that found no memory"), 1);
 }

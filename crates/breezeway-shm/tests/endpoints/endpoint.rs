@@ -11,9 +11,6 @@ use breezeway_shm::{
 };
 use proptest::prelude::*;
 
-/// The payload counter `payload segment bytes now` (section 7 of the ABI).
-const SEGMENT_BYTES: usize = 0x420;
-
 fn head(id: u32) -> Head {
     let flags = OPEN | FIN;
     Head { kind: MESSAGE, flags, stream: id.wrapping_mul(2) | 1, tag: id, time: 0 }
@@ -596,7 +593,7 @@ fn lend_numbers_run_out_and_return_by_release() {
         assert!(matches!(pair.one.reserve(105), Err(SendError::NoMemory { .. })));
     }
     assert_eq!(receive_all(&mut pair.other), 64);
-    assert_eq!(pair.one_control.word(SEGMENT_BYTES), 64 * 1024, "one small segment did");
+    assert_eq!(pair.one.payload_memory().own, 64 * 1024, "one small segment did");
 }
 
 #[test]
@@ -608,7 +605,7 @@ fn space_that_is_abandoned_costs_nothing() {
         assert!(space.is_empty());
         pair.one.abandon(&mut space);
     }
-    assert!(pair.one_control.word(SEGMENT_BYTES) <= 512 * 1024);
+    assert!(pair.one.payload_memory().own <= 512 * 1024);
     assert!(pair.one.published() <= 3, "at most three segments were announced");
 }
 
@@ -617,13 +614,13 @@ fn segments_are_added_by_need_and_dropped_at_the_cap() {
     let mut pair = Pair::new(Terms { cap: 4 << 20, ..Terms::default() });
     lend(&mut pair.one, 0, 200_000).unwrap();
     lend(&mut pair.one, 1, 200_000).unwrap();
-    let grown = pair.one_control.word(SEGMENT_BYTES);
+    let grown = pair.one.payload_memory().own;
     assert!(grown > 64 * 1024 && grown <= 4 << 20);
     // As large as the cap: only if all that is there goes first.
     assert!(matches!(pair.one.reserve(4 << 20), Err(SendError::NoMemory { .. })));
     assert_eq!(receive_all(&mut pair.other), 2);
     lend(&mut pair.one, 2, 4 << 20).unwrap();
-    assert_eq!(pair.one_control.word(SEGMENT_BYTES), 4 << 20);
+    assert_eq!(pair.one.payload_memory().own, 4 << 20);
     // The receiver drops them as well, else the sum would pass the cap.
     assert!(take(&mut pair.other).unwrap());
     assert!(pair.other.body().to_vec() == content(2, 4 << 20));
@@ -632,7 +629,7 @@ fn segments_are_added_by_need_and_dropped_at_the_cap() {
     for round in 0..50 {
         let len = [4 << 20, 1_000, 2_100_000][round % 3];
         lend(&mut pair.one, round as u32, len).unwrap();
-        assert!(pair.one_control.word(SEGMENT_BYTES) <= 4 << 20);
+        assert!(pair.one.payload_memory().own <= 4 << 20);
         assert_eq!(receive_all(&mut pair.other), 1);
     }
 }
@@ -646,7 +643,7 @@ fn a_segment_from_which_something_is_lent_is_never_dropped() {
         assert!(matches!(pair.one.reserve(1 << 20), Err(SendError::NoMemory { .. })));
         assert!(pair.other.body().to_vec() == content(0, 1_000));
     }
-    assert_eq!(pair.one_control.word(SEGMENT_BYTES), 64 * 1024);
+    assert_eq!(pair.one.payload_memory().own, 64 * 1024);
 }
 
 #[test]
@@ -697,7 +694,7 @@ fn growing_waits_for_a_ring_slot_and_takes_nothing_meanwhile() {
     for _ in 0..10 {
         assert!(matches!(pair.one.reserve(1_000), Err(SendError::NoMemory { .. })));
     }
-    assert_eq!(pair.one_control.word(SEGMENT_BYTES), 0);
+    assert_eq!(pair.one.payload_memory().own, 0);
     assert_eq!(receive_all(&mut pair.other), 8);
     assert!(pair.one.reserve(1_000).is_ok());
 }
@@ -733,17 +730,16 @@ fn endpoint_that_saw_the_end_does_not_sleep() {
 #[test]
 fn an_announced_sleep_is_rung_and_no_other() {
     let mut pair = Pair::new(Terms::default());
-    const RUNG: usize = 0x410;
     pair.one.send(head(0), Body::Bytes(b"x")).unwrap();
     pair.one.flush().unwrap();
-    assert_eq!(pair.one_control.word(RUNG), 0);
+    assert_eq!(pair.one.meter().totals().doorbells, 0);
     assert_eq!(receive_all(&mut pair.other), 1);
     assert!(pair.other.prepare_sleep(Want::Data).unwrap());
     for _ in 0..5 {
         pair.one.send(head(0), Body::Bytes(b"x")).unwrap();
         pair.one.flush().unwrap();
     }
-    assert_eq!(pair.one_control.word(RUNG), 1, "once per intent");
+    assert_eq!(pair.one.meter().totals().doorbells, 1, "once per intent");
     assert!(!pair.other.prepare_sleep(Want::Data).unwrap(), "something is there");
 }
 

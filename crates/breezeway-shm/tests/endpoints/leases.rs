@@ -11,12 +11,9 @@ use breezeway_shm::{
     Body, Endpoint, Head, Limits, Message, SendError, Shortage, WaitError, Waiter, Want,
 };
 
-/// The fields `release_wake` and `released` of a control segment, and the counters `doorbells rung`
-/// and `sleeps`.
+/// The fields `release_wake` and `released` of a control segment.
 const RELEASE_WAKE: usize = 0x118;
 const RELEASED: usize = 0x180;
-const RUNG: usize = 0x410;
-const SLEEPS: usize = 0x418;
 
 fn head() -> Head {
     Head { kind: MESSAGE, flags: OPEN | FIN, stream: 1, tag: 0, time: 0 }
@@ -317,7 +314,7 @@ fn a_wait_for_memory_is_rung_for_once_and_others_are_not() {
         panic!("all numbers are lent")
     };
     assert!(pair.one.prepare_sleep(until).unwrap());
-    assert_eq!(pair.one_control.word(SLEEPS), 1);
+    assert_eq!(pair.one.meter().totals().slept, 1);
     assert_ne!(pair.one_control.word(RELEASE_WAKE), 0);
     thread::spawn(move || messages.truncate(10)).join().unwrap();
     assert!(pair.one.has(until).unwrap());
@@ -387,7 +384,7 @@ fn hidden_release_is_published_to_a_waiting_peer() {
     };
     assert!(pair.one.prepare_sleep(until).unwrap());
     pair.other.finish().unwrap();
-    assert_eq!(pair.other_control.word(RUNG), 1);
+    assert_eq!(pair.other.meter().totals().doorbells, 1);
     pair.one.sleep(Deadline::NEVER).unwrap();
     send(&mut pair.one, 0, 200).unwrap();
     drop(messages);

@@ -14,9 +14,6 @@ use breezeway_shm::{
 };
 use proptest::prelude::*;
 
-/// The counter `payload segment bytes now`.
-const SEGMENT_BYTES: usize = 0x420;
-
 fn head() -> Head {
     Head { kind: MESSAGE, flags: OPEN | FIN, stream: 1, tag: 0, time: 0 }
 }
@@ -99,7 +96,7 @@ fn dropped_space_returns_with_its_number() {
     }
     let spaces: Vec<_> = (0..64).map(|_| pair.one.reserve_owned(105).unwrap()).collect();
     drop(spaces);
-    assert!(pair.one_control.word(SEGMENT_BYTES) <= 2 << 20, "it was used again");
+    assert!(pair.one.payload_memory().own <= 2 << 20, "it was used again");
 }
 
 #[test]

@@ -1,24 +1,21 @@
-//! Time that a waiter spins before it sleeps, observed by its counter of sleeps.
+//! Time that a waiter spins before it sleeps, observed by its sleeps.
 
 use std::time::{Duration, Instant};
 
 use crate::support::{FIN, OPEN, Pair, Terms};
 use breezeway_os::{Deadline, WaitPolicy, Waiting, cpu};
-use breezeway_shm::layout::MESSAGE;
+use breezeway_shm::layout::{DATA_WAKE_AT, MESSAGE, NO_WAKE};
 use breezeway_shm::{Body, Head, Waiter, Want};
 
-/// The counter `sleeps` (section 7 of the ABI).
-const SLEEPS: usize = 0x418;
-
 /// Returns how often an adaptive waiter with this bound sleeps while it waits for a message that is
-/// sent once `is_time`, given the waiter's sleeps so far, returns true.
-fn sleeps(spin_bound: Duration, is_time: impl Fn(u64) -> bool + Send) -> u64 {
+/// sent once `is_time`, which receives true while the waiter sleeps, returns true.
+fn sleeps(spin_bound: Duration, is_time: impl Fn(bool) -> bool + Send) -> u64 {
     let mut pair = Pair::new(Terms::default());
     let mut sender = pair.other;
     let (one, control) = (&mut pair.one, &pair.one_control);
     std::thread::scope(|scope| {
         let sending = scope.spawn(move || {
-            while !is_time(control.word(SLEEPS)) {
+            while !is_time(control.word(DATA_WAKE_AT) != NO_WAKE) {
                 std::thread::yield_now();
             }
             let flags = OPEN | FIN;
@@ -32,13 +29,13 @@ fn sleeps(spin_bound: Duration, is_time: impl Fn(u64) -> bool + Send) -> u64 {
         waiter.wait(one, Want::Data, Deadline::NEVER).unwrap();
         drop(sending.join().unwrap());
     });
-    pair.one_control.word(SLEEPS)
+    pair.one.meter().totals().slept
 }
 
 #[test]
 fn a_waiter_whose_bound_is_shorter_than_the_wait_sleeps() {
-    assert_eq!(sleeps(Duration::ZERO, |sleeps| sleeps > 0), 1);
-    assert_eq!(sleeps(Duration::from_micros(100), |sleeps| sleeps > 0), 1);
+    assert_eq!(sleeps(Duration::ZERO, |sleeps| sleeps), 1);
+    assert_eq!(sleeps(Duration::from_micros(100), |sleeps| sleeps), 1);
 }
 
 #[test]
@@ -47,6 +44,6 @@ fn waiter_with_long_bound_spins_where_spinning_pays() {
     let start = Instant::now();
     // Far longer than the usual bound. (A waiter that begins later than that passes as well.)
     let late =
-        move |sleeps| if pays { start.elapsed() > Waiting::SPIN_BOUND * 200 } else { sleeps > 0 };
+        move |sleeps| if pays { start.elapsed() > Waiting::SPIN_BOUND * 200 } else { sleeps };
     assert_eq!(sleeps(Duration::from_secs(20), late), u64::from(!pays));
 }

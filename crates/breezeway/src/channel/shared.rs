@@ -96,7 +96,7 @@ impl Shared {
             cap: state.link.cap(),
             max_in_flight,
             service,
-            handler_times: state.link.handler_times(),
+            handler_times: state.link.meter().handler_times(),
             max_streams: state.connection.streams.max_peer_streams(),
             quiet: Arc::clone(state.waiters.quiet_streams()),
             state: Mutex::new(state),

@@ -92,10 +92,6 @@ impl SocketLink {
         }
     }
 
-    pub(super) fn meter(&mut self) -> &mut Meter {
-        &mut self.meter
-    }
-
     pub(super) fn carrier(&self) -> Carrier {
         self.carrier
     }

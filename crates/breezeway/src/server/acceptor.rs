@@ -546,7 +546,7 @@ impl<D: Destination> Acceptor<D> {
         };
         let account = self.monitor.memory_of(peer.uid);
         match welcome(wire, carrier, options, account, &mut self.ready_control, received) {
-            Ok(mut agreed) => {
+            Ok(agreed) => {
                 self.monitor.enters(agreed.link.meter());
                 let trusted = self.trust(&peer);
                 self.destination.deliver(Accepted { agreed, peer, exit, trusted });

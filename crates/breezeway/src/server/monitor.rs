@@ -133,7 +133,7 @@ impl Monitor {
     }
 
     /// Counts a session that begins.
-    pub(crate) fn enters(&self, meter: &mut Meter) {
+    pub(crate) fn enters(&self, meter: &Meter) {
         meter.join(&self.registry);
     }
 
