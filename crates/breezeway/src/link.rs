@@ -426,31 +426,17 @@ impl Link {
         }
     }
 
-    /// Announces that this side is about to sleep until a message comes, and polls once more.
-    /// Returns true if it has not come.
-    pub(crate) fn prepare_sleep(&mut self) -> Result<bool, LinkError> {
+    /// Announces that this side is about to sleep until a message comes, or, with `for_room`, until
+    /// there is more room than at the last call of [`Self::has_new_room`], and polls once more.
+    /// Returns true if neither has come.
+    pub(crate) fn prepare_sleep(&mut self, for_room: bool) -> Result<bool, LinkError> {
         match self {
-            Memory(link) => Ok(link.endpoint.prepare_sleep(Want::Data)?),
+            Memory(link) => {
+                let want = if for_room { link.more_room } else { Want::Data };
+                Ok(link.endpoint.prepare_sleep(want)?)
+            }
+            // The socket is watched for room.
             Socket(link) => link.may_sleep(),
-        }
-    }
-
-    /// Announces a sleep like [`Self::prepare_sleep`] that `want` ends as well.
-    pub(crate) fn prepare_sleep_for(&mut self, want: Want) -> Result<bool, LinkError> {
-        match self {
-            Memory(link) => Ok(link.prepare_sleep_for(want)?),
-            // The socket is watched for it.
-            Socket(link) => link.may_sleep(),
-        }
-    }
-
-    /// Returns the event that brings more room than there was at the last call of
-    /// [`Self::has_new_room`].
-    pub(crate) fn more_room(&self) -> Want {
-        match self {
-            Memory(link) => link.more_room,
-            // The peer's consumption is not counted.
-            Socket(_) => Want::Data,
         }
     }
 
@@ -472,18 +458,10 @@ impl Link {
         }
     }
 
-    /// Returns true if messages travel on a socket, and more of them can be sent now.
-    pub(crate) fn has_room_on_socket(&self) -> bool {
-        match self {
-            Memory(_) => false,
-            Socket(link) => !link.is_backlogged(),
-        }
-    }
-
     /// Waits for a message, or for more room than at the last call of [`Self::has_new_room`].
     pub(crate) fn wait_for_room(&mut self, deadline: Deadline) -> Result<(), WaitFailure> {
         match self {
-            Memory(link) => Ok(link.wait_for_room(deadline)?),
+            Memory(link) => Ok(link.wait(link.more_room, deadline)?),
             Socket(link) => link.wait_for_room(deadline),
         }
     }

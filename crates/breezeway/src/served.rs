@@ -226,7 +226,7 @@ impl ServerSession {
         match &mut self.place {
             Place::Alone(link) => {
                 let unread = |link: &Link| link.is_unread().then_some(RETRY_AFTER);
-                Ok(link.prepare_sleep()?.then(|| Deadline::from(unread(link))))
+                Ok(link.prepare_sleep(false)?.then(|| Deadline::from(unread(link))))
             }
             place => {
                 self.terms.begin_turn();

@@ -25,6 +25,7 @@ use super::receiving::QueuedMessage;
 use super::stand_in::StandIn;
 use super::stream_waiters::{Registration, StreamWaiters};
 use super::waiters::Waiters;
+use crate::carrier::Carrier;
 use crate::error::CallError;
 use crate::handshake::Agreed;
 use crate::link::{Body, Link, LinkError, Notice, OwnedBody};
@@ -451,16 +452,12 @@ impl State {
 
     fn try_prepare_sleep(&mut self) -> Result<bool, LinkError> {
         // A turn's last write may have made room on a socket, which no event would report.
-        if self.unflushed || self.link.has_room_on_socket() && self.has_more_to_send() {
+        let has_room = self.link.carrier() != Carrier::Shm && !self.link.is_backlogged();
+        if self.unflushed || has_room && self.has_more_to_send() {
             return Ok(false);
         }
         self.room_is_awaited = self.awaits_room();
-        if self.room_is_awaited {
-            let more_room = self.link.more_room();
-            self.link.prepare_sleep_for(more_room)
-        } else {
-            self.link.prepare_sleep()
-        }
+        self.link.prepare_sleep(self.room_is_awaited)
     }
 
     /// Sets the waker to be woken when the driver is needed.
@@ -494,7 +491,6 @@ mod tests {
     use std::thread;
 
     use super::*;
-    use crate::carrier::Carrier;
     use crate::handshake;
     use crate::options::SessionOptions;
 

@@ -60,20 +60,6 @@ impl MemoryLink {
         Ok(has_room)
     }
 
-    /// Announces a sleep that a message ends, as well as `want`.
-    pub(super) fn prepare_sleep_for(&mut self, want: Want) -> Result<bool, SocketError> {
-        self.endpoint.prepare_sleep(match (want, self.endpoint.more_memory()) {
-            (Want::Consumed(consumed), Want::Memory { back, .. }) => {
-                Want::Memory { consumed, back }
-            }
-            _ => want,
-        })
-    }
-
-    pub(super) fn wait_for_room(&mut self, deadline: Deadline) -> Result<(), WaitError> {
-        self.waiter.wait(&mut self.endpoint, self.more_room, deadline)
-    }
-
     #[inline(always)]
     pub(super) fn wait(&mut self, want: Want, deadline: Deadline) -> Result<(), WaitError> {
         self.waiter.wait(&mut self.endpoint, want, deadline)
