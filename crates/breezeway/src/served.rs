@@ -18,7 +18,7 @@ use crate::link::{Link, Notice, SHORTAGE_PATIENCE};
 use crate::log_limit::LogLimit;
 use crate::options::SessionOptions;
 use crate::presence::SessionId;
-use crate::slice::{Group, SLICE, Slice};
+use crate::slice::{SLICE, Slice};
 use crate::streaming::{Share, StreamThreads};
 use crate::worker::{Inbox, TurnWaker};
 
@@ -40,8 +40,8 @@ pub struct ServerSession {
     place: Place,
     /// Readable once the client's process is gone.
     exit: Option<OwnedFd>,
-    /// Size of the groups of one-way messages that are timed together.
-    group: Group,
+    /// True while one-way messages are quick, and so are timed together.
+    are_quick: bool,
     orphan: Orphan,
     /// The threads that serve its streams, and its client's share of them; `None` if the server
     /// takes no streams.
@@ -108,7 +108,7 @@ impl ServerSession {
             terms,
             place,
             exit: None,
-            group: Group::default(),
+            are_quick: false,
             orphan: Orphan::default(),
             streams,
         }

@@ -12,49 +12,13 @@ pub(crate) const SLICE: Duration = Duration::from_micros(50);
 /// Bytes of requests after which a turn ends too.
 const SLICE_BYTES: usize = 1 << 20;
 
-/// Limit on one-way messages between two readings of the clock. A reading takes as long as a few of
-/// them; after a reply, which the client has to take first, its time is not noticeable.
-const LARGEST_GROUP: u32 = 64;
-/// Number of quick one-way messages after which a group may become larger again than the last slow
-/// one: fewer than arrive between two interrupts, which make groups slow too.
-const QUICK_AGAIN: u32 = 1 << 12;
-
-/// Size of the groups of one-way messages of a session that are served between two readings of the
-/// clock. It grows as long as each message takes less than a 64th of a slice, or all of them less
-/// than a quarter of one; after each failure of this it may grow only to half as many, until very
-/// many were quick. (With the 64th alone, an interrupt would make a small group slow, and the next
-/// ones smaller still.)
-#[derive(Debug)]
-pub(crate) struct Group {
-    size: u32,
-    largest: u32,
-    /// Quick messages in a row.
-    quick: u32,
-}
-
-impl Default for Group {
-    fn default() -> Self {
-        Self { size: 1, largest: LARGEST_GROUP, quick: 0 }
-    }
-}
-
-impl Group {
-    fn was_quick(&mut self) {
-        self.quick += self.size;
-        if self.quick >= QUICK_AGAIN {
-            self.quick = 0;
-            self.largest = (2 * self.largest).min(LARGEST_GROUP);
-        }
-        self.size = (2 * self.size).min(self.largest);
-    }
-
-    fn was_slow(&mut self) {
-        if self.size > 1 {
-            self.largest = (self.largest / 2).max(1);
-        }
-        (self.size, self.quick) = (1, 0);
-    }
-}
+/// One-way messages between two readings of the clock, as long as they are quick. A reading takes as
+/// long as a few of them; after a reply, which the client has to take first, its time is not
+/// noticeable.
+const GROUP: u32 = 16;
+/// Divisor of a turn that gives the time within which a one-way message is quick: a group takes a
+/// quarter of a turn at most.
+const QUICK: u64 = 64;
 
 /// One turn: bounded by time and by bytes, however few requests that are.
 #[derive(Debug)]
@@ -123,19 +87,16 @@ impl<'w> Slice<'w> {
         }
     }
 
-    /// Counts a message like [`Self::goes_on_after`], for a message without a reply.
+    /// Counts a message like [`Self::goes_on_after`], for a message without a reply. `are_quick`
+    /// belongs to the session: true while its messages are quick, so that several of them are timed
+    /// together.
     #[inline(always)]
-    pub(crate) fn goes_on_after_one_way(&mut self, bytes: usize, group: &mut Group) -> bool {
+    pub(crate) fn goes_on_after_one_way(&mut self, bytes: usize, are_quick: &mut bool) -> bool {
         self.spend(bytes);
-        if self.untimed >= group.size {
-            let before = self.now;
-            let quick = (u64::from(self.untimed) * (self.ticks / 64)).max(self.ticks / 4);
+        if !*are_quick || self.untimed >= GROUP {
+            let (before, count) = (self.now, u64::from(self.untimed));
             self.read_clock();
-            if self.now.saturating_sub(before) < quick {
-                group.was_quick();
-            } else {
-                group.was_slow();
-            }
+            *are_quick = self.now.saturating_sub(before) < count * (self.ticks / QUICK);
         }
         self.has_more()
     }
@@ -203,13 +164,13 @@ mod tests {
 
     #[test]
     fn turn_begins_with_its_first_one_way_message() {
-        let mut group = Group::default();
+        let mut are_quick = false;
         // Long over, had it begun when the clock was last read; an hour otherwise.
         let hour = clock::ticks_in(Duration::from_secs(3600));
         let mut slice = Slice::new(0, hour);
         slice.begin_one_way();
-        assert!(slice.goes_on_after_one_way(1, &mut group));
-        assert_eq!((group.size, group.largest), (2, LARGEST_GROUP), "it was a quick one");
+        assert!(slice.goes_on_after_one_way(1, &mut are_quick));
+        assert!(are_quick);
         let until = slice.until;
         slice.begin_one_way();
         assert_eq!(slice.until, until);
@@ -220,46 +181,20 @@ mod tests {
         assert!(!replied.has_more(), "a turn that has begun is not begun again");
     }
 
+    /// Returns the number of one-way messages that a turn serves that was over before it began.
+    fn served(are_quick: &mut bool) -> Option<u32> {
+        let mut slice = Slice::new(0, 1 << 20);
+        (1..100).find(|_| !slice.goes_on_after_one_way(1, are_quick))
+    }
+
     #[test]
     fn quick_one_way_messages_are_timed_in_groups() {
-        let mut group = Group::default();
+        let mut are_quick = true;
+        assert_eq!(served(&mut are_quick), Some(GROUP));
+        assert!(!are_quick, "the clock has run for long");
+        assert_eq!(served(&mut are_quick), Some(1), "slow ones are timed one by one");
         // A 64th of this turn is longer than the test may take.
-        let mut slice = long();
-        for _ in 0..1000 {
-            assert!(slice.goes_on_after_one_way(1, &mut group));
-        }
-        assert_eq!(group.size, LARGEST_GROUP);
-    }
-
-    #[test]
-    fn group_within_a_quarter_of_a_turn_is_quick() {
-        let mut group = Group::default();
-        // Each takes a 16th of a turn that no test outlasts.
-        for size in [2, 4, 8] {
-            let (ticks, took) = (1 << 40, 1 << 36);
-            let mut slice = Slice::new(clock::ticks().saturating_sub(took), ticks);
-            slice.untimed = size / 2 - 1;
-            assert!(slice.goes_on_after_one_way(1, &mut group));
-            assert_eq!(group.size, size);
-        }
-    }
-
-    #[test]
-    fn slow_group_ends_turn_and_halves_the_largest() {
-        let mut group = Group::default();
-        for largest in [64, 32, 16, 8, 4, 2, 1, 1] {
-            for _ in 0..10 {
-                group.was_quick();
-            }
-            assert_eq!(group.size, largest);
-            // The clock has run for long.
-            let mut slice = Slice::new(0, 1 << 20);
-            let served = (1..).find(|_| !slice.goes_on_after_one_way(1, &mut group));
-            assert_eq!((served, group.size), (Some(largest), 1));
-        }
-        for _ in 0..QUICK_AGAIN * LARGEST_GROUP.ilog2() {
-            group.was_quick();
-        }
-        assert_eq!(group.size, LARGEST_GROUP, "after very many quick ones");
+        assert!(long().goes_on_after_one_way(1, &mut are_quick));
+        assert!(are_quick);
     }
 }

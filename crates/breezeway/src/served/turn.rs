@@ -150,7 +150,7 @@ impl ServerSession {
             }
             served += 1;
             let goes_on = if one_way {
-                slice.goes_on_after_one_way(len, &mut self.group)
+                slice.goes_on_after_one_way(len, &mut self.are_quick)
             } else {
                 slice.goes_on_after(len)
             };
