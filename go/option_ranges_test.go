@@ -20,9 +20,9 @@ var numbered = map[string]func(value int64) breezeway.Option{
 	"CallTimeout":      timed(breezeway.CallTimeout), "ReplyTimeout": timed(breezeway.ReplyTimeout),
 	"DrainTimeout": timed(breezeway.DrainTimeout), "WaitForServer": timed(breezeway.WaitForServer),
 	"ReturnToFirst": timed(breezeway.ReturnToFirst),
-	"Cap":           sized(breezeway.Cap), "FirstSegment": sized(breezeway.FirstSegment),
-	"Prefault": sized(breezeway.Prefault),
-	"UnderWay": sized(breezeway.UnderWay), "MaxMemory": sized(breezeway.MaxMemory),
+	"Cap":           sized(breezeway.Cap),
+	"Prefault":      sized(breezeway.Prefault),
+	"UnderWay":      sized(breezeway.UnderWay), "MaxMemory": sized(breezeway.MaxMemory),
 	"MaxMemoryOfUser": sized(breezeway.MaxMemoryOfUser),
 	"RingCapacity":    func(v int64) breezeway.Option { return breezeway.RingCapacity(uint32(v)) },
 	"StreamWindow": func(v int64) breezeway.Option {

@@ -28,7 +28,6 @@ type options struct {
 	wait             WaitPolicy
 	spinBound        time.Duration
 	cap              uint64
-	firstSegment     uint64
 	prefault         uint64
 	shrinkAfter      time.Duration
 	underWay         uint64
@@ -64,7 +63,7 @@ type options struct {
 
 func defaults() options {
 	return options{
-		spinBound: 100 * time.Microsecond, cap: 64 << 20, firstSegment: 64 << 10,
+		spinBound: 100 * time.Microsecond, cap: 64 << 20,
 		shrinkAfter: time.Second, ringCapacity: 256, handshakeTimeout: time.Second,
 		streamMessages: 64, streamBytes: 1 << 20, maxStreams: 1024, maxMetadata: 16 << 10,
 		maxSessions: 4096, socketMode: 0o600, replyTimeout: time.Second,
@@ -88,13 +87,9 @@ func SpinBound(longest time.Duration) Option { return func(o *options) { o.spinB
 // Memory is allocated as messages need it. The default is 64 MiB.
 func Cap(bytes uint64) Option { return func(o *options) { o.cap = bytes } }
 
-// FirstSegment sets the size of the first payload segment, unless a message needs a larger one: 1
-// byte to 1 TiB. The default is 64 KiB.
-func FirstSegment(bytes uint64) Option { return func(o *options) { o.firstSegment = bytes } }
-
 // Prefault sets the payload memory that this side allocates when a session is set up, instead of
-// with the first message over 104 bytes: up to 1 TiB, at least FirstSegment and at most the cap. It
-// is allocated after the hellos, outside of any timeout. A server allocates it for each client that
+// with the first message over 104 bytes: up to 1 TiB, at least 64 KiB and at most the cap. It is
+// allocated after the hellos, outside of any timeout. A server allocates it for each client that
 // connects, used or not; [MaxMemory] counts it. An idle session keeps it. If memory is short, the
 // session is established without it. On a socket the option has no effect. The default is 0.
 func Prefault(bytes uint64) Option { return func(o *options) { o.prefault = bytes } }
@@ -296,8 +291,6 @@ func (o *options) validate() error {
 			o.ringCapacity <= proto.MaxRing,
 			"RingCapacity", o.ringCapacity, "a power of two in 8..=65536"},
 		{o.cap >= 1 && o.cap <= largest, "Cap", o.cap, "within 1 byte to 1 TiB"},
-		{o.firstSegment >= 1 && o.firstSegment <= largest, "FirstSegment", o.firstSegment,
-			"within 1 byte to 1 TiB"},
 		{o.prefault <= largest, "Prefault", o.prefault, "within 0 bytes to 1 TiB"},
 		{o.underWay <= largest, "UnderWay", o.underWay,
 			"within 1 byte to 1 TiB, or 0 for a quarter of the cache"},

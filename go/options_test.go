@@ -51,7 +51,7 @@ func TestBothSidesLearnWhatMessagesMean(t *testing.T) {
 func TestValuesOutOfRangeAreRefusedByTheirNames(t *testing.T) {
 	for name, option := range map[string]breezeway.Option{
 		"Wait": breezeway.Wait(7), "SpinBound": breezeway.SpinBound(time.Second + 1),
-		"Cap": breezeway.Cap(0), "FirstSegment": breezeway.FirstSegment(1<<40 + 1),
+		"Cap":              breezeway.Cap(0),
 		"Prefault":         breezeway.Prefault(1<<40 + 1),
 		"ShrinkAfter":      breezeway.ShrinkAfter(time.Hour + 1),
 		"RingCapacity":     breezeway.RingCapacity(12),
@@ -90,8 +90,8 @@ func TestMemoryThatIsReadyIsThatOfTheFirstMessages(t *testing.T) {
 		reply.Release()
 	}
 	for own, conn := range map[uint64]*breezeway.Conn{
-		ready / 4: dial(t, serve(breezeway.Cap(ready/4)), ask), 0: dial(t, serve(ask)),
-		9 << 12: dial(t, serve(ask), breezeway.FirstSegment(9<<12), breezeway.Prefault(1)),
+		ready / 2: dial(t, serve(breezeway.Cap(ready/2)), ask), 0: dial(t, serve(ask)),
+		64 << 10: dial(t, serve(ask), breezeway.Prefault(1)),
 	} {
 		if counts := conn.Counters(); counts.PayloadSegmentBytes != own {
 			t.Fatalf("%d: %+v", own, counts)

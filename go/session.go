@@ -18,6 +18,8 @@ import (
 const (
 	// entriesPerTurn bounds the entries of one turn, so that other goroutines get the lock.
 	entriesPerTurn = 256
+	// firstSegment is the size of the first payload segment in bytes, unless a message needs more.
+	firstSegment = 64 << 10
 	// linger is how long Close waits for a socket to accept what was sent.
 	linger = time.Second
 )
@@ -118,14 +120,14 @@ func newSession(agreed *agreement, conn net.Conn, raw syscall.RawConn, peer Peer
 		s.enroll()
 		return s, nil
 	}
-	limits := shm.Limits{Cap: s.maxMessage, FirstSegment: int(opts.firstSegment),
+	limits := shm.Limits{Cap: s.maxMessage, FirstSegment: firstSegment,
 		ShrinkAfter: opts.shrinkAfter, Account: agreed.account}
 	end, err := shm.New(raw, agreed.ownControl, agreed.peerControl, agreed.own, agreed.peer, limits)
 	if err != nil {
 		return nil, err
 	}
 	if opts.prefault > 0 {
-		end.Prefault(max(opts.prefault, opts.firstSegment))
+		end.Prefault(max(opts.prefault, firstSegment))
 	}
 	s.throttle = newThrottle(opts.underWay)
 	s.memory = &memoryLink{end: end, trusted: opts.trusted}

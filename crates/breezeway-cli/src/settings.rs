@@ -28,10 +28,6 @@ pub(crate) struct SessionSettings {
     /// 1TiB. The smaller value of both sides counts [default: 64MiB]
     #[arg(long, value_name = "BYTES", env = "BREEZEWAY_CAP", value_parser = value::cap)]
     cap: Option<u64>,
-    /// Size of a session's first payload segment, unless a message asks for more: 1 byte to 1TiB
-    /// [default: 64KiB]
-    #[arg(long, value_name = "BYTES", env = "BREEZEWAY_FIRST_SEGMENT", value_parser = value::first_segment)]
-    first_segment: Option<u64>,
     /// Payload memory that is ready when a session is set up: up to 1TiB; 0: none [default: 0]
     #[arg(long, value_name = "BYTES", env = "BREEZEWAY_PREFAULT", value_parser = value::prefault)]
     prefault: Option<u64>,
@@ -63,7 +59,6 @@ impl SessionSettings {
             wait: self.wait.or(other.wait),
             spin_bound: self.spin_bound.or(other.spin_bound),
             cap: self.cap.or(other.cap),
-            first_segment: self.first_segment.or(other.first_segment),
             prefault: self.prefault.or(other.prefault),
             shrink_after: self.shrink_after.or(other.shrink_after),
             under_way: self.under_way.or(other.under_way),
@@ -79,7 +74,6 @@ impl SessionSettings {
         let set = fill(set, self.wait, |set, wait| set.wait(wait.into()));
         let set = fill(set, self.spin_bound, SessionOptions::spin_bound);
         let set = fill(set, self.cap, SessionOptions::cap);
-        let set = fill(set, self.first_segment, SessionOptions::first_segment);
         let set = fill(set, self.prefault, SessionOptions::prefault);
         let set = fill(set, self.shrink_after, SessionOptions::shrink_after);
         let set = fill(set, self.under_way, |set, UnderWay(bytes)| set.under_way(bytes));
@@ -95,7 +89,6 @@ impl SessionSettings {
     ) -> Result<breezeway_shmipc::SessionOptions, Failure> {
         refuse_here("--spin-bound", self.spin_bound.is_some())?;
         refuse_here("--cap", self.cap.is_some())?;
-        refuse_here("--first-segment", self.first_segment.is_some())?;
         refuse_here("--prefault", self.prefault.is_some())?;
         refuse_here("--shrink-after", self.shrink_after.is_some())?;
         refuse_here("--under-way", self.under_way.is_some())?;

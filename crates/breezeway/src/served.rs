@@ -104,14 +104,7 @@ impl ServerSession {
     }
 
     fn at(terms: Terms, place: Place, streams: Option<(Arc<StreamThreads>, Share)>) -> Self {
-        Self {
-            terms,
-            place,
-            exit: None,
-            are_quick: false,
-            orphan: Orphan::default(),
-            streams,
-        }
+        Self { terms, place, exit: None, are_quick: false, orphan: Orphan::default(), streams }
     }
 
     /// Makes the session return requests as slices, without a copy, from now on.

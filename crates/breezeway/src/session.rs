@@ -221,7 +221,8 @@ impl Session {
 
     #[inline(always)]
     fn span(&self, method: u32) -> CallSpan {
-        let of = || CallOf { carrier: self.link.carrier(), times: self.link.meter().handler_times() };
+        let of =
+            || CallOf { carrier: self.link.carrier(), times: self.link.meter().handler_times() };
         CallSpan::of_client(method, of)
     }
 

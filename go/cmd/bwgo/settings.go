@@ -22,7 +22,6 @@ type settings struct {
 	wait             string
 	spinBound        time.Duration
 	cap              size
-	firstSegment     size
 	prefault         size
 	shrinkAfter      time.Duration
 	underWay         optional
@@ -67,7 +66,7 @@ func (o *optional) Set(text string) error {
 
 func newFlags(name string, s *settings) *flag.FlagSet {
 	flags := flag.NewFlagSet("bwgo "+name, flag.ContinueOnError)
-	s.cap, s.firstSegment = 64<<20, 64<<10
+	s.cap = 64 << 20
 	flags.StringVar(&s.addr, "addr", "",
 		"`address`: shm:/path, unix:/path, tcp:host:port, tls:host:port, "+
 			"or several, separated by commas")
@@ -77,7 +76,6 @@ func newFlags(name string, s *settings) *flag.FlagSet {
 	flags.DurationVar(&s.spinBound, "spin-bound", 100*time.Microsecond,
 		"longest time that adaptive polls")
 	flags.Var(&s.cap, "cap", "the most payload memory per direction, and so the largest message")
-	flags.Var(&s.firstSegment, "first-segment", "size of the first payload segment")
 	flags.Var(&s.prefault, "prefault", "payload memory that is ready when a session is set up")
 	flags.DurationVar(&s.shrinkAfter, "shrink-after", time.Second,
 		"time without use after which the memory of a payload segment is freed")
@@ -125,7 +123,6 @@ func (s *settings) options() ([]breezeway.Option, error) {
 	}
 	return []breezeway.Option{
 		breezeway.Wait(policy), breezeway.SpinBound(s.spinBound), breezeway.Cap(uint64(s.cap)),
-		breezeway.FirstSegment(uint64(s.firstSegment)),
 		breezeway.Prefault(uint64(s.prefault)), breezeway.ShrinkAfter(s.shrinkAfter),
 		breezeway.RingCapacity(uint32(s.ringCapacity)), breezeway.UnderWay(uint64(s.underWay.size)),
 		breezeway.HandshakeTimeout(s.handshakeTimeout), breezeway.CallTimeout(s.callTimeout),

@@ -18,15 +18,12 @@ pub(crate) struct File {
 type Set = fn(&mut File, &str) -> Result<(), String>;
 
 /// Every setting: its section, its key, and its place.
-const SETTINGS: [(&str, &str, Set); 17] = [
+const SETTINGS: [(&str, &str, Set); 16] = [
     ("session", "wait", |file, text| put(&mut file.session.wait, value::wait(text))),
     ("session", "spin_bound", |file, text| {
         put(&mut file.session.spin_bound, value::spin_bound(text))
     }),
     ("session", "cap", |file, text| put(&mut file.session.cap, value::cap(text))),
-    ("session", "first_segment", |file, text| {
-        put(&mut file.session.first_segment, value::first_segment(text))
-    }),
     ("session", "prefault", |file, text| put(&mut file.session.prefault, value::prefault(text))),
     ("session", "shrink_after", |file, text| {
         put(&mut file.session.shrink_after, value::shrink_after(text))
@@ -176,7 +173,6 @@ mod tests {
             wait = "busy"
             spin_bound = "1us"
             cap = "2MiB"
-            first_segment = 4096
             prefault = 8192
             shrink_after = "3s"
             under_way = "3MiB"
@@ -198,7 +194,6 @@ mod tests {
             wait: Some(Wait::Busy),
             spin_bound: Some(Duration::from_micros(1)),
             cap: Some(2 << 20),
-            first_segment: Some(4096),
             prefault: Some(8192),
             shrink_after: seconds(3),
             under_way: Some(value::UnderWay(Some(3 << 20))),
@@ -239,7 +234,6 @@ mod tests {
             ("session", "cap", "-1", "such as 65536"),
             ("session", "cap", "\"2TiB\"", "1 byte to 1 TiB"),
             ("session", "cap", "1.5", "a string or a whole number"),
-            ("session", "first_segment", "0", "1 byte to 1 TiB"),
             ("session", "prefault", "\"2TiB\"", "0 bytes to 1 TiB"),
             ("session", "shrink_after", "\"2h\"", "0 s to 1 h"),
             ("session", "under_way", "0", "1 byte to 1 TiB"),
@@ -264,7 +258,7 @@ mod tests {
 
     #[test]
     fn unknown_keys_and_sections_are_refused_with_those_there_are() {
-        refused("[session]\ncapp = 1", &["session.capp = 1", "not known", "cap, first_segment"]);
+        refused("[session]\ncapp = 1", &["session.capp = 1", "not known", "cap, prefault"]);
         refused(
             "[server]\ncap = 1",
             &["server.cap = 1", "workers, offload, max_sessions, max_memory, "],

@@ -75,10 +75,6 @@ pub(crate) fn cap(text: &str) -> Parsed<u64> {
     of_session(bytes(text)?, SessionOptions::cap)
 }
 
-pub(crate) fn first_segment(text: &str) -> Parsed<u64> {
-    of_session(bytes(text)?, SessionOptions::first_segment)
-}
-
 pub(crate) fn prefault(text: &str) -> Parsed<u64> {
     of_session(bytes(text)?, SessionOptions::prefault)
 }
@@ -201,11 +197,6 @@ mod tests {
             .chain(MORE_THAN_CAN_BE_COUNTED)
         {
             assert_eq!(cap(text).unwrap_err(), "it is not within 1 byte to 1 TiB", "{text}");
-            assert_eq!(
-                first_segment(text).unwrap_err(),
-                "it is not within 1 byte to 1 TiB",
-                "{text}"
-            );
         }
     }
 

@@ -248,7 +248,6 @@ fn every_option_goes_with_shmipc_or_is_refused() {
         ("--max-calls-in-flight", "9"),
         ("--spin-bound", "1us"),
         ("--cap", "1MiB"),
-        ("--first-segment", "1MiB"),
         ("--prefault", "1MiB"),
         ("--shrink-after", "1s"),
         ("--ring-capacity", "16"),

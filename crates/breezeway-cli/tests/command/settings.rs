@@ -105,7 +105,6 @@ fn bad_environment_is_refused_with_variable_and_range() {
         ("BREEZEWAY_WAIT", "never", "--wait", "busy, adaptive, park"),
         ("BREEZEWAY_SPIN_BOUND", "2s", "--spin-bound", "0 s to 1 s"),
         ("BREEZEWAY_CAP", "0", "--cap", "1 byte to 1 TiB"),
-        ("BREEZEWAY_FIRST_SEGMENT", "2TiB", "--first-segment", "1 byte to 1 TiB"),
         ("BREEZEWAY_PREFAULT", "2TiB", "--prefault", "0 bytes to 1 TiB"),
         ("BREEZEWAY_SHRINK_AFTER", "2h", "--shrink-after", "0 s to 1 h"),
         ("BREEZEWAY_RING_CAPACITY", "9", "--ring-capacity", "a power of two in 8..=65536"),

@@ -48,7 +48,7 @@ impl fmt::Display for Shortage {
             Self::Segments(count) => write!(
                 f,
                 "there are {count} segments, the most there may be, all in use; receive replies \
-                 first or raise first_segment"
+                 first"
             ),
             Self::Progress => f.write_str(
                 "a segment cannot be added before the peer has consumed more; receive replies \

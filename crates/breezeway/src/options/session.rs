@@ -46,7 +46,6 @@ pub struct SessionOptions {
     pub(crate) wait: WaitPolicy,
     spin_bound: Duration,
     cap: u64,
-    first_segment: u64,
     prefault: u64,
     shrink_after: Duration,
     pub(crate) under_way: Option<u64>,
@@ -67,7 +66,6 @@ impl Default for SessionOptions {
             wait: WaitPolicy::Adaptive,
             spin_bound: Waiting::SPIN_BOUND,
             cap: 64 * 1024 * 1024,
-            first_segment: Limits::FIRST_SEGMENT,
             prefault: 0,
             shrink_after: Limits::SHRINK_AFTER,
             under_way: None,
@@ -113,17 +111,9 @@ impl SessionOptions {
         self
     }
 
-    /// Sets the size of the first payload segment that this side creates, unless a message needs
-    /// more: 1 byte to 1 TiB, rounded up to whole pages; the cap counts if it is less. A session
-    /// with little traffic keeps this much. Default 64 KiB.
-    pub fn first_segment(mut self, bytes: u64) -> Self {
-        self.first_segment = bytes;
-        self
-    }
-
     /// Sets the payload memory, in bytes, that this side creates with its pages when the session is
-    /// set up, instead of when the first message over 104 bytes needs it: up to 1 TiB, at least
-    /// [`Self::first_segment`]; the cap counts if it is less. For 0, the default, the first large
+    /// set up, instead of when the first message over 104 bytes needs it: up to 1 TiB, at least 64
+    /// KiB; the cap counts if it is less. For 0, the default, the first large
     /// [`reserve`](crate::Session::reserve) waits until the kernel has cleared its pages, for 8 MiB
     /// some milliseconds to hundreds of them. For sessions that soon send large messages: a camera
     /// has two frames ready.
@@ -304,9 +294,7 @@ impl SessionOptions {
             capacity,
             "a power of two in 8..=65536",
         )?;
-        for (option, bytes) in [("cap", self.cap), ("first_segment", self.first_segment)] {
-            OptionError::check(option, bytes, 1..=LARGEST_CAP, "within 1 byte to 1 TiB")?;
-        }
+        OptionError::check("cap", self.cap, 1..=LARGEST_CAP, "within 1 byte to 1 TiB")?;
         OptionError::check("prefault", self.prefault, 0..=LARGEST_CAP, "within 0 bytes to 1 TiB")?;
         let under_way = self.under_way.unwrap_or(1);
         OptionError::check("under_way", under_way, 1..=LARGEST_CAP, "within 1 byte to 1 TiB")?;
@@ -398,16 +386,15 @@ impl SessionOptions {
 
     /// Returns the bytes of payload memory to create when a session is set up, or None.
     pub(crate) fn ready_memory(&self) -> Option<u64> {
-        (self.prefault > 0).then(|| self.prefault.max(self.first_segment))
+        (self.prefault > 0).then(|| self.prefault.max(Limits::FIRST_SEGMENT))
     }
 
     /// Returns the memory limits of a session with this agreed cap.
     pub(crate) fn limits(&self, cap: u64, has_streams: bool) -> Limits {
         Limits {
-            cap,
             segment_cap: segment_cap(cap, has_streams),
-            first_segment: self.first_segment,
             shrink_after: self.shrink_after,
+            ..Limits::new(cap)
         }
     }
 }
@@ -435,8 +422,6 @@ mod tests {
             options().ring_capacity(65536),
             options().cap(1),
             options().cap(1 << 40),
-            options().first_segment(1),
-            options().first_segment(1 << 40),
             options().under_way(Some(1)),
             options().under_way(Some(1 << 40)),
             options().spin_bound(Duration::ZERO),
@@ -470,8 +455,6 @@ mod tests {
             (options().cap(0), "cap", "0", "1 byte to 1 TiB"),
             (options().cap((1 << 40) + 1), "cap", "1099511627777", "1 byte to 1 TiB"),
             (options().cap(u64::MAX), "cap", "18446744073709551615", "1 byte to 1 TiB"),
-            (options().first_segment(0), "first_segment", "0", "1 byte to 1 TiB"),
-            (options().first_segment(u64::MAX), "first_segment", "18446744073709551615", "TiB"),
             (options().under_way(Some(0)), "under_way", "0", "1 byte to 1 TiB"),
             (options().spin_bound(past(LONGEST_SPIN)), "spin_bound", "1.000000001s", "0 s to 1 s"),
             (options().shrink_after(past(AN_HOUR)), "shrink_after", "3600.000000001s", "to 1 h"),

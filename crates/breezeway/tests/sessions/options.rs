@@ -17,7 +17,6 @@ fn set(owner: &str, name: &str, value: u64) -> Option<Result<(), OptionError>> {
     let session = match (owner, name) {
         ("session", "spin_bound") => session().spin_bound(time),
         ("session", "cap") => session().cap(value),
-        ("session", "first_segment") => session().first_segment(value),
         ("session", "prefault") => session().prefault(value),
         ("session", "shrink_after") => session().shrink_after(time),
         ("session", "under_way") => session().under_way(Some(value)),

@@ -182,7 +182,7 @@ const PLENTY: std::time::Duration = std::time::Duration::from_secs(900);
 
 // ---- back and forth ----
 
-/// Size of the first segment of sessions that go back and forth.
+/// Size of the first segment.
 const FIRST: usize = 64 * 1024;
 
 /// The role: at each line grows and shrinks once, and prints how many segments both sides have
@@ -214,7 +214,7 @@ fn back_and_forth(settings: &Settings) {
 #[test]
 fn repeated_growth_and_shrinking_leak_nothing() {
     const ROUNDS: u32 = 40;
-    let settings = Settings::new().with("shrink", 1).with("first", FIRST);
+    let settings = Settings::new().with("shrink", 1);
     let server = Server::start(settings.clone());
     let mut client = Process::start("back and forth", &settings.with("address", server.address()));
     client.expect("connected");
@@ -292,8 +292,8 @@ fn ready_memory_is_bounded_by_cap_and_first_segment() {
     let memory = session.payload_memory();
     assert_eq!((memory.own, memory.peers), (cap as u64, cap as u64));
     assert_eq!((memory.own_added, memory.peers_added), (1, 1));
-    let session = server.connect(&SessionOptions::new().first_segment(9 * 4096).prefault(1));
-    assert_eq!(session.payload_memory().own, 9 * 4096);
+    let session = server.connect(&SessionOptions::new().prefault(1));
+    assert_eq!(session.payload_memory().own, FIRST as u64);
 }
 
 #[test]

@@ -78,9 +78,6 @@ pub(crate) fn session_options(settings: &Settings) -> SessionOptions {
     if let Some(cap) = settings.find("cap") {
         options = options.cap(cap);
     }
-    if let Some(bytes) = settings.find("first") {
-        options = options.first_segment(bytes);
-    }
     if let Some(bytes) = settings.find("prefault") {
         options = options.prefault(bytes);
     }
