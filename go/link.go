@@ -118,7 +118,7 @@ func (o *outgoing) writeTo(to []byte) error {
 	return nil
 }
 
-// Counters are the counters of this side of a session (docs/abi.md, section 7).
+// Counters are the counters of this side of a session.
 type Counters struct {
 	EntriesPublished, PayloadBytesLent, DoorbellsRung, Sleeps   uint64
 	PayloadSegmentBytes, RingFull, NoMemory, SegmentsAddedSoFar uint64

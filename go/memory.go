@@ -189,6 +189,5 @@ func (l *memoryLink) hasProgressed() bool {
 func (l *memoryLink) awake() error { return violation(l.end.Drain()) }
 
 func (l *memoryLink) counters() Counters {
-	c := l.end.Counters()
-	return Counters{c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]}
+	return Counters(l.end.Counters())
 }

@@ -18,7 +18,6 @@ const (
 	CPUAt            = 0x110
 	ReleaseWakeAt    = 0x118
 	ReleasedAt       = 0x180
-	CountersAt       = 0x400
 	RingAt           = 0x1000
 )
 
@@ -53,18 +52,3 @@ func RoundUp(n uint64) uint64 { return (n + Page - 1) &^ (Page - 1) }
 // Crossed returns true if an advance from old to new passes the index that a waiter has announced
 // (section 5).
 func Crossed(index, old, new uint64) bool { return new-index-1 < new-old }
-
-// A Counter is the index of a word among the counters that an owner keeps for tools (section 7).
-type Counter int
-
-// Counters of a control segment.
-const (
-	EntriesPublished Counter = iota
-	PayloadBytesLent
-	DoorbellsRung
-	Sleeps
-	PayloadSegmentBytes
-	RingFull
-	NoMemory
-	SegmentsAdded
-)

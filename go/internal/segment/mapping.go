@@ -110,8 +110,8 @@ func (m *Mapping) Store(at int, value uint64) {
 	atomic.StoreUint64(m.word(at), value)
 }
 
-// Set stores a word of an own segment plainly: a counter for tools, or a word before a sequentially
-// consistent store that precedes the next load. Callers exclude each other by a lock.
+// Set stores a word of an own segment plainly: before a sequentially consistent store that precedes
+// the next load. Callers exclude each other by a lock.
 func (m *Mapping) Set(at int, value uint64) {
 	m.mustWrite()
 	*m.word(at) = value

@@ -39,6 +39,12 @@ type Limits struct {
 	Account segment.Account
 }
 
+// Counters are the counters of one side of a session.
+type Counters struct {
+	EntriesPublished, PayloadBytesLent, DoorbellsRung, Sleeps   uint64
+	PayloadSegmentBytes, RingFull, NoMemory, SegmentsAddedSoFar uint64
+}
+
 // eager is the payload length from which on the most recently released memory is reused, at the
 // price of a load of the peer's release bits.
 const eager = 2048
@@ -55,7 +61,7 @@ type Endpoint struct {
 	account   segment.Account
 	// adds holds the positions of segment add entries that the peer is not known to have consumed.
 	adds     []uint64
-	counters [8]uint64
+	counters Counters
 	// announced counts the announcements since the socket was last read.
 	announced int
 	stopped   bool // no entry of the peer is taken any more
@@ -117,13 +123,12 @@ func (e *Endpoint) Refused() []int {
 // Cap returns the length of the largest message.
 func (e *Endpoint) Cap() int { return e.lender.cap }
 
-func (e *Endpoint) count(counter proto.Counter, more uint64) {
-	e.counters[counter] += more
-	e.own.Set(proto.CountersAt+8*int(counter), e.counters[counter])
-}
-
 // Counters returns the counters of this side.
-func (e *Endpoint) Counters() [8]uint64 { return e.counters }
+func (e *Endpoint) Counters() Counters {
+	e.counters.PayloadSegmentBytes = uint64(e.lender.total)
+	e.counters.EntriesPublished = e.producer.tail
+	return e.counters
+}
 
 // Memory returns the bytes of this side's and of the peer's payload segments, and the bits of the
 // lends that are not known to be released.
@@ -241,7 +246,7 @@ func (e *Endpoint) NeedSlot() error { return e.needSlots(1) }
 func (e *Endpoint) needSlots(count uint64) error {
 	enough, err := e.producer.hasSpace(count)
 	if err == nil && !enough {
-		e.count(proto.RingFull, 1)
+		e.counters.RingFull++
 		err = ErrFull
 	}
 	return err
@@ -280,7 +285,7 @@ func (e *Endpoint) UnderWay() int { return e.lender.taken }
 func (e *Endpoint) Collect() { e.lender.collect() }
 
 func (e *Endpoint) noMemory() error {
-	e.count(proto.NoMemory, 1)
+	e.counters.NoMemory++
 	return ErrNoMemory
 }
 
@@ -312,7 +317,7 @@ func (e *Endpoint) Lend(head *proto.Head, loan Loan) error {
 	e.lender.lend(loan)
 	e.consumer.shareProgress()
 	e.producer.publish(&lent, descriptor[:])
-	e.count(proto.PayloadBytesLent, uint64(loan.length))
+	e.counters.PayloadBytesLent += uint64(loan.length)
 	return nil
 }
 
@@ -364,7 +369,6 @@ func (e *Endpoint) retireSpare() (bool, error) {
 func (e *Endpoint) retire(s *ownSegment) {
 	e.producer.publish(&proto.Head{Kind: proto.KindSegmentRetire, Tag: s.number}, nil)
 	e.lender.retire(s, e.producer.tail)
-	e.noteSegments()
 }
 
 func (e *Endpoint) addOwn(size int) error {
@@ -389,14 +393,8 @@ func (e *Endpoint) addOwn(size int) error {
 	e.adds = append(e.adds, e.producer.tail)
 	e.producer.publish(&proto.Head{Kind: proto.KindSegmentAdd, Tag: e.lender.nextNumber}, body[:])
 	e.lender.add(mapping)
-	e.count(proto.SegmentsAdded, 1)
-	e.noteSegments()
+	e.counters.SegmentsAddedSoFar++
 	return nil
-}
-
-func (e *Endpoint) noteSegments() {
-	e.counters[proto.PayloadSegmentBytes] = uint64(e.lender.total)
-	e.count(proto.PayloadSegmentBytes, 0)
 }
 
 // Flush publishes the consumed progress, and rings the doorbell if the peer sleeps for that or for
@@ -408,13 +406,7 @@ func (e *Endpoint) Flush() {
 		return
 	}
 	e.consumer.publishProgress()
-	e.counters[proto.EntriesPublished] = e.producer.tail
-	if e.producer.unfenced {
-		e.producer.unfenced = false
-		e.own.Store(proto.CountersAt, e.producer.tail) // The fence.
-	} else {
-		e.own.Set(proto.CountersAt, e.producer.tail)
-	}
+	e.producer.fence()
 	// Both are called: each records how far it has compared.
 	data, space := e.producer.doorbellDue(), e.consumer.doorbellDue()
 	if data || space {
@@ -437,7 +429,7 @@ func (e *Endpoint) tidy() {
 }
 
 func (e *Endpoint) ring() {
-	e.count(proto.DoorbellsRung, 1)
+	e.counters.DoorbellsRung++
 	e.doorbell.ring()
 }
 
@@ -479,7 +471,7 @@ func (e *Endpoint) PrepareSleep() (bool, error) {
 	ready, err := e.isNextReady()
 	asleep := err == nil && !ready && !e.doorbell.closed
 	if asleep {
-		e.count(proto.Sleeps, 1)
+		e.counters.Sleeps++
 	}
 	return asleep, err
 }

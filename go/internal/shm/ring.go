@@ -2,6 +2,7 @@ package shm
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 	"github.com/breezeway-ipc/breezeway/go/internal/segment"
@@ -16,6 +17,8 @@ type producer struct {
 	tail, announced, consumed uint64
 	// unfenced is true if the last entry's sequence may become visible after later loads.
 	unfenced bool
+	// fenced is stored to order that sequence before later loads.
+	fenced atomic.Uint64
 }
 
 func slot(position, mask uint64) int {
@@ -58,6 +61,14 @@ func (p *producer) publishUnfenced(head *proto.Head, body []byte) bool {
 	p.tail++
 	p.unfenced = true
 	return proto.Crossed(p.peer.Load(proto.DataWakeAt), p.announced, p.tail)
+}
+
+// fence makes the last entry visible before later loads.
+func (p *producer) fence() {
+	if p.unfenced {
+		p.unfenced = false
+		p.fenced.Store(p.tail)
+	}
 }
 
 // isCompared returns true if no entry was published since the last doorbellDue.
