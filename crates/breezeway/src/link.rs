@@ -28,7 +28,7 @@ pub(crate) use error::{LinkError, Unreceived, WaitFailure};
 pub(crate) use memory::MemoryLink;
 pub(crate) use owned::OwnedBody;
 pub(crate) use socket::{SHORTAGE_PATIENCE, SocketLink};
-pub(crate) use stream_socket::{Read, Write};
+pub(crate) use stream_socket::{Read, Write, read, write};
 
 use crate::carrier::Carrier;
 

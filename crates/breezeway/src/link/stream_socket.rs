@@ -72,42 +72,22 @@ impl StreamSocket {
         Self { wire, has_descriptors: is_unix, is_wide: !is_unix }
     }
 
-    /// Calls `recv`, and sleeps for the first byte if `blocking`.
+    /// Reads once, and sleeps for the first byte if `blocking`.
     pub(super) fn read(&mut self, room: &mut [u8], blocking: bool) -> Result<Read, LinkError> {
         debug_assert!(!room.is_empty(), "no room reads as an end");
-        let size = room.len();
-        loop {
-            let outcome = match &mut self.wire {
-                Wire::Tls(tls) => match tls.read(room, blocking) {
-                    Ok(Read::Nothing) => Err(LinkError::Io(Errno::AGAIN)),
-                    outcome => return outcome,
-                },
-                Wire::Plain(socket) => {
-                    let flags = if blocking { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
-                    if self.has_descriptors {
-                        Self::receive_without_descriptors(socket.as_fd(), room, flags)
-                    } else {
-                        let len = shortage::retry(|| recv(&*socket, &mut *room, flags));
-                        len.map(|(_, len)| len).map_err(LinkError::from)
-                    }
-                }
-            };
-            return match outcome {
-                Ok(0) | Err(LinkError::Io(Errno::CONNRESET | Errno::TIMEDOUT | Errno::PIPE)) => {
-                    Ok(Read::End)
-                }
-                Ok(len) => Ok(Read::Bytes { len, more: len == size }),
-                Err(LinkError::Io(Errno::AGAIN)) if blocking => {
-                    // Another process that shares the socket has made it non-blocking.
-                    ready(&self.wire, PollFlags::IN, Deadline::NEVER)?;
-                    Ok(Read::Nothing)
-                }
-                // A signal does not mean that nothing is there, and no event comes for it again.
-                Err(LinkError::Io(Errno::INTR)) if !blocking => continue,
-                Err(LinkError::Io(Errno::AGAIN | Errno::INTR)) => Ok(Read::Nothing),
-                Err(error) => Err(error),
-            };
+        let flags = if blocking { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
+        let read = match &mut self.wire {
+            Wire::Tls(tls) => tls.read(room, blocking)?,
+            Wire::Plain(socket) if self.has_descriptors => {
+                read_without_descriptors(socket.as_fd(), room, flags)?
+            }
+            Wire::Plain(socket) => read(socket, room, flags)?,
+        };
+        if blocking && read == Read::Nothing {
+            // Another process that shares the socket has made it non-blocking.
+            ready(&self.wire, PollFlags::IN, Deadline::NEVER)?;
         }
+        Ok(read)
     }
 
     /// Returns true if a read may find something that the socket does not report, so that no caller
@@ -119,39 +99,15 @@ impl StreamSocket {
         }
     }
 
-    /// Calls `recvmsg`. A descriptor that comes along is a violation.
-    fn receive_without_descriptors(
-        socket: BorrowedFd<'_>,
-        room: &mut [u8],
-        flags: RecvFlags,
-    ) -> Result<usize, LinkError> {
-        let mut descriptors = Vec::new();
-        let received = shortage::retry(|| receive(socket, room, &mut descriptors, flags))?;
-        // Descriptors that did not arrive were sent nevertheless.
-        match received.descriptors + usize::from(received.is_cut) {
-            0 => Ok(received.bytes),
-            many => Err(CallViolation::Descriptors(many).into()),
-        }
-    }
-
-    /// Calls `send` or `sendmsg`, and never waits.
+    /// Writes once, and never waits.
     pub(super) fn write(&mut self, slices: &[IoSlice<'_>]) -> Result<Write, Errno> {
-        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-        let outcome = match (&mut self.wire, slices) {
-            (Wire::Tls(tls), slices) => return tls.write(slices),
-            (Wire::Plain(socket), [only]) => shortage::retry(|| send(&*socket, only, flags)),
-            (Wire::Plain(socket), several) => {
-                let mut control = SendAncillaryBuffer::default();
-                shortage::retry(|| sendmsg(&*socket, several, &mut control, flags))
-            }
+        let socket = match &mut self.wire {
+            Wire::Tls(tls) => return tls.write(slices),
+            Wire::Plain(socket) => socket,
         };
-        match outcome {
-            Ok(len) => Ok(Write::Bytes(len)),
-            Err(Errno::AGAIN) if self.widens(slices) => Ok(Write::Bytes(0)),
-            Err(Errno::AGAIN) => Ok(Write::Full),
-            Err(Errno::INTR) => Ok(Write::Bytes(0)),
-            Err(Errno::PIPE | Errno::CONNRESET | Errno::TIMEDOUT) => Ok(Write::End),
-            Err(errno) => Err(errno),
+        match write(socket, slices, SendFlags::DONTWAIT)? {
+            Write::Full if self.widens(slices) => Ok(Write::Bytes(0)),
+            written => Ok(written),
         }
     }
 
@@ -197,6 +153,63 @@ impl StreamSocket {
         }
         // Fails only if the peer was faster.
         let _ = shutdown(&self.wire, Shutdown::Both);
+    }
+}
+
+/// Reads a plain socket once.
+pub(crate) fn read(socket: impl AsFd, room: &mut [u8], flags: RecvFlags) -> Result<Read, Errno> {
+    let size = room.len();
+    read_by(size, || recv(&socket, &mut *room, flags).map(|(_, len)| len))
+}
+
+/// Reads a unix socket once. A descriptor that comes along is a violation.
+fn read_without_descriptors(
+    socket: BorrowedFd<'_>,
+    room: &mut [u8],
+    flags: RecvFlags,
+) -> Result<Read, LinkError> {
+    let mut count = 0;
+    let read = read_by(room.len(), || {
+        let mut descriptors = Vec::new();
+        let received = receive(socket, room, &mut descriptors, flags)?;
+        // Descriptors that did not arrive were sent nevertheless.
+        count = received.descriptors + usize::from(received.is_cut);
+        Ok(received.bytes)
+    })?;
+    if count == 0 { Ok(read) } else { Err(CallViolation::Descriptors(count).into()) }
+}
+
+/// Reads once by `call` into a room of `size` bytes.
+fn read_by(size: usize, mut call: impl FnMut() -> Result<usize, Errno>) -> Result<Read, Errno> {
+    loop {
+        return match shortage::retry(&mut call) {
+            Ok(0) | Err(Errno::CONNRESET | Errno::TIMEDOUT | Errno::PIPE) => Ok(Read::End),
+            Ok(len) => Ok(Read::Bytes { len, more: len == size }),
+            Err(Errno::AGAIN) => Ok(Read::Nothing),
+            // A signal does not mean that nothing is there, and no event comes for it again.
+            Err(Errno::INTR) => continue,
+            Err(errno) => Err(errno),
+        };
+    }
+}
+
+/// Writes to a plain socket once.
+pub(crate) fn write(
+    socket: impl AsFd,
+    slices: &[IoSlice<'_>],
+    flags: SendFlags,
+) -> Result<Write, Errno> {
+    let flags = flags | SendFlags::NOSIGNAL;
+    let outcome = shortage::retry(|| match slices {
+        [only] => send(&socket, only, flags),
+        several => sendmsg(&socket, several, &mut SendAncillaryBuffer::default(), flags),
+    });
+    match outcome {
+        Ok(len) => Ok(Write::Bytes(len)),
+        Err(Errno::AGAIN) => Ok(Write::Full),
+        Err(Errno::INTR) => Ok(Write::Bytes(0)),
+        Err(Errno::PIPE | Errno::CONNRESET | Errno::TIMEDOUT) => Ok(Write::End),
+        Err(errno) => Err(errno),
     }
 }
 

@@ -9,9 +9,7 @@ use std::time::Duration;
 use breezeway_os::{Deadline, Identity, Origin, ready, scm};
 use rustix::event::PollFlags;
 use rustix::io::Errno;
-use rustix::net::{
-    RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, send, sendmsg, shutdown,
-};
+use rustix::net::{RecvFlags, SendFlags, Shutdown, shutdown};
 use rustls::pki_types::ServerName;
 use rustls::{
     AlertDescription, CertificateError, ClientConnection, Connection, InvalidMessage,
@@ -21,7 +19,7 @@ use rustls::{
 use super::identity::identity_of;
 use super::{Tls, TlsError};
 use crate::handshake::HandshakeError;
-use crate::link::{LinkError, Read, Write};
+use crate::link::{LinkError, Read, Write, read, write};
 
 /// Bytes that one system call takes out of the socket. Fewer until the peer's hello is known, as an
 /// unknown peer must not make this side allocate the memory.
@@ -58,17 +56,6 @@ pub(crate) struct TlsSocket {
     errno: Option<Errno>,
     /// The host that the server's certificate must be for.
     host: Option<String>,
-}
-
-/// Result of a read of the socket.
-enum Received {
-    /// This many bytes; `more` is true if there may be more.
-    Some {
-        len: usize,
-        more: bool,
-    },
-    Nothing,
-    End,
 }
 
 impl TlsSocket {
@@ -154,9 +141,9 @@ impl TlsSocket {
                 continue;
             }
             match self.receive(RecvFlags::DONTWAIT)? {
-                Received::Some { .. } => {}
-                Received::Nothing => return Ok(false),
-                Received::End => return Err(TlsError::Closed.into()),
+                Read::Nothing => return Ok(false),
+                Read::End => return Err(TlsError::Closed.into()),
+                Read::Bytes { .. } | Read::NoPlaintext(_) => {}
             }
         }
     }
@@ -181,14 +168,10 @@ impl TlsSocket {
 
     /// Reads with the semantics of [`Read`] for a socket: fills `room` as far as bytes are there,
     /// and if `blocking` waits for the first one.
-    pub(crate) fn read(&mut self, room: &mut [u8], blocking: bool) -> Result<Read, LinkError> {
-        let flags = if blocking { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
-        self.read_with(room, flags)
-    }
-
+    ///
     /// Makes at most one system call that finds something, so that other sessions are served too,
     /// whatever the peer sends.
-    fn read_with(&mut self, room: &mut [u8], flags: RecvFlags) -> Result<Read, LinkError> {
+    pub(crate) fn read(&mut self, room: &mut [u8], blocking: bool) -> Result<Read, LinkError> {
         if !self.origin.is_here() {
             return Err(LinkError::Forked);
         }
@@ -227,13 +210,14 @@ impl TlsSocket {
                     len => Read::Bytes { len, more },
                 });
             }
-            let flags = if len > 0 { RecvFlags::DONTWAIT } else { flags };
+            let waits = blocking && len == 0;
+            let flags = if waits { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
             // The peer may expect an answer to TLS's own messages beside the bytes.
             match self.flush().and_then(|_| self.receive(flags)) {
-                Ok(Received::Some { len, more }) => received = Some((len, more)),
-                Ok(Received::Nothing) if len > 0 => return Ok(Read::Bytes { len, more: false }),
-                Ok(Received::Nothing) => return Ok(Read::Nothing),
-                Ok(Received::End) => self.has_ended = true,
+                Ok(Read::Bytes { len, more }) => received = Some((len, more)),
+                Ok(Read::End) => self.has_ended = true,
+                Ok(_) if len > 0 => return Ok(Read::Bytes { len, more: false }),
+                Ok(nothing) => return Ok(nothing),
                 Err(errno) if len > 0 => {
                     self.errno = Some(errno);
                     self.has_buffered = true;
@@ -296,24 +280,15 @@ impl TlsSocket {
     }
 
     /// Reads the socket, once TLS has all bytes read before.
-    fn receive(&mut self, flags: RecvFlags) -> Result<Received, Errno> {
+    fn receive(&mut self, flags: RecvFlags) -> Result<Read, Errno> {
         if self.received.len() < self.room {
             self.received = vec![0; self.room];
         }
-        loop {
-            return match recv(&self.socket, &mut self.received[..], flags) {
-                Ok((_, 0)) | Err(Errno::CONNRESET | Errno::TIMEDOUT | Errno::PIPE) => {
-                    Ok(Received::End)
-                }
-                Ok((_, len)) => {
-                    (self.start, self.end) = (0, len);
-                    Ok(Received::Some { len, more: len == self.received.len() })
-                }
-                Err(Errno::AGAIN) => Ok(Received::Nothing),
-                Err(Errno::INTR) => continue,
-                Err(errno) => Err(errno),
-            };
+        let read = read(&self.socket, &mut self.received, flags)?;
+        if let Read::Bytes { len, .. } = read {
+            (self.start, self.end) = (0, len);
         }
+        Ok(read)
     }
 
     // ---- writing ----
@@ -347,18 +322,13 @@ impl TlsSocket {
         if self.is_unread || !self.origin.is_here() {
             return Ok(Write::End);
         }
-        let mut output = Output { socket: &self.socket, flags };
+        let mut output = Output { socket: &self.socket, flags, stopped: None };
         while self.connection.wants_write() {
-            let Err(error) = self.connection.write_tls(&mut output) else { continue };
-            return match Errno::from_io_error(&error).unwrap_or(Errno::IO) {
-                Errno::AGAIN => Ok(Write::Full),
-                Errno::INTR => continue,
-                Errno::PIPE | Errno::CONNRESET | Errno::TIMEDOUT => {
-                    self.is_unread = true;
-                    Ok(Write::End)
-                }
-                errno => Err(errno),
-            };
+            if self.connection.write_tls(&mut output).is_err() {
+                let stopped = output.stopped.take().unwrap_or(Err(Errno::IO));
+                self.is_unread |= stopped == Ok(Write::End);
+                return stopped;
+            }
         }
         Ok(Write::Bytes(0))
     }
@@ -376,12 +346,12 @@ impl TlsSocket {
         if room.is_empty() {
             return Ok(0);
         }
-        let mut outcome = self.read_with(room, RecvFlags::empty());
+        let mut outcome = self.read(room, true);
         for _ in 1..MAX_READS_WITHOUT_PLAINTEXT {
             if !matches!(outcome, Ok(Read::NoPlaintext(_))) {
                 break;
             }
-            outcome = self.read_with(room, RecvFlags::empty());
+            outcome = self.read(room, true);
         }
         match outcome {
             Ok(Read::Bytes { len, .. }) => Ok(len),
@@ -426,7 +396,7 @@ impl TlsSocket {
                 continue;
             }
             match self.receive(RecvFlags::DONTWAIT) {
-                Ok(Received::Some { .. }) => {}
+                Ok(Read::Bytes { .. }) => {}
                 _ => break,
             }
         }
@@ -470,20 +440,21 @@ impl AsFd for TlsSocket {
 struct Output<'s> {
     socket: &'s OwnedFd,
     flags: SendFlags,
+    /// The reason why the last write took nothing.
+    stopped: Option<Result<Write, Errno>>,
 }
 
 impl io::Write for Output<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(send(self.socket, bytes, self.flags | SendFlags::NOSIGNAL)?)
+        self.write_vectored(&[IoSlice::new(bytes)])
     }
 
     fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-        match slices {
-            [only] => self.write(only),
-            several => {
-                let mut control = SendAncillaryBuffer::default();
-                let flags = self.flags | SendFlags::NOSIGNAL;
-                Ok(sendmsg(self.socket, several, &mut control, flags)?)
+        match write(self.socket, slices, self.flags) {
+            Ok(Write::Bytes(len)) => Ok(len),
+            stopped => {
+                self.stopped = Some(stopped);
+                Err(io::ErrorKind::WouldBlock.into())
             }
         }
     }
@@ -543,6 +514,7 @@ mod tests {
     use std::sync::mpsc::channel;
 
     use breezeway_adversary::certificates::{Authority, Valid};
+    use breezeway_adversary::interception::{Which, with_faults};
     use breezeway_adversary::stopwatch::eventually;
     use rustix::net::sockopt::set_socket_send_buffer_size;
     use rustls::StreamOwned;
@@ -762,6 +734,31 @@ mod tests {
         assert_eq!(room, ROOM);
         assert_eq!(after, sent.len(), "all the rest by one system call");
         assert!(came == sent, "in order");
+    }
+
+    #[test]
+    fn kernel_shortage_of_a_call_is_retried() {
+        let (mut client, mut server) = Sides::new().connected();
+        server.write_all(b"hello").unwrap();
+        // The first of each.
+        let mut failed = Vec::new();
+        let calls = [libc::SYS_recvfrom, libc::SYS_sendto];
+        let outcome = with_faults(
+            &calls.map(|call| (call, Which::All)),
+            |call| {
+                let is_first = !failed.contains(&call.number);
+                failed.extend(is_first.then_some(call.number));
+                is_first.then_some(Errno::NOMEM)
+            },
+            || (client.write(&[IoSlice::new(b"hi")]), client.read(&mut [0; 5], true)),
+        );
+        let (written, read) = match outcome {
+            Ok(outcome) => outcome,
+            Err(error) => return println!("SKIPPED: no system calls can be intercepted: {error}"),
+        };
+        assert_eq!(written, Ok(Write::Bytes(2)));
+        assert!(matches!(read, Ok(Read::Bytes { len: 5, .. })), "{read:?}");
+        assert_eq!(failed.len(), calls.len(), "{failed:?}");
     }
 
     #[test]
