@@ -12,9 +12,8 @@ pub(crate) const SLICE: Duration = Duration::from_micros(50);
 /// Bytes of requests after which a turn ends too.
 const SLICE_BYTES: usize = 1 << 20;
 
-/// One-way messages between two readings of the clock, as long as they are quick. A reading takes as
-/// long as a few of them; after a reply, which the client has to take first, its time is not
-/// noticeable.
+/// Number of quick one-way messages between two readings of the clock. A reading takes as long as a
+/// few of them; after a reply, which the client has to take first, its time is not noticeable.
 const GROUP: u32 = 16;
 /// Divisor of a turn that gives the time within which a one-way message is quick: a group takes a
 /// quarter of a turn at most.
