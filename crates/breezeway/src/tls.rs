@@ -8,6 +8,8 @@ mod error;
 #[cfg(feature = "tls")]
 mod authority;
 #[cfg(feature = "tls")]
+mod describe;
+#[cfg(feature = "tls")]
 mod identity;
 #[cfg(feature = "tls")]
 mod options;

@@ -4,10 +4,13 @@ use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
-use breezeway_proto::{Flags, Kind};
+use breezeway_os::segment::SegmentError;
+use breezeway_proto::{Flags, Head, Kind, frame};
 use breezeway_shm::statistics::Description;
 
 use super::*;
+use crate::link::send_buffer::LARGE;
+use crate::link::{LinkError, Notice};
 
 const CAP: usize = 1 << 20;
 

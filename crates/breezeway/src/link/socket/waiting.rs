@@ -1,0 +1,142 @@
+//! Waiting for a message on a socket, by the wait policy.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::thread;
+
+use breezeway_os::{Deadline, WaitPolicy, clock, cpu};
+use breezeway_shm::statistics::{Field, WaitsFor};
+use rustix::event::PollFlags;
+
+use super::SocketLink;
+use crate::link::{LinkError, Notice, WaitFailure};
+
+impl SocketLink {
+    /// Returns the socket. Only the link reads or writes it.
+    pub(in crate::link) fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Returns true if the peer's end of file was seen. Messages that it sent before can still be
+    /// taken.
+    pub(in crate::link) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Returns true if an end of file, a hang-up or a failed write was seen.
+    pub(in crate::link) fn is_peer_gone(&self) -> bool {
+        self.closed || self.gone || self.write_closed
+    }
+
+    /// Takes note of an event of the socket.
+    pub(in crate::link) fn notice(&mut self, notice: Notice) {
+        self.may_read = true;
+        self.gone |= notice == Notice::PeerGone;
+    }
+
+    /// Sleeps until one of the `wanted` events has occurred, or the peer is gone; returns the
+    /// events.
+    pub(super) fn poll(
+        &self,
+        wanted: PollFlags,
+        deadline: Deadline,
+    ) -> Result<PollFlags, WaitFailure> {
+        match self.socket.poll(wanted, deadline)? {
+            found if found.is_empty() => Err(WaitFailure::DeadlinePassed),
+            found => Ok(found),
+        }
+    }
+
+    /// Returns true if nothing is left to be done until the socket is ready.
+    pub(in crate::link) fn may_sleep(&self) -> Result<bool, LinkError> {
+        Ok(!self.may_read && (self.is_backlogged() || !(self.closed || self.has_frame()?)))
+    }
+
+    /// Waits for a message according to the wait policy.
+    pub(in crate::link) fn wait(&mut self, deadline: Deadline) -> Result<(), WaitFailure> {
+        if self.has_frame()? {
+            return Ok(());
+        }
+        let start = clock::ticks();
+        let spin = match self.policy {
+            WaitPolicy::Park => None,
+            WaitPolicy::Busy => Some(u64::MAX),
+            WaitPolicy::Adaptive if cpu::spinning_pays() => Some(self.budget.ticks()),
+            WaitPolicy::Adaptive => Some(0),
+        };
+        let came = match spin {
+            Some(ticks) => self.spin_counted(start, ticks, deadline)?,
+            None => false,
+        };
+        if !came {
+            let outcome = self.sleep(deadline);
+            self.meter.waited();
+            outcome?;
+        }
+        self.budget.learn(clock::ticks().wrapping_sub(start));
+        Ok(())
+    }
+
+    /// Reads without sleeping, and counts the result.
+    fn spin_counted(
+        &mut self,
+        start: u64,
+        ticks: u64,
+        deadline: Deadline,
+    ) -> Result<bool, WaitFailure> {
+        let came = self.spin(start, ticks, deadline)?;
+        let took = clock::nanoseconds(clock::ticks().wrapping_sub(start));
+        self.meter.add(Field::SpinTime, took);
+        self.meter.add(Field::Spun, u64::from(came));
+        Ok(came)
+    }
+
+    /// Reads without sleeping for at most `ticks`, and once more after yielding the CPU. Returns
+    /// true if a message has come.
+    fn spin(&mut self, start: u64, ticks: u64, deadline: Deadline) -> Result<bool, WaitFailure> {
+        loop {
+            if self.advance(false, deadline)? {
+                return Ok(true);
+            }
+            let now = clock::ticks();
+            if deadline.has_passed_at(now) {
+                return Err(WaitFailure::DeadlinePassed);
+            }
+            let spent = now.wrapping_sub(start) >= ticks;
+            if self.policy == WaitPolicy::Adaptive {
+                // A peer on this CPU can answer; on another CPU this costs less than a read.
+                thread::yield_now();
+            }
+            if spent {
+                return self.advance(false, deadline);
+            }
+        }
+    }
+
+    /// Sleeps until a message has come.
+    fn sleep(&mut self, deadline: Deadline) -> Result<(), WaitFailure> {
+        self.meter.sleeps(WaitsFor::Data);
+        loop {
+            let blocking = deadline == Deadline::NEVER && !self.has_unwritten();
+            if !blocking && !self.socket.has_buffered() {
+                let mut wanted = PollFlags::IN;
+                wanted.set(PollFlags::OUT, self.has_unwritten());
+                self.poll(wanted, deadline)?;
+            }
+            if self.advance(blocking, deadline)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Moves bytes both ways once. Returns true if a message has come.
+    fn advance(&mut self, blocking: bool, deadline: Deadline) -> Result<bool, WaitFailure> {
+        if self.has_unwritten() {
+            self.write()?;
+        }
+        self.read_until(deadline, blocking)?;
+        if self.has_frame()? {
+            return Ok(true);
+        }
+        if self.closed { Err(WaitFailure::Closed) } else { Ok(false) }
+    }
+}
