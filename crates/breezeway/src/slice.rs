@@ -15,8 +15,8 @@ const SLICE_BYTES: usize = 1 << 20;
 /// Number of quick one-way messages between two readings of the clock. A reading takes as long as a
 /// few of them; after a reply, which the client has to take first, its time is not noticeable.
 const GROUP: u32 = 16;
-/// Divisor of a turn that gives the time within which a one-way message is quick: a group takes a
-/// quarter of a turn at most.
+/// Divisor of a turn that gives the longest time of a quick one-way message: a group of them takes
+/// a quarter of a turn at most.
 const QUICK: u64 = 64;
 
 /// One turn: bounded by time and by bytes, however few requests that are.

@@ -1,4 +1,4 @@
-//! Placement of payload: the constants, and the policy by which messages rotate and are copied.
+//! Placement of payload: the constants, and the policy of rotating and copying messages.
 //!
 //! Many messages of one size are not placed in the same spot each time: they rotate through more
 //! memory than a second-level cache holds. A few messages do not rotate, because they would only
@@ -16,7 +16,7 @@ use crate::foreign::ForeignBytes;
 
 // ---- sizes of segments ----
 
-/// Bytes of which segment sizes are multiples: the kernel allocates no less.
+/// Unit of segment sizes in bytes: the kernel allocates no less.
 pub(crate) const PAGE: usize = 4096;
 /// Bytes of the first segment unless a message needs more, by default: a session with little
 /// traffic keeps this much.
@@ -24,7 +24,7 @@ pub(crate) const FIRST_SEGMENT: u64 = 64 * 1024;
 
 // ---- rotation ----
 
-/// Bytes of a message from which it rotates, if at least two fit. A line that both sides have in
+/// Size of the smallest message that rotates, if at least two fit. A line that both sides have in
 /// their second-level caches must be transferred from the other cache for each write and again for
 /// each read; a line that only the shared cache holds need not. (Figures: `docs/design.md`.)
 pub(crate) const ROTATED_FROM: usize = 16 * 1024;
@@ -36,7 +36,7 @@ const FAR_SHARE: usize = 2;
 /// Divisor of the cap that gives the largest rotation. If that is too small, messages do not
 /// rotate: the cap is for messages that are kept.
 const LARGEST_SHARE_OF_CAP: usize = 4;
-/// Factor by which the segment may exceed the rotation's size. It stays as long as messages rotate
+/// Largest ratio of the segment's size to the rotation's. The segment stays as long as messages rotate
 /// in it, so that a larger one would keep too much memory.
 pub(crate) const MUCH_LARGER: usize = 4;
 /// Windows in which messages rotate, counted from one with as many bytes as the rotation's size:
@@ -104,7 +104,7 @@ pub(crate) struct Placement {
     pub(super) next: usize,
     /// Bytes of messages that can rotate, since the last window began.
     pub(super) bytes: usize,
-    /// Windows left in which messages rotate, this one included.
+    /// Number of windows left with rotation, this one included.
     busy: u32,
     /// Size of the rotation for a near and a distant peer; 0 without rotation.
     pub(super) near_size: usize,
@@ -126,7 +126,7 @@ impl Placement {
         }
     }
 
-    /// Returns the method by which the next payload is copied.
+    /// Returns the method of copying the next payload.
     #[inline]
     pub(crate) fn copying(&self) -> Copying {
         if self.distance.streams() { Copying::Far } else { Copying::Near }
@@ -159,8 +159,8 @@ impl Placement {
         self.busy > 0 && len <= self.size() / 2
     }
 
-    /// Returns the part of a segment of `size` bytes in which messages of `len` bytes rotate, if
-    /// the segment is large enough.
+    /// Returns the part of a segment of `size` bytes that messages of `len` bytes rotate in, if the
+    /// segment is large enough.
     pub(super) fn end(&self, size: usize, len: usize) -> Option<usize> {
         let end = size.min(self.size());
         (end >= (2 * len).max(self.near_size / 2)).then_some(end)
