@@ -36,8 +36,8 @@ const FAR_SHARE: usize = 2;
 /// Divisor of the cap that gives the largest rotation. If that is too small, messages do not
 /// rotate: the cap is for messages that are kept.
 const LARGEST_SHARE_OF_CAP: usize = 4;
-/// Largest ratio of the segment's size to the rotation's. The segment stays as long as messages rotate
-/// in it, so that a larger one would keep too much memory.
+/// Largest ratio of the segment's size to the rotation's. The segment stays as long as messages
+/// rotate in it, so that a larger one would keep too much memory.
 pub(crate) const MUCH_LARGER: usize = 4;
 /// Windows in which messages rotate, counted from one with as many bytes as the rotation's size:
 /// one more than that, so that steady traffic rotates without a break.
