@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestWhoWaitsForRoomLearnsThatTheOtherSideIsGone(t *testing.T) {
+func TestRoomWaiterGetsEndOfPeer(t *testing.T) {
 	address := lyingServer(t, func(l *liar) {
 		// The client reads nothing of its ring, and leaves once the ring is full and the peer
 		// asleep.

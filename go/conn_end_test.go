@@ -40,7 +40,7 @@ func stoppedServer(t *testing.T) (address string) {
 	return "unix:" + path
 }
 
-func TestAConnectionToAStoppedServerIsClosedAtOnceAndWhoWaitsOnItIsToldSo(t *testing.T) {
+func TestConnToStoppedServerClosesAtOnceWithItsWaiters(t *testing.T) {
 	stopped := map[string]func(t *testing.T) string{
 		"unix": stoppedServer,
 		"shm": func(t *testing.T) string {
@@ -92,7 +92,7 @@ func closesAtOnce(t *testing.T, address string) {
 	}
 }
 
-func TestAWriteToAConnectionThatTheOtherSideHasClosedIsNoEndOfFile(t *testing.T) {
+func TestConnWriteToClosedPeerIsNotEndOfFile(t *testing.T) {
 	listener, err := ListenNet("unix:" + filepath.Join(t.TempDir(), "s"))
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestAWriteToAConnectionThatTheOtherSideHasClosedIsNoEndOfFile(t *testing.T)
 	}
 }
 
-func TestAskingWhetherAConnectionIsActiveEndsHoweverMuchTheOtherSideSends(t *testing.T) {
+func TestConnIsActiveReturnsBesideEndlessMessages(t *testing.T) {
 	_, address := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"), nil)
 	conn, err := Dial(context.Background(), address)
 	if err != nil {

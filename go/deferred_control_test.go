@@ -101,7 +101,7 @@ func TestAnAnswerToAResetThatFindsNoRoomIsSentOnceThereIsSome(t *testing.T) {
 }
 
 // A TCP socket that has accepted everything reports no further room.
-func TestWhatIsOwedBehindABacklogOverTCPIsSentAlthoughNothingElseIs(t *testing.T) {
+func TestPendingEntryBehindTCPBacklogIsSentAlone(t *testing.T) {
 	received := make(chan error, 1)
 	server := &Server{Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Streams: func(stream *Stream) {

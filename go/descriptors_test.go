@@ -12,7 +12,7 @@ import (
 // While the kernel enlarges the descriptor table, no thread of the process gets a descriptor; on an
 // overloaded machine that has taken seconds. The test needs more sessions than other tests, which
 // share this process.
-func TestAServerHasRoomForTheDescriptorsOfManyClientsBeforeTheyCome(t *testing.T) {
+func TestDescriptorTableHasRoomBeforeClientsConnect(t *testing.T) {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		t.Fatal(err)

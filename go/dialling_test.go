@@ -54,9 +54,9 @@ func TestAnUnservedFileNamesTheMountOfItsFolder(t *testing.T) {
 	}
 }
 
-// TestManyWhoWaitForAServerWaitTogether fails if the callers dial one after the other: each would
+// TestManyDialWaitersWaitTogether fails if the callers dial one after the other: each would
 // dial.
-func TestManyWhoWaitForAServerWaitTogether(t *testing.T) {
+func TestManyDialWaitersWaitTogether(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	listener, err := net.Listen("unix", path)
 	if err != nil {
@@ -114,7 +114,7 @@ func TestManyWhoWaitForAServerWaitTogether(t *testing.T) {
 	}
 }
 
-func TestWhoWaitsForAServerIsToldThatTheClientWasClosed(t *testing.T) {
+func TestDialWaiterGetsCloseOfItsClient(t *testing.T) {
 	path := "unix:" + filepath.Join(t.TempDir(), "nobody serves here")
 	client, dialer := NewClient(path, WaitForServer(time.Hour)), NewNetDialer(path,
 		WaitForServer(time.Hour))

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestAPostLeavesTheDoorbellToWhoSleepsForIt(t *testing.T) {
+func TestPostLeavesDoorbellToItsSleeper(t *testing.T) {
 	server := &Server{Handler: func(call *Call) error { return call.Echo() }}
 	conn := standingBy(t, server)
 	s := conn.session

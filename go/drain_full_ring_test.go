@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestWhatAClientAskedForBeforeItsEndIsServedThoughRepliesFindNoRoom has a client that takes no
+// TestRequestsBeforeClientEndAreServedWithFullRing has a client that takes no
 // replies.
-func TestWhatAClientAskedForBeforeItsEndIsServedThoughRepliesFindNoRoom(t *testing.T) {
+func TestRequestsBeforeClientEndAreServedWithFullRing(t *testing.T) {
 	const size = 1 << 20
 	for _, offload := range []int{0, 1} {
 		posted := make(chan struct{}, 1)
@@ -50,7 +50,7 @@ func TestWhatAClientAskedForBeforeItsEndIsServedThoughRepliesFindNoRoom(t *testi
 	}
 }
 
-func TestWhatWasPostedBeforeAMessageThatFailsIsServed(t *testing.T) {
+func TestPostsBeforeFailedMessageAreServed(t *testing.T) {
 	for _, carrier := range []string{"shm", "unix"} {
 		t.Run(carrier, func(t *testing.T) {
 			served := make(chan struct{}, 1)

@@ -57,7 +57,7 @@ func TestAClientThatCannotBeWatchedForAShortageIsRefused(t *testing.T) {
 }
 
 // A forked child has a copy of the watched descriptor until it executes another program.
-func TestAProcessIsWatchedNoLongerThanItsSessionLastsWhoeverHasACopy(t *testing.T) {
+func TestExitWatchEndsWithSessionDespiteCopies(t *testing.T) {
 	raw := watchable(t)
 	number, err := everyExit.watch(raw)
 	if err != nil {

@@ -47,7 +47,7 @@ func TestASessionThatBeginsWhileTheServerDrainsIsSentAway(t *testing.T) {
 	soon(t, "the server's draining", drained)
 }
 
-func TestWhoIsSentAwayFromANewSessionDialsAgainAndNotForEver(t *testing.T) {
+func TestClientSentAwayFromNewSessionRedialsBounded(t *testing.T) {
 	server, _ := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"),
 		func(call *Call) error { return call.Echo() })
 	server.Streams, server.opts.maxStreams = func(*Stream) {}, 1

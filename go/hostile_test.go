@@ -304,8 +304,9 @@ func TestAClientEndsItsSessionWithAServerThatLies(t *testing.T) {
 	}
 }
 
-// TestRandomLiesHarmNobody runs clients that write anything anywhere in their segment, at any time.
-func TestRandomLiesHarmNobody(t *testing.T) {
+// TestRandomLiesHarmNoOtherSession runs clients that write anything anywhere in their segment, at
+// any time.
+func TestRandomLiesHarmNoOtherSession(t *testing.T) {
 	path := hostileServer(t)
 	other, err := Dial(context.Background(), "shm:"+path)
 	if err != nil {

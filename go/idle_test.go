@@ -78,7 +78,7 @@ func idle(t testing.TB, address string, count int) []*breezeway.Conn {
 	return conns
 }
 
-func TestWhoIsIdleIsNotRunForAndBusyOnesAmongThemAreServed(t *testing.T) {
+func TestIdleSessionsUseNoCPUBesideBusyOnes(t *testing.T) {
 	const sessions, window = 300, 300 * time.Millisecond
 	server, address := start(t, commands(t)["go"], "shm")
 	conns := idle(t, address, sessions)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestWhatWasPassedOnServesTheAddressesThatNameIt(t *testing.T) {
+func TestInheritedSocketServesAddressesThatNameIt(t *testing.T) {
 	port, unspecified := 70, net.IPv6unspecified
 	at := func(ip net.IP) net.Addr { return &net.TCPAddr{IP: ip, Port: port} }
 	path := filepath.Join(t.TempDir(), "s")

@@ -10,7 +10,7 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
-func TestASessionThatIsLeftEndsThoughCallsThatWereGivenUpAreNeverReplied(t *testing.T) {
+func TestLeavingSessionEndsBesideUnrepliedAbandonedCalls(t *testing.T) {
 	may, began := make(chan struct{}), make(chan struct{}, 1)
 	server, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"),
 		func(call *Call) error {
@@ -78,7 +78,7 @@ func TestASessionThatIsLeftEndsWithTheReplyToItsLastCall(t *testing.T) {
 	}
 }
 
-func TestAClientLeavesASessionAlthoughNobodyAcceptsAStreamOfTheServer(t *testing.T) {
+func TestLeavingClientEndsBesideUnacceptedStream(t *testing.T) {
 	server, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"),
 		func(call *Call) error { return call.Echo() })
 	conn, err := Dial(context.Background(), address)

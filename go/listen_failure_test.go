@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-func TestAServerThatCannotListenAnyMoreSaysSoToItsClientsAndItsLog(t *testing.T) {
+func TestListenFailureReachesClientsAndLog(t *testing.T) {
 	address := "unix:" + filepath.Join(t.TempDir(), "s")
 	var mu sync.Mutex
 	var log bytes.Buffer

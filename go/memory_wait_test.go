@@ -107,7 +107,7 @@ func waiting(s *session) <-chan bool {
 	return does
 }
 
-func TestWhoIsToldSomethingWhilePollingDoesNotSleepOnIt(t *testing.T) {
+func TestWakeDuringPollPreventsSleep(t *testing.T) {
 	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), nil)
 	conn, err := Dial(contextOf(t), address, SpinBound(100*time.Millisecond))
 	if err != nil {

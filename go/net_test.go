@@ -218,7 +218,7 @@ func TestADialerDialsAgainOnceItsSessionIsOver(t *testing.T) {
 	})
 }
 
-func TestConnectionsOfAClosedListenerGoOnAndTheirSessionEndsWithTheLast(t *testing.T) {
+func TestClosedListenerKeepsConnsAndEndsSessionWithLast(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, carrier string) {
 		ended := make(chan error, 1)
 		listener, err := breezeway.ListenNet(addressOf(t, carrier), append(certified,

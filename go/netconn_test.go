@@ -103,7 +103,7 @@ func copying(t *testing.T, carrier string, opts ...breezeway.Option) string {
 	return listener.Addr().String()
 }
 
-func TestAConnectionCopiesFromReadersAndBuffersAndToWritersAndConnections(t *testing.T) {
+func TestConnCopiesFromReadersAndToWriters(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, carrier string) {
 		conn, err := dial(t, copying(t, carrier)).DialNet(within(t, time.Minute))
 		if err != nil {

@@ -66,7 +66,7 @@ func TestNothingIsSentBehindTheFarewell(t *testing.T) {
 	soon(t, "Close", closed)
 }
 
-func TestWhatIsOwedBehindTheFarewellIsNotLookedForAgainAndAgain(t *testing.T) {
+func TestPendingEntryBehindShutdownIsNotSearchedRepeatedly(t *testing.T) {
 	conn, stream, closed := closing(t, 100*time.Millisecond)
 	stream.Reset(CodeCancelled)
 	conn.session.interrupt()

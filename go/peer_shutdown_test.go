@@ -217,7 +217,7 @@ func TestAServedCallIsCancelledByItsClientsDeathAndNoShutdown(t *testing.T) {
 }
 
 // Entries of a client behind its shutdown may break rules: they are not read.
-func TestWhatIsBehindAShutdownIsNotRead(t *testing.T) {
+func TestEntriesBehindShutdownAreNotRead(t *testing.T) {
 	for name, policy := range policies {
 		t.Run(name, func(t *testing.T) { readsNothingBehind(t, policy) })
 	}

@@ -50,7 +50,7 @@ func TestAnUrgentByteOfAHelloIsReadWithItsDescriptorsLikeAnyOther(t *testing.T) 
 	}
 }
 
-func TestAHelloWhoseDescriptorFindsNoNumberIsAShortageOfThisProcess(t *testing.T) {
+func TestHelloDescriptorWithoutNumberIsShortage(t *testing.T) {
 	theirs, ours := pair(t)
 	file, err := theirs.File()
 	if err != nil {
@@ -91,7 +91,7 @@ func withoutDescriptors(t *testing.T, do func()) {
 	do()
 }
 
-func TestADescriptorThatFindsNoNumberIsAViolationWhereMessagesTravelOnTheSocket(t *testing.T) {
+func TestDescriptorWithoutNumberOverUnixIsViolation(t *testing.T) {
 	theirs, ours := pair(t)
 	raw, err := ours.SyscallConn()
 	if err != nil {

@@ -192,7 +192,7 @@ func TestOneWayMessagesWithoutAWindowStopReadingAtTheirNumber(t *testing.T) {
 	}
 }
 
-func TestWhoOpensAndResetsStreamsAndReadsNothingKeepsABoundedBacklog(t *testing.T) {
+func TestBacklogOfResetsForUnreadingPeerIsBounded(t *testing.T) {
 	ended := make(chan error, 1)
 	server := &Server{Streams: func(stream *Stream) { _, _ = stream.Recv(context.Background()) }}
 	address := "unix:" + filepath.Join(t.TempDir(), "s")

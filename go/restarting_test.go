@@ -117,7 +117,7 @@ func movesFromRust(t *testing.T, address string) mover {
 	return func() error { _ = input.Close(); return command.Wait() }
 }
 
-func TestServersOfEitherLanguageTakeOverFromEachOtherWithoutAFailedCall(t *testing.T) {
+func TestTakeOverBetweenLanguagesFailsNoCall(t *testing.T) {
 	addresses := map[string]func(t *testing.T) string{}
 	for _, carrier := range carriers {
 		addresses[carrier] = func(t *testing.T) string { return addressOf(t, carrier) }
@@ -296,7 +296,7 @@ func goServerAt(t *testing.T, address string, opts ...breezeway.Option) {
 	t.Cleanup(func() { _ = server.Close(); <-served })
 }
 
-func TestWhoIsSilentOrTalksNonsenseAtTheAdminSocketChangesNothing(t *testing.T) {
+func TestSilenceOrGarbageAtAdminSocketChangesNothing(t *testing.T) {
 	admin := filepath.Join(t.TempDir(), "admin")
 	old := succeeding["go"](t, addressOf(t, "unix"), admin)
 	silent, err := net.Dial("unix", admin) // Until the server gives up on it.

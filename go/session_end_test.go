@@ -230,7 +230,7 @@ func TestAClientThatKeepsItsRepliesGetsAnErrorAndHarmsNobody(t *testing.T) {
 	}
 }
 
-func TestWhatWasReleasedCannotBeRead(t *testing.T) {
+func TestReleasedMessageCannotBeRead(t *testing.T) {
 	conn := dial(t, goServer(t, "shm", echoes, nil))
 	reply, err := conn.Call(within(t, time.Minute), echo, make([]byte, 1000))
 	if err != nil {

@@ -101,7 +101,7 @@ func returns(t *testing.T, what string, do func()) {
 	soon(t, what, done)
 }
 
-func TestWhatAClientSendsAndIsSlowToCloseHoldsUpNothingOfTheServer(t *testing.T) {
+func TestSlowCloseDescriptorOfClientDelaysNoServer(t *testing.T) {
 	for _, carrier := range []string{"shm", "unix"} {
 		for name, send := range clings {
 			t.Run(carrier+" "+name, func(t *testing.T) {
@@ -134,7 +134,7 @@ func TestWhatAClientSendsAndIsSlowToCloseHoldsUpNothingOfTheServer(t *testing.T)
 	}
 }
 
-func TestWhatAServerSendsAndIsSlowToCloseHoldsUpNoCaller(t *testing.T) {
+func TestSlowCloseDescriptorOfServerDelaysNoCaller(t *testing.T) {
 	for name, send := range clings {
 		t.Run(name, func(t *testing.T) {
 			come, end := make(chan *liar, 1), make(chan struct{})
@@ -163,7 +163,7 @@ func TestWhatAServerSendsAndIsSlowToCloseHoldsUpNoCaller(t *testing.T) {
 	}
 }
 
-func TestWhatComesWithAHelloAndIsSlowToCloseHoldsUpNobody(t *testing.T) {
+func TestSlowCloseDescriptorOfHelloDelaysNoClient(t *testing.T) {
 	for name, many := range map[string]func(int) []int{"one": func(fd int) []int {
 		return []int{fd}
 	}, "many": many} {
@@ -190,7 +190,7 @@ func TestWhatComesWithAHelloAndIsSlowToCloseHoldsUpNobody(t *testing.T) {
 	}
 }
 
-func TestWhatAServersHelloBringsAndIsSlowToCloseDoesNotHoldUpDial(t *testing.T) {
+func TestSlowCloseDescriptorOfServerHelloDelaysNoDial(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
@@ -216,7 +216,7 @@ func TestWhatAServersHelloBringsAndIsSlowToCloseDoesNotHoldUpDial(t *testing.T) 
 	})
 }
 
-func TestAClientTooManyThatIsSlowToCloseDoesNotHoldUpTheServersEnd(t *testing.T) {
+func TestSlowCloseOfRefusedClientDelaysNoServerEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	server, address := quietServer(t, "shm:"+path, (*Call).Echo, MaxSessions(1))
 	first, err := Dial(contextOf(t), address)
@@ -241,7 +241,7 @@ func TestAClientTooManyThatIsSlowToCloseDoesNotHoldUpTheServersEnd(t *testing.T)
 	returns(t, "Shutdown", func() { _ = server.Shutdown(contextOf(t)) })
 }
 
-func TestWhatAClientHasSentWhoWasNeverAcceptedDoesNotHoldUpTheServersEnd(t *testing.T) {
+func TestSlowCloseOfUnacceptedClientDelaysNoServerEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	server, err := Listen("shm:"+path, (*Call).Echo)
 	if err != nil {
@@ -263,7 +263,7 @@ func TestWhatAClientHasSentWhoWasNeverAcceptedDoesNotHoldUpTheServersEnd(t *test
 	}
 }
 
-func TestClientsTooManyThatAreSlowToCloseDoNotKeepOthersOpen(t *testing.T) {
+func TestSlowCloseOfRefusedClientsKeepsNoOtherOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	server, address := quietServer(t, "shm:"+path, (*Call).Echo, MaxSessions(1))
 	first, err := Dial(contextOf(t), address)

@@ -268,7 +268,7 @@ func TestFiveHundredStreamsAtATime(t *testing.T) {
 	})
 }
 
-func TestOneWayMessagesThatNobodyTakesUpStopNeitherStreamsNorCalls(t *testing.T) {
+func TestUnservedOneWayMessagesStopNoStreamOrCall(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, carrier string) {
 		proceed, counted := make(chan struct{}), make(chan struct{}, 5000)
 		release := sync.OnceFunc(func() { close(proceed) })

@@ -8,7 +8,7 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
-func TestMessagesRunNoFartherAheadThanUnderWaySaysUnlessNobodyTakesThem(t *testing.T) {
+func TestUnderWayBoundsMessagesUntilReceiverKeepsThem(t *testing.T) {
 	const bound, size = 64 << 10, 32 << 10
 	over, taken := make(chan struct{}), make(chan struct{}, 100)
 	server, err := Listen("shm:"+filepath.Join(t.TempDir(), "s"), func(call *Call) error {

@@ -73,7 +73,7 @@ func (c *clientSecret) Write(line []byte) (int, error) {
 	return len(line), err
 }
 
-func TestWhoAsksForNewKeysAndReadsNothingEndsItsSession(t *testing.T) {
+func TestTLSKeyUpdatesWithoutReadsEndSession(t *testing.T) {
 	began, ended := make(chan Peer, 1), make(chan error, 1)
 	server, address := quietServer(t, "tls:127.0.0.1:0",
 		func(call *Call) error { return call.Echo() },

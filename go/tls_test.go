@@ -94,7 +94,7 @@ func TestAConfigThatWouldJudgeNoCertificateIsRefusedByItsField(t *testing.T) {
 	}
 }
 
-func TestAServerWithRootsServesOnlyClientsWithACertificateAndKnowsWhoTheyAre(t *testing.T) {
+func TestServerWithRootsIdentifiesClientsByCertificate(t *testing.T) {
 	a, server := hosts(t)
 	names := make(chan []string, 1)
 	address := goServer(t, "tls", func(call *breezeway.Call) error {
@@ -132,7 +132,7 @@ func TestAPolicyRefusesByWhatACertificateSaysAndItsReasonArrives(t *testing.T) {
 	}
 }
 
-func TestWhoSpeaksNoTLSIsToldSoAndOthersAreServed(t *testing.T) {
+func TestClientWithoutTLSGetsErrorAndOthersAreServed(t *testing.T) {
 	plain := goServer(t, "tcp", echoes, nil)
 	_, err := breezeway.Dial(within(t, time.Minute), "tls"+strings.TrimPrefix(plain, "tcp"),
 		certified...)
@@ -197,7 +197,7 @@ func relay(t *testing.T, address string, change func(toClient bool, bytes []byte
 	return "tls:" + listener.Addr().String()
 }
 
-func TestBytesThatWereChangedOnTheirWayEndTheSessionAndACutIsTheOthersDeath(t *testing.T) {
+func TestChangedTLSBytesEndSessionAndCutIsPeerDeath(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(bytes []byte) bool
 		is     func(err error) bool
@@ -232,7 +232,7 @@ func TestBytesThatWereChangedOnTheirWayEndTheSessionAndACutIsTheOthersDeath(t *t
 	}
 }
 
-func TestWhatIsWrittenIsEncrypted(t *testing.T) {
+func TestTLSBytesAreEncrypted(t *testing.T) {
 	secret := []byte("a secret that nobody on the way is to see")
 	seen := make(chan []byte, 1000)
 	address := relay(t, goServer(t, "tls", echoes, nil), func(_ bool, b []byte) bool {
@@ -253,7 +253,7 @@ func TestWhatIsWrittenIsEncrypted(t *testing.T) {
 	}
 }
 
-func TestAServerOfTLSGivesUpWhoSaysNothing(t *testing.T) {
+func TestTLSServerClosesSilentClient(t *testing.T) {
 	address := goServer(t, "tls", echoes, nil, breezeway.HandshakeTimeout(50*time.Millisecond))
 	conn, err := net.Dial("tcp", strings.TrimPrefix(address, "tls:"))
 	if err != nil {

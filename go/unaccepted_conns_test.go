@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestConnectionsThatNobodyAcceptsDoNotPileUpBehindTheirSessions(t *testing.T) {
+func TestUnacceptedConnsOfEndedSessionsAreBounded(t *testing.T) {
 	listener, err := ListenNet("unix:"+filepath.Join(t.TempDir(), "s"), MaxStreams(fewStreams))
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func TestConnectionsThatNobodyAcceptsDoNotPileUpBehindTheirSessions(t *testing.T
 	}
 }
 
-func TestWhatAClientLeftBehindIsStillAccepted(t *testing.T) {
+func TestConnsOfGoneClientAreStillAccepted(t *testing.T) {
 	listener, err := ListenNet("shm:" + filepath.Join(t.TempDir(), "s"))
 	if err != nil {
 		t.Fatal(err)

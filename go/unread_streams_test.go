@@ -68,7 +68,7 @@ func briefly(t *testing.T, timeout time.Duration) context.Context {
 	return ctx
 }
 
-func TestStreamsThatNobodyReadsCountThoughTheyAreFinishedAndReset(t *testing.T) {
+func TestUnreadStreamsCountAlthoughFinishedAndReset(t *testing.T) {
 	for _, carrier := range []string{"shm", "unix"} {
 		for name, part := range map[string]func(*Stream){
 			"read": func(stream *Stream) {

@@ -32,7 +32,7 @@ func until(t *testing.T, s *session, what string, is func() bool) {
 	})
 }
 
-func TestWhoIsAsleepForTheOtherSideIsWokenByThisOne(t *testing.T) {
+func TestSleeperForPeerIsWokenByOwnSide(t *testing.T) {
 	server := &Server{Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Streams: func(stream *Stream) { _ = stream.CloseSend() }}
 	if err := server.Listen("unix:"+filepath.Join(t.TempDir(), "s"), MaxStreams(1)); err != nil {
@@ -91,7 +91,7 @@ func TestStreamsThatEndTogetherLetAsManyBegin(t *testing.T) {
 	}
 }
 
-func TestWhoWaitsForArrivalsIsWokenWhileNobodyReadsItsStreams(t *testing.T) {
+func TestArrivalWaiterIsWokenWithoutStreamReaders(t *testing.T) {
 	busy, goOn := make(chan *Stream), make(chan struct{})
 	server := &Server{Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Handler: func(call *Call) error { return call.Echo() },
@@ -186,7 +186,7 @@ func standingBy(t *testing.T, server *Server, options ...Option) *Conn {
 	return conn
 }
 
-func TestWhoIsAnsweredWhileItRestsLearnsFromThatAndNobodyElseRestsAfterIt(t *testing.T) {
+func TestReplyDuringRestAdaptsPollingAndEndsItAlone(t *testing.T) {
 	goOn := make(chan struct{})
 	server := &Server{Handler: func(call *Call) error {
 		<-goOn
@@ -231,7 +231,7 @@ func TestWhoIsAnsweredWhileItRestsLearnsFromThatAndNobodyElseRestsAfterIt(t *tes
 	}
 }
 
-func TestASecondOneThatWaitsForArrivalsHeedsItsDeadlineAndItsCancellation(t *testing.T) {
+func TestSecondArrivalWaiterEndsWithItsContext(t *testing.T) {
 	for name, policy := range map[string]Option{"adaptive": Wait(Adaptive), "park": Wait(Park)} {
 		t.Run(name, func(t *testing.T) {
 			server := &Server{Handler: func(call *Call) error { return call.Echo() }}

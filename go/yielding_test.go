@@ -51,9 +51,9 @@ func TestYieldingIsGivenUpWhereItMissesAndTakenUpWhereItPays(t *testing.T) {
 	}
 }
 
-// TestWhoFindsRoomForACallAsTheSessionEndsIsToldSo makes room for a call by a reply that is
+// TestCallThatFindsRoomAtSessionEndFails makes room for a call by a reply that is
 // followed by a violation.
-func TestWhoFindsRoomForACallAsTheSessionEndsIsToldSo(t *testing.T) {
+func TestCallThatFindsRoomAtSessionEndFails(t *testing.T) {
 	_, conn, serving := greeted(t, RingCapacity(64))
 	for range conn.MaxInFlight() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
@@ -114,7 +114,7 @@ func manyWait(t *testing.T) (conn *Conn, release func(), ended chan error,
 
 const waitAtOnce = 5 * yieldFrom
 
-func TestManyWhoWaitEndWithTheirContextAndTheSessionGoesOn(t *testing.T) {
+func TestManyCallersEndWithContextAndSessionContinues(t *testing.T) {
 	conn, release, ended, cancel := manyWait(t)
 	cancel()
 	for range waitAtOnce {
@@ -126,7 +126,7 @@ func TestManyWhoWaitEndWithTheirContextAndTheSessionGoesOn(t *testing.T) {
 	callAtOnce(t, conn, waitAtOnce, 100)
 }
 
-func TestManyWhoWaitLearnOfTheEndOfTheSession(t *testing.T) {
+func TestManyCallersGetEndOfSession(t *testing.T) {
 	conn, _, ended, _ := manyWait(t)
 	conn.Close()
 	for range waitAtOnce {
@@ -136,7 +136,7 @@ func TestManyWhoWaitLearnOfTheEndOfTheSession(t *testing.T) {
 	}
 }
 
-func TestManyWhoCallAServerThatSleepsAreServed(t *testing.T) {
+func TestManyCallersOfSleepingServerAreServed(t *testing.T) {
 	for _, processors := range []int{1, 2, 4} {
 		func() {
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
@@ -152,8 +152,8 @@ func TestManyWhoCallAServerThatSleepsAreServed(t *testing.T) {
 	}
 }
 
-// TestAnUnfencedEntryWakesWhoSleepsForIt publishes without a flush.
-func TestAnUnfencedEntryWakesWhoSleepsForIt(t *testing.T) {
+// TestUnfencedEntryWakesItsSleeper publishes without a flush.
+func TestUnfencedEntryWakesItsSleeper(t *testing.T) {
 	taken := make(chan struct{}, 1)
 	server, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), func(*Call) error {
 		taken <- struct{}{}
@@ -201,7 +201,7 @@ func TestCallersThatYieldAndThoseThatSleepAreServedTogether(t *testing.T) {
 }
 
 // The peer announces its sleep after the request.
-func TestWhoFindsNoReplyAsksWhetherTheOtherSideSleeps(t *testing.T) {
+func TestCallerWithoutReplyChecksWhetherPeerSleeps(t *testing.T) {
 	for _, givesUp := range []bool{false, true} {
 		come, end := make(chan *liar, 1), make(chan struct{})
 		conn, err := Dial(contextOf(t), lyingServer(t, func(l *liar) {

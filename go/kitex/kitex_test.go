@@ -213,7 +213,7 @@ func TestConnectionsOfASessionThatIsOverAreNotUsedAgain(t *testing.T) {
 	})
 }
 
-func TestAServerThatStopsServesWhatIsInFlightAndWaitsForNobodyElse(t *testing.T) {
+func TestStoppingServerServesCallsInFlightAlone(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, address string, ends certificates.Session) {
 		service := &mirror{waits: make(chan struct{}, 1), over: make(chan struct{})}
 		stop := run(t, service, address, ends.Server...)

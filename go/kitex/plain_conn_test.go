@@ -15,7 +15,7 @@ import (
 	breezeway "github.com/breezeway-ipc/breezeway/go"
 )
 
-func TestARequestThatHasComeIsServedAlthoughItsConnectionWasAtRest(t *testing.T) {
+func TestArrivedRequestOnIdleConnectionIsServed(t *testing.T) {
 	for _, carrier := range []string{"shm:", "unix:"} {
 		address := carrier + filepath.Join(t.TempDir(), "s")
 		listener, err := breezeway.ListenNet(address)

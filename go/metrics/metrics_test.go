@@ -28,7 +28,7 @@ func published(t *testing.T) (values map[string]uint64) {
 	return values
 }
 
-func TestWhatSessionsDoIsPublished(t *testing.T) {
+func TestSessionCountersArePublished(t *testing.T) {
 	before := published(t)
 	server, err := breezeway.Listen("shm:"+filepath.Join(t.TempDir(), "s"),
 		func(call *breezeway.Call) error { return call.Echo() })
@@ -85,7 +85,7 @@ func TestWhatSessionsDoIsPublished(t *testing.T) {
 	}
 }
 
-func TestWhatIsPolledIsPublished(t *testing.T) {
+func TestPollingCountersArePublished(t *testing.T) {
 	server, err := breezeway.Listen("shm:"+filepath.Join(t.TempDir(), "s"),
 		func(call *breezeway.Call) error { return call.Echo() })
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // The file that does not compile belongs to the package on unsupported machines.
-func TestOtherMachinesAreToldWhatIsNeeded(t *testing.T) {
+func TestUnsupportedMachineNamesRequirement(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("SKIPPED: there is no go command here")
 	}

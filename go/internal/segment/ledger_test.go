@@ -25,7 +25,7 @@ func ledger(t *testing.T, total, ofUser uint64) *Ledger {
 	return l
 }
 
-func TestASegmentCountsWhileAnybodyHasADescriptorOrAMapping(t *testing.T) {
+func TestSegmentCountsUntilLastDescriptorAndMappingEnd(t *testing.T) {
 	l := ledger(t, 1<<40, 0)
 	account := Account{Ledger: l, User: User{true, 1}}
 	own, fd, err := account.Create(page)
