@@ -48,7 +48,8 @@ func (t *Stream) Peer() Peer { return t.session.peer }
 func (t *Stream) Carrier() Carrier { return t.session.link.carrier() }
 
 // Context returns a context that ends with the stream or its session, or earlier at the stream's
-// deadline. Recv and Send report the reason why the stream has ended.
+// deadline, or when the peer resets the stream behind its last message. Recv and Send report the
+// reason why the stream has ended; Recv still returns the messages before such a reset.
 func (t *Stream) Context() context.Context {
 	t.session.mu.Lock()
 	defer t.session.mu.Unlock()
@@ -58,7 +59,7 @@ func (t *Stream) Context() context.Context {
 		} else {
 			t.ctx, t.cancel = context.WithDeadline(context.Background(), t.deadline)
 		}
-		if t.isOver {
+		if t.isOver || t.state.WasReset() {
 			t.cancel()
 		}
 	}
@@ -68,6 +69,10 @@ func (t *Stream) Context() context.Context {
 // over cancels the stream's context.
 func (t *Stream) over() {
 	t.isOver = true
+	t.endContext()
+}
+
+func (t *Stream) endContext() {
 	if t.cancel != nil {
 		t.cancel()
 	}

@@ -2,6 +2,7 @@ package breezeway_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -40,6 +41,31 @@ func TestStreamContextEndsWithPeersReset(t *testing.T) {
 		stream.Reset(breezeway.CodeCancelled)
 		if err := <-ended; err == nil {
 			t.Error("the context goes on for 10 s")
+		}
+	})
+}
+
+func TestStreamContextEndsWithResetBehindUnreadMessages(t *testing.T) {
+	onEveryCarrier(t, func(t *testing.T, carrier string) {
+		opened, ended := make(chan struct{}), make(chan error, 1)
+		conn := dial(t, goServer(t, carrier, echoes, func(stream *breezeway.Stream) {
+			close(opened)
+			<-stream.Context().Done()
+			m, err := stream.Recv(stream.Context()) // It is kept.
+			if err == nil && m.Len() != 1 {
+				err = errors.New("another message")
+			}
+			ended <- err
+		}))
+		stream, err := conn.OpenEntry(within(t, time.Minute), 1, breezeway.Entry{
+			Message: [][]byte{{1}}, Last: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-opened
+		stream.Reset(breezeway.CodeCancelled)
+		if err := <-ended; err != nil {
+			t.Error(err)
 		}
 	})
 }

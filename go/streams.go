@@ -77,6 +77,7 @@ func (s *session) streamChanged(event *streamEvent, head *proto.Head, m *Message
 		if event.Drops {
 			stream.drop()
 		}
+		stream.endContext()
 		stream.wakeAll()
 	case proto.Opened:
 		stream = s.newStream(head.Tag)
