@@ -5,7 +5,9 @@
 //! interop serve ADDRESS                  serves until standard input ends
 //! interop succeed ADDRESS ADMIN          likewise, and takes over from who serves there already
 //! interop serve-users ADDRESS            serves Users and Room until standard input ends
+//! interop serve-grpc ADDRESS             serves gRPC's TestService until standard input ends
 //! interop call ADDRESS CASE              a client's case; status 0 if all went as it should
+//! interop call-grpc ADDRESS CASE         a client's case of gRPC, likewise
 //! interop attack PATH SEED SESSIONS      hostile clients, one after the other
 //! interop ambush PATH SEED SESSIONS      hostile servers, one after the other
 //! ```
@@ -15,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod cases;
+mod grpc;
 mod hostile;
 mod room;
 mod service;
@@ -34,6 +37,8 @@ fn main() {
             service::run(address.parse().expect("an address"), Some(admin.into()));
         }
         ["serve-users", address] => users::serve(&address.parse().expect("an address")),
+        ["serve-grpc", address] => grpc::serve(address),
+        ["call-grpc", address, case] => grpc::call(address, case),
         ["call", address, case] => cases::run(address.parse().expect("an address"), case),
         ["attack", path, seed, sessions] => {
             hostile::attack(Path::new(path), number(seed), number(sessions));
@@ -41,7 +46,9 @@ fn main() {
         ["ambush", path, seed, sessions] => {
             hostile::ambush(Path::new(path), number(seed), number(sessions));
         }
-        _ => panic!("interop serve|serve-users|call|succeed|attack|ambush: see src/main.rs"),
+        _ => panic!(
+            "interop serve|serve-users|serve-grpc|call-grpc|call|succeed|attack|ambush: see src/main.rs"
+        ),
     }
 }
 
