@@ -47,15 +47,19 @@ func (transportCredentials) ServerHandshake(conn net.Conn) (net.Conn, credential
 }
 
 func infoOf(conn net.Conn) AuthInfo {
-	info := AuthInfo{}
-	info.SecurityLevel = credentials.NoSecurity
 	stream, is := conn.(interface{ Peer() breezeway.Peer })
-	if !is {
-		return info
+	local, isOurs := conn.LocalAddr().(breezeway.Address)
+	if !is || !isOurs {
+		return authInfo(breezeway.Peer{}, breezeway.TCP)
 	}
-	info.Peer = stream.Peer()
-	if conn.LocalAddr().Network() != breezeway.TCP.String() {
-		info.SecurityLevel = credentials.PrivacyAndIntegrity
+	return authInfo(stream.Peer(), local.Carrier)
+}
+
+func authInfo(peer breezeway.Peer, carrier breezeway.Carrier) AuthInfo {
+	info := AuthInfo{Peer: peer}
+	info.SecurityLevel = credentials.PrivacyAndIntegrity
+	if carrier == breezeway.TCP {
+		info.SecurityLevel = credentials.NoSecurity
 	}
 	return info
 }

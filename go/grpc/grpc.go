@@ -27,8 +27,11 @@ import (
 // connect to the socket file or the port, as to a server without Breezeway.
 func Listen(addresses string, opts ...breezeway.Option) (net.Listener, error) {
 	return breezeway.ListenNet(addresses, append([]breezeway.Option{
-		breezeway.ForeignProtocol("h2")}, opts...)...)
+		breezeway.ForeignProtocol(http2Protocol)}, opts...)...)
 }
+
+// http2Protocol is the name of HTTP/2 in TLS (ALPN).
+const http2Protocol = "h2"
 
 // WithDialer makes a client connect to the first reachable one of addresses, whatever its target.
 // Its connections share one session, which is dialled again after it has ended, and which ends with

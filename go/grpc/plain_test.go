@@ -49,6 +49,16 @@ func clientTLS(t *testing.T, folder string) credentials.TransportCredentials {
 	return credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{own}, RootCAs: roots})
 }
 
+// serverTLS returns the credentials of a plain server of certificates.Mutual in that folder.
+func serverTLS(t *testing.T, folder string) credentials.TransportCredentials {
+	own, err := tls.LoadX509KeyPair(filepath.Join(folder, "server.pem"),
+		filepath.Join(folder, "server.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{own}})
+}
+
 func TestPlainClientsOfGRPCAreServedOnEverySocket(t *testing.T) {
 	folder := t.TempDir()
 	ends, err := certificates.Mutual(folder, thisHost)

@@ -1,0 +1,296 @@
+package grpc_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	testpb "google.golang.org/grpc/interop/grpc_testing"
+
+	breezeway "github.com/breezeway-ipc/breezeway/go"
+	breezegrpc "github.com/breezeway-ipc/breezeway/go/grpc"
+)
+
+// raw is a session that sends what it likes as calls.
+func raw(t *testing.T, address string) *breezeway.Conn {
+	t.Helper()
+	conn, err := breezeway.Dial(within(t), address, breezeway.Service(2),
+		breezeway.MaxMetadata(65535))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// requestBlock is the block of a call of EmptyCall, with fields behind it.
+func requestBlock(fields string) []byte {
+	path := "/grpc.testing.TestService/EmptyCall"
+	return []byte("\x03" + string([]byte{byte(len(path)), 0}) + path + fields)
+}
+
+// onRaw runs a test with a native server that a client of its own goes on to call.
+func onRaw(t *testing.T, test func(t *testing.T, conn *breezeway.Conn)) {
+	for _, carrier := range []string{"shm:", "unix:"} {
+		t.Run(carrier, func(t *testing.T) {
+			address, _, _ := startNative(t, carrier+t.TempDir()+"/s", breezegrpc.Config{})
+			conn := raw(t, address)
+			test(t, conn)
+			if err := conn.Err(); err != nil {
+				t.Errorf("the session has ended: %v", err)
+			}
+			callEveryForm(t, dialNative(t, address))
+		})
+	}
+}
+
+// outcome returns what a stream ends with: the last block, or the code of a reset.
+func outcome(t *testing.T, stream *breezeway.Stream) (last string, reset breezeway.Code) {
+	t.Helper()
+	for {
+		m, err := stream.Recv(within(t))
+		if code, is := breezeway.IsReset(err); is {
+			return "", code
+		}
+		if errors.Is(err, io.EOF) {
+			return string(stream.Trailer()), 0
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Release()
+	}
+}
+
+func TestRequestBlocksThatCannotBeReadResetTheCall(t *testing.T) {
+	onRaw(t, func(t *testing.T, conn *breezeway.Conn) {
+		for name, block := range map[string][]byte{"none": nil, "empty": {}, "flags": {8, 1, 0, '/'},
+			"no path": {3, 0, 0}, "short path": {3, 9, 0, '/'}, "another path": {3, 1, 0, 'a'},
+			"field": requestBlock("\x01"), "value": requestBlock("\x01\x00\x01\x00a\n"),
+			"name": requestBlock("\x01\x00\x01\x00 b")} {
+			stream, err := conn.OpenEntry(within(t), 1, breezeway.Entry{Metadata: block, Last: true,
+				Message: [][]byte{{0, 0, 0, 0, 0}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if last, code := outcome(t, stream); code != breezeway.CodeFailed {
+				t.Errorf("%s: %q, %v", name, last, code)
+			}
+		}
+	})
+}
+
+func TestRequestsThatCannotBeReadFailWithStatus(t *testing.T) {
+	onRaw(t, func(t *testing.T, conn *breezeway.Conn) {
+		for name, c := range map[string]struct {
+			fields, message, status string
+		}{
+			"no message":        {"", "", "13"},
+			"cut prefix":        {"", "\x00\x00", "13"},
+			"cut message":       {"", "\x00\x00\x00\x00\x09abc", "13"},
+			"too long":          {"", "\x00\xff\xff\xff\xff", "8"},
+			"flag":              {"", "\x02\x00\x00\x00\x00", "13"},
+			"compressed":        {"", "\x01\x00\x00\x00\x00", "12"},
+			"no protobuf":       {"", "\x00\x00\x00\x00\x01\xff", "13"},
+			"unknown encoding":  {"\x0d\x00\x02\x00grpc-encodingxy", "\x00\x00\x00\x00\x00", "12"},
+			"no base64":         {"\x05\x00\x01\x00a-bin*", "\x00\x00\x00\x00\x00", "13"},
+			"timeout of no use": {"\x0c\x00\x02\x00grpc-timeout9X", "\x00\x00\x00\x00\x00", "0"},
+		} {
+			entry := breezeway.Entry{Metadata: requestBlock(c.fields), Last: true}
+			if c.message != "" {
+				entry.Message = [][]byte{[]byte(c.message)}
+			}
+			stream, err := conn.OpenEntry(within(t), 1, entry)
+			if err != nil {
+				t.Fatal(err)
+			}
+			last, code := outcome(t, stream)
+			status := "\x0b\x00" + string([]byte{byte(len(c.status)), 0}) + "grpc-status" + c.status
+			if at := len("\x05\xc8\x00\x00\x00"); len(last) < at || code != 0 ||
+				len(last[at:]) < len(status) || last[at:][:len(status)] != status {
+				t.Errorf("%s: %q, %v", name, last, code)
+			}
+		}
+	})
+}
+
+func TestCallsAndOtherMethodsAreRefused(t *testing.T) {
+	onRaw(t, func(t *testing.T, conn *breezeway.Conn) {
+		stream, err := conn.Open(within(t), 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last, code := outcome(t, stream); code != breezeway.CodeNoSuchMethod {
+			t.Errorf("%q, %v", last, code)
+		}
+		_, err = conn.Call(within(t), 1, nil)
+		var failed *breezeway.CallError
+		if !errors.As(err, &failed) || failed.Code != breezeway.CodeRefused {
+			t.Error(err)
+		}
+	})
+}
+
+// TestMessagesInPiecesAreRead sends two messages one byte at a time, and two in one.
+func TestMessagesInPiecesAreRead(t *testing.T) {
+	onRaw(t, func(t *testing.T, conn *breezeway.Conn) {
+		path := "/grpc.testing.TestService/StreamingInputCall"
+		block := []byte("\x03" + string([]byte{byte(len(path)), 0}) + path)
+		message := "\x00\x00\x00\x00\x05\x0a\x03\x12\x01a" // A payload of one byte.
+		stream, err := conn.OpenEntry(within(t), 1, breezeway.Entry{Metadata: block})
+		for _, b := range []byte(message + message) {
+			if err == nil {
+				err = stream.Send(within(t), []byte{b})
+			}
+			if err == nil {
+				err = stream.Send(within(t), nil) // It has no meaning.
+			}
+		}
+		if err == nil {
+			err = stream.SendEntry(within(t), breezeway.Entry{Last: true,
+				Message: [][]byte{[]byte(message + message)}})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := stream.Recv(within(t))
+		if reply := string(m.Bytes()); err != nil || reply != "\x00\x00\x00\x00\x02\x08\x04" {
+			t.Errorf("%q, %v", reply, err)
+		}
+	})
+}
+
+func TestAnnouncedLengthTakesNoMemoryBeforeItsBytes(t *testing.T) {
+	address, _, _ := startNative(t, "unix:"+t.TempDir()+"/s",
+		breezegrpc.Config{MaxRecvMsgSize: 1 << 31})
+	conn := raw(t, address)
+	for range 500 { // Each one announces 2 GiB.
+		_, err := conn.OpenEntry(within(t), 1, breezeway.Entry{Metadata: requestBlock(""),
+			Message: [][]byte{{0, 0x7f, 0xff, 0xff, 0xff, 1}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	callEveryForm(t, dialNative(t, address))
+}
+
+// hostileServer replies to calls by what it likes.
+func hostileServer(t *testing.T, carrier string, serve breezeway.StreamHandler) string {
+	t.Helper()
+	address := carrier + t.TempDir() + "/s"
+	server := &breezeway.Server{Streams: serve}
+	err := server.Listen(address, breezeway.Service(2), breezeway.MaxMetadata(65535))
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = server.Serve() }()
+	t.Cleanup(func() { _ = server.Close() })
+	return address
+}
+
+const (
+	wholeOK     = "\x05\xc8\x00\x00\x00\x0b\x00\x01\x00grpc-status0"
+	headersOnly = "\x01\xc8\x00"
+	trailersOK  = "\x0b\x00\x01\x00grpc-status0"
+)
+
+func TestResponsesThatCannotBeReadFailTheirCall(t *testing.T) {
+	empty := [][]byte{{0, 0, 0, 0, 0}}
+	entry := func(block string, message [][]byte, last bool) breezeway.Entry {
+		return breezeway.Entry{Metadata: []byte(block), Message: message, Last: last}
+	}
+	end := breezeway.Entry{Last: true}
+	for name, c := range map[string]struct {
+		entries []breezeway.Entry
+		code    codes.Code
+	}{
+		"all is well":          {[]breezeway.Entry{entry(wholeOK, empty, true)}, codes.OK},
+		"well in parts":        {[]breezeway.Entry{entry(headersOnly, nil, false), {Message: empty}, entry(trailersOK, nil, true)}, codes.OK},
+		"no block":             {[]breezeway.Entry{{Message: empty, Last: true}}, codes.Internal},
+		"empty block":          {[]breezeway.Entry{entry("", empty, true)}, codes.Internal},
+		"flags":                {[]breezeway.Entry{entry("\x08\xc8\x00", empty, true)}, codes.Internal},
+		"no HTTP status":       {[]breezeway.Entry{entry("\x01\x01\x00", empty, true)}, codes.Internal},
+		"cut headers":          {[]breezeway.Entry{entry("\x05\xc8\x00\x09\x00", empty, true)}, codes.Internal},
+		"cut trailers":         {[]breezeway.Entry{entry(wholeOK[:len(wholeOK)-1], empty, true)}, codes.Internal},
+		"no status":            {[]breezeway.Entry{entry(headersOnly, empty, true)}, codes.Internal},
+		"no status in parts":   {[]breezeway.Entry{entry(headersOnly, empty, false), end}, codes.Internal},
+		"HTTP's 503":           {[]breezeway.Entry{entry("\x01\xf7\x01", nil, true)}, codes.Unavailable},
+		"trailers unreadable":  {[]breezeway.Entry{entry(headersOnly, empty, false), entry("\x01", nil, true)}, codes.Internal},
+		"headers for trailers": {[]breezeway.Entry{entry(headersOnly, empty, false), entry(headersOnly, nil, true)}, codes.Internal},
+		"status is no number":  {[]breezeway.Entry{entry("\x01\xc8\x00\x0b\x00\x01\x00grpc-statusx", nil, true)}, codes.Internal},
+		"status unknown":       {[]breezeway.Entry{entry("\x01\xc8\x00\x0b\x00\x02\x00grpc-status99", nil, true)}, codes.Code(99)},
+		"status in headers":    {[]breezeway.Entry{entry("\x01\xc8\x00\x0b\x00\x01\x00grpc-status5", nil, true)}, codes.NotFound},
+		"details unreadable":   {[]breezeway.Entry{entry("\x01\xc8\x00\x0b\x00\x01\x00grpc-status5\x17\x00\x01\x00grpc-status-details-bin*", nil, true)}, codes.NotFound},
+		"no base64":            {[]breezeway.Entry{entry("\x01\xc8\x00\x05\x00\x01\x00a-bin*", empty, true)}, codes.Internal},
+		"no message":           {[]breezeway.Entry{entry(wholeOK, nil, true)}, codes.Internal},
+		"two messages":         {[]breezeway.Entry{entry(wholeOK, [][]byte{empty[0], empty[0]}, true)}, codes.Internal},
+		"cut message":          {[]breezeway.Entry{entry(wholeOK, [][]byte{{0, 0, 0, 0, 9, 1}}, true)}, codes.Internal},
+		"too long":             {[]breezeway.Entry{entry(headersOnly, [][]byte{{0, 0xff, 0, 0, 0, 1}}, false)}, codes.ResourceExhausted},
+		"compressed":           {[]breezeway.Entry{entry(wholeOK, [][]byte{{1, 0, 0, 0, 0}}, true)}, codes.Unimplemented},
+		"no protobuf":          {[]breezeway.Entry{entry(wholeOK, [][]byte{{0, 0, 0, 0, 1, 0xff}}, true)}, codes.Internal},
+		"given up in a message": {[]breezeway.Entry{entry(headersOnly, [][]byte{{0, 0, 0, 0, 9, 1}}, false),
+			entry("\x0b\x00\x02\x00grpc-status11", nil, true)}, codes.OutOfRange},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, carrier := range []string{"shm:", "unix:"} {
+				address := hostileServer(t, carrier, func(stream *breezeway.Stream) {
+					for _, entry := range c.entries {
+						_ = stream.SendEntry(context.Background(), entry)
+					}
+					// Let the client end a response that does not end by itself.
+					_, _ = stream.Recv(context.Background())
+					<-stream.Context().Done()
+				})
+				client := dialNative(t, address)
+				for range 2 {
+					_, err := client.EmptyCall(within(t), new(testpb.Empty))
+					isStatusOrNil(t, err, c.code)
+				}
+				stream, err := client.StreamingInputCall(within(t))
+				if err == nil {
+					_, err = stream.CloseAndRecv()
+				}
+				isStatusOrNil(t, err, c.code)
+			}
+		})
+	}
+}
+
+func isStatusOrNil(t *testing.T, err error, code codes.Code) {
+	t.Helper()
+	if code != codes.OK {
+		isStatus(t, err, code, "")
+	} else if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestResetsOfServersBecomeStatuses(t *testing.T) {
+	for reset, code := range map[breezeway.Code]codes.Code{
+		breezeway.CodeFailed: codes.Internal, breezeway.CodePanicked: codes.Internal,
+		breezeway.CodeNoMemory: codes.ResourceExhausted, breezeway.CodeNoSuchMethod: codes.Unavailable,
+		breezeway.CodeCancelled: codes.Canceled, breezeway.CodeDeadlinePassed: codes.DeadlineExceeded,
+		breezeway.CodeRefused: codes.Unavailable, breezeway.CodeOverloaded: codes.ResourceExhausted,
+		breezeway.ApplicationCode(1): codes.Internal,
+	} {
+		address := hostileServer(t, "unix:", func(stream *breezeway.Stream) { stream.Reset(reset) })
+		_, err := dialNative(t, address).EmptyCall(within(t), new(testpb.Empty))
+		isStatus(t, err, code, "")
+	}
+}
+
+func TestServerThatNeverRepliesMeetsTheDeadline(t *testing.T) {
+	given := make(chan struct{}, 1)
+	address := hostileServer(t, "shm:", func(stream *breezeway.Stream) {
+		<-stream.Context().Done()
+		given <- struct{}{}
+	})
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	_, err := dialNative(t, address).EmptyCall(ctx, new(testpb.Empty))
+	isStatus(t, err, codes.DeadlineExceeded, "")
+	<-given // It is told.
+}
