@@ -69,14 +69,20 @@ func (l *limit) timeLeft() uint16 {
 	return proto.EncodeTime(time.Until(deadline))
 }
 
-// call sends a request and waits for its reply.
-func (s *session) call(
-	ctx context.Context, method uint32, out *outgoing, reply *Reply,
-) error {
+// callLimit returns the limit of a call that begins now.
+func (s *session) callLimit(ctx context.Context) limit {
 	lim := limitOf(ctx)
 	if s.opts.callTimeout > 0 {
 		lim.deadline = time.Now().Add(s.opts.callTimeout)
 	}
+	return lim
+}
+
+// call sends a request and waits for its reply.
+func (s *session) call(
+	ctx context.Context, method uint32, out *outgoing, reply *Reply,
+) error {
+	lim := s.callLimit(ctx)
 	s.mu.Lock()
 	p, w, err := s.ask(method, out, &lim)
 	if err != nil {

@@ -35,11 +35,16 @@ func (c *Client) call(ctx context.Context, method uint32, out outgoing) (reply R
 	err = c.sessions.try(ctx, func(conn *Conn) (bool, error) {
 		attempt := out
 		err := conn.session.call(ctx, method, &attempt, &reply)
-		var failure *CallError
-		refused := errors.As(err, &failure) && failure.Code == CodeRefused && conn.isGoingAway()
-		return !attempt.sent || refused, err
+		return conn.neverRan(&attempt, err), err
 	})
 	return reply, err
+}
+
+// neverRan returns true if a call that failed with err never ran.
+func (c *Conn) neverRan(out *outgoing, err error) bool {
+	var failure *CallError
+	return !out.sent ||
+		errors.As(err, &failure) && failure.Code == CodeRefused && c.isGoingAway()
 }
 
 // Post sends a one-way message like [Conn.Post].

@@ -167,6 +167,15 @@ func (c *Conn) Reserve(ctx context.Context, n int) (*Reservation, error) {
 }
 
 func (s *session) reserve(n int, lim limit) (*Reservation, error) {
+	r, err := s.reserveSpace(n, lim)
+	if err == nil {
+		r.abandonIfForgotten()
+	}
+	return r, err
+}
+
+// reserveSpace returns a reservation that its caller sends or abandons.
+func (s *session) reserveSpace(n int, lim limit) (*Reservation, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
@@ -176,7 +185,6 @@ func (s *session) reserve(n int, lim limit) (*Reservation, error) {
 		r, err := s.link.reserve(n)
 		if err == nil {
 			r.session = s
-			r.abandonIfForgotten()
 			return r, nil
 		}
 		if err := s.waitForRoom(err, lim); err != nil {

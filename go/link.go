@@ -61,7 +61,7 @@ type outgoing struct {
 func (o *outgoing) length() int {
 	switch {
 	case o.reserved != nil:
-		return o.reserved.length
+		return o.reserved.length - o.reserved.start
 	case o.message != nil:
 		return o.message.length
 	}

@@ -66,10 +66,10 @@ func (l *memoryLink) take(in *incoming) (taken, progress bool, err error) {
 
 // send publishes a message with a body of total bytes.
 func (l *memoryLink) send(head *proto.Head, out *outgoing, total int) error {
+	head.Flags |= out.flags()
 	if out.reserved != nil {
 		return l.sendReserved(head, out)
 	}
-	head.Flags |= out.flags()
 	if total > proto.InlineMax {
 		return l.lend(head, out, total)
 	}

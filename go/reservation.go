@@ -18,6 +18,7 @@ import (
 type Reservation struct {
 	session *session
 	length  int
+	start   int // of the message, behind its metadata block
 	private []byte
 	isLoan  bool
 	loan    shm.Loan

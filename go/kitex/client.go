@@ -1,6 +1,7 @@
 package kitex
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -120,15 +121,12 @@ type clientCall struct {
 	sessions *sessions
 	tag      uint32
 	metadata []byte
-	body     []byte
+	body     body
 }
 
 // Close frees what was encoded.
 func (c *clientCall) Close() error {
-	if c.body != nil {
-		freeBody(c.body)
-		c.body = nil
-	}
+	c.body.free()
 	return nil
 }
 
@@ -163,7 +161,7 @@ func (h *clientHandler) Write(ctx context.Context, conn net.Conn, message remote
 		return ctx, err
 	}
 	if message.MessageType() == remote.Oneway {
-		return ctx, failure(ctx, call.sessions.Post(ctx, call.tag, call.body))
+		return ctx, failure(ctx, call.sessions.Post(ctx, call.tag, call.body.encoded()))
 	}
 	texts := message.TransInfo().TransStrInfo()
 	delete(texts, transmeta.HeaderIDLServiceName) // The tag names the service.
@@ -202,10 +200,14 @@ func (h *clientHandler) Read(ctx context.Context, conn net.Conn, message remote.
 }
 
 func (c *clientCall) make(ctx context.Context) (breezeway.Reply, error) {
-	if c.metadata == nil {
-		return c.sessions.Call(ctx, c.tag, c.body)
+	switch {
+	case c.body.isInPlace():
+		reply, err := c.sessions.CallFilled(ctx, c.tag, c.metadata, c.body.n, c.body.write)
+		return reply, cmp.Or(c.body.failed, err)
+	case c.metadata == nil:
+		return c.sessions.Call(ctx, c.tag, c.body.bytes)
 	}
-	return c.sessions.CallWithMetadata(ctx, c.tag, c.metadata, c.body)
+	return c.sessions.CallWithMetadata(ctx, c.tag, c.metadata, c.body.bytes)
 }
 
 // isBusiness notes a business error, which does not count as a failure of its call to Kitex.

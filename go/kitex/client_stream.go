@@ -102,12 +102,7 @@ func (s *clientStream) letGo(outcome error) {
 // SendMsg sends a message, and waits while the server does not read. It returns io.EOF once the
 // server has ended the stream, whose outcome RecvMsg returns.
 func (s *clientStream) SendMsg(ctx context.Context, message any) error {
-	body, err := encodeBody(ctx, s.codec, message)
-	if err != nil {
-		return err
-	}
-	defer freeBody(body)
-	err = s.stream.Send(ctx, body)
+	err := sendBody(ctx, s.codec, s.stream, message)
 	if _, isReset := breezeway.IsReset(err); isReset && s.ctx.Err() == nil {
 		return io.EOF
 	}

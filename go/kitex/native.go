@@ -192,24 +192,31 @@ func (c nativeCodec) Encode(ctx context.Context, message remote.Message,
 	if err != nil {
 		return errors.Join(err, native.call.Fail(breezeway.CodeFailed, err.Error()))
 	}
-	defer freeBody(body)
-	return native.reply(block, body)
+	defer body.free()
+	return native.reply(block, &body)
 }
 
 // reply sends a reply. A client that takes no metadata at all gets it without.
-func (c *nativeCall) reply(block, body []byte) error {
-	if block == nil {
-		return c.call.Reply(body)
-	}
-	err := c.call.ReplyWithMetadata(block, body)
+func (c *nativeCall) reply(block []byte, body *body) error {
+	err := c.replyWith(block, body)
 	var tooMuch *breezeway.TooMuchMetadataError
-	switch {
-	case !errors.As(err, &tooMuch):
-		return err
-	case tooMuch.Max == 0:
-		return c.call.Reply(body)
+	switch is := errors.As(err, &tooMuch); {
+	case is && tooMuch.Max == 0:
+		return c.replyWith(nil, body)
+	case is || body.failed != nil:
+		return errors.Join(err, c.call.Fail(breezeway.CodeFailed, err.Error()))
 	}
-	return errors.Join(err, c.call.Fail(breezeway.CodeFailed, err.Error()))
+	return err
+}
+
+func (c *nativeCall) replyWith(block []byte, body *body) error {
+	switch {
+	case body.isInPlace():
+		return c.call.ReplyFilled(block, body.n, body.write)
+	case block == nil:
+		return c.call.Reply(body.bytes)
+	}
+	return c.call.ReplyWithMetadata(block, body.bytes)
 }
 
 // fail fails the call with what Kitex would send as an exception.

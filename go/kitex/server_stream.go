@@ -110,12 +110,7 @@ type serverStream struct {
 
 // SendMsg sends a message, and waits while the client does not read.
 func (s *serverStream) SendMsg(ctx context.Context, message any) error {
-	body, err := encodeBody(ctx, s.codec, message)
-	if err != nil {
-		return err
-	}
-	defer freeBody(body)
-	return s.stream.Send(ctx, body)
+	return sendBody(ctx, s.codec, s.stream, message)
 }
 
 // RecvMsg receives the client's next message; io.EOF behind its last one.

@@ -17,6 +17,7 @@ import (
 type shape struct {
 	wire      thrift.TType // LIST for sets too; STOP for types that Thrift has not, which fail
 	fields    map[int16]*shape
+	indices   map[int16]int // of Go's fields
 	key, elem *shape
 }
 
@@ -96,7 +97,7 @@ func structShape(of reflect.Type, known map[reflect.Type]*shape) *shape {
 	if found, has := known[of]; has {
 		return found
 	}
-	built := &shape{wire: thrift.STRUCT, fields: map[int16]*shape{}}
+	built := &shape{wire: thrift.STRUCT, fields: map[int16]*shape{}, indices: map[int16]int{}}
 	known[of] = built
 	for i := range of.NumField() {
 		columns := strings.Split(of.Field(i).Tag.Get("thrift"), ",")
@@ -105,6 +106,7 @@ func structShape(of reflect.Type, known map[reflect.Type]*shape) *shape {
 		}
 		if number, err := strconv.ParseInt(columns[1], 10, 16); err == nil {
 			built.fields[int16(number)] = newShape(of.Field(i).Type, known)
+			built.indices[int16(number)] = i
 		}
 	}
 	return built

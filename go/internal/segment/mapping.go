@@ -30,6 +30,8 @@
 //   - Slices: Pin returns a slice of the peer's memory to a caller that has declared its trust that
 //     the peer does not write it at the same time. Its mapping is never unmapped, so that the slice
 //     never refers to unmapped memory.
+//   - Space: Own returns a slice of an own segment to a caller that holds the mapping while it uses
+//     the slice. The peer cannot write there.
 //   - The race detector sees heap and globals only; mappings are neither, and both ends of a
 //     session in one process use mappings of their own.
 package segment
@@ -199,6 +201,13 @@ func (m *Mapping) CopyOut(to []byte, at int) { move(to, m.bytes(at, len(to))) }
 func (m *Mapping) CopyIn(at int, from []byte) {
 	m.mustWrite()
 	move(m.bytes(at, len(from)), from)
+}
+
+// Own returns a slice of an own segment. The caller holds the mapping for as long as it uses the
+// slice. The peer can read at once what is written there.
+func (m *Mapping) Own(at, length int) []byte {
+	m.mustWrite()
+	return m.bytes(at, length)[:length:length]
 }
 
 // CopyAcross copies from the peer's segment into an own one.

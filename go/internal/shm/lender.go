@@ -45,6 +45,10 @@ func (l *Loan) CopyIn(at int, bytes []byte) {
 	l.segment.mapping.CopyIn(l.offset+at, bytes)
 }
 
+// Space returns the memory of the loan, for as long as the caller holds it. The peer can read at
+// once what is written there.
+func (l *Loan) Space() []byte { return l.segment.mapping.Own(l.offset, l.length) }
+
 // CopyOut copies the beginning of the loan, which this side has filled.
 func (l *Loan) CopyOut(to []byte) {
 	l.segment.mapping.CopyOut(to[:min(len(to), l.length)], l.offset)
