@@ -3,6 +3,7 @@ package breezeway
 import (
 	"errors"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/breezeway-ipc/breezeway/go/internal/proto"
@@ -132,6 +133,10 @@ func (s *session) limitLastReplies() {
 func (s *session) lingered() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.endIfLate()
+}
+
+func (s *session) endIfLate() {
 	s.lateness = nil
 	s.writeUnasked()
 	if s.err == nil && len(s.roomWaiters) > 0 {
@@ -145,6 +150,8 @@ func (s *session) lingered() {
 	case len(s.roomWaiters) == 0 && !s.hasBacklog(), s.ending() == nil && s.isUnderWay(),
 		s.rules.Ending.IsOwn(): // close limits its wait itself.
 		s.written()
+	case s.hasOverdueReply():
+		s.lateness = time.AfterFunc(lookAgain, s.lingered) // That reply fails before the session.
 	case !s.rules.Ending.RepliesElapsed():
 		s.limitLastReplies()
 	case s.ending() == nil && !s.isClient:
@@ -153,6 +160,14 @@ func (s *session) lingered() {
 		s.hangUp()
 		s.end(ErrPeerDied)
 	}
+}
+
+// hasOverdueReply returns true if a reply waits past its time, because its waiter has yet to run.
+func (s *session) hasOverdueReply() bool {
+	now := time.Now()
+	return slices.ContainsFunc(s.roomWaiters, func(w *waiter) bool {
+		return !w.until.IsZero() && !now.Before(w.until)
+	})
 }
 
 // free releases the resources of the session. No goroutine drives it, or will. A waiter that stands

@@ -3,6 +3,7 @@ package breezeway
 import (
 	"io"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -191,6 +192,44 @@ func TestReplyBehindAShutdownFailsForMemoryAtReplyTimeout(t *testing.T) {
 		return s.ending() != nil && s.rules.Served.Running() == calls
 	})
 	close(may)
+	failed := 0
+	for _, head := range client.hears() {
+		if head.Flags.Has(proto.FlagError) {
+			failed++
+		}
+	}
+	if failed != 1 {
+		t.Errorf("%d calls have failed", failed)
+	}
+}
+
+// The time of the reply passes before its session is late, but the waiter has yet to run.
+func TestReplyOutOfTimeFailsBeforeItsLateSession(t *testing.T) {
+	const calls = 3 // Two fit.
+	path, may := filepath.Join(t.TempDir(), "s"), make(chan struct{})
+	server, _ := quietServer(t, "shm:"+path, func(call *Call) error {
+		<-may
+		return call.Reply(make([]byte, twoFit))
+	}, Offload(calls), ReplyTimeout(50*time.Millisecond))
+	client := newCaller(t, path)
+	s := sessionOf(t, server)
+	s.setLinger(time.Hour)
+	asks(client, calls, shutsDown)
+	until(t, s, "the shutdown", func() bool {
+		return s.ending() != nil && s.rules.Served.Running() == calls
+	})
+	close(may)
+	until(t, s, "the late wait for memory", func() bool {
+		if s.memoryWaits == 0 {
+			return false
+		}
+		for waits := s.roomWaiters[0]; time.Now().Before(waits.until); {
+			runtime.Gosched()
+		}
+		s.lateness.Stop()
+		s.endIfLate()
+		return true
+	})
 	failed := 0
 	for _, head := range client.hears() {
 		if head.Flags.Has(proto.FlagError) {

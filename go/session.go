@@ -368,6 +368,7 @@ func (s *session) waitForRoom(err error, lim limit) error {
 	}
 	w := s.newWaiter()
 	defer s.freeWaiter(w)
+	w.until = lim.deadline
 	if memory {
 		s.memoryWaits++
 	}

@@ -37,6 +37,8 @@ type waiter struct {
 	given           atomic.Bool
 	// rests is the time since when the waiter has left driving to the one in the poller, or zero.
 	rests time.Time
+	// until is the deadline of a waiter for room, or zero if it has none.
+	until time.Time
 	// answered, reply and err hold the outcome of a call.
 	answered bool
 	reply    Reply
