@@ -5,8 +5,8 @@ import "context"
 // CallFilled makes a call like [Client.Call] with a request of n bytes that fill writes where they
 // are sent from: in shared memory, the server can read them immediately. A metadata block that is
 // not nil goes with the request. The initial content of the space is arbitrary; fill writes all of
-// it, and does not keep it. If fill fails, nothing is sent. It is called again if the call never ran
-// and is repeated on a new session.
+// it, and does not keep it. If fill fails, nothing is sent. It is called again if the call never
+// ran and is repeated on a new session.
 func (c *Client) CallFilled(ctx context.Context, method uint32, metadata []byte, n int,
 	fill func(space []byte) error) (reply Reply, err error) {
 	err = c.sessions.try(ctx, func(conn *Conn) (bool, error) {
@@ -47,8 +47,8 @@ func (t *Stream) SendFilled(ctx context.Context, n int, fill func(space []byte) 
 	return t.send(ctx, &out, false)
 }
 
-// fillSpace reserves space for a message of n bytes behind the metadata of out, and has it written. The
-// caller ends the reservation by endFilled.
+// fillSpace reserves space for a message of n bytes behind the metadata of out, and has it written.
+// The caller ends the reservation by endFilled.
 func (s *session) fillSpace(out *outgoing, n int, write func(space []byte) error, lim limit) error {
 	if err := s.checkMetadata(out); err != nil {
 		return err

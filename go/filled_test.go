@@ -73,7 +73,8 @@ func TestFilledCallThatFailsSendsNothing(t *testing.T) {
 						t.Error("no panic")
 					}
 				}()
-				_, _ = client.CallFilled(ctx, 0, nil, size, func([]byte) error { panic("of a test") })
+				fail := func([]byte) error { panic("of a test") }
+				_, _ = client.CallFilled(ctx, 0, nil, size, fail)
 			}()
 			reply, err := client.CallFilled(ctx, 0, nil, size, filling(1))
 			if err != nil || string(reply.Bytes()) != "instead" {

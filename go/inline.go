@@ -92,6 +92,9 @@ func (r *inlineRunner) serve(call *Call) bool {
 	s := r.server
 	call.makeContext()
 	call.session.begin(call)
+	if call.IsOneWay() {
+		call.session.beginPost()
+	}
 	s.waitForHandler(call.session)
 	pace := r.pace(call.Method())
 	if pace.isSlow() {
@@ -119,6 +122,30 @@ func (r *inlineRunner) serve(call *Call) bool {
 func (s *Server) runOffloaded(call *Call) {
 	s.run(call)
 	<-s.offload
+	if call.IsOneWay() {
+		call.session.endPost()
+	}
+}
+
+// beginPost counts the handler of a one-way message. It waits while as many of them run for the
+// client as it may have calls in flight, so that its window for one-way messages bounds the others.
+// This session's goroutine reads the session in that time. The session's end ends the wait.
+func (s *session) beginPost() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if most := s.rules.MaxInFlight(); s.posting >= most {
+		_ = s.waitIn(&s.postWaiters, s.newWaiter(), &limit{}, func() bool {
+			return s.posting < most
+		})
+	}
+	s.posting++
+}
+
+func (s *session) endPost() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.posting--
+	wakeNext(&s.postWaiters)
 }
 
 func (r *inlineRunner) arm() {
@@ -128,8 +155,8 @@ func (r *inlineRunner) arm() {
 	}
 }
 
-// stop ends the timer of a goroutine that no longer reads. If the timer calls watch now, watch ends
-// by itself.
+// stop ends the timer of a goroutine that no longer reads. A call of watch that has begun ends when
+// it finds that no handler runs.
 func (r *inlineRunner) stop() {
 	if r.timer.Stop() {
 		r.server.served.Done()

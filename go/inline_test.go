@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -25,8 +26,8 @@ func onBothLinks(t *testing.T, test func(t *testing.T, address string)) {
 	}
 }
 
-func dialled(t *testing.T, address string) *Conn {
-	conn, err := Dial(contextOf(t), address)
+func dialled(t *testing.T, address string, opts ...Option) *Conn {
+	conn, err := Dial(contextOf(t), address, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,6 +130,54 @@ func TestOffloadedBlockedHandlerLearnsOfClientsEnd(t *testing.T) {
 		soon(t, "the handler", began)
 		_ = conn.Close()
 		soon(t, "the end of the handler's context", ended)
+	})
+}
+
+func TestOffloadedPostsOfClientAreBounded(t *testing.T) {
+	onBothLinks(t, func(t *testing.T, address string) {
+		const posts = 64
+		var running, most, ran atomic.Int64
+		over, done := make(chan struct{}), make(chan struct{})
+		server, address := quietServer(t, address, func(call *Call) error {
+			if !call.IsOneWay() {
+				return call.Reply(nil)
+			}
+			for now := running.Add(1); ; {
+				before := most.Load()
+				if now <= before || most.CompareAndSwap(before, now) {
+					break
+				}
+			}
+			<-over
+			running.Add(-1)
+			if ran.Add(1) == posts {
+				close(done)
+			}
+			return nil
+		}, Offload(2*posts))
+		conn := dialled(t, address, RingCapacity(8))
+		posted := make(chan error, 1)
+		go func() {
+			var err error
+			for post := 0; post < posts && err == nil; post++ {
+				err = conn.Post(context.Background(), 1, nil)
+			}
+			posted <- err
+		}()
+		s := sessionOf(t, server)
+		until(t, s, "a wait for a handler", func() bool { return len(s.postWaiters) > 0 })
+		close(over)
+		soon(t, "the last handler", done)
+		if err := soon(t, "the last post", posted); err != nil {
+			t.Error(err)
+		}
+		if limit := int64(conn.MaxInFlight()); most.Load() > limit {
+			t.Errorf("%d handlers of one-way messages have run at one time, above %d", most.Load(),
+				limit)
+		}
+		if _, err := conn.Call(contextOf(t), 0, nil); err != nil {
+			t.Error(err)
+		}
 	})
 }
 

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"net"
 	"sync"
+
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
 // A NetListener serves streams of any method as connections. One session of a client carries any
@@ -156,6 +158,11 @@ func (l *NetListener) Shutdown(ctx context.Context) error {
 
 // Addr returns the first address of the listener.
 func (l *NetListener) Addr() net.Addr { return l.server.Addresses()[0] }
+
+// MaxMessage returns the length of the longest message that the option [Cap] allows.
+func (l *NetListener) MaxMessage() int {
+	return int(min(l.server.opts.cap, proto.MaxFrameBody))
+}
 
 // DialNet opens a connection to a [NetListener]: a stream on the session. Any number share one
 // session.

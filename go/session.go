@@ -86,6 +86,9 @@ type session struct {
 	posters     []*waiter // wait for the window of one-way messages
 	throttle    proto.Throttle
 	serving     map[uint32]*Call
+	// posting counts the running handlers of one-way messages, with Offload.
+	posting     int
+	postWaiters []*waiter // wait for one of them to end
 
 	arrivals      []arrival
 	arrivalFirst  int
