@@ -156,12 +156,16 @@ func (h *clientHandler) Write(ctx context.Context, conn net.Conn, message remote
 	rpcinfo.Record(ctx, info, stats.WriteStart, nil)
 	defer func() { rpcinfo.Record(ctx, info, stats.WriteFinish, err) }()
 	invoked := info.Invocation()
+	if err, is := invoked.Extra(notConnected).(error); is {
+		return ctx, err
+	}
 	call.tag = methodTag(invoked.ServiceName(), invoked.MethodName())
 	if call.body, err = encodeBody(ctx, h.opts.PayloadCodec, message.Data()); err != nil {
 		return ctx, err
 	}
 	if message.MessageType() == remote.Oneway {
-		return ctx, failure(ctx, call.sessions.Post(ctx, call.tag, call.body.encoded()))
+		err = call.sessions.Post(ctx, call.tag, call.body.encoded())
+		return ctx, failureOf(ctx, info, err)
 	}
 	texts := message.TransInfo().TransStrInfo()
 	delete(texts, transmeta.HeaderIDLServiceName) // The tag names the service.
@@ -180,7 +184,7 @@ func (h *clientHandler) Read(ctx context.Context, conn net.Conn, message remote.
 		return ctx, nil
 	}
 	if err != nil {
-		return ctx, failure(ctx, err)
+		return ctx, failureOf(ctx, info, err)
 	}
 	if block, has := reply.Metadata(); has {
 		pairs, err := decodePairs(block)
@@ -221,6 +225,21 @@ func isBusiness(err error, info rpcinfo.RPCInfo) bool {
 		setter.SetBizStatusErr(businessError(failed.Reason))
 	}
 	return is
+}
+
+// notConnected is the name under which a call keeps the error of its attempt to reach a server.
+// Kitex makes up to six such attempts, and the later ones fail at once.
+const notConnected = "breezeway: not connected"
+
+// failureOf is failure, and notes that a call has reached no server.
+func failureOf(ctx context.Context, info rpcinfo.RPCInfo, err error) error {
+	failed := failure(ctx, err)
+	if errors.Is(failed, kerrors.ErrGetConnection) && !errors.As(err, new(*breezeway.CallError)) {
+		if setter, is := info.Invocation().(rpcinfo.InvocationSetter); is {
+			setter.SetExtra(notConnected, failed)
+		}
+	}
+	return failed
 }
 
 // failure returns the error of a failed call in Kitex's terms. The error of the session is its

@@ -24,6 +24,9 @@ type clientStreams struct {
 // NewStream opens a stream, as remote.ClientStreamFactory asks for it.
 func (s clientStreams) NewStream(ctx context.Context, info rpcinfo.RPCInfo) (
 	streaming.ClientStream, error) {
+	if err, is := info.Invocation().Extra(notConnected).(error); is {
+		return nil, err
+	}
 	pairs := map[string]string{}
 	metainfo.SaveMetaInfoToMap(ctx, pairs)
 	block, err := encodePairs(pairs)
@@ -41,7 +44,7 @@ func (s clientStreams) NewStream(ctx context.Context, info rpcinfo.RPCInfo) (
 	}
 	if err != nil {
 		s.sessions.endStream()
-		return nil, failure(ctx, err)
+		return nil, failureOf(ctx, info, err)
 	}
 	opened := &clientStream{ctx: ctx, method: invoked, codec: s.codec, stream: stream,
 		sessions: s.sessions}

@@ -21,20 +21,24 @@ const (
 	atOnce = 1 << 20
 )
 
-var errName = errors.New("the name of the method is longer than 64 KiB")
+var (
+	errName   = errors.New("the name of the method is longer than 64 KiB")
+	errLonger = errors.New("the request is longer than the server's option Cap allows")
+)
 
 // plainCodec reads the headers of plain clients by Kitex's codec, and their Thrift by
 // validatingCodec.
 type plainCodec struct {
 	remote.Codec
 	remote.MetaDecoder
+	factory *serverFactory // whose longest bounds the requests
 }
 
 // validated returns a codec that validates requests before generated code reads them. It returns a
 // codec without a stage for headers unchanged.
-func validated(inner remote.Codec) remote.Codec {
+func validated(inner remote.Codec, factory *serverFactory) remote.Codec {
 	if decoder, is := inner.(remote.MetaDecoder); is {
-		return plainCodec{inner, decoder}
+		return plainCodec{inner, decoder, factory}
 	}
 	return inner
 }
@@ -50,18 +54,24 @@ func (c plainCodec) DecodePayload(ctx context.Context, message remote.Message,
 		return err
 	}
 	if kthrift.IsThriftCodec(payload) {
-		message.SetPayloadCodec(validatingCodec{payload})
+		message.SetPayloadCodec(validatingCodec{payload, c.factory.longest})
 	}
 	return c.MetaDecoder.DecodePayload(ctx, message, in)
 }
 
 // validatingCodec reads Thrift as Kitex's codec does, and validates each struct first.
-type validatingCodec struct{ remote.PayloadCodec }
+type validatingCodec struct {
+	remote.PayloadCodec
+	longest int
+}
 
 // Unmarshal reads a request. A length allocates little before its bytes have come.
 func (c validatingCodec) Unmarshal(ctx context.Context, message remote.Message,
 	in remote.ByteBuffer) error {
-	buffer := steadyBuffer{in}
+	if message.PayloadLen() > c.longest {
+		return remote.NewTransError(remote.ProtocolError, errLonger)
+	}
+	buffer := steadyBuffer{in, c.longest}
 	name, err := readHead(message, buffer)
 	if err != nil {
 		return err
@@ -118,10 +128,16 @@ func readBody(length int, buffer steadyBuffer) ([]byte, error) {
 }
 
 // steadyBuffer reads a buffer in steps that double, so that a length alone allocates little.
-type steadyBuffer struct{ remote.ByteBuffer }
+type steadyBuffer struct {
+	remote.ByteBuffer
+	longest int // request
+}
 
 // Peek returns the next bytes.
 func (b steadyBuffer) Peek(n int) ([]byte, error) {
+	if n > b.longest {
+		return nil, errLonger
+	}
 	for step := atOnce; step < n; step *= 2 {
 		if _, err := b.ByteBuffer.Peek(step); err != nil {
 			return nil, err

@@ -42,6 +42,7 @@ type serverFactory struct {
 	opts      []breezeway.Option
 	services  diagnosis.ProbeFunc
 	streamer  *streamer
+	longest   int // request of a plain client, in bytes
 }
 
 // servicesProbe learns, as a service of diagnosis, which services a server has.
@@ -62,7 +63,7 @@ func (p servicesProbe) RegisterProbeFunc(name diagnosis.ProbeName, probe diagnos
 func (f *serverFactory) NewTransHandler(opts *remote.ServerOption) (remote.ServerTransHandler,
 	error) {
 	plainly := *opts
-	plainly.Codec = validated(opts.Codec)
+	plainly.Codec = validated(opts.Codec, f)
 	plain, err := trans.NewDefaultSvrTransHandler(&plainly, gonet.NewGonetExtension())
 	if err != nil {
 		return nil, err
@@ -114,6 +115,7 @@ func (s *transServer) CreateListener(net.Addr) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.factory.longest = listener.MaxMessage()
 	s.plain.begin(listener) // From now on Shutdown ends it, also before BootstrapServer runs.
 	return listener, nil
 }
@@ -177,6 +179,7 @@ type handlers struct {
 	streamer      *streamer
 }
 
+// of returns the handler of a call or of a plain client.
 func (h handlers) of(conn net.Conn) remote.ServerTransHandler {
 	if _, is := conn.(*nativeCall); is {
 		return h.native
@@ -195,15 +198,24 @@ func (h handlers) Read(ctx context.Context, conn net.Conn, message remote.Messag
 }
 
 func (h handlers) OnActive(ctx context.Context, conn net.Conn) (context.Context, error) {
+	if _, is := conn.(*nativeStream); is {
+		return ctx, nil
+	}
 	return h.of(conn).OnActive(ctx, conn)
 }
 
 func (h handlers) OnRead(ctx context.Context, conn net.Conn) error {
+	if stream, is := conn.(*nativeStream); is {
+		stream.run(ctx)
+		return nil
+	}
 	return h.of(conn).OnRead(ctx, conn)
 }
 
 func (h handlers) OnInactive(ctx context.Context, conn net.Conn) {
-	h.of(conn).OnInactive(ctx, conn)
+	if _, is := conn.(*nativeStream); !is {
+		h.of(conn).OnInactive(ctx, conn)
+	}
 }
 
 func (h handlers) OnError(ctx context.Context, err error, conn net.Conn) {

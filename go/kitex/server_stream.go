@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"time"
 
 	"github.com/bytedance/gopkg/cloud/metainfo"
@@ -17,18 +18,48 @@ import (
 	breezeway "github.com/breezeway-ipc/breezeway/go"
 )
 
-// serveStream serves a native stream by Kitex's handlers.
+// nativeStream is a stream of a session, which stands for a connection with one request to the
+// limits of Kitex's server.
+type nativeStream struct {
+	noConn
+	server *transServer
+	stream *breezeway.Stream
+	method method
+	peer   peerAddr
+}
+
+// RemoteAddr returns the client, as a *peerAddr.
+func (c *nativeStream) RemoteAddr() net.Addr { return &c.peer }
+
+// serveStream serves a native stream by Kitex's handlers, within the limits of Kitex's server.
 func (s *transServer) serveStream(stream *breezeway.Stream) {
 	called, has := s.methods[stream.Method()]
 	if !has {
 		stream.Reset(breezeway.CodeNoSuchMethod)
 		return
 	}
-	served := &serverStream{stream: stream, codec: s.opts.PayloadCodec, method: called.name,
-		values: map[string]string{}}
-	ctx, info, err := s.openedStream(stream, called)
+	conn := &nativeStream{server: s, stream: stream, method: called,
+		peer: peerAddr{stream.Peer()}}
+	ctx, err := s.handler.OnActive(stream.Context(), conn)
 	if err == nil {
-		err = s.runStream(ctx, info, served)
+		err = s.handler.OnRead(ctx, conn)
+	}
+	s.handler.OnInactive(ctx, conn)
+	switch {
+	case neverRan(err):
+		stream.Reset(breezeway.CodeOverloaded)
+	case err != nil:
+		stream.Reset(breezeway.CodeFailed)
+	}
+}
+
+// run runs the handler of the stream.
+func (c *nativeStream) run(ctx context.Context) {
+	served := &serverStream{stream: c.stream, codec: c.server.opts.PayloadCodec,
+		method: c.method.name, values: map[string]string{}}
+	ctx, info, err := c.server.openedStream(ctx, c)
+	if err == nil {
+		err = c.server.runStream(ctx, info, served)
 	}
 	served.finish(ctx, info, err)
 	served.drain()
@@ -52,10 +83,11 @@ func (s *serverStream) drain() {
 }
 
 // openedStream returns the context of a stream's handler.
-func (s *transServer) openedStream(stream *breezeway.Stream, called method) (context.Context,
+func (s *transServer) openedStream(ctx context.Context, conn *nativeStream) (context.Context,
 	rpcinfo.RPCInfo, error) {
-	info := s.opts.InitOrResetRPCInfoFunc(nil, &peerAddr{stream.Peer()})
-	ctx := remote.WithServiceSearcher(stream.Context(), s.opts.SvcSearcher)
+	called, stream := conn.method, conn.stream
+	info := s.opts.InitOrResetRPCInfoFunc(nil, conn.RemoteAddr())
+	ctx = remote.WithServiceSearcher(ctx, s.opts.SvcSearcher)
 	ctx = rpcinfo.NewCtxWithRPCInfo(ctx, info)
 	if called.isCall {
 		return ctx, info, remote.NewTransErrorWithMsg(remote.InvalidMessageTypeException,
