@@ -13,7 +13,7 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/kitex/kitex_gen/room"
 )
 
-// field returns a field of a struct, whose value is of these bytes.
+// field returns a field of a struct with these bytes as its value.
 func field(wire thrift.TType, number uint16, value ...string) string {
 	return string(binary.BigEndian.AppendUint16([]byte{byte(wire)}, number)) +
 		strings.Join(value, "")
