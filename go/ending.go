@@ -21,7 +21,7 @@ func (s *session) finish(err error) {
 	}
 	close(s.done)
 	s.retire()
-	s.hangUp()
+	hangUp(s.raw)
 	s.followers.wakeAll()
 	s.wakeCallers()
 	s.cancelServing(err)
@@ -157,7 +157,7 @@ func (s *session) endIfLate() {
 	case s.ending() == nil && !s.isClient:
 		s.finish(errUnread)
 	default:
-		s.hangUp()
+		hangUp(s.raw)
 		s.end(ErrPeerDied)
 	}
 }
@@ -203,12 +203,9 @@ func (s *session) close() {
 		s.socket.bye()
 	}
 	s.flush()
-	if until := time.Now().Add(s.linger); s.hasBacklog() {
-		w := s.newWaiter()
-		_ = s.wait(w, &limit{deadline: until}, func() bool { return !s.hasBacklog() })
-		s.freeWaiter(w)
-		s.writeUnasked()
-	}
+	isWritten := func() bool { return !s.hasBacklog() }
+	_ = s.waitUntil(isWritten, limit{deadline: time.Now().Add(s.linger)})
+	s.writeUnasked()
 	s.finish(ErrClosed)
 }
 

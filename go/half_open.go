@@ -116,6 +116,6 @@ func (h *halfOpens) oldestOfLargest() net.Conn {
 // shutDown ends a connection. The goroutine that reads its hello closes it.
 func shutDown(conn net.Conn) {
 	if raw, err := rawConn(conn); err == nil {
-		_ = raw.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_RDWR) })
+		hangUp(raw)
 	}
 }

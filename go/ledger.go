@@ -66,10 +66,10 @@ func (l *ledger) retire() {
 	l.addCounts(&every.ended[l.role])
 }
 
-// hangUp shuts the connection down, so that it ends even if a forked child holds a copy, and wakes
-// the waiter that is parked on it.
-func (l *ledger) hangUp() {
-	_ = l.raw.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_RDWR) })
+// hangUp shuts a connection down, so that it ends even if a forked child holds a copy. It wakes the
+// waiter that is parked on it.
+func hangUp(raw syscall.RawConn) {
+	_ = raw.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_RDWR) })
 }
 
 // forgotten ends an unreachable session in order. Received messages outlive it, as they outlive
@@ -85,7 +85,7 @@ func (l *ledger) forgotten() {
 		l.retire()
 	}
 	l.freed = true
-	l.hangUp()
+	hangUp(l.raw)
 	l.link.close()
 	l.letGo()
 }

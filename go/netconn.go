@@ -275,7 +275,7 @@ func (c *streamConn) IsActive() bool {
 	s.catchUp()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.endError() == nil && !s.rules.IsGoingAway() && t.state.IsActive()
+	return s.mayBegin(&outgoing{}) == nil && t.state.IsActive()
 }
 
 func (c *streamConn) LocalAddr() net.Addr  { return c.local }

@@ -296,8 +296,7 @@ func (s *Server) serveConn(conn net.Conn, carrier Carrier) {
 	}
 	if gone {
 		session.close()
-		s.waitFor(session.gone)
-		s.dismiss(session.peer, carrier)
+		s.dismissOnceGone(session)
 		return
 	}
 	if draining { // Shutdown may already have visited all other sessions.
@@ -448,6 +447,15 @@ func (s *Server) admit(g *greeting) error {
 	return nil
 }
 
+// dismissOnceGone dismisses a session that has ended once its connection is closed.
+func (s *Server) dismissOnceGone(session *session) {
+	s.waitFor(session.gone)
+	s.mu.Lock()
+	delete(s.sessions, session)
+	s.mu.Unlock()
+	s.dismiss(session.peer, session.link.carrier())
+}
+
 // dismiss reverts admit.
 func (s *Server) dismiss(p Peer, carrier Carrier) {
 	s.mu.Lock()
@@ -486,11 +494,7 @@ func (s *Server) read(session *session, paces *[64]pace) {
 
 // sessionOver records the end of a session, and calls OnSessionEnd.
 func (s *Server) sessionOver(session *session, err error) {
-	s.waitFor(session.gone)
-	s.mu.Lock()
-	delete(s.sessions, session)
-	s.mu.Unlock()
-	s.dismiss(session.peer, session.link.carrier())
+	s.dismissOnceGone(session)
 	if inOrder(err) {
 		err = nil
 	} else {
@@ -711,12 +715,8 @@ func (s *session) finishCalls(until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rules.Served.Stop()
-	if s.rules.Served.Running() == 0 {
-		return
-	}
-	w := s.newWaiter()
-	_ = s.wait(w, &limit{deadline: until}, func() bool { return s.rules.Served.Running() == 0 })
-	s.freeWaiter(w)
+	areOver := func() bool { return s.rules.Served.Running() == 0 }
+	_ = s.waitUntil(areOver, limit{deadline: until})
 }
 
 // refuseRest fails the calls that were not begun. They never run.

@@ -286,9 +286,7 @@ func (s *session) oweLater() {
 func (s *session) settleLater() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w := s.newWaiter()
-	_ = s.wait(w, &limit{}, func() bool { return !s.rules.IsDue() })
-	s.freeWaiter(w)
+	_ = s.waitUntil(func() bool { return !s.rules.IsDue() }, limit{})
 	s.settling = false
 }
 

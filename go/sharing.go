@@ -261,19 +261,17 @@ func mayGoOn(ctx context.Context, conn *Conn, isNew bool, tries int) bool {
 func (s *session) closeOnceIdle() {
 	s.mu.Lock()
 	s.leaving = true
-	w := s.newWaiter()
 	for {
-		_ = s.wait(w, &limit{}, s.mayLeave)
+		_ = s.waitUntil(s.mayLeave, limit{})
 		if s.err != nil || s.openStreams == 0 {
 			break
 		}
 		// A caller that accepts one stream after the other may be about to return.
 		until := limit{deadline: time.Now().Add(linger)}
-		if s.wait(w, &until, func() bool { return !s.isLeftAlone() }) != nil {
+		if s.waitUntil(func() bool { return !s.isLeftAlone() }, until) != nil {
 			break
 		}
 	}
-	s.freeWaiter(w)
 	s.mu.Unlock()
 	s.close()
 }

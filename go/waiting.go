@@ -234,6 +234,13 @@ func (s *session) waitIn(list *[]*waiter, w *waiter, lim *limit, ready func() bo
 	return err
 }
 
+// waitUntil waits as wait does, with a waiter of its own.
+func (s *session) waitUntil(ready func() bool, lim limit) error {
+	w := s.newWaiter()
+	defer s.freeWaiter(w)
+	return s.wait(w, &lim, ready)
+}
+
 // waitForReply waits for the reply of a call. It releases the lock, and frees the waiter.
 func (s *session) waitForReply(w *waiter, p *callInFlight, lim *limit, reply *Reply) error {
 	var err error
