@@ -41,8 +41,9 @@ const MAX_READS: usize = 32;
 /// Reads that empty the socket of everything that a conforming peer may have left there: each
 /// segment ends one read.
 const MAX_DRAIN_READS: usize = MAX_PENDING_SEGMENTS + MAX_READS;
-/// Maximum number of bytes peeked and not consumed.
-const MAX_PEEKED: usize = 64;
+/// Maximum number of bytes peeked and not consumed. A peek passes over them, and the system call
+/// that consumes them takes longer the more there are.
+const MAX_PEEKED: usize = 8;
 
 /// Error of the session socket.
 #[derive(Debug, Error)]

@@ -36,6 +36,9 @@ pub enum WaitError {
 pub struct Waiter {
     policy: WaitPolicy,
     budget: SpinBudget,
+    /// Polls before the clock is read: one if the last wait that read it did not spin, as the peer
+    /// may run on this CPU once this thread sleeps.
+    polls: u32,
 }
 
 impl Waiter {
@@ -43,7 +46,9 @@ impl Waiter {
     pub fn new(waiting: impl Into<Waiting>) -> Self {
         clock::calibrate();
         let Waiting { policy, spin_bound } = waiting.into();
-        Self { policy, budget: SpinBudget::new(clock::ticks_in(spin_bound)) }
+        let polls = if policy == WaitPolicy::Park { 1 } else { POLLS_PER_TICK };
+        let budget = SpinBudget::new(clock::ticks_in(spin_bound));
+        Self { policy, budget, polls }
     }
 
     /// Waits until `want` holds, or until `deadline`.
@@ -54,8 +59,7 @@ impl Waiter {
         want: Want,
         deadline: Deadline,
     ) -> Result<(), WaitError> {
-        let polls = if self.policy == WaitPolicy::Park { 1 } else { POLLS_PER_TICK };
-        for _ in 0..polls {
+        for _ in 0..self.polls {
             if endpoint.has(want).map_err(SocketError::from)? {
                 return Ok(());
             }
@@ -81,6 +85,7 @@ impl Waiter {
             WaitPolicy::Adaptive if !cpu::spinning_pays() || endpoint.shares_cpu() => 0,
             WaitPolicy::Adaptive => self.budget.ticks(),
         };
+        self.polls = if budget > 0 { POLLS_PER_TICK } else { 1 };
         let came = budget > 0 && self.spin_counted(endpoint, want, start, budget, deadline)?;
         if !came {
             self.sleep(endpoint, want, deadline)?;

@@ -370,7 +370,7 @@ impl Worker {
     /// nothing.
     #[inline(always)]
     fn polls_long(&self) -> bool {
-        self.wait != WaitPolicy::Park && self.active.len() == 1 && !self.polls_one_socket()
+        !self.sleeps_at_once() && self.active.len() == 1 && !self.polls_one_socket()
     }
 
     /// Returns true if the only active session is one on a socket.
@@ -481,7 +481,7 @@ impl Worker {
         if found {
             self.idle_since = None;
         } else {
-            if self.active.is_empty() || self.wait == WaitPolicy::Park {
+            if self.active.is_empty() || self.sleeps_at_once() {
                 return Ok(Next::Sleep);
             }
             if self.wait == WaitPolicy::Adaptive && self.polls_one_socket() {
@@ -497,6 +497,16 @@ impl Worker {
         }
         self.rounds += 1;
         if self.rounds < ROUNDS_PER_TICK { Ok(Next::Poll) } else { self.tick() }
+    }
+
+    /// Returns true if a round without work is followed by sleep, as spinning does not pay.
+    #[inline(always)]
+    fn sleeps_at_once(&self) -> bool {
+        match self.wait {
+            WaitPolicy::Busy => false,
+            WaitPolicy::Adaptive => self.budget.ticks() == 0,
+            WaitPolicy::Park => true,
+        }
     }
 
     /// Handles the cases that need the clock when no work was found: listening at intervals, and
@@ -631,6 +641,7 @@ impl Worker {
     /// Arms every session and sleeps until one rings, unless one has work after all.
     #[inline(never)]
     fn sleep(&mut self) -> io::Result<()> {
+        let since = self.idle_since.take().unwrap_or(self.now);
         let mut index = self.active.len();
         while index > 0 {
             index -= 1;
@@ -654,14 +665,13 @@ impl Worker {
             }
             self.inbox.news().wake();
             self.now = clock::ticks();
+            self.listened = self.now;
             self.inbox.load().turn_begins(self.now);
             if let Some(watch) = &mut self.watch {
                 watch.begin(&self.sleeper, self.now)?;
             }
         }
-        if let Some(since) = self.idle_since.take() {
-            self.budget.learn(self.now.wrapping_sub(since));
-        }
+        self.budget.learn(self.now.wrapping_sub(since));
         Ok(())
     }
 }
