@@ -62,9 +62,6 @@ type clientStream struct {
 
 	sessions *sessions
 
-	// next was received ahead, for Header.
-	next    *breezeway.Message
-	nextErr error
 	// ended is what the stream has ended with.
 	ended error
 	once  sync.Once // of its end
@@ -127,9 +124,11 @@ func (s *clientStream) RecvMsg(ctx context.Context, message any) error {
 	if s.ended != nil {
 		return s.ended
 	}
-	next, err := s.receive(ctx)
+	next, err := s.stream.Recv(ctx)
 	if err == nil {
-		err = s.read(ctx, next, message)
+		err = s.read(ctx, &next, message)
+	} else {
+		err = s.failed(err)
 	}
 	if err != nil {
 		s.end(err)
@@ -137,19 +136,6 @@ func (s *clientStream) RecvMsg(ctx context.Context, message any) error {
 		s.finish() // It is the result.
 	}
 	return err
-}
-
-func (s *clientStream) receive(ctx context.Context) (*breezeway.Message, error) {
-	if s.next != nil || s.nextErr != nil {
-		next, err := s.next, s.nextErr
-		s.next, s.nextErr = nil, nil
-		return next, err
-	}
-	next, err := s.stream.Recv(ctx)
-	if err != nil {
-		return nil, s.failed(err)
-	}
-	return &next, nil
 }
 
 func (s *clientStream) read(ctx context.Context, next *breezeway.Message, message any) error {
@@ -200,14 +186,13 @@ func (s *clientStream) end(err error) {
 	})
 }
 
-// Header returns the names and values that came with the server's first message, for which it
-// waits.
+// Header returns the names and values that came with the server's first entry, for which it waits.
 func (s *clientStream) Header() (streaming.Header, error) {
-	if s.next == nil && s.nextErr == nil && s.ended == nil {
-		s.next, s.nextErr = s.receive(s.ctx)
+	block, _, err := s.stream.AwaitMetadata(s.ctx)
+	if err != nil {
+		return nil, s.failed(err)
 	}
-	block, has := s.stream.Metadata()
-	if !has {
+	if block == nil {
 		return nil, nil
 	}
 	pairs, err := decodePairs(block)

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/cloudwego/kitex/client"
+	"github.com/cloudwego/kitex/pkg/remote"
 	"github.com/cloudwego/kitex/pkg/rpcinfo"
 	"github.com/cloudwego/kitex/pkg/streaming"
 	"github.com/cloudwego/kitex/server"
@@ -42,32 +45,127 @@ func TestGRPCProtocolOfClientHasNoEffect(t *testing.T) {
 	})
 }
 
-// opener is a hall that sends a header before its lines.
-type opener struct {
-	*hall
-	sent chan error
+// opener is a hall that sends or sets headers before, between and behind its lines.
+type opener struct{ *hall }
+
+func (o *opener) Talk(ctx context.Context, stream room.Room_talkServer) error {
+	if err := stream.SendHeader(streaming.Header{"room": "open"}); err != nil {
+		return err
+	}
+	if stream.SendHeader(nil) == nil {
+		return errors.New("the header is sent twice")
+	}
+	return errors.Join(o.hall.Talk(ctx, stream),
+		stream.SetHeader(streaming.Header{"late": "header"}),
+		stream.SetTrailer(streaming.Trailer{"room": "closed"}))
 }
 
-func (o *opener) Listen(_ context.Context, _ *room.Line, stream room.Room_listenServer) error {
-	o.sent <- stream.SendHeader(streaming.Header{"room": "open"})
-	return nil
+func (o *opener) Listen(ctx context.Context, line *room.Line, stream room.Room_listenServer) error {
+	return errors.Join(stream.SetHeader(streaming.Header{"room": "set"}),
+		o.hall.Listen(ctx, line, stream))
 }
 
-func TestSendHeaderFailsAsHeadersTravelLast(t *testing.T) {
-	address, service := "unix:"+t.TempDir()+"/room", &opener{new(hall), make(chan error, 1)}
-	t.Cleanup(stopping(t, start(t, address, func(opts ...server.Option) server.Server {
-		return talked.NewServer(service, opts...)
-	})))
-	c, err := talked.NewClient("Room", breezewaykitex.Client(address))
-	if err != nil {
-		t.Fatal(err)
+// withOpeners runs a test with an opener over shared memory and a unix socket.
+func withOpeners(t *testing.T, test func(t *testing.T, c talked.Client, address string)) {
+	for _, carrier := range []string{"shm:", "unix:"} {
+		t.Run(carrier[:len(carrier)-1], func(t *testing.T) {
+			address, service := carrier+t.TempDir()+"/room", &opener{&hall{make(chan error, 9)}}
+			t.Cleanup(stopping(t, start(t, address, func(opts ...server.Option) server.Server {
+				return talked.NewServer(service, opts...)
+			})))
+			c, err := talked.NewClient("Room", breezewaykitex.Client(address))
+			if err != nil {
+				t.Fatal(err)
+			}
+			test(t, c, address)
+		})
 	}
-	if _, _, err := listen(context.Background(), c, ""); !errors.Is(err, io.EOF) {
-		t.Errorf("the stream ends with %v", err)
-	}
-	if err := <-service.sent; err == nil {
-		t.Error("SendHeader returns no error")
-	}
+}
+
+func TestSentHeaderArrivesBeforeMessages(t *testing.T) {
+	withOpeners(t, func(t *testing.T, c talked.Client, _ string) {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		stream, err := c.Talk(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The handler waits for a message behind its header.
+		if header, err := stream.Header(); err != nil || header["room"] != "open" {
+			t.Fatalf("%v, %v", header, err)
+		}
+		if err := stream.Send(ctx, &room.Line{From: "me", Text: "x"}); err != nil {
+			t.Fatal(err)
+		}
+		if line, err := stream.Recv(ctx); err != nil || line.Text != "x" {
+			t.Fatalf("%v, %v", line, err)
+		}
+		if err := stream.CloseSend(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := stream.Recv(ctx); !errors.Is(err, io.EOF) {
+			t.Errorf("the stream ends with %v", err)
+		}
+		trailer, err := stream.Trailer()
+		if err != nil || trailer["room"] != "closed" || trailer["late"] != "header" {
+			t.Errorf("%v, %v", trailer, err)
+		}
+	})
+}
+
+func TestSetHeaderArrivesBeforeMessages(t *testing.T) {
+	withOpeners(t, func(t *testing.T, c talked.Client, _ string) {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		for text, lines := range map[string]int{"0": 0, "2": 2} {
+			stream, err := c.Listen(ctx, &room.Line{From: "me", Text: text})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if header, err := stream.Header(); err != nil || header["room"] != "set" {
+				t.Errorf("%v, %v", header, err)
+			}
+			for range lines {
+				if _, err := stream.Recv(ctx); err != nil {
+					t.Error(err)
+				}
+			}
+			if _, err := stream.Recv(ctx); !errors.Is(err, io.EOF) {
+				t.Errorf("the stream ends with %v", err)
+			}
+		}
+	})
+}
+
+func TestHeaderOfFailedStreamIsItsError(t *testing.T) {
+	withPairs(t, func(t *testing.T, p pair) {
+		c, err := talked.NewClient("Room", breezewaykitex.Client(p.address))
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream, err := c.Talk(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = stream.Header()
+		var exception *remote.TransError
+		if !errors.As(err, &exception) || exception.TypeID() != remote.UnknownMethod {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+func TestRustClientTakesSentHeader(t *testing.T) {
+	command := program(t, "BREEZEWAY_BIN")
+	withOpeners(t, func(t *testing.T, _ talked.Client, address string) {
+		call := exec.Command(command, "call", address, "--framing", "native", "--idl", roomIDL,
+			"Room.talk", "-")
+		call.Stdin = strings.NewReader(`{"from":"a","text":"b"}`)
+		if output, err := call.CombinedOutput(); err != nil ||
+			!strings.Contains(string(output), `{"from":"a","text":"b"}`) {
+			t.Errorf("%s: %v", output, err)
+		}
+	})
 }
 
 // finishes is a tracer that notes the ends of streams.

@@ -56,7 +56,7 @@ func (s *transServer) serveStream(stream *breezeway.Stream) {
 // run runs the handler of the stream.
 func (c *nativeStream) run(ctx context.Context) {
 	served := &serverStream{stream: c.stream, codec: c.server.opts.PayloadCodec,
-		method: c.method.name, values: map[string]string{}}
+		method: c.method.name, header: map[string]string{}, values: map[string]string{}}
 	ctx, info, err := c.server.openedStream(ctx, c)
 	if err == nil {
 		err = c.server.runStream(ctx, info, served)
@@ -136,12 +136,19 @@ type serverStream struct {
 	stream *breezeway.Stream
 	codec  remote.PayloadCodec
 	method string
-	// values go with the stream's end.
-	values map[string]string
+	// header goes before the first message, and values with the stream's end.
+	header, values map[string]string
+	hasBegun       bool // the first entry was sent
 }
 
 // SendMsg sends a message, and waits while the client does not read.
 func (s *serverStream) SendMsg(ctx context.Context, message any) error {
+	if len(s.header) > 0 && !s.hasBegun {
+		if err := s.sendHeader(ctx); err != nil {
+			return err
+		}
+	}
+	s.hasBegun = true
 	return sendBody(ctx, s.codec, s.stream, message)
 }
 
@@ -158,17 +165,42 @@ func (s *serverStream) RecvMsg(ctx context.Context, message any) error {
 	return nil
 }
 
-// SetHeader gives the client names and values, which come with the stream's end.
+// SetHeader gives the client names and values, which arrive before the first message, or with the
+// stream's end if a message was sent before.
 func (s *serverStream) SetHeader(values streaming.Header) error {
-	maps.Copy(s.values, values)
+	if s.hasBegun {
+		return s.SetTrailer(streaming.Trailer(values))
+	}
+	maps.Copy(s.header, values)
 	return nil
 }
 
-// errHeader is returned where metadata would have to travel before a message.
-var errHeader = errors.New("kitex: headers travel with the end of a stream; use SetHeader")
+var errHeader = errors.New("kitex: the header, or a message, was sent before; use SetTrailer")
 
-// SendHeader sends nothing, and returns an error.
-func (s *serverStream) SendHeader(streaming.Header) error { return errHeader }
+// SendHeader sends names and values, with those of SetHeader, before the first message.
+func (s *serverStream) SendHeader(values streaming.Header) error {
+	if s.hasBegun {
+		return errHeader
+	}
+	maps.Copy(s.header, values)
+	return s.sendHeader(s.stream.Context())
+}
+
+// sendHeader sends the header in an entry without a message. A client that takes no metadata at all
+// gets none of it.
+func (s *serverStream) sendHeader(ctx context.Context) error {
+	block, err := encodePairs(s.header)
+	if err != nil {
+		return err
+	}
+	err = s.stream.SendEntry(ctx, breezeway.Entry{Metadata: block})
+	var tooMuch *breezeway.TooMuchMetadataError
+	if errors.As(err, &tooMuch) && tooMuch.Max == 0 {
+		err = s.stream.SendEntry(ctx, breezeway.Entry{})
+	}
+	s.hasBegun = err == nil
+	return err
+}
 
 // SetTrailer gives the client names and values.
 func (s *serverStream) SetTrailer(values streaming.Trailer) error {
@@ -192,6 +224,9 @@ func (s *serverStream) finish(ctx context.Context, info rpcinfo.RPCInfo, err err
 			s.stream.Reset(breezeway.CodeFailed)
 			return
 		}
+	}
+	if !s.hasBegun {
+		maps.Copy(s.values, s.header)
 	}
 	maps.Copy(s.values, metainfo.AllBackwardValuesToSend(ctx))
 	block, failed := encodePairs(s.values)
