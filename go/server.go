@@ -519,6 +519,7 @@ func (s *Server) loop(session *session, inline *inlineRunner) error {
 			_ = stream.Close()
 		case stream != nil:
 			go s.serveStream(stream)
+			runtime.Gosched() // Otherwise the handler waits until another P has woken.
 		case s.opts.offload == 0:
 			s.run(session.newCall(call))
 		default:
