@@ -7,6 +7,8 @@ pub(crate) mod fuzzing;
 mod inbound;
 mod outbound;
 mod server;
+#[cfg(test)]
+mod vectors;
 
 pub(crate) use client::{Failure, exchange};
 pub(crate) use outbound::status_trailers;
