@@ -109,7 +109,7 @@ func TestEntryWithMetadataInTheMiddleIsRefused(t *testing.T) {
 				t.Errorf("%v is sent", entry)
 			}
 		}
-		// The stream goes on.
+		// The stream is still open.
 		last := breezeway.Entry{Message: [][]byte{{7}}, Last: true}
 		if err := stream.SendEntry(ctx, last); err != nil {
 			t.Fatal(err)

@@ -30,8 +30,8 @@ const resends = 16
 // and again after the session has ended.
 //
 // Natively, these options have no effect: grpc.WithStatsHandler, grpc.WithPerRPCCredentials (the
-// option of a call has), grpc.WithDefaultServiceConfig, and those of HTTP/2 itself. Interceptors and
-// grpc.WithDefaultCallOptions have theirs in both gears.
+// option of a call has), grpc.WithDefaultServiceConfig, and those of HTTP/2 itself. Interceptors
+// and grpc.WithDefaultCallOptions have theirs in both gears.
 type Client struct {
 	conn      *grpc.ClientConn // of HTTP/2; it runs the interceptors of both gears
 	sessions  *breezeway.Client
@@ -99,7 +99,7 @@ func (c *Client) NewStream(ctx context.Context, desc *grpc.StreamDesc, method st
 	return c.conn.NewStream(ctx, desc, method, opts...)
 }
 
-// Close ends the client's sessions, with the calls that are under way.
+// Close ends the client's sessions, with the calls in flight.
 func (c *Client) Close() error {
 	err := c.conn.Close()
 	for _, dialer := range c.streams {

@@ -1,4 +1,15 @@
-// Package grpc runs google.golang.org/grpc over Breezeway. It has a listener for servers, and a
+// Package grpc carries gRPC over Breezeway. A [Client] and a [Server] make native calls, like those
+// of the crate breezeway-grpc, for code of protoc-gen-go-grpc:
+//
+//	server := breezegrpc.NewServer(breezegrpc.Config{})
+//	pb.RegisterUsersServer(server, users)
+//	err := server.Listen("shm:/run/user.sock")
+//	err = server.Serve()
+//
+//	conn, err := breezegrpc.NewClient("shm:/run/user.sock")
+//	client := pb.NewUsersClient(conn)
+//
+// For google.golang.org/grpc itself, which speaks HTTP/2, there is a listener for servers, and a
 // dialer for clients. Each connection is a stream of a shared session.
 //
 //	listener, err := breezegrpc.Listen("shm:/run/user.sock")
@@ -10,8 +21,7 @@
 //
 // A handler gets its client from [PeerOf]. The transport needs no TLS on one machine: the socket
 // file's permissions determine which users can connect, and breezeway.Authorize decides by
-// credentials. gRPC's own framing and HTTP/2 are unchanged. GracefulStop asks clients to go away,
-// and waits for their calls.
+// credentials. GracefulStop asks clients to go away, and waits for their calls.
 package grpc
 
 import (

@@ -32,7 +32,7 @@ func requestBlock(fields string) []byte {
 	return []byte("\x03" + string([]byte{byte(len(path)), 0}) + path + fields)
 }
 
-// onRaw runs a test with a native server that a client of its own goes on to call.
+// onRaw runs a test with a session, which must stay, and then calls the server by a client.
 func onRaw(t *testing.T, test func(t *testing.T, conn *breezeway.Conn)) {
 	for _, carrier := range []string{"shm:", "unix:"} {
 		t.Run(carrier, func(t *testing.T) {
@@ -67,9 +67,10 @@ func outcome(t *testing.T, stream *breezeway.Stream) (last string, reset breezew
 
 func TestRequestBlocksThatCannotBeReadResetTheCall(t *testing.T) {
 	onRaw(t, func(t *testing.T, conn *breezeway.Conn) {
-		for name, block := range map[string][]byte{"none": nil, "empty": {}, "flags": {8, 1, 0, '/'},
-			"no path": {3, 0, 0}, "short path": {3, 9, 0, '/'}, "another path": {3, 1, 0, 'a'},
-			"field": requestBlock("\x01"), "value": requestBlock("\x01\x00\x01\x00a\n"),
+		for name, block := range map[string][]byte{"none": nil, "empty": {},
+			"flags": {8, 1, 0, '/'}, "no path": {3, 0, 0}, "short path": {3, 9, 0, '/'},
+			"another path": {3, 1, 0, 'a'},
+			"field":        requestBlock("\x01"), "value": requestBlock("\x01\x00\x01\x00a\n"),
 			"name": requestBlock("\x01\x00\x01\x00 b")} {
 			stream, err := conn.OpenEntry(within(t), 1, breezeway.Entry{Metadata: block, Last: true,
 				Message: [][]byte{{0, 0, 0, 0, 0}}})
@@ -197,42 +198,61 @@ const (
 	trailersOK  = "\x0b\x00\x01\x00grpc-status0"
 )
 
+func message(bytes string) [][]byte { return [][]byte{[]byte(bytes)} }
+
+func first(block string, message [][]byte) breezeway.Entry {
+	return breezeway.Entry{Metadata: []byte(block), Message: message}
+}
+
+func last(block string, message [][]byte) breezeway.Entry {
+	return breezeway.Entry{Metadata: []byte(block), Message: message, Last: true}
+}
+
+// longStatus is a response without trailers, with a status of two digits.
+func longStatus(code string) string { return headersOnly + "\x0b\x00\x02\x00grpc-status" + code }
+
 func TestResponsesThatCannotBeReadFailTheirCall(t *testing.T) {
-	empty := [][]byte{{0, 0, 0, 0, 0}}
-	entry := func(block string, message [][]byte, last bool) breezeway.Entry {
-		return breezeway.Entry{Metadata: []byte(block), Message: message, Last: last}
-	}
-	end := breezeway.Entry{Last: true}
+	empty, end := message("\x00\x00\x00\x00\x00"), breezeway.Entry{Last: true}
+	type entries = []breezeway.Entry
+	const status, started = "\x01\xc8\x00\x0b\x00\x01\x00grpc-status", headersOnly
+	const details = "\x17\x00\x01\x00grpc-status-details-bin*"
 	for name, c := range map[string]struct {
-		entries []breezeway.Entry
+		entries entries
 		code    codes.Code
 	}{
-		"all is well":          {[]breezeway.Entry{entry(wholeOK, empty, true)}, codes.OK},
-		"well in parts":        {[]breezeway.Entry{entry(headersOnly, nil, false), {Message: empty}, entry(trailersOK, nil, true)}, codes.OK},
-		"no block":             {[]breezeway.Entry{{Message: empty, Last: true}}, codes.Internal},
-		"empty block":          {[]breezeway.Entry{entry("", empty, true)}, codes.Internal},
-		"flags":                {[]breezeway.Entry{entry("\x08\xc8\x00", empty, true)}, codes.Internal},
-		"no HTTP status":       {[]breezeway.Entry{entry("\x01\x01\x00", empty, true)}, codes.Internal},
-		"cut headers":          {[]breezeway.Entry{entry("\x05\xc8\x00\x09\x00", empty, true)}, codes.Internal},
-		"cut trailers":         {[]breezeway.Entry{entry(wholeOK[:len(wholeOK)-1], empty, true)}, codes.Internal},
-		"no status":            {[]breezeway.Entry{entry(headersOnly, empty, true)}, codes.Internal},
-		"no status in parts":   {[]breezeway.Entry{entry(headersOnly, empty, false), end}, codes.Internal},
-		"HTTP's 503":           {[]breezeway.Entry{entry("\x01\xf7\x01", nil, true)}, codes.Unavailable},
-		"trailers unreadable":  {[]breezeway.Entry{entry(headersOnly, empty, false), entry("\x01", nil, true)}, codes.Internal},
-		"headers for trailers": {[]breezeway.Entry{entry(headersOnly, empty, false), entry(headersOnly, nil, true)}, codes.Internal},
-		"status is no number":  {[]breezeway.Entry{entry("\x01\xc8\x00\x0b\x00\x01\x00grpc-statusx", nil, true)}, codes.Internal},
-		"status unknown":       {[]breezeway.Entry{entry("\x01\xc8\x00\x0b\x00\x02\x00grpc-status99", nil, true)}, codes.Code(99)},
-		"status in headers":    {[]breezeway.Entry{entry("\x01\xc8\x00\x0b\x00\x01\x00grpc-status5", nil, true)}, codes.NotFound},
-		"details unreadable":   {[]breezeway.Entry{entry("\x01\xc8\x00\x0b\x00\x01\x00grpc-status5\x17\x00\x01\x00grpc-status-details-bin*", nil, true)}, codes.NotFound},
-		"no base64":            {[]breezeway.Entry{entry("\x01\xc8\x00\x05\x00\x01\x00a-bin*", empty, true)}, codes.Internal},
-		"no message":           {[]breezeway.Entry{entry(wholeOK, nil, true)}, codes.Internal},
-		"two messages":         {[]breezeway.Entry{entry(wholeOK, [][]byte{empty[0], empty[0]}, true)}, codes.Internal},
-		"cut message":          {[]breezeway.Entry{entry(wholeOK, [][]byte{{0, 0, 0, 0, 9, 1}}, true)}, codes.Internal},
-		"too long":             {[]breezeway.Entry{entry(headersOnly, [][]byte{{0, 0xff, 0, 0, 0, 1}}, false)}, codes.ResourceExhausted},
-		"compressed":           {[]breezeway.Entry{entry(wholeOK, [][]byte{{1, 0, 0, 0, 0}}, true)}, codes.Unimplemented},
-		"no protobuf":          {[]breezeway.Entry{entry(wholeOK, [][]byte{{0, 0, 0, 0, 1, 0xff}}, true)}, codes.Internal},
-		"given up in a message": {[]breezeway.Entry{entry(headersOnly, [][]byte{{0, 0, 0, 0, 9, 1}}, false),
-			entry("\x0b\x00\x02\x00grpc-status11", nil, true)}, codes.OutOfRange},
+		"all is well": {entries{last(wholeOK, empty)}, codes.OK},
+		"well in parts": {entries{first(started, nil), {Message: empty}, last(trailersOK, nil)},
+			codes.OK},
+		"no block":            {entries{{Message: empty, Last: true}}, codes.Internal},
+		"empty block":         {entries{last("", empty)}, codes.Internal},
+		"flags":               {entries{last("\x08\xc8\x00", empty)}, codes.Internal},
+		"no HTTP status":      {entries{last("\x01\x01\x00", empty)}, codes.Internal},
+		"cut headers":         {entries{last("\x05\xc8\x00\x09\x00", empty)}, codes.Internal},
+		"cut trailers":        {entries{last(wholeOK[:len(wholeOK)-1], empty)}, codes.Internal},
+		"no status":           {entries{last(started, empty)}, codes.Internal},
+		"no status in parts":  {entries{first(started, empty), end}, codes.Internal},
+		"HTTP's 503":          {entries{last("\x01\xf7\x01", nil)}, codes.Unavailable},
+		"trailers unreadable": {entries{first(started, empty), last("\x01", nil)}, codes.Internal},
+		"headers for trailers": {entries{first(started, empty), last(started, nil)},
+			codes.Internal},
+		"status is no number": {entries{last(status+"x", nil)}, codes.Internal},
+		"status unknown":      {entries{last(longStatus("99"), nil)}, codes.Code(99)},
+		"status in headers":   {entries{last(status+"5", nil)}, codes.NotFound},
+		"details unreadable":  {entries{last(status+"5"+details, nil)}, codes.NotFound},
+		"no base64": {entries{last("\x01\xc8\x00\x05\x00\x01\x00a-bin*", empty)},
+			codes.Internal},
+		"no message":   {entries{last(wholeOK, nil)}, codes.Internal},
+		"two messages": {entries{last(wholeOK, [][]byte{empty[0], empty[0]})}, codes.Internal},
+		"cut message": {entries{last(wholeOK, message("\x00\x00\x00\x00\x09a"))},
+			codes.Internal},
+		"too long": {entries{first(started, message("\x00\xff\x00\x00\x00a"))},
+			codes.ResourceExhausted},
+		"compressed": {entries{last(wholeOK, message("\x01\x00\x00\x00\x00"))},
+			codes.Unimplemented},
+		"no protobuf": {entries{last(wholeOK, message("\x00\x00\x00\x00\x01\xff"))},
+			codes.Internal},
+		"given up in a message": {entries{first(started, message("\x00\x00\x00\x00\x09a")),
+			last(longStatus("11")[3:], nil)}, codes.OutOfRange},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, carrier := range []string{"shm:", "unix:"} {
@@ -240,7 +260,7 @@ func TestResponsesThatCannotBeReadFailTheirCall(t *testing.T) {
 					for _, entry := range c.entries {
 						_ = stream.SendEntry(context.Background(), entry)
 					}
-					// Let the client end a response that does not end by itself.
+					// The client ends a response without an end.
 					_, _ = stream.Recv(context.Background())
 					<-stream.Context().Done()
 				})
@@ -270,10 +290,14 @@ func isStatusOrNil(t *testing.T, err error, code codes.Code) {
 
 func TestResetsOfServersBecomeStatuses(t *testing.T) {
 	for reset, code := range map[breezeway.Code]codes.Code{
-		breezeway.CodeFailed: codes.Internal, breezeway.CodePanicked: codes.Internal,
-		breezeway.CodeNoMemory: codes.ResourceExhausted, breezeway.CodeNoSuchMethod: codes.Unavailable,
-		breezeway.CodeCancelled: codes.Canceled, breezeway.CodeDeadlinePassed: codes.DeadlineExceeded,
-		breezeway.CodeRefused: codes.Unavailable, breezeway.CodeOverloaded: codes.ResourceExhausted,
+		breezeway.CodeFailed:         codes.Internal,
+		breezeway.CodePanicked:       codes.Internal,
+		breezeway.CodeNoMemory:       codes.ResourceExhausted,
+		breezeway.CodeNoSuchMethod:   codes.Unavailable,
+		breezeway.CodeCancelled:      codes.Canceled,
+		breezeway.CodeDeadlinePassed: codes.DeadlineExceeded,
+		breezeway.CodeRefused:        codes.Unavailable,
+		breezeway.CodeOverloaded:     codes.ResourceExhausted,
 		breezeway.ApplicationCode(1): codes.Internal,
 	} {
 		address := hostileServer(t, "unix:", func(stream *breezeway.Stream) { stream.Reset(reset) })

@@ -132,7 +132,7 @@ func (r *inbound) end() error {
 	return outcome.Err()
 }
 
-// failed returns the status error of a call whose stream has failed.
+// failed returns the status error of a call for the error of its stream.
 func (r *inbound) failed(ctx context.Context, err error) error {
 	if _, is := status.FromError(err); is {
 		return err

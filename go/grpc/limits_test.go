@@ -146,8 +146,9 @@ func (o *order) stream(name string) grpc.StreamServerInterceptor {
 func TestInterceptorsOfBothSidesSeeNativeCallsInOrder(t *testing.T) {
 	seen := new(order)
 	address, _, _ := startNative(t, "shm:"+t.TempDir()+"/s", breezegrpc.Config{
-		Unary:  []grpc.UnaryServerInterceptor{seen.unary("3"), seen.unary("4"), seen.unary("5")},
-		Stream: []grpc.StreamServerInterceptor{seen.stream("3"), seen.stream("4"), seen.stream("5")}})
+		Unary: []grpc.UnaryServerInterceptor{seen.unary("3"), seen.unary("4"), seen.unary("5")},
+		Stream: []grpc.StreamServerInterceptor{seen.stream("3"), seen.stream("4"),
+			seen.stream("5")}})
 	ofCall := func(name string) grpc.UnaryClientInterceptor {
 		return func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn,
 			invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
@@ -185,7 +186,8 @@ func TestInterceptorsOfBothSidesSeeNativeCallsInOrder(t *testing.T) {
 }
 
 func TestNativeCompressedCallsAreRepliedToCompressed(t *testing.T) {
-	address, _, _ := startNative(t, "shm:"+t.TempDir()+"/s", breezegrpc.Config{MaxRecvMsgSize: 5000})
+	address, _, _ := startNative(t, "shm:"+t.TempDir()+"/s",
+		breezegrpc.Config{MaxRecvMsgSize: 5000})
 	client, compressed := dialNative(t, address), grpc.UseCompressor(gzip.Name)
 	reply, err := client.UnaryCall(within(t), simple(4000, 9000), compressed)
 	if err != nil || len(reply.Payload.Body) != 9000 {
@@ -194,7 +196,8 @@ func TestNativeCompressedCallsAreRepliedToCompressed(t *testing.T) {
 	// Its bytes are few, and its length is not.
 	_, err = client.UnaryCall(within(t), simple(1<<20, 1), compressed)
 	isStatus(t, err, codes.ResourceExhausted, "")
-	_, err = client.UnaryCall(within(t), simple(1, 1<<20), compressed, grpc.MaxCallRecvMsgSize(9000))
+	_, err = client.UnaryCall(within(t), simple(1, 1<<20), compressed,
+		grpc.MaxCallRecvMsgSize(9000))
 	isStatus(t, err, codes.ResourceExhausted, "")
 	_, err = client.UnaryCall(within(t), simple(1, 1), grpc.UseCompressor("none such"))
 	isStatus(t, err, codes.Internal, "")

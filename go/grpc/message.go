@@ -146,7 +146,7 @@ func (r *reader) read(ctx context.Context, f *format, message any) error {
 		return status.Errorf(codes.Internal, "grpc: received unexpected payload format %d", head[0])
 	case head[0] == 1 && f.decompressor == nil:
 		return status.Error(codes.Unimplemented,
-			"grpc: a compressed message, whose encoding is not known here")
+			"grpc: a compressed message of an unknown encoding")
 	case uint64(length) > uint64(f.maxRecv):
 		return tooLarge(uint64(length), f.maxRecv)
 	}
@@ -159,7 +159,8 @@ func (r *reader) read(ctx context.Context, f *format, message any) error {
 			return err
 		}
 	}
-	if err := f.codec.Unmarshal(mem.BufferSlice{mem.SliceBuffer(body)}, message); err != nil {
+	defer body.Free()
+	if err := f.codec.Unmarshal(mem.BufferSlice{body}, message); err != nil {
 		return status.Errorf(codes.Internal, "grpc: failed to unmarshal the received message: %v",
 			err)
 	}
@@ -181,9 +182,35 @@ func cutShort(n int, err error) error {
 
 var errCutShort = status.Error(codes.Internal, "grpc: the stream ends within a message")
 
-// body reads bytes. Its memory grows with what arrives, and not with what a peer announces.
-func (r *reader) body(ctx context.Context, length int) ([]byte, error) {
-	to := make([]byte, 0, min(length, max(r.current.Len()-r.at, longestPiece)))
+const (
+	// leastRoom is the memory for a message of which nothing has arrived, and growth how many times
+	// as much as has arrived there is at most for others.
+	leastRoom = 64 << 10
+	growth    = 16
+)
+
+// body reads bytes. Its memory is bounded by what arrives, and not by what a peer announces.
+func (r *reader) body(ctx context.Context, length int) (mem.Buffer, error) {
+	if room := max(leastRoom, growth*(r.current.Len()-r.at)); length > room {
+		return r.growing(ctx, length, room)
+	}
+	if mem.IsBelowBufferPoolingThreshold(length) {
+		to := make([]byte, length)
+		_, err := r.fill(ctx, to)
+		return mem.SliceBuffer(to), err
+	}
+	pool := mem.DefaultBufferPool()
+	to := pool.Get(length)
+	if _, err := r.fill(ctx, *to); err != nil {
+		pool.Put(to)
+		return nil, err
+	}
+	return mem.NewBuffer(to, pool), nil
+}
+
+// growing is body for more bytes than there is room for at first.
+func (r *reader) growing(ctx context.Context, length, room int) (mem.Buffer, error) {
+	to := make([]byte, 0, room)
 	for len(to) < length {
 		if len(to) == cap(to) {
 			to = slices.Grow(to, min(len(to), length-len(to)))
@@ -193,7 +220,7 @@ func (r *reader) body(ctx context.Context, length int) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return to, nil
+	return mem.SliceBuffer(to), nil
 }
 
 // fill reads as many bytes. It releases each message of the stream behind its last byte.
@@ -234,18 +261,20 @@ func (r *reader) release() {
 	r.current, r.at = breezeway.Message{}, 0
 }
 
-func decompress(by encoding.Compressor, body []byte, most int) ([]byte, error) {
-	from, err := by.Decompress(bytes.NewReader(body))
+func decompress(by encoding.Compressor, body mem.Buffer, most int) (mem.Buffer, error) {
+	defer body.Free()
+	var plain []byte
+	from, err := by.Decompress(bytes.NewReader(body.ReadOnlyData()))
 	if err == nil {
-		body, err = io.ReadAll(io.LimitReader(from, min(int64(most), math.MaxInt64-1)+1))
+		plain, err = io.ReadAll(io.LimitReader(from, min(int64(most), math.MaxInt64-1)+1))
 	}
 	if err != nil {
 		return nil, status.Errorf(codes.Internal, "grpc: failed to decompress the message: %v", err)
 	}
-	if len(body) > most {
-		return nil, tooLarge(uint64(len(body)), most)
+	if len(plain) > most {
+		return nil, tooLarge(uint64(len(plain)), most)
 	}
-	return body, nil
+	return mem.SliceBuffer(plain), nil
 }
 
 // codecOf returns the codec of a content type's subtype; nil if there is none.

@@ -134,7 +134,7 @@ func (c *serverStream) finish(err error) {
 	if err = c.end(c.ctx, statusOf(err)); err == nil {
 		return
 	}
-	// What does not fit, or has come too late, is replaced by a status.
+	// A status replaces a reply or metadata that is too long or too late.
 	c.reply, c.headers, c.trailers = nil, nil, nil
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), farewell)
 	defer cancel()
@@ -208,7 +208,9 @@ type transportStream serverStream
 func (c *transportStream) Method() string { return c.path }
 
 // SetHeader adds headers.
-func (c *transportStream) SetHeader(md metadata.MD) error { return (*serverStream)(c).SetHeader(md) }
+func (c *transportStream) SetHeader(md metadata.MD) error {
+	return (*serverStream)(c).SetHeader(md)
+}
 
 // SendHeader sends the headers.
 func (c *transportStream) SendHeader(md metadata.MD) error {

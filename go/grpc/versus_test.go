@@ -55,15 +55,15 @@ func TestMeasureBound(t *testing.T) {
 			})))
 }
 
-func measure(t *testing.T, where string, socket, memory *grpc.ClientConn) {
-	check := func(conn *grpc.ClientConn) func() error {
+func measure(t *testing.T, where string, socket, memory grpc.ClientConnInterface) {
+	check := func(conn grpc.ClientConnInterface) func() error {
 		client := grpc_health_v1.NewHealthClient(conn)
 		return func() error {
 			_, err := client.Check(context.Background(), &grpc_health_v1.HealthCheckRequest{})
 			return err
 		}
 	}
-	large := func(conn *grpc.ClientConn) func() error {
+	large := func(conn grpc.ClientConnInterface) func() error {
 		sent := wrapperspb.Bytes(make([]byte, 1<<20))
 		return func() error {
 			reply := new(wrapperspb.BytesValue)
@@ -89,34 +89,46 @@ func dialForMeasurement(t *testing.T, target string, more ...grpc.DialOption) *g
 	return conn
 }
 
-func serveForMeasurement(address string, listening func()) (err error) {
-	var listener net.Listener
-	if path, isUnix := versus.UnixPath(address); isUnix {
-		listener, err = net.Listen("unix", path)
-	} else {
-		listener, err = breezegrpc.Listen(address)
+// serveForMeasurement serves by grpc-go on a unix socket, and in both gears in shared memory.
+func serveForMeasurement(address string, listening func()) error {
+	path, isUnix := versus.UnixPath(address)
+	if !isUnix {
+		server := breezegrpc.NewServer(breezegrpc.Config{})
+		registerForMeasurement(server)
+		if err := server.Listen(address); err != nil {
+			return err
+		}
+		listening()
+		return server.Serve()
 	}
+	listener, err := net.Listen("unix", path)
 	if err != nil {
 		return err
 	}
-	server := serverForMeasurement()
 	listening()
-	return server.Serve(listener)
+	return serverForMeasurement().Serve(listener)
 }
 
 func serverForMeasurement() *grpc.Server {
 	server := grpc.NewServer()
-	grpc_health_v1.RegisterHealthServer(server, health.NewServer())
-	server.RegisterService(&bounceService, nil)
+	registerForMeasurement(server)
 	return server
 }
 
-const bouncePath = "/test.Bounce/Bounce"
+func registerForMeasurement(server grpc.ServiceRegistrar) {
+	grpc_health_v1.RegisterHealthServer(server, health.NewServer())
+	server.RegisterService(&bounceService, nil)
+}
 
-// bounceService returns its request.
-var bounceService = grpc.ServiceDesc{ServiceName: "test.Bounce", HandlerType: (*any)(nil),
-	Methods: []grpc.MethodDesc{{MethodName: "Bounce", Handler: func(_ any, _ context.Context,
-		decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
-		value := new(wrapperspb.BytesValue)
-		return value, decode(value)
-	}}}}
+const bouncePath = "/breezeway.echo.v1.Echo/Echo"
+
+// bounceService returns its request, like the service of the command's, which has a message of the
+// same bytes.
+var bounceService = grpc.ServiceDesc{ServiceName: "breezeway.echo.v1.Echo",
+	HandlerType: (*any)(nil), Methods: []grpc.MethodDesc{{MethodName: "Echo", Handler: bounce}}}
+
+func bounce(_ any, _ context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any,
+	error) {
+	value := new(wrapperspb.BytesValue)
+	return value, decode(value)
+}

@@ -47,11 +47,12 @@ func Servers(t *testing.T) (shm, unix string) {
 	return shm, unix
 }
 
-// Ask skips a measurement that was not requested.
-func Ask(t *testing.T) {
+// Ask returns the requested time of a measurement, or skips it if none was requested.
+func Ask(t *testing.T) time.Duration {
 	if *asked == 0 {
 		t.Skip("measures only with -versus, such as -versus 2s")
 	}
+	return *asked
 }
 
 // start starts this program as a server, which ends with the test.
