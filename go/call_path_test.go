@@ -55,7 +55,7 @@ func BenchmarkPath(b *testing.B) {
 		p, w, err := client.ask(0, &outgoing{bytes: request}, &lim)
 		client.mu.Unlock()
 		if err == nil {
-			err = serving.nextArrived(limit{}, &call.arrival)
+			err = serving.nextArrived(&limit{}, &call.arrival)
 		}
 		if err != nil {
 			b.Fatal(err)

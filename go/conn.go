@@ -209,7 +209,8 @@ func (c *Conn) OpenWithMetadata(
 // AcceptStream waits for a stream that the server opens, and returns it.
 func (c *Conn) AcceptStream(ctx context.Context) (*Stream, error) {
 	var a arrival
-	err := c.session.nextArrived(limitOf(ctx), &a)
+	lim := limitOf(ctx)
+	err := c.session.nextArrived(&lim, &a)
 	return a.stream, timedOut(err)
 }
 
@@ -258,7 +259,7 @@ func (c *Conn) Counters() Counters {
 }
 
 // nextArrived waits for the next request or stream from the peer, and stores it in a.
-func (s *session) nextArrived(lim limit, a *arrival) error {
+func (s *session) nextArrived(lim *limit, a *arrival) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.endIfServed()
@@ -269,7 +270,7 @@ func (s *session) nextArrived(lim limit, a *arrival) error {
 	}
 	w := s.newWaiter()
 	w.stands = true
-	if err := s.waitIn(&s.acceptWaiters, w, &lim, s.mayTakeUp); err != nil {
+	if err := s.waitIn(&s.acceptWaiters, w, lim, s.mayTakeUp); err != nil {
 		s.ended()
 		return err
 	}

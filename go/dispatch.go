@@ -62,7 +62,10 @@ func (s *session) arrive(head *proto.Head, m *Message, stream *Stream) {
 		s.arrivals = append(s.arrivals, arrival{})
 	}
 	a := &s.arrivals[len(s.arrivals)-1]
-	a.head, a.stream, a.deadline = *head, stream, deadlineOf(head.Time)
+	a.head, a.stream, a.deadline = *head, stream, time.Time{}
+	if head.Time != 0 {
+		a.deadline = deadlineOf(head.Time)
+	}
 	s.waiting++
 	s.streamMessages = 0
 	if stream != nil {

@@ -104,6 +104,12 @@ func (s *session) cancelServing(err error) {
 // endIfServed ends a session that its peer has ended and that has nothing left to serve. Replies in
 // the backlog of a client's socket are written first.
 func (s *session) endIfServed() {
+	if s.rules.Ending.IsByPeer() {
+		s.endByPeer()
+	}
+}
+
+func (s *session) endByPeer() {
 	switch {
 	case !s.rules.IsServed():
 	case s.hasBacklog() && s.rules.Ending.RepliesWait():

@@ -510,7 +510,7 @@ func (s *Server) sessionOver(session *session, err error) {
 func (s *Server) loop(session *session, inline *inlineRunner) error {
 	call := new(Call)
 	for {
-		if err := session.nextArrived(limit{}, &call.arrival); err != nil {
+		if err := session.nextArrived(&limit{}, &call.arrival); err != nil {
 			return err
 		}
 		switch stream := call.stream; {

@@ -312,9 +312,13 @@ func (s *session) isLeftAlone() bool {
 // or an arrival was taken up.
 func (s *session) ended() {
 	if s.leaving || s.rules.Served.HasStopped() {
-		s.followers.wakeAll()
-		if s.isDriven() {
-			s.interrupt()
-		}
+		s.wakeEnding()
+	}
+}
+
+func (s *session) wakeEnding() {
+	s.followers.wakeAll()
+	if s.isDriven() {
+		s.interrupt()
 	}
 }

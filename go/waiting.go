@@ -151,9 +151,13 @@ func wake(list *[]*waiter, empty bool) {
 // wakeNext wakes the first waiter of a list.
 func wakeNext(list *[]*waiter) {
 	if len(*list) > 0 {
-		(*list)[0].wake()
-		*list = slices.Delete(*list, 0, 1)
+		wakeFirst(list)
 	}
+}
+
+func wakeFirst(list *[]*waiter) {
+	(*list)[0].wake()
+	*list = slices.Delete(*list, 0, 1)
 }
 
 func remove(list *[]*waiter, w *waiter) {
