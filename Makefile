@@ -94,7 +94,7 @@ format:
 columns:
 	.ci/columns
 
-## Wording that readers stumble over stays within the limits of .ci/prose-limits.
+## Wording that readers stumble over stays within the limits in .ci/prose.
 prose:
 	.ci/prose
 
