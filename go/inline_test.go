@@ -77,6 +77,8 @@ func TestOffloadedBlockedHandlersHoldNoOtherCall(t *testing.T) {
 			}
 			return call.Reply(nil)
 		}, Offload(blocked+1))
+		end := sync.OnceFunc(func() { close(over) })
+		t.Cleanup(end)
 		conn := dialled(t, address)
 		ended := make(chan error, blocked)
 		for range blocked {
@@ -89,7 +91,7 @@ func TestOffloadedBlockedHandlersHoldNoOtherCall(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		close(over)
+		end()
 		for range blocked {
 			if err := soon(t, "the end of a call", ended); err != nil {
 				t.Error(err)
@@ -155,6 +157,8 @@ func TestOffloadedPostsOfClientAreBounded(t *testing.T) {
 			}
 			return nil
 		}, Offload(2*posts))
+		end := sync.OnceFunc(func() { close(over) })
+		t.Cleanup(end)
 		conn := dialled(t, address, RingCapacity(8))
 		posted := make(chan error, 1)
 		go func() {
@@ -166,7 +170,7 @@ func TestOffloadedPostsOfClientAreBounded(t *testing.T) {
 		}()
 		s := sessionOf(t, server)
 		until(t, s, "a wait for a handler", func() bool { return len(s.postWaiters) > 0 })
-		close(over)
+		end()
 		soon(t, "the last handler", done)
 		if err := soon(t, "the last post", posted); err != nil {
 			t.Error(err)
