@@ -311,7 +311,10 @@ impl<'c> Call<'c> {
     /// ```
     pub fn lease(&mut self) -> Option<Message> {
         match &mut self.0 {
-            Here(serving) => serving.link_mut().lease().map(Message::plain),
+            Here(serving) => {
+                let link = serving.link_mut();
+                link.is_lent().then(|| Message::plain(link.detach()))
+            }
             Offloaded(elsewhere) => elsewhere.place.as_mut().expect(PRESENT).lease(),
         }
     }

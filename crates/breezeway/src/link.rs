@@ -131,24 +131,18 @@ impl Link {
         }
     }
 
-    /// Returns the bytes of payload memory that are in flight to the peer, or with it, as far as is
-    /// known. On a socket, which holds a sender back on its own, returns 0.
-    #[inline]
-    pub(crate) fn under_way(&self) -> usize {
-        match self {
-            Memory(link) => link.endpoint.under_way(),
-            Socket(_) => 0,
-        }
-    }
-
-    /// Collects the released memory, and returns the event that brings more.
-    pub(crate) fn collect_released(&mut self) -> Want {
+    /// Returns the bytes of payload memory that are in flight to the peer, or with it, and the
+    /// event that reduces them. Collects the released memory first if `are_many` returns true for
+    /// the bytes known so far. A socket has none: its buffer holds a sender back.
+    pub(crate) fn in_flight(&mut self, are_many: impl FnOnce(usize) -> bool) -> (usize, Want) {
         match self {
             Memory(link) => {
-                link.endpoint.collect_released();
-                link.endpoint.more_memory()
+                if are_many(link.endpoint.under_way()) {
+                    link.endpoint.collect_released();
+                }
+                (link.endpoint.under_way(), link.endpoint.more_memory())
             }
-            Socket(_) => Want::Consumed(0),
+            Socket(_) => (0, Want::Consumed(0)),
         }
     }
 
@@ -323,18 +317,16 @@ impl Link {
         }
     }
 
-    /// Returns the length of the current message's body, if it is private and has up to 104 bytes.
+    /// Returns true if the peer lends the current message's body.
     #[inline]
-    pub(crate) fn small_len(&self) -> Option<usize> {
-        let is_private = match self {
-            Memory(link) => !link.endpoint.is_lent(),
-            Socket(_) => true,
-        };
-        let len = self.body().len();
-        (is_private && len <= INLINE_MAX).then_some(len)
+    pub(crate) fn is_lent(&self) -> bool {
+        match self {
+            Memory(link) => link.endpoint.is_lent(),
+            Socket(_) => false,
+        }
     }
 
-    /// Copies a body that has a [small length](Self::small_len).
+    /// Copies a private body of up to 104 bytes.
     #[inline]
     pub(crate) fn copy_small(&self, room: &mut [u8; INLINE_MAX]) {
         match self {
@@ -369,14 +361,6 @@ impl Link {
         match self {
             Memory(link) => link.endpoint.detach(),
             Socket(link) => link.detach(),
-        }
-    }
-
-    /// Detaches the current message's body like [`Self::detach`] if the peer lends it.
-    pub(crate) fn lease(&mut self) -> Option<Message> {
-        match self {
-            Memory(link) => link.endpoint.is_lent().then(|| link.endpoint.detach()),
-            Socket(_) => None,
         }
     }
 

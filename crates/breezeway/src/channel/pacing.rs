@@ -39,10 +39,8 @@ impl State {
         if self.connection.ending.reason().is_some() || self.connection.calls.awaits_any() {
             return Poll::Ready(Admit::Now);
         }
-        if self.throttle.is_exceeded(self.link.under_way(), len) {
-            self.link.collect_released();
-        }
-        match self.throttle.admit(self.link.under_way(), len, hold) {
+        let (in_flight, _) = self.link.in_flight(|bytes| self.throttle.is_exceeded(bytes, len));
+        match self.throttle.admit(in_flight, len, hold) {
             Admit::Later => {
                 self.room_waiters.remember(cx, &mut self.due);
                 Poll::Pending

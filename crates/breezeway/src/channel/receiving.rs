@@ -7,6 +7,7 @@ use breezeway_proto::connection::{
     self, Event, IncomingBody, MetadataError, Payload, StreamEvent, StreamKey,
 };
 use breezeway_proto::{ErrorCode, Flags, LONGEST_REASON, Time};
+use breezeway_shm::layout::INLINE_MAX;
 
 use super::state::State;
 use super::waiters::NOBODY;
@@ -80,14 +81,14 @@ impl IncomingBody<QueuedMessage> for Current<'_> {
 
     #[inline]
     fn put_message(self, place: &mut Option<QueuedMessage>) {
-        match self.link.small_len() {
-            Some(len) => {
-                let kept = place.insert(QueuedMessage::Small { len, bytes: Room::default() });
-                if let QueuedMessage::Small { bytes, .. } = kept {
-                    self.link.copy_small(&mut bytes.0);
-                }
-            }
-            None => *place = Some(QueuedMessage::Whole(Some(Message::plain(self.link.detach())))),
+        let (is_lent, len) = (self.link.is_lent(), self.link.body().len());
+        if is_lent || len > INLINE_MAX {
+            *place = Some(QueuedMessage::Whole(Some(Message::plain(self.link.detach()))));
+            return;
+        }
+        let kept = place.insert(QueuedMessage::Small { len, bytes: Room::default() });
+        if let QueuedMessage::Small { bytes, .. } = kept {
+            self.link.copy_small(&mut bytes.0);
         }
     }
 

@@ -5,7 +5,7 @@ use breezeway_proto::in_flight::CallId;
 use breezeway_proto::throttle::{Admit, Hold, PATIENCE, THROTTLED_FROM};
 use breezeway_proto::validate::{ONE_WAY, REQUEST};
 use breezeway_proto::{Head, Kind};
-use breezeway_shm::{ForeignBytes, SendError, Want};
+use breezeway_shm::{ForeignBytes, SendError};
 
 use super::{Reply, Session};
 use crate::error::CallError;
@@ -159,11 +159,9 @@ impl Session {
     fn hold_back_large(&mut self, len: usize, deadline: Deadline) -> Result<(), CallError> {
         let (mut hold, mut patience) = (Hold::default(), deadline);
         loop {
-            let mut more = Want::Consumed(0);
-            if self.throttle.is_exceeded(self.link.under_way(), len) {
-                more = self.link.collect_released();
-            }
-            match self.throttle.admit(self.link.under_way(), len, &mut hold) {
+            let (in_flight, more) =
+                self.link.in_flight(|bytes| self.throttle.is_exceeded(bytes, len));
+            match self.throttle.admit(in_flight, len, &mut hold) {
                 Admit::Now => return Ok(()),
                 Admit::Anew => patience = Deadline::after(PATIENCE).min(deadline),
                 Admit::Later => {}
@@ -479,7 +477,7 @@ mod tests {
         client.post(0, &[1; BOUND]).unwrap();
         client.call(0, &[]).unwrap();
         // Returned memory becomes known when memory is asked for.
-        client.link.collect_released();
+        client.link.in_flight(|_| true);
         client.post(0, &[1; BOUND]).unwrap();
         assert!(client.throttle.is_exceeded(BOUND, 1));
         drop(client);
