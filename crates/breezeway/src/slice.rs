@@ -14,10 +14,10 @@ const SLICE_BYTES: usize = 1 << 20;
 
 /// Number of quick one-way messages between two readings of the clock. A reading takes as long as a
 /// few of them; after a reply, which the client has to take first, its time is not noticeable.
-const GROUP: u32 = 16;
+const GROUP: u32 = 64;
 /// Divisor of a turn that gives the longest time of a quick one-way message: a group of them takes
-/// a quarter of a turn at most.
-const QUICK: u64 = 64;
+/// half a turn at most.
+const QUICK: u64 = 128;
 
 /// One turn: bounded by time and by bytes, however few requests that are.
 #[derive(Debug)]
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(served(&mut are_quick), Some(GROUP));
         assert!(!are_quick, "the clock has run for long");
         assert_eq!(served(&mut are_quick), Some(1), "slow ones are timed one by one");
-        // A 64th of this turn is longer than the test may take.
+        // A 128th of this turn is longer than the test may take.
         assert!(long().goes_on_after_one_way(1, &mut are_quick));
         assert!(are_quick);
     }
