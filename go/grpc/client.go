@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/status"
 
 	breezeway "github.com/breezeway-ipc/breezeway/go"
@@ -118,7 +119,17 @@ func (c *Client) intercept(ctx context.Context, method string, request, reply an
 			return err
 		}
 	}
-	return invoke(ctx, method, request, reply, conn, opts...)
+	err := invoke(ctx, method, request, reply, conn, opts...)
+	c.stayIfReady()
+	return err
+}
+
+// stayIfReady makes all later calls as HTTP/2 once a server speaks it. One that closes connections
+// may just be stopping.
+func (c *Client) stayIfReady() {
+	if c.conn.GetState() == connectivity.Ready {
+		c.isHTTP2.Store(true)
+	}
 }
 
 func (c *Client) interceptStream(ctx context.Context, desc *grpc.StreamDesc,
@@ -130,7 +141,9 @@ func (c *Client) interceptStream(ctx context.Context, desc *grpc.StreamDesc,
 			return stream, err
 		}
 	}
-	return open(ctx, desc, conn, method, opts...)
+	stream, err := open(ctx, desc, conn, method, opts...)
+	c.stayIfReady()
+	return stream, err
 }
 
 // dialHTTP2 connects for HTTP/2: in a stream of a session in shared memory, else on the socket.
@@ -162,12 +175,11 @@ func (c *Client) session(ctx context.Context, waits bool) (*breezeway.Conn, erro
 		switch {
 		case err == nil && conn.Service() == grpcService:
 			return conn, nil
-		case err == nil || isOther:
-			c.isHTTP2.Store(true)
-			_ = c.sessions.Close()
+		case isOther:
 			return nil, errHTTP2
-		case errors.Is(err, net.ErrClosed) && c.isHTTP2.Load():
-			return nil, errHTTP2 // Another call has found out.
+		case err == nil:
+			_ = conn.Close() // No native call is on it.
+			return nil, errHTTP2
 		case errors.Is(err, net.ErrClosed):
 			return nil, errClosing
 		case ctx.Err() != nil:

@@ -160,6 +160,51 @@ func TestOtherServerAtShmIsUnavailable(t *testing.T) {
 	isStatus(t, err, codes.Unavailable, "")
 }
 
+// TestClosedHandshakeEndsNoNativeCall has a listener close connections where a server was, as one
+// that is about to stop does.
+func TestClosedHandshakeEndsNoNativeCall(t *testing.T) {
+	path := t.TempDir() + "/s"
+	address, service, server := startNative(t, "unix:"+path, breezegrpc.Config{})
+	conn := connect(t, address)
+	client := testpb.NewTestServiceClient(conn)
+	stream, err := client.StreamingInputCall(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-service.hangs
+	stopped := make(chan struct{})
+	go func() {
+		server.GracefulStop()
+		close(stopped)
+	}()
+	var closing net.Listener
+	for closing, err = net.Listen("unix", path); err != nil; {
+		closing, err = net.Listen("unix", path)
+	}
+	go func() {
+		for {
+			accepted, err := closing.Accept()
+			if err != nil {
+				return
+			}
+			_ = accepted.Close()
+		}
+	}()
+	for err == nil {
+		_, err = client.EmptyCall(within(t), new(testpb.Empty))
+	}
+	isStatus(t, err, codes.Unavailable, "")
+	if _, err = stream.CloseAndRecv(); err != nil {
+		t.Error("the call that ran: ", err)
+	}
+	<-stopped
+	_ = closing.Close()
+	seen, interceptor := gears()
+	startNative(t, "unix:"+path, breezegrpc.Config{
+		Unary: []grpc.UnaryServerInterceptor{interceptor}})
+	travels(t, conn, seen, true)
+}
+
 func TestClientMovesToSuccessorOfItsServer(t *testing.T) {
 	path := t.TempDir() + "/s"
 	address, _, server := startNative(t, "shm:"+path, breezegrpc.Config{})

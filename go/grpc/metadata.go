@@ -38,8 +38,8 @@ func appendMetadata(fields []field, md metadata.MD) ([]field, error) {
 			continue
 		}
 		if !isMetadataName(name) {
-			return nil, fmt.Errorf("the metadata name %q has other characters than 0-9 a-z _ - .",
-				name)
+			return nil, fmt.Errorf("the metadata name %q has characters other than a-z, 0-9, "+
+				"underscores, hyphens and dots", name)
 		}
 		for _, value := range values {
 			if strings.HasSuffix(name, binarySuffix) {
