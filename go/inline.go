@@ -119,12 +119,14 @@ func (r *inlineRunner) serve(call *Call) bool {
 	return true
 }
 
+// runOffloaded runs the handler of a call. Its place is free afterwards, also if the handler calls
+// runtime.Goexit.
 func (s *Server) runOffloaded(call *Call) {
-	s.run(call)
-	<-s.offload
 	if call.IsOneWay() {
-		call.session.endPost()
+		defer call.session.endPost()
 	}
+	defer func() { <-s.offload }()
+	s.run(call)
 }
 
 // beginPost counts the handler of a one-way message. It waits while as many of them run for the
@@ -173,8 +175,10 @@ func (r *inlineRunner) watch() {
 		r.timer.Reset(handOverAfter)
 		return
 	case isRunning:
+		defer r.server.served.Done() // A handler may end this goroutine.
 		r.pace(r.method).slow()
 		r.server.read(r.session, r.paces)
+		return
 	default:
 		r.watched.Store(false)
 		if r.run.Load() != run {

@@ -475,12 +475,25 @@ func (s *Server) serveSession(session *session) {
 	if s.opts.onStart != nil {
 		s.opts.onStart(session.peer)
 	}
-	if s.opts.offload == 0 {
-		s.sessionOver(session, s.loop(session, nil))
-	} else {
+	if s.opts.offload > 0 {
 		s.read(session, new([64]pace))
+		return
 	}
+	err := errHandlerExited
+	defer func() {
+		if errors.Is(err, errHandlerExited) {
+			session.mu.Lock()
+			session.finish(err)
+			session.mu.Unlock()
+		}
+		s.sessionOver(session, err)
+	}()
+	err = s.loop(session, nil)
 }
+
+// errHandlerExited ends the session of a handler without Offload that has called runtime.Goexit:
+// its goroutine would read the session.
+var errHandlerExited = errors.New("breezeway: the handler has ended its session's goroutine")
 
 // read serves the arrivals of a session until its end, or until another goroutine reads it.
 func (s *Server) read(session *session, paces *[64]pace) {
@@ -538,8 +551,11 @@ func (s *session) newCall(call *Call) *Call {
 	return call
 }
 
+// run serves a call. If the handler calls runtime.Goexit, the call fails.
 func (s *Server) run(call *Call) {
-	call.end(s.handle(call))
+	var err error
+	defer func() { call.end(err) }()
+	err = s.handle(call)
 }
 
 // handle runs the handler. A panic fails its call only.
