@@ -50,9 +50,15 @@ pub(crate) enum Stage {
         until: Time,
         /// True once the shutdown entry was sent, or cannot be.
         has_sent_shutdown: bool,
+        /// Limit of the entries that are still taken if the session has drained.
+        last_entries: usize,
     },
     Over,
 }
+
+/// Number of entries that a closing session takes after it has drained: as many as the largest ring
+/// holds.
+const LAST_ENTRIES: usize = 1 << 16;
 
 #[derive(Clone, Copy)]
 pub(crate) enum Drain {
@@ -208,7 +214,8 @@ impl<E> Ending<E> {
         if let Stage::Closing { until: earlier, .. } = &mut self.stage {
             *earlier = until.min(*earlier);
         }
-        self.leave(reason, false, Stage::Closing { until, has_sent_shutdown: false })
+        let (has_sent_shutdown, last_entries) = (false, LAST_ENTRIES);
+        self.leave(reason, false, Stage::Closing { until, has_sent_shutdown, last_entries })
     }
 
     fn leave(&mut self, reason: E, replaces: bool, stage: Stage) -> bool {
@@ -225,6 +232,13 @@ impl<E> Ending<E> {
     /// Returns the latest time for the end of a closing session; `None` in any other stage.
     pub fn closes_until(&self) -> Option<Time> {
         if let Stage::Closing { until, .. } = self.stage { Some(until) } else { None }
+    }
+
+    /// Returns true while a closing session that has drained takes the requests that have come, to
+    /// refuse them. A client that sends more without end does not delay the end.
+    pub fn takes_last_entries(&self) -> bool {
+        let takes = matches!(self.stage, Stage::Closing { last_entries, .. } if last_entries > 0);
+        takes && self.has_drained()
     }
 
     /// Ends the closing stage.

@@ -55,7 +55,6 @@ pub use incoming::{Incoming, ServerChannel};
 pub use owned_call::OwnedCall;
 pub use pending::PendingCall;
 pub use space::OwnedSpace;
-pub(crate) use state::RETRY;
 pub use stream::{ReceiveHalf, SendHalf, Stream, StreamError};
 pub(crate) use worker_driver::{Attended, WorkerDriver};
 

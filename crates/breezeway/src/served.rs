@@ -27,7 +27,7 @@ mod place;
 mod turn;
 pub(crate) use ending::NOT_BEGUN;
 pub(crate) use place::{Place, Terms};
-pub(crate) use turn::{Progress, Rest, panic_message};
+pub(crate) use turn::{Progress, panic_message};
 
 /// The serving end of one session: for a parent and its child, for tests, and inside a
 /// [`Server`](crate::Server).
@@ -187,21 +187,6 @@ impl ServerSession {
         }
     }
 
-    /// Returns the work left by a turn that has served nothing.
-    pub(crate) fn rest(&mut self) -> Rest {
-        match &mut self.place {
-            Place::Alone(link) if link.is_backlogged() => Rest::Waits,
-            // A piece of an entry about a segment was taken. The next turn ends with the error, if
-            // any.
-            Place::Alone(link) => match link.ready().unwrap_or(true) {
-                true => Rest::Served,
-                false => Rest::Nothing,
-            },
-            place if place.driver().was_busy() => Rest::Waits,
-            Place::Shared(_) => Rest::Nothing,
-        }
-    }
-
     /// Returns true if this process lacks a resource and is to try again later.
     pub(crate) fn may_retry(&mut self) -> bool {
         let is_closed = match &self.place {
@@ -239,13 +224,13 @@ impl ServerSession {
 
     /// Reads the socket's bytes that are not messages, and validates them; returns false if some
     /// may be left there, or another thread had the session's lock.
-    pub(crate) fn drain(&mut self) -> Result<bool, SessionError> {
+    pub(crate) fn read_socket(&mut self) -> Result<bool, SessionError> {
         match &mut self.place {
             Place::Alone(link) => {
                 link.drain()?;
                 Ok(!link.is_unread())
             }
-            place => Ok(place.driver().drain()),
+            place => Ok(place.driver().read_socket()),
         }
     }
 
@@ -259,14 +244,6 @@ impl ServerSession {
         match &mut self.place {
             Place::Alone(link) => link.shares_cpu(),
             place => place.driver().shares_cpu(),
-        }
-    }
-
-    /// Returns true while threads serve its calls or streams, or replies wait.
-    pub(crate) fn is_in_use(&self) -> bool {
-        match &self.place {
-            Place::Alone(_) => false,
-            place => place.driver().is_in_use(),
         }
     }
 
@@ -307,7 +284,7 @@ impl ServerSession {
             });
             match waited {
                 Ok(Progress::Closed) => return Ok(()),
-                Ok(Progress::Served(_)) => {}
+                Ok(Progress::Served(_) | Progress::Closing) => {}
                 Err(error) if error.is_shortage() && self.may_retry() => {
                     if let Some(suppressed) = short.admit() {
                         tracing::warn!(peer = ?self.peer(), %error, suppressed, "session waits");

@@ -291,9 +291,9 @@ impl Worker {
     /// so a socket could stay unread, and a client that has closed it may have sent its own end of
     /// it as a "segment", which hides the end until it is read.
     #[cold]
-    fn drain(&mut self, token: usize) {
+    fn read_socket(&mut self, token: usize) {
         let Some(slot) = &mut self.slots[token] else { return };
-        match slot.session.drain() {
+        match slot.session.read_socket() {
             // The next turn that serves nothing tries again.
             Ok(is_empty) => slot.unread = !is_empty,
             Err(error) => self.end(token, Err(error)),
@@ -325,7 +325,7 @@ impl Worker {
                 Ok(Progress::Served(0)) if slot.on_socket && self.active.len() > 1 => {
                     self.arm(token);
                 }
-                Ok(Progress::Served(0)) if slot.unread => self.drain(token),
+                Ok(Progress::Served(0)) if slot.unread => self.read_socket(token),
                 Ok(Progress::Served(0)) => {}
                 Ok(Progress::Served(_)) => {
                     let now = slice.end();
@@ -340,9 +340,14 @@ impl Worker {
                         return Ok(true);
                     }
                 }
+                Ok(Progress::Closing) => self.pause(token),
                 Ok(Progress::Closed) => self.end(token, Ok(())),
                 Err(error) if error.is_shortage() && slot.session.may_retry() => {
-                    self.pause(token, &error);
+                    if let Some(suppressed) = self.short.admit() {
+                        let peer = slot.session.peer();
+                        tracing::warn!(?peer, %error, suppressed, "session waits");
+                    }
+                    self.pause(token);
                 }
                 Err(error) => self.end(token, Err(error)),
             }
@@ -401,6 +406,7 @@ impl Worker {
                 slot.presence.fails(error);
             }
         }
+        self.inbox.leave_undone(slot.session.unserved());
         // Not left to closing: a forked child may hold copies, and the token is used again.
         slot.forget(&self.sleeper);
         self.inbox.session_ended();
@@ -442,18 +448,15 @@ impl Worker {
         }
     }
 
-    /// Pauses a session that waits for a resource which this process lacks. Its entries stay in
-    /// place.
+    /// Pauses a session that waits for a resource which this process lacks, or, after its end, for
+    /// its client to take entries.
     #[cold]
-    fn pause(&mut self, token: usize, error: &SessionError) {
+    fn pause(&mut self, token: usize) {
         self.active.remove(token);
         let Some(slot) = &mut self.slots[token] else { return };
         slot.active = false;
         self.paused.push(token);
         self.resume = self.resume.min(Deadline::after(RETRY_AFTER));
-        if let Some(suppressed) = self.short.admit() {
-            tracing::warn!(peer = ?slot.session.peer(), %error, suppressed, "session waits");
-        }
         self.keep_one_active();
     }
 

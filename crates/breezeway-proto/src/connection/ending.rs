@@ -35,10 +35,19 @@ impl<M: Payload, W, B, E> Connection<M, W, B, E> {
         }
     }
 
-    /// Records a turn. A turn that found nothing has taken all entries that were committed before
-    /// it.
+    /// Records a turn that took `taken` entries. A turn that `found_nothing` has taken all entries
+    /// that were committed before it.
     #[inline]
-    pub fn turn_taken(&mut self, found_nothing: bool) {
+    pub fn turn_taken(&mut self, taken: usize, found_nothing: bool) {
+        if self.ending.has_begun() {
+            self.last_turn_taken(taken, found_nothing);
+        }
+    }
+
+    fn last_turn_taken(&mut self, taken: usize, found_nothing: bool) {
+        if let Stage::Closing { last_entries, .. } = &mut self.ending.stage {
+            *last_entries = if taken == 0 { 0 } else { last_entries.saturating_sub(taken) };
+        }
         if let Drain::Until { deadline, .. } = self.ending.drain {
             let has_taken_all = found_nothing
                 && !self.is_flooded()
@@ -55,6 +64,7 @@ impl<M: Payload, W, B, E> Connection<M, W, B, E> {
         let Drain::Until { deadline, has_taken_all } = self.ending.drain else { return false };
         let nothing_is_left = has_taken_all
             && self.arrivals.is_empty()
+            && self.arrivals.one_way == 0
             && self.served.len() == 0
             && self.streams.live_count() == 0
             && self.backlog.is_empty()

@@ -205,14 +205,17 @@ impl State {
         self.close_by(Deadline::after(LINGER));
     }
 
-    /// Like [`Self::close`], with its time.
-    pub(super) fn close_by(&mut self, until: Deadline) {
+    /// Like [`Self::close`], with its time. Returns the result of the turn that it takes.
+    pub(super) fn close_by(&mut self, until: Deadline) -> Turn {
         if self.connection.ending.close(Arc::new(CallError::ClosedHere), to_time(until)) {
             self.wake_all();
         }
-        if self.turn() == Turn::Closing && !self.has_driver {
+        let turn = self.turn();
+        if turn != Turn::Ended && !self.has_driver {
             self.linger();
+            return Turn::Ended;
         }
+        turn
     }
 
     /// Waits until a session that closes is over.
@@ -223,13 +226,6 @@ impl State {
                 self.end_closing();
             }
         }
-    }
-
-    /// Waits until a session that closes is over, or the deadline. Returns true if something is
-    /// left to be sent.
-    pub(super) fn linger_until(&mut self, deadline: Deadline) -> bool {
-        self.wait_to_say_more(deadline);
-        self.turn() == Turn::Closing
     }
 
     fn wait_to_say_more(&mut self, until: Deadline) -> bool {
@@ -243,14 +239,14 @@ impl State {
     /// Takes a turn of a session that is over here.
     pub(super) fn turn_closing(&mut self) -> Turn {
         let Some(until) = self.connection.ending.closes_until() else { return Turn::Ended };
-        let goes_on = match self.try_turn() {
-            // A turn ends with its slice: further requests are refused before the end.
-            Ok(true) if self.connection.ending.has_drained() => true,
+        let taken = self.try_turn();
+        self.connection.arrivals.clear();
+        let waits = match taken {
+            Ok(_) if self.connection.ending.takes_last_entries() => return Turn::Worked,
             Ok(_) | Err(CallError::Shortage(_)) => self.say_shutdown(),
             Err(_) => false,
         };
-        self.connection.arrivals.clear();
-        if goes_on && !until.has_passed_at(now()) {
+        if waits && !until.has_passed_at(now()) {
             return Turn::Closing;
         }
         self.end_closing();

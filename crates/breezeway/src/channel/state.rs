@@ -83,8 +83,6 @@ pub(crate) struct State {
     pub(super) driver: Option<Waker>,
     /// State of the tasks that take turns while the driver sleeps.
     pub(super) stand_in: StandIn,
-    /// Entries that the last turn took.
-    pub(super) turn_entries: usize,
     /// True if the driver sleeps for room as well.
     room_is_awaited: bool,
     /// True if something was published and the peer not yet woken for it.
@@ -135,7 +133,6 @@ impl State {
             driver_is_awake: false,
             driver: None,
             stand_in: StandIn::default(),
-            turn_entries: 0,
             room_is_awaited: false,
             unflushed: false,
             leadership,
@@ -272,7 +269,6 @@ impl State {
                 mapped = false;
             }
         }
-        self.turn_entries = taken;
         let found_nothing = taken == 0 && shortage.is_none();
         if found_nothing && self.link.is_closed() && self.connection.takes_entries() {
             return Err(CallError::PeerDied);
@@ -283,7 +279,7 @@ impl State {
         let sent = self.send_what_waits()?;
         self.flush()?;
         self.note_state();
-        self.connection.turn_taken(found_nothing);
+        self.connection.turn_taken(taken, found_nothing);
         self.step_end(sent)?;
         match shortage {
             Some(error) => Err(CallError::Shortage(error)),

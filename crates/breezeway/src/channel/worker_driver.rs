@@ -16,11 +16,8 @@ use super::shared::Shared;
 use super::state::{State, Turn};
 use super::{Incoming, ServerChannel};
 use crate::error::SessionError;
-use crate::link::{Notice, WaitFailure};
+use crate::link::Notice;
 use crate::server::Unserved;
-
-/// Limit of entries that an ending session takes from a socket: as many as the largest ring holds.
-const IN_A_SOCKET: usize = 1 << 16;
 
 /// Result of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +28,8 @@ pub(crate) enum Attended {
     Idle,
     /// Something came, or a waiting entry was sent.
     Worked,
+    /// The session is over, except for entries that the client has not taken yet.
+    Closing,
     /// The session is over.
     Ended,
 }
@@ -43,8 +42,10 @@ pub(crate) struct WorkerDriver {
     /// True if the session has unwritten bytes, and if its peer is gone, as of the last turn.
     has_unwritten: bool,
     is_closed: bool,
-    /// True if another thread had the session's lock in its last turn.
-    was_busy: bool,
+    /// Time of the end of a session that drains.
+    end: Option<Deadline>,
+    /// True once this has closed the session.
+    has_closed: bool,
 }
 
 impl WorkerDriver {
@@ -54,7 +55,7 @@ impl WorkerDriver {
         let shared = &channel.handle.shared;
         let (has_unwritten, is_closed) =
             shared.with(|state| (state.link.has_unwritten(), state.link.is_closed()));
-        Self { channel, noticed: None, has_unwritten, is_closed, was_busy: false }
+        Self { channel, noticed: None, has_unwritten, is_closed, end: None, has_closed: false }
     }
 
     pub(crate) fn channel(&self) -> &ServerChannel {
@@ -100,15 +101,20 @@ impl WorkerDriver {
 
     /// Takes turns, at most `polls`, until one finds something. Returns its result, and true if
     /// anything can be accepted. Never waits, except where the kernel has no memory for a system
-    /// call: 32 ms at most in a second. An error names the shortage of this process.
+    /// call: 32 ms at most in a second. An error names the shortage of this process. Closes a session
+    /// that has drained.
     pub(crate) fn turn(&mut self, polls: u32) -> Result<(Attended, bool), SessionError> {
-        let noticed = self.noticed;
+        let (noticed, end) = (self.noticed, self.end);
         let shared = self.shared();
         let seen = shared.try_with(|state| {
             if let Some(notice) = noticed {
                 state.notice(notice);
             }
-            let turn = shared.take_turns(state, polls);
+            let mut turn = shared.take_turns(state, polls);
+            let end = end.filter(|_| state.connection.ending.has_drained() && !state.is_ended());
+            if let Some(end) = end {
+                turn = state.close_by(end);
+            }
             // Other threads send by themselves: this one may be at another session.
             state.driver_is_awake = false;
             if turn == Turn::Idle {
@@ -117,24 +123,20 @@ impl WorkerDriver {
             let has_arrivals = state.has_arrival();
             let shortage = if has_arrivals { None } else { state.shortage.take() };
             let (unwritten, closed) = (state.link.has_unwritten(), state.link.is_closed());
-            (turn, has_arrivals, shortage, unwritten, closed)
+            (turn, end.is_some(), has_arrivals, shortage, unwritten, closed)
         });
-        self.was_busy = seen.is_none();
-        let Some((turn, has_arrivals, shortage, unwritten, closed)) = seen else {
+        let Some((turn, has_closed, has_arrivals, shortage, unwritten, closed)) = seen else {
             return Ok((Attended::Busy, false));
         };
+        self.has_closed |= has_closed;
         (self.noticed, self.has_unwritten, self.is_closed) = (None, unwritten, closed);
         match (turn, shortage) {
             (Turn::Short, Some(error)) => Err(SessionError::Shortage(error)),
             (Turn::Ended, _) => Ok((Attended::Ended, has_arrivals)),
+            (Turn::Closing, _) => Ok((Attended::Closing, has_arrivals)),
             (Turn::Worked, _) => Ok((Attended::Worked, has_arrivals)),
             _ => Ok((Attended::Idle, has_arrivals)),
         }
-    }
-
-    /// Returns true if another thread had the session's lock in the last turn.
-    pub(crate) fn was_busy(&self) -> bool {
-        self.was_busy
     }
 
     /// Returns the client's next call or stream, if it is there and no other thread has the
@@ -154,12 +156,13 @@ impl WorkerDriver {
         if self.noticed.is_some() {
             return None;
         }
-        let had_unwritten = self.has_unwritten;
+        let (had_unwritten, drains) = (self.has_unwritten, self.end.is_some());
         let until = self.shared().try_with(|state| {
             // The socket is watched for room as of the last turn. A thread may have sent since, and
             // have woken no worker if the last sleep was for room.
             let may_sleep = state.turn() == Turn::Idle
                 && !state.has_arrival()
+                && !(drains && state.connection.ending.has_drained())
                 && state.link.has_unwritten() == had_unwritten;
             let until = may_sleep.then(|| state.prepare_sleep());
             state.driver_is_awake = false;
@@ -170,7 +173,7 @@ impl WorkerDriver {
 
     /// Reads the bytes that have come on the socket beside messages. Returns false if some may be
     /// left there, or another thread had the session's lock. The next turn reports an error.
-    pub(crate) fn drain(&self) -> bool {
+    pub(crate) fn read_socket(&self) -> bool {
         let drained = self.shared().try_with(|state| {
             state.read_socket();
             !state.link.is_unread()
@@ -182,53 +185,18 @@ impl WorkerDriver {
         self.has_unwritten
     }
 
-    /// Writes the bytes that the socket has not taken, until the deadline, and other pending
-    /// entries of a session that closes. Returns true if the deadline was too early.
-    pub(crate) fn flush(&mut self, deadline: Deadline) -> bool {
-        self.has_unwritten =
-            self.shared().with(|state| match state.connection.ending.closes_until().is_some() {
-                true => state.linger_until(deadline),
-                false => matches!(state.link.flush(deadline), Err(WaitFailure::DeadlinePassed)),
-            });
-        self.has_unwritten
+    /// Serves the requests that the client has committed, until `end` at most, and then closes the
+    /// session.
+    pub(crate) fn drain(&mut self, end: Deadline) {
+        self.end = Some(end);
+        self.shared().with(|state| state.drain(end));
     }
 
-    /// Ends the session in order, as far as that needs no waiting. The caller flushes the rest
-    /// until `until`.
-    pub(crate) fn say_shutdown(&mut self, until: Deadline) {
-        self.has_unwritten = self.shared().with(|state| {
-            state.close_by(until);
-            state.connection.ending.closes_until().is_some()
-        });
-    }
-
-    /// Refuses the calls and streams that were not begun, and counts the requests that are left.
-    pub(crate) fn refuse_the_rest(&mut self) -> Unserved {
-        self.refuse_new();
-        // A client that sends further entries without end does not delay the server's end.
-        let mut left = self.shared().with(|state| state.link.max_pending(IN_A_SOCKET));
-        while left > 0 {
-            let taken = match self.turn(1) {
-                // The worker ends, so it may wait for the lock.
-                Ok((Attended::Busy, _)) => self.shared().with(|_| 0),
-                Ok((Attended::Worked, _)) => self.shared().with(|state| state.turn_entries),
-                // An error ends the session, which ends anyway.
-                Ok((Attended::Idle | Attended::Ended, _)) | Err(_) => break,
-            };
-            left = left.saturating_sub(taken.max(1));
-        }
-        // All requests that the client sent before its own end have been received by now.
-        self.refuse_new();
-        self.channel.unserved()
-    }
-
-    /// Refuses requests that were not begun: those that have come, also on a session that is over,
-    /// and those that come in later turns. (No waiter is woken, as the worker ends.)
-    fn refuse_new(&self) {
-        self.shared().with(|state| {
-            state.connection.ending.cut_drain();
-            state.step_drain();
-        });
+    /// Returns the requests that a session which is over has left undone.
+    pub(crate) fn unserved(&self) -> Unserved {
+        let unserved = self.channel.unserved();
+        // A client that has ended the session waits for no call.
+        if self.has_closed { unserved } else { Unserved { calls_cut: 0, ..unserved } }
     }
 
     /// Returns true if the client is gone.
@@ -245,16 +213,6 @@ impl WorkerDriver {
     /// entry.
     pub(crate) fn say_go_away(&self) {
         self.shared().with(State::go_away);
-    }
-
-    /// Returns true if calls or streams are being served, or replies wait for room.
-    pub(crate) fn is_in_use(&self) -> bool {
-        let shared = self.shared();
-        // The channel's own handle is the only one if no thread holds a call or stream.
-        Arc::strong_count(shared) > 1
-            || shared.with(|state| {
-                !state.connection.arrivals.is_empty() || !state.connection.backlog.is_empty()
-            })
     }
 
     /// Returns a function that runs its argument with the session's lock.
@@ -419,8 +377,9 @@ mod tests {
         while let Some(Incoming::Call(call)) = driver.accept() {
             let _ = call.reply(vec![7; 400_000]);
         }
-        // Nothing is read before the farewell.
-        driver.say_shutdown(Deadline::after(PATIENCE));
+        // Nothing is read before the session drains.
+        driver.drain(Deadline::after(PATIENCE));
+        take_turns(&mut driver);
         assert!(driver.has_unwritten(), "the socket takes everything");
         thread::scope(|scope| {
             let reading = scope.spawn(|| {
@@ -442,7 +401,9 @@ mod tests {
                     assert!(began.elapsed() < PATIENCE, "it does not end");
                 }
             });
-            while driver.flush(Deadline::after(std::time::Duration::from_millis(5))) {}
+            while driver.turn(1).unwrap().0 != Attended::Ended {
+                thread::yield_now();
+            }
             drop(driver);
             reading.join().unwrap();
         });

@@ -7,7 +7,7 @@ use breezeway_proto::{Head, Time};
 
 use super::{Place, ServerSession};
 use crate::error::CallError;
-use crate::link::{Body, WaitFailure};
+use crate::link::Body;
 use crate::server::Unserved;
 
 /// Reason sent for a call that was not begun before its server's time to drain was over.
@@ -26,13 +26,20 @@ impl ServerSession {
         }
     }
 
-    /// Announces the end of the session, behind all replies, and serves no more. For a shared
-    /// session, bytes that the socket does not take at once are [flushed](Self::flush) until
-    /// `until`.
-    pub(crate) fn say_shutdown(&mut self, until: Deadline) {
-        match &mut self.place {
-            Place::Alone(_) => self.say_shutdown_alone(),
-            place => place.driver_mut().say_shutdown(until),
+    /// Serves the requests that the client has committed, until `end` at most, and then closes the
+    /// session. A session that one thread has served becomes shared for that.
+    pub(crate) fn drain(&mut self, end: Deadline) {
+        if !self.place.is_shared() {
+            self.place.share(&self.terms);
+        }
+        self.place.driver_mut().drain(end);
+    }
+
+    /// Returns the requests that a session which is over has left undone.
+    pub(crate) fn unserved(&self) -> Unserved {
+        match &self.place {
+            Place::Alone(_) => Unserved::default(),
+            place => place.driver().unserved(),
         }
     }
 
@@ -54,30 +61,26 @@ impl ServerSession {
         // The next turn reports a dead peer.
         let _ = link.flush_now();
     }
-
-    /// Writes the remaining bytes, until the deadline; returns true if it passed first.
-    pub(crate) fn flush(&mut self, deadline: Deadline) -> bool {
-        match &mut self.place {
-            Place::Alone(link) => {
-                matches!(link.flush(deadline), Err(WaitFailure::DeadlinePassed))
-            }
-            place => place.driver_mut().flush(deadline),
-        }
-    }
-
-    /// Refuses the calls and streams that were not begun, as the time is over, and counts the rest.
-    /// A session that one thread has served becomes shared for that.
-    pub(crate) fn refuse_the_rest(&mut self) -> Unserved {
-        if !self.place.is_shared() {
-            self.place.share(&self.terms);
-        }
-        self.place.driver_mut().refuse_the_rest()
-    }
 }
 
 impl Drop for ServerSession {
     fn drop(&mut self) {
         self.say_shutdown_alone();
+    }
+}
+
+#[cfg(test)]
+impl ServerSession {
+    /// Ends the session past its time to drain. Returns the requests that are left undone.
+    pub(crate) fn refuse_the_rest(&mut self) -> Unserved {
+        let handler = |_: crate::call::Call<'_>| panic!("no call is begun");
+        self.drain(Deadline::after(std::time::Duration::ZERO));
+        while let Ok(progress) = self.serve_some(&handler, 1, &mut crate::slice::Slice::new(0, 0)) {
+            if progress == super::Progress::Closed {
+                break;
+            }
+        }
+        self.unserved()
     }
 }
 

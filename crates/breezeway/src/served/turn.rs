@@ -21,18 +21,10 @@ use crate::slice::Slice;
 pub(crate) enum Progress {
     /// This many entries were handled; 0 if there were none.
     Served(usize),
-    /// The client closed the session in order.
+    /// The session has drained, and the client has not taken all entries.
+    Closing,
+    /// The session was closed in order.
     Closed,
-}
-
-/// Work left by a turn of a session that ends.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rest {
-    /// The turn has served something, and there may be more.
-    Served,
-    /// There may be more, once there is room for replies, or the lacking resource is available.
-    Waits,
-    Nothing,
 }
 
 impl ServerSession {
@@ -81,6 +73,7 @@ impl ServerSession {
             Attended::Ended if served == 0 && !has_arrivals => {
                 driver.error().map_or(Ok(Progress::Closed), Err)
             }
+            Attended::Closing => Ok(Progress::Closing),
             _ => Ok(Progress::Served(served)),
         }
     }

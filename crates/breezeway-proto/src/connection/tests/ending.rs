@@ -190,13 +190,18 @@ fn drain_is_shortened_and_neither_lengthened_nor_begun_again() {
 #[test]
 fn drain_goes_on_while_anything_is_left() {
     type Leave = fn(&mut Pair);
-    let left: [(&str, Leave); 7] = [
+    let left: [(&str, Leave); 8] = [
         ("nothing", |_| ()),
         ("an arrival", |pair| {
             pair.client.call(0);
             pair.server_receives();
         }),
         ("a call", |pair| *pair = server_of_call().0),
+        ("a one-way message", |pair| {
+            pair.client.post(1, 0);
+            pair.server_receives();
+            assert!(pair.server.connection.take_arrival().is_some());
+        }),
         ("a stream", |pair| {
             pair.open();
         }),
@@ -214,7 +219,7 @@ fn drain_goes_on_while_anything_is_left() {
             if name != "go-away" {
                 server.ending.transmitted();
             }
-            server.turn_taken(name != "entries");
+            server.turn_taken(usize::from(name == "entries"), name != "entries");
             let is_done = name == "nothing" && !has_unwritten;
             assert_eq!(server.step_drain(has_unwritten, BEFORE), is_done, "{name}");
             assert_eq!(server.step_drain(has_unwritten, DEADLINE), !is_done, "{name}: late");
@@ -227,7 +232,29 @@ fn drain_goes_on_while_anything_is_left() {
 fn drain(server: &mut End) {
     assert!(server.connection.ending.drain(DEADLINE));
     server.connection.ending.transmitted();
-    server.connection.turn_taken(true);
+    server.connection.turn_taken(0, true);
+}
+
+#[test]
+fn closing_takes_as_many_last_entries_as_a_ring_holds() {
+    const RING: usize = 1 << 16;
+    for (turns, drains, expected) in [
+        (&[RING - 1][..], true, true),
+        (&[RING - 1], false, false),
+        (&[RING - 1, 1], true, false),
+        (&[1, 0], true, false),
+    ] {
+        let mut server = Pair::new().server.connection;
+        if drains {
+            server.ending.cut_drain();
+        }
+        assert!(!server.ending.takes_last_entries(), "it is open");
+        server.ending.close((), BEFORE);
+        for &taken in turns {
+            server.turn_taken(taken, taken == 0);
+        }
+        assert_eq!(server.ending.takes_last_entries(), expected, "{turns:?}");
+    }
 }
 
 #[test]
@@ -241,7 +268,7 @@ fn drain_awaits_entries_behind_a_flood() {
     assert!(server.take_arrival().is_some());
     server.one_way_ended(1_000);
     assert!(!server.step_drain(false, BEFORE), "no turn has looked behind the message");
-    server.turn_taken(true);
+    server.turn_taken(0, true);
     assert!(server.step_drain(false, BEFORE));
 }
 
@@ -253,7 +280,7 @@ fn drain_awaits_a_turn_behind_the_last_reply() {
     send_replies(&mut pair.server);
     let server = &mut pair.server.connection;
     assert!(!server.step_drain(false, BEFORE), "no turn has followed the reply");
-    server.turn_taken(true);
+    server.turn_taken(0, true);
     assert!(server.step_drain(false, BEFORE));
 }
 
