@@ -14,7 +14,6 @@ mod ending;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod metadata;
-mod one_way;
 mod served;
 mod stream;
 mod streams;

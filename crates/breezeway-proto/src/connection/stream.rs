@@ -264,7 +264,7 @@ impl<M> Stream<M> {
     /// on a stream on which the peer sends no more, or stops once it receives the reset.
     pub(super) fn window_due(&self) -> Option<Window> {
         let is_of_use = !self.incoming.is_over() && !self.is_reset_here();
-        (is_of_use && self.granted.is_due()).then(|| self.granted.consumed())
+        self.granted.due().filter(|_| is_of_use)
     }
 
     pub(super) fn window_sent(&mut self) {

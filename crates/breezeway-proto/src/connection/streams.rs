@@ -5,9 +5,8 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 use thiserror::Error;
 
-use super::one_way::OneWay;
 use super::stream::{Carried, Direction, Stream};
-use super::window::Window;
+use super::window::{Credit, Granted, Window};
 use crate::ErrorCode;
 use crate::violation::StreamViolation;
 
@@ -142,6 +141,13 @@ pub enum Refusal {
     Metadata,
 }
 
+/// Window of one-way messages, which do not belong to a stream: an application that does not take
+/// them stops their sender, and nothing else.
+struct OneWay {
+    credit: Credit,
+    granted: Granted,
+}
+
 /// Table of a session's streams.
 pub struct Streams<M> {
     own: StreamTerms,
@@ -188,7 +194,8 @@ impl<M> Streams<M> {
 
     /// Gives one-way messages a window. The caller does so before the first message.
     pub fn limit_one_way(&mut self, window: Window) {
-        self.one_way = Some(OneWay::new(window));
+        let (credit, granted) = (Credit::new(window), Granted::new(window));
+        self.one_way = Some(OneWay { credit, granted });
     }
 
     /// Ends all streams at the peer's shutdown: nothing more is sent on them.
@@ -246,25 +253,25 @@ impl<M> Streams<M> {
 
     /// Returns true if a one-way message may be sent.
     pub fn may_send_one_way(&self) -> bool {
-        self.one_way.as_ref().is_none_or(OneWay::may_send)
+        self.one_way.as_ref().is_none_or(|one_way| one_way.credit.allows_a_message())
     }
 
     /// Records that a one-way message that [`Self::may_send_one_way`] allowed was published.
     pub fn one_way_sent(&mut self, len: usize) {
         if let Some(one_way) = &mut self.one_way {
-            one_way.sent(len);
+            one_way.credit.spend(len);
         }
     }
 
     /// Validates a received one-way message.
     pub fn receive_one_way(&mut self, len: usize) -> Result<(), StreamViolation> {
-        self.one_way.as_mut().map_or(Ok(()), |one_way| one_way.receive(len))
+        self.one_way.as_mut().map_or(Ok(()), |one_way| one_way.granted.take(len))
     }
 
     /// Records that the application has served or dropped a one-way message.
     pub fn one_way_ended(&mut self, len: usize) {
         if let Some(one_way) = &mut self.one_way {
-            one_way.consume(len);
+            one_way.granted.consume(len);
         }
     }
 
@@ -374,7 +381,7 @@ impl<M> Streams<M> {
         if self.have_ended {
             return None;
         }
-        if let Some(consumed) = self.one_way.as_ref().and_then(OneWay::window_due) {
+        if let Some(consumed) = self.one_way.as_ref().and_then(|one_way| one_way.granted.due()) {
             return Some(Transmit::Window { number: 0, consumed });
         }
         while let Some(&index) = self.listed.front() {
@@ -399,9 +406,9 @@ impl<M> Streams<M> {
     /// Records that the entry of [`Self::next_transmit`] was published.
     pub fn transmitted(&mut self) {
         if let Some(one_way) = &mut self.one_way
-            && one_way.window_due().is_some()
+            && one_way.granted.due().is_some()
         {
-            return one_way.window_sent();
+            return one_way.granted.give_back();
         }
         let Some(&index) = self.listed.front() else { return };
         let Some(stream) = &mut self.slots[index as usize] else { return };
@@ -481,14 +488,12 @@ impl<M> Streams<M> {
             && self.opens_odd
             && let Some(one_way) = &mut self.one_way
         {
-            let has_room = one_way.receive_window(consumed)?;
+            let has_room = one_way.credit.add(consumed)?;
             return Ok(if has_room { StreamEvent::OneWayRoom } else { StreamEvent::Nothing });
         }
         let Some(key) = self.find(number) else { return self.crossed(number) };
         let stream = self.get_mut(key);
-        let was_full = !stream.credit.allows_a_message();
-        stream.credit.add(consumed)?;
-        let has_room = was_full && stream.credit.allows_a_message() && !stream.outgoing.is_over();
+        let has_room = stream.credit.add(consumed)? && !stream.outgoing.is_over();
         Ok(if has_room { StreamEvent::Room(key) } else { StreamEvent::Nothing })
     }
 

@@ -55,9 +55,9 @@ impl Credit {
     }
 
     /// Adds the messages and bytes that the receiver has consumed. More than was spent is a
-    /// violation.
+    /// violation. Returns true if messages may start now that might not before.
     #[inline]
-    pub(crate) fn add(&mut self, consumed: Window) -> Result<(), StreamViolation> {
+    pub(crate) fn add(&mut self, consumed: Window) -> Result<bool, StreamViolation> {
         let too_much = StreamViolation::WindowOverflow(consumed);
         let bytes = i64::try_from(consumed.bytes).map_err(|_| too_much.clone())?;
         let messages = self.messages.checked_add(consumed.messages);
@@ -65,8 +65,9 @@ impl Credit {
         let whole = Self::new(self.whole);
         match (messages, bytes) {
             (Some(messages), Some(bytes)) if messages <= whole.messages && bytes <= whole.bytes => {
+                let was_used_up = !self.allows_a_message();
                 (self.messages, self.bytes) = (messages, bytes);
-                Ok(())
+                Ok(was_used_up && self.allows_a_message())
             }
             _ => Err(too_much),
         }
@@ -100,19 +101,13 @@ impl Granted {
     #[inline]
     pub(crate) fn consume(&mut self, len: usize) -> bool {
         self.consumed.add(len);
-        self.is_due()
+        self.due().is_some()
     }
 
-    /// Returns true if half of the window was consumed and not returned.
+    /// Returns the amount to be returned to the peer, once that is half of the window.
     #[inline]
-    pub(crate) fn is_due(&self) -> bool {
-        self.consumed.is_half_of(self.credit.whole)
-    }
-
-    /// Returns the amount to be returned to the peer.
-    #[inline]
-    pub(crate) fn consumed(&self) -> Window {
-        self.consumed
+    pub(crate) fn due(&self) -> Option<Window> {
+        self.consumed.is_half_of(self.credit.whole).then_some(self.consumed)
     }
 
     /// Records that the consumed amount was returned to the peer.
@@ -175,7 +170,7 @@ mod tests {
         }
         assert!(!granted.consume(1));
         assert!(granted.consume(1));
-        assert_eq!(granted.consumed(), Window { messages: 2, bytes: 2 });
+        assert_eq!(granted.due(), Some(Window { messages: 2, bytes: 2 }));
         granted.give_back();
         assert!(!granted.consume(30));
         granted.take(60).unwrap();
