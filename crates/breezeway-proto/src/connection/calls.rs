@@ -24,7 +24,7 @@ pub struct Calls<M, W> {
     pub(super) numbers: Numbers,
     limit: usize,
     pub(super) by_number: FxHashMap<u32, Call<M, W>>,
-    /// Number of calls whose reply has not come.
+    /// Number of calls with a pending reply.
     pending: usize,
 }
 
@@ -115,7 +115,7 @@ impl<M, W> Calls<M, W> {
     }
 }
 
-/// Call whose reply is pending.
+/// Call with a pending reply.
 pub struct PendingCall<'c, M, W> {
     call: OccupiedEntry<'c, u32, Call<M, W>>,
     pending: &'c mut usize,

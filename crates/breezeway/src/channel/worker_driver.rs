@@ -101,8 +101,8 @@ impl WorkerDriver {
 
     /// Takes turns, at most `polls`, until one finds something. Returns its result, and true if
     /// anything can be accepted. Never waits, except where the kernel has no memory for a system
-    /// call: 32 ms at most in a second. An error names the shortage of this process. Closes a session
-    /// that has drained.
+    /// call: 32 ms at most in a second. An error names the shortage of this process. Closes a
+    /// session that has drained.
     pub(crate) fn turn(&mut self, polls: u32) -> Result<(Attended, bool), SessionError> {
         let (noticed, end) = (self.noticed, self.end);
         let shared = self.shared();
