@@ -43,7 +43,8 @@ Examples:
 
 Ping-pong writes every byte before each call and compares every byte of the reply (--touch none: \
 the first 8). A latency runs from one reply to the next, so it counts filling and comparing; with \
---rate it runs from when the call was due. One-way counts the messages that the server confirms. \
+--rate it runs from the begin of the call, or, after a call that ended late, from when the call was \
+due. One-way counts the messages that the server confirms. \
 Each session is warmed up, uncounted, with at most 100 messages (or one per call in flight). \
 \"empty\" is the time of filling, comparing and the clock for each message: the same work with \
 nothing sent. Calls of gRPC are health checks, which count as 0 bytes, or with --size echoes of \
@@ -82,8 +83,8 @@ pub(crate) struct Args {
     /// End after this time [default: 5]
     #[arg(long, value_name = "S", value_parser = Extent::parse_seconds)]
     seconds: Option<f64>,
-    /// Open loop: this many calls a second and session, one outstanding, sleeping until 100 µs
-    /// before each is due [default: as many as possible]
+    /// Open loop: this many calls a second and session, one outstanding, sleeping until each is
+    /// due [default: as many as possible]
     #[arg(long, value_name = "PER_SECOND", value_parser = positive, conflicts_with = "depth")]
     rate: Option<f64>,
     /// Calls in flight on each session
@@ -126,7 +127,7 @@ pub(crate) struct Args {
 }
 
 /// A positive, finite number.
-fn positive(text: &str) -> Result<f64, String> {
+pub(crate) fn positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number > 0.0 && number.is_finite() && number < 1e9 => Ok(number),
         _ => Err("expected a number above 0".to_owned()),
@@ -334,6 +335,7 @@ fn print(
         touch: args.touch,
         empty_ns: Some(empty),
         session: Some(session),
+        rate: args.rate.map(|rate| rate * f64::from(args.sessions)),
         spread: args.spread(),
     };
     let report = Report::new(setup, measurement);

@@ -30,11 +30,12 @@ use std::time::Duration;
 
 use breezeway::Session;
 use breezeway_os::{clock, shortage};
+use rustix::process::Pid;
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
-use crate::Failure;
 use crate::statistics::Recorder;
+use crate::{Failure, process};
 
 pub use cold::on_fresh_sessions;
 pub use echo::Echo;
@@ -109,13 +110,15 @@ pub struct Measurement {
     pub elapsed: Duration,
     /// Processor time of this process in that time, all threads.
     pub cpu: Duration,
+    /// Processor time of the server in that time, all threads; None if its process is unknown.
+    pub server_cpu: Option<Duration>,
     /// Round trips; one-way messages have none.
     pub latencies: Option<Recorder>,
 }
 
 impl Measurement {
     /// Sums up all sessions.
-    fn of(runs: &[Runs], cpu: Duration) -> Self {
+    fn of(runs: &[Runs], cpu: CpuTime) -> Self {
         let outcomes = runs.iter().map(|runs| &runs.counted);
         let ticks = outcomes.clone().map(|outcome| outcome.ticks).max().unwrap_or(0);
         let mut latencies: Option<Recorder> = None;
@@ -128,7 +131,8 @@ impl Measurement {
         Self {
             count: outcomes.map(|outcome| outcome.count).sum(),
             elapsed: Duration::from_nanos(clock::nanoseconds(ticks)),
-            cpu,
+            cpu: cpu.client,
+            server_cpu: cpu.server,
             latencies,
         }
     }
@@ -205,7 +209,8 @@ pub fn on_sessions(
         Pattern::OneWay => Some(one_way::tally(first)?),
         Pattern::PingPong | Pattern::Cold => None,
     };
-    let (mut sessions, runs, cpu) = run_all(load, sessions, run_session, progress)?;
+    let server = first.peer().pid;
+    let (mut sessions, runs, cpu) = run_all(load, sessions, server, run_session, progress)?;
     if let Some(before) = before {
         one_way::confirm(load, &mut sessions[0], before, &runs)?;
     }
@@ -244,13 +249,15 @@ fn run_session(load: &Load, until: Until, session: &mut Session) -> Result<Outco
 type Run<S> = fn(&Load, Until, &mut S) -> Result<Outcome, Failure>;
 
 /// Runs all sessions at once, each on its thread, once all of them are warm; gives also the CPU
-/// time of what counts.
+/// time of what counts, of this process and of the process `server`.
 fn run_all<S: Send + 'static>(
     load: &Load,
     sessions: Vec<S>,
+    server: Option<u32>,
     run: Run<S>,
     progress: impl FnMut(),
-) -> Result<(Vec<S>, Vec<Runs>, Duration), Failure> {
+) -> Result<(Vec<S>, Vec<Runs>, CpuTime), Failure> {
+    let server = server.and_then(|pid| Pid::from_raw(pid.cast_signed()));
     clock::calibrate();
     let count = sessions.len();
     let (sender, done) = channel();
@@ -274,11 +281,12 @@ fn run_all<S: Send + 'static>(
         }
     }
     drop(sender);
+    // Read while every session waits, so that reading delays no message.
+    all_warm.wait_for_all_but(1)?;
+    let before = CpuTime::now(server);
     all_warm.arrive();
-    all_warm.wait()?;
-    let before = cpu_time();
     wait_for_all(&done, progress);
-    let cpu = cpu_time().saturating_sub(before);
+    let cpu = CpuTime::now(server).since(before);
     let mut all = (Vec::with_capacity(count), Vec::with_capacity(count));
     for thread in threads {
         all.extend([thread.join().map_err(|_| "a measuring thread panicked")??]);
@@ -323,8 +331,27 @@ fn wait_for_all(done: &Receiver<()>, mut progress: impl FnMut()) {
     }
 }
 
-/// CPU time that this process has used.
-fn cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
+/// CPU time that both sides have used.
+#[derive(Clone, Copy)]
+struct CpuTime {
+    client: Duration,
+    server: Option<Duration>,
+}
+
+impl CpuTime {
+    /// Reads the CPU time of this process and of the process `server`.
+    fn now(server: Option<Pid>) -> Self {
+        let time = clock_gettime(ClockId::ProcessCPUTime);
+        let client = Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32);
+        Self { client, server: server.and_then(process::cpu_time) }
+    }
+
+    /// Returns the CPU time since an earlier reading.
+    fn since(self, before: Self) -> Self {
+        let server = self.server.zip(before.server);
+        Self {
+            client: self.client.saturating_sub(before.client),
+            server: server.map(|(now, before)| now.saturating_sub(before)),
+        }
+    }
 }

@@ -49,8 +49,8 @@ enum Command {
         size: u32,
         #[command(flatten)]
         extent: Extent,
-        /// Start calls at this rate, one at a time, and count latencies from the due time
-        /// [default: each call starts when the one before is complete]
+        /// Start calls at this rate, one at a time, and sleep until each is due [default: each call
+        /// starts when the one before is complete]
         #[arg(long, value_name = "R", value_parser = parse_rate)]
         rate: Option<f64>,
     },

@@ -1,24 +1,27 @@
-//! CPU time that other programs used during a measurement, on its two CPUs.
+//! CPU time that other programs used during a measurement, on its CPUs.
 
 use std::time::Duration;
 
 use rustix::process::Pid;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::machine::{Cpus, read};
+use crate::machine::read;
+use crate::process::cpu_time;
 
 /// Milliseconds of the unit of `/proc/stat` and `/proc/PID/stat` (USER_HZ).
 const TICK: u64 = 10;
 /// Shortest interval that is evaluated: below it, usage cannot be distinguished from the rounding
 /// of four counters in ticks.
 const LEAST: Duration = Duration::from_millis(30);
-/// Share of both CPUs' time above which a measurement is disturbed.
+/// Share of the CPUs' time above which a measurement is disturbed.
 pub(crate) const SHARE: f64 = 0.05;
 
 /// The counters at one moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reading {
     at: Duration,
+    /// Number of CPUs that are counted.
+    count: u32,
     cpus: Counters,
     /// CPU time of the processes that this one started and that have ended.
     children: Duration,
@@ -26,7 +29,7 @@ pub(crate) struct Reading {
     server: Duration,
 }
 
-/// CPU time of two CPUs together since boot.
+/// CPU time of several CPUs together since boot.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Counters {
     idle: Duration,
@@ -37,7 +40,7 @@ struct Counters {
 /// CPU usage between two readings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Usage {
-    /// The time of both CPUs.
+    /// The time of all CPUs that are counted.
     pub(crate) available: Duration,
     /// The least part that other processes used: interrupts are left out, as some kernels count
     /// them to the process that they interrupt.
@@ -51,21 +54,22 @@ pub(crate) struct Usage {
 impl Reading {
     /// Reads the counters of `cpus`, of ended children, and of the process `server`; `None` on a
     /// system without them.
-    pub(crate) fn take(cpus: Cpus, server: Option<Pid>) -> Option<Self> {
+    pub(crate) fn take(cpus: &[usize], server: Option<Pid>) -> Option<Self> {
         let time = clock_gettime(ClockId::Monotonic);
         Some(Self {
             at: Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32),
+            count: cpus.len() as u32,
             cpus: Counters::parse(&read("/proc/stat")?, cpus)?,
             children: children(&read("/proc/self/stat")?)?,
-            server: server.map_or(Some(Duration::ZERO), running)?,
+            server: server.map_or(Some(Duration::ZERO), cpu_time)?,
         })
     }
 }
 
 impl Counters {
-    /// The sum of the lines `cpuN` of `/proc/stat` for both CPUs.
-    fn parse(stat: &str, cpus: Cpus) -> Option<Self> {
-        let of = |cpu: usize| {
+    /// The sum of the lines `cpuN` of `/proc/stat` for all `cpus`.
+    fn parse(stat: &str, cpus: &[usize]) -> Option<Self> {
+        let of = |cpu: &usize| {
             let name = format!("cpu{cpu}");
             let line = stat.lines().find_map(|line| {
                 let (found, rest) = line.split_once(' ')?;
@@ -76,8 +80,9 @@ impl Counters {
             let [_, _, _, idle, waiting, hard, soft, stolen, ..] = times?[..] else { return None };
             Some([idle + waiting, hard + soft, stolen])
         };
-        let (one, other) = (of(cpus.measurer)?, of(cpus.partner)?);
-        let [idle, interrupts, stolen] = std::array::from_fn(|index| one[index] + other[index]);
+        let all = cpus.iter().map(of).collect::<Option<Vec<_>>>()?;
+        let [idle, interrupts, stolen] =
+            std::array::from_fn(|index| all.iter().map(|times| times[index]).sum());
         Some(Self { idle, interrupts, stolen })
     }
 }
@@ -86,7 +91,7 @@ impl Usage {
     /// Returns the usage from one reading to a later one.
     pub(crate) fn between(before: &Reading, after: &Reading) -> Self {
         let since = |of: fn(&Reading) -> Duration| of(after).saturating_sub(of(before));
-        let available = 2 * since(|reading| reading.at);
+        let available = after.count * since(|reading| reading.at);
         let (stolen, server) = (since(|reading| reading.cpus.stolen), since(|one| one.server));
         let own = since(|reading| reading.children) + server;
         let explained = since(|reading| reading.cpus.idle)
@@ -132,27 +137,15 @@ fn time(field: &str) -> Option<Duration> {
     Some(Duration::from_millis(field.parse::<u64>().ok()?.checked_mul(TICK)?))
 }
 
-/// CPU time of the threads of a running process.
-fn running(pid: Pid) -> Option<Duration> {
-    let threads = std::fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero())).ok()?;
-    let of = |thread: std::io::Result<std::fs::DirEntry>| {
-        // A thread that has ended since has no file.
-        let text = read(thread.ok()?.path().join("schedstat"))?;
-        text.split_whitespace().next()?.parse().ok()
-    };
-    let times: Vec<u64> = threads.filter_map(of).collect();
-    (!times.is_empty()).then(|| Duration::from_nanos(times.iter().sum()))
-}
-
 #[cfg(test)]
 mod tests {
     use std::process::{Child, Command};
     use std::time::Instant;
 
     use super::*;
-    use crate::machine::pin;
+    use crate::machine::{Cpus, pin};
 
-    const CPUS: Cpus = Cpus { measurer: 1, partner: 3 };
+    const CPUS: &[usize] = &[1, 3];
     const BEFORE: &str = "\
         cpu  1000 10 500 9000 20 3 4 5 0 0\n\
         cpu1 100 1 50 900 10 1 2 3 0 0\n\
@@ -170,7 +163,7 @@ mod tests {
 
     fn reading(stat: &str, at: u64, children: u64, server: u64) -> Reading {
         let cpus = Counters::parse(stat, CPUS).unwrap();
-        Reading { at: ms(at), cpus, children: ms(children), server: ms(server) }
+        Reading { at: ms(at), count: 2, cpus, children: ms(children), server: ms(server) }
     }
 
     fn usage(after: &str, children: u64, server: u64) -> Usage {
@@ -249,8 +242,8 @@ mod tests {
 
     /// Waits until the process has used this much CPU time.
     fn work_beside(load: &Spinning, time: Duration) {
-        let (start, before) = (Instant::now(), running(load.pid()).unwrap());
-        while running(load.pid()).unwrap() < before + time {
+        let (start, before) = (Instant::now(), cpu_time(load.pid()).unwrap());
+        while cpu_time(load.pid()).unwrap() < before + time {
             assert!(start.elapsed() < Duration::from_secs(60), "the load gets no CPU");
             std::thread::yield_now();
         }
@@ -261,7 +254,7 @@ mod tests {
         let cpus = Cpus::first_allowed().unwrap();
         let load = Spinning::on(cpus.partner);
         work_beside(&load, ms(10));
-        let take = |server| Reading::take(cpus, server).unwrap();
+        let take = |server| Reading::take(&cpus.both(), server).unwrap();
         let (before, before_own) = (take(None), take(Some(load.pid())));
         work_beside(&load, ms(200));
         let (beside, own) = (

@@ -173,7 +173,7 @@ impl Sweep<'_> {
             Some(Ok(server)) => Some(server),
             None => None,
         };
-        let reading = || Reading::take(self.plan.cpus, server.map(Server::pid));
+        let reading = || Reading::take(&self.plan.cpus.both(), server.map(Server::pid));
         let before = reading();
         let report = match server {
             Some(server) => server.during(|| bench(&server.address))??,

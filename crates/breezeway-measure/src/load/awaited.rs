@@ -8,7 +8,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
-use super::{Load, Measurement, Outcome, Runs, Until, cpu_time, wait_for_all};
+use super::{CpuTime, Load, Measurement, Outcome, Runs, Until, wait_for_all};
 use crate::Failure;
 use crate::statistics::Recorder;
 
@@ -65,12 +65,12 @@ async fn measure<C: Caller>(load: &Load, callers: Vec<C>) -> Result<Measurement,
         tasks.spawn(warm_up_and_run(load.clone(), until, caller, Arc::clone(&all_warm)));
     }
     all_warm.wait().await;
-    let before = cpu_time();
+    let before = CpuTime::now(None);
     let mut runs = Vec::new();
     while let Some(ended) = tasks.join_next().await {
         runs.push(ended.map_err(|_| "a measuring task panicked")??);
     }
-    Ok(Measurement::of(&runs, cpu_time().saturating_sub(before)))
+    Ok(Measurement::of(&runs, CpuTime::now(None).since(before)))
 }
 
 async fn warm_up_and_run<C: Caller>(

@@ -3,21 +3,20 @@
 //! A round trip costs one reading of the CPU's counter, a few nanoseconds where `clock_gettime`
 //! takes a good part of a round trip.
 
-use std::hint;
 use std::time::{Duration, Instant};
 
 use breezeway_os::clock;
+use rustix::io::Errno;
+use rustix::process::Pid;
+use rustix::thread::clock_nanosleep_absolute;
+use rustix::time::{ClockId, Timespec, clock_gettime};
 
-use super::{Extent, Measurement, cpu_time, warm_up};
+use super::{CpuTime, Extent, Measurement, warm_up};
 use crate::statistics::Recorder;
 
 /// Calls per second of an open loop.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate(pub f64);
-
-/// Time before a call is due at which the sleep ends and the spin starts, so that waking up does
-/// not count.
-const SPIN_BEFORE_DUE: Duration = Duration::from_micros(100);
 
 /// Calls `exchange` again and again, with the number of the round trip; the latency of one is the
 /// time since the end of the one before, so payload written and compared by `exchange` is part of
@@ -28,9 +27,34 @@ const SPIN_BEFORE_DUE: Duration = Duration::from_micros(100);
 /// The first error of `exchange`.
 pub fn closed_loop<E>(
     extent: Extent,
+    exchange: impl FnMut(u64) -> Result<(), E>,
+) -> Result<Measurement, E> {
+    closed_loop_with(extent, None, exchange)
+}
+
+/// Calls `exchange` at a fixed rate, one at a time, and sleeps until each call is due, as programs
+/// sleep. A latency runs from the moment when its call begins, so the delay of the timer does not
+/// count. After a call that ended late, it runs from the due time, so that no delay hides others
+/// (Gil Tene, "How NOT to measure latency").
+///
+/// # Errors
+///
+/// The first error of `exchange`.
+pub fn open_loop<E>(
+    extent: Extent,
+    rate: Rate,
+    exchange: impl FnMut(u64) -> Result<(), E>,
+) -> Result<Measurement, E> {
+    open_loop_with(extent, rate, None, exchange)
+}
+
+/// Runs [`closed_loop`] and counts the CPU time of `server` too.
+pub(super) fn closed_loop_with<E>(
+    extent: Extent,
+    server: Option<Pid>,
     mut exchange: impl FnMut(u64) -> Result<(), E>,
 ) -> Result<Measurement, E> {
-    let mut run = Run::start(extent, &mut exchange)?;
+    let mut run = Run::start(extent, server, &mut exchange)?;
     let mut before = run.start;
     while !run.is_over(before) {
         exchange(run.round())?;
@@ -41,30 +65,70 @@ pub fn closed_loop<E>(
     Ok(run.finish(before))
 }
 
-/// Calls `exchange` at a fixed rate, one at a time: sleeps until 100 µs before the call is due,
-/// then spins. A latency counts from the due time, also if the call before it was late, so that no
-/// delay hides others (Gil Tene, "How NOT to measure latency").
-///
-/// # Errors
-///
-/// The first error of `exchange`.
-pub fn open_loop<E>(
+/// Runs [`open_loop`] and counts the CPU time of `server` too.
+pub(super) fn open_loop_with<E>(
     extent: Extent,
     rate: Rate,
+    server: Option<Pid>,
     mut exchange: impl FnMut(u64) -> Result<(), E>,
 ) -> Result<Measurement, E> {
-    let mut run = Run::start(extent, &mut exchange)?;
+    let schedule = Schedule::start(rate);
+    let mut run = Run::start(extent, server, |round| {
+        sleep_until(schedule.due(round));
+        exchange(round)
+    })?;
+    let schedule = Schedule { start: run.start, ..schedule };
     let mut now = run.start;
     loop {
-        let due = run.start + ticks_in(run.latencies.count() as f64 / rate.0);
+        let due = schedule.due(run.latencies.count());
         if run.is_over(now.max(due)) {
             return Ok(run.finish(now));
         }
-        wait_until(due);
+        let begin = sleep_until(due);
         exchange(run.round())?;
         now = clock::ticks();
-        run.record(due, now);
+        run.record(begin, now);
     }
+}
+
+/// Due times of the calls of an open loop, in clock ticks.
+pub(super) struct Schedule {
+    start: u64,
+    period: f64,
+}
+
+impl Schedule {
+    /// Starts a schedule whose first call is due now.
+    pub(super) fn start(rate: Rate) -> Self {
+        let period = clock::ticks_in(Duration::from_secs(1)) as f64 / rate.0;
+        Self { start: clock::ticks(), period }
+    }
+
+    /// Returns the due time of a call; the first one has the number 0.
+    pub(super) fn due(&self, call: u64) -> u64 {
+        self.start + (call as f64 * self.period) as u64
+    }
+}
+
+/// Sleeps until `due` with the process's timer slack. Returns the time from which the latency of
+/// the call counts: the present time, or `due` if that has passed before the sleep.
+pub(super) fn sleep_until(due: u64) -> u64 {
+    let left = due.saturating_sub(clock::ticks());
+    if left == 0 {
+        return due;
+    }
+    let end = monotonic() + Duration::from_nanos(clock::nanoseconds(left));
+    let end = Timespec {
+        tv_sec: end.as_secs().try_into().unwrap_or(i64::MAX),
+        tv_nsec: end.subsec_nanos().into(),
+    };
+    while clock_nanosleep_absolute(ClockId::Monotonic, &end) == Err(Errno::INTR) {}
+    clock::ticks()
+}
+
+fn monotonic() -> Duration {
+    let time = clock_gettime(ClockId::Monotonic);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
 }
 
 /// Makes the first round trips and returns their number.
@@ -86,20 +150,25 @@ struct Run {
     deadline: u64,
     latencies: Recorder,
     start: u64,
-    cpu: Duration,
+    server: Option<Pid>,
+    cpu: CpuTime,
 }
 
 impl Run {
     /// Warms up and starts the clocks.
-    fn start<E>(extent: Extent, exchange: impl FnMut(u64) -> Result<(), E>) -> Result<Self, E> {
+    fn start<E>(
+        extent: Extent,
+        server: Option<Pid>,
+        exchange: impl FnMut(u64) -> Result<(), E>,
+    ) -> Result<Self, E> {
         clock::calibrate();
         let warm_up = warmed_up(exchange)?;
-        let (cpu, start) = (cpu_time(), clock::ticks());
+        let (cpu, start) = (CpuTime::now(server), clock::ticks());
         let (most, deadline) = match extent.count {
             Some(count) => (count, u64::MAX),
             None => (u64::MAX, start.saturating_add(ticks_in(extent.seconds))),
         };
-        Ok(Self { warm_up, most, deadline, latencies: Recorder::new(), start, cpu })
+        Ok(Self { warm_up, most, deadline, latencies: Recorder::new(), start, server, cpu })
     }
 
     /// The number of the next round trip.
@@ -122,10 +191,12 @@ impl Run {
 
     /// The measurement until `end`.
     fn finish(self, end: u64) -> Measurement {
+        let cpu = CpuTime::now(self.server).since(self.cpu);
         Measurement {
             count: self.latencies.count(),
             elapsed: Duration::from_nanos(clock::nanoseconds(end.saturating_sub(self.start))),
-            cpu: cpu_time().saturating_sub(self.cpu),
+            cpu: cpu.client,
+            server_cpu: cpu.server,
             latencies: Some(self.latencies),
         }
     }
@@ -133,17 +204,6 @@ impl Run {
 
 fn ticks_in(seconds: f64) -> u64 {
     clock::ticks_in(Duration::from_secs_f64(seconds))
-}
-
-/// Sleeps until shortly before `due`, then spins.
-pub(super) fn wait_until(due: u64) {
-    let left = Duration::from_nanos(clock::nanoseconds(due.saturating_sub(clock::ticks())));
-    if let Some(sleep) = left.checked_sub(SPIN_BEFORE_DUE) {
-        std::thread::sleep(sleep);
-    }
-    while clock::ticks() < due {
-        hint::spin_loop();
-    }
 }
 
 #[cfg(test)]
@@ -210,6 +270,39 @@ mod tests {
         let free = |_| Ok::<_, Infallible>(());
         let measurement = open_loop(COUNT, Rate(1_000.0), free).unwrap();
         assert!(measurement.elapsed >= Duration::from_millis(19), "{:?}", measurement.elapsed);
+    }
+
+    /// Returns the CPU time of this thread.
+    fn thread_cpu_time() -> Duration {
+        let time = clock_gettime(ClockId::ThreadCPUTime);
+        Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
+    }
+
+    #[test]
+    fn wait_for_due_time_sleeps_to_its_end() {
+        const PAUSE: Duration = Duration::from_micros(400);
+        const PAUSES: u32 = 500;
+        clock::calibrate();
+        let before = thread_cpu_time();
+        for _ in 0..PAUSES {
+            let due = clock::ticks() + clock::ticks_in(PAUSE);
+            assert!(sleep_until(due) >= due - clock::ticks_in(PAUSE / 10));
+        }
+        let cpu = thread_cpu_time() - before;
+        assert!(cpu < PAUSE * PAUSES / 12, "{cpu:?}");
+    }
+
+    #[test]
+    fn delay_of_timer_does_not_count() {
+        let free = |_| Ok::<_, Infallible>(());
+        let measurement = open_loop(COUNT, Rate(500.0), free).unwrap();
+        assert!(percentiles(&measurement).p50 < 20_000.0, "{measurement:?}");
+    }
+
+    #[test]
+    fn call_that_is_late_begins_at_once_and_counts_from_due() {
+        let due = clock::ticks() - 1;
+        assert_eq!(sleep_until(due), due);
     }
 
     #[test]

@@ -44,7 +44,16 @@ impl Gate {
     ///
     /// That it was called off.
     pub(super) fn wait(&self) -> Result<(), Failure> {
-        let waiting = |state: &mut State| state.missing > 0 && !state.is_off;
+        self.wait_for_all_but(0)
+    }
+
+    /// Waits until at most `missing` have not arrived.
+    ///
+    /// # Errors
+    ///
+    /// That it was called off.
+    pub(super) fn wait_for_all_but(&self, missing: usize) -> Result<(), Failure> {
+        let waiting = |state: &mut State| state.missing > missing && !state.is_off;
         let state = self.changed.wait_while(self.state(), waiting);
         match state.unwrap_or_else(PoisonError::into_inner).is_off {
             true => Err("called off: not every session has a thread".into()),
@@ -62,6 +71,7 @@ mod tests {
         let gate = Gate::new(2);
         std::thread::scope(|scope| {
             scope.spawn(|| gate.arrive());
+            gate.wait_for_all_but(1).unwrap();
             gate.arrive();
             gate.wait().unwrap();
         });

@@ -1,12 +1,11 @@
 //! Calls with replies: closed loop with some in flight, or open loop at a rate.
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use breezeway::{ForeignBytes, Session};
 use breezeway_os::clock;
 
-use super::exchange::wait_until;
+use super::exchange::{Rate, Schedule, sleep_until};
 use super::methods::{ECHO, HOLLOW};
 use super::{Load, Outcome, Touch, Until};
 use crate::statistics::Recorder;
@@ -22,7 +21,7 @@ pub(super) fn run(load: &Load, session: &mut Session, until: Until) -> Result<Ou
     let mut messages = Messages { load, piece: [0; PIECE] };
     match load.rate {
         None => closed_loop(&mut messages, session, until),
-        Some(rate) => open_loop(&mut messages, rate, session, until),
+        Some(rate) => open_loop(&mut messages, Rate(rate), session, until),
     }
 }
 
@@ -123,30 +122,30 @@ fn closed_loop(
     Ok(Outcome { count: received, ticks, latencies: Some(recorder), ..Outcome::default() })
 }
 
-/// One call outstanding, due at a fixed rate; a late one delays the next, whose latency counts from
-/// when it was due.
+/// One call outstanding, due at a fixed rate. After a call that ended late, the latency of the next
+/// one counts from when it was due.
 fn open_loop(
     messages: &mut Messages<'_>,
-    rate: f64,
+    rate: Rate,
     session: &mut Session,
     until: Until,
 ) -> Result<Outcome, Failure> {
     let mut recorder = Recorder::new();
-    let period = clock::ticks_in(Duration::from_secs(1)) as f64 / rate;
     let start = clock::ticks();
+    let schedule = Schedule::start(rate);
     let (mut now, mut count) = (start, 0);
     loop {
-        let due = start + (count as f64 * period) as u64;
+        let due = schedule.due(count);
         if until.reached(count, start, now.max(due)) {
             break;
         }
-        wait_until(due);
+        let begin = sleep_until(due);
         messages.send(session, until.first + count)?;
         let reply = session.receive()?;
         messages.check(reply.bytes(), until.first + count)?;
         drop(reply);
         now = clock::ticks();
-        recorder.record(now.wrapping_sub(due));
+        recorder.record(now.wrapping_sub(begin));
         count += 1;
     }
     let ticks = now.wrapping_sub(start);

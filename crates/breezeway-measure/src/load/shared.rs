@@ -33,7 +33,7 @@ pub fn on_channel(
     check_size(load.size, channel.cap())?;
     let callers = (0..spread.threads).map(|number| caller(channel, spread, number));
     let callers = callers.collect::<Result<Vec<_>, _>>()?;
-    let (_, runs, cpu) = run_all(load, callers, run, progress)?;
+    let (_, runs, cpu) = run_all(load, callers, channel.peer().pid, run, progress)?;
     Ok(Measurement::of(&runs, cpu))
 }
 

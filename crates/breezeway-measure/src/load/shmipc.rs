@@ -25,7 +25,7 @@ pub fn on_shmipc(
         Ok(Session { stream: client.open()?, _client: client, request, reply })
     };
     let sessions: Result<Vec<_>, _> = clients.into_iter().map(open).collect();
-    let (_sessions, runs, cpu) = run_all(load, sessions?, closed_loop, progress)?;
+    let (_sessions, runs, cpu) = run_all(load, sessions?, None, closed_loop, progress)?;
     Ok(Measurement::of(&runs, cpu))
 }
 

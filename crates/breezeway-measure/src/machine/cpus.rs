@@ -16,6 +16,11 @@ pub struct Cpus {
 }
 
 impl Cpus {
+    /// Returns both CPUs, the measuring process's first.
+    pub(crate) fn both(self) -> [usize; 2] {
+        [self.measurer, self.partner]
+    }
+
     /// Returns the first two CPUs that this process may use.
     ///
     /// # Errors

@@ -11,6 +11,9 @@ use serde::Serialize;
 use crate::load::{Measurement, Pattern, Runtime, Spread, Touch};
 use crate::statistics::Percentiles;
 
+/// Share of the rate that a run must have made to have kept it.
+pub(crate) const KEPT: f64 = 0.95;
+
 /// Settings of a measurement.
 #[derive(Debug, Clone, Copy)]
 pub struct Setup<'a> {
@@ -30,6 +33,8 @@ pub struct Setup<'a> {
     /// From before the first connection until after the last session's end. Other systems may
     /// leave it open.
     pub session: Option<Duration>,
+    /// Calls a second that an open loop asks for, of all sessions together.
+    pub rate: Option<f64>,
     /// Callers of a session.
     pub spread: Spread,
 }
@@ -46,6 +51,7 @@ impl<'a> Setup<'a> {
             touch: Touch::All,
             empty_ns: None,
             session: None,
+            rate: None,
             spread: Spread::default(),
         }
     }
@@ -61,10 +67,12 @@ pub struct Report<'a> {
     wait: &'a str,
     touch: Touch,
     seconds: f64,
+    rate: Option<f64>,
     messages_per_second: f64,
     bytes_per_second: f64,
     latency_ns: Option<Percentiles>,
     client_cpu_seconds: f64,
+    server_cpu_seconds: Option<f64>,
     session_seconds: Option<f64>,
     empty_ns: Option<f64>,
     runtime: Runtime,
@@ -87,16 +95,23 @@ impl<'a> Report<'a> {
             wait: setup.wait,
             touch: setup.touch,
             seconds,
+            rate: setup.rate,
             messages_per_second,
             bytes_per_second: messages_per_second * setup.size as f64,
             latency_ns: measurement.latencies.as_ref().and_then(|all| all.percentiles()),
             client_cpu_seconds: measurement.cpu.as_secs_f64(),
+            server_cpu_seconds: measurement.server_cpu.map(|time| time.as_secs_f64()),
             session_seconds: setup.session.map(|time| time.as_secs_f64()),
             empty_ns: setup.empty_ns,
             runtime: setup.spread.runtime,
             streams: setup.spread.streams,
             threads: setup.spread.threads,
         }
+    }
+
+    /// Returns true if the run kept this rate. The last calls of a run may begin late.
+    fn reaches(&self, rate: f64) -> bool {
+        self.messages_per_second >= KEPT * rate
     }
 
     /// One line with one JSON object.
@@ -127,8 +142,15 @@ impl<'a> Report<'a> {
         row("messages", self.count.to_string());
         row("seconds", format!("{:.3}", self.seconds));
         row("messages/s", format!("{:.0}", self.messages_per_second));
+        if let Some(rate) = self.rate {
+            let outcome = if self.reaches(rate) { "" } else { ", not reached" };
+            row("rate", format!("{rate}{outcome}"));
+        }
         row("MB/s", format!("{:.1}", self.bytes_per_second / 1e6));
         row("client CPU s", format!("{:.3}", self.client_cpu_seconds));
+        if let Some(seconds) = self.server_cpu_seconds {
+            row("server CPU s", format!("{seconds:.3}"));
+        }
         if let Some(empty) = self.empty_ns {
             row("empty", format!("{empty:.1} ns"));
         }
@@ -169,6 +191,7 @@ mod tests {
             count: 10_000,
             elapsed: Duration::from_millis(500),
             cpu: Duration::from_millis(400),
+            server_cpu: None,
             latencies: Some(latencies),
         };
         let setup = Setup::round_trips("system", "busy", 64);
@@ -189,10 +212,12 @@ mod tests {
             "wait",
             "touch",
             "seconds",
+            "rate",
             "messages_per_second",
             "bytes_per_second",
             "latency_ns",
             "client_cpu_seconds",
+            "server_cpu_seconds",
             "session_seconds",
             "empty_ns",
             "runtime",

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::{PATIENCE, Running, Serve};
 
-const FIELDS: [&str; 16] = [
+const FIELDS: [&str; 18] = [
     "addr",
     "pattern",
     "size",
@@ -16,10 +16,12 @@ const FIELDS: [&str; 16] = [
     "touch",
     "seconds",
     "session_seconds",
+    "rate",
     "messages_per_second",
     "bytes_per_second",
     "latency_ns",
     "client_cpu_seconds",
+    "server_cpu_seconds",
     "empty_ns",
     "runtime",
     "streams",

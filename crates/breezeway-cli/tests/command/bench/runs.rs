@@ -141,6 +141,49 @@ fn an_open_loop_keeps_its_rate_however_fast_the_server_is() {
 }
 
 #[test]
+fn unreachable_rate_is_reported() {
+    let serve = Serve::start(&[]);
+    let rate = ["--rate", "100000000", "--count", "300"];
+    let report = json(&serve, &rate);
+    is_consistent(&report);
+    assert_eq!(report["rate"], 1e8);
+    assert!(report["messages_per_second"].as_f64().unwrap() < 1e7, "{report}");
+    // The last call was due at the start, and its latency counts from then.
+    let (last, seconds) = (&report["latency_ns"]["max"], &report["seconds"]);
+    assert!(last.as_f64().unwrap() > 0.8e9 * seconds.as_f64().unwrap(), "{report}");
+    let table = |arguments: &[&str]| {
+        let output = Running::start(serve.bench(arguments)).ends_within(PATIENCE);
+        let text = String::from_utf8(output.stdout).unwrap();
+        let line = text.lines().find(|line| line.trim_start().starts_with("rate "));
+        line.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    assert_eq!(table(&rate).unwrap(), "rate 100000000, not reached");
+    assert_eq!(table(&["--rate", "0.5", "--count", "1"]).unwrap(), "rate 0.5");
+    assert_eq!(table(&["--count", "10"]), None);
+}
+
+#[test]
+fn rate_is_that_of_all_sessions_together() {
+    let serve = Serve::start(&["--workers", "2"]);
+    let report = json(&serve, &["--rate", "50", "--sessions", "2", "--count", "20"]);
+    assert_eq!(report["rate"], 100.0);
+}
+
+#[test]
+fn server_cpu_time_is_known_on_a_unix_socket_only() {
+    let seconds = |report: Value| report["server_cpu_seconds"].as_f64();
+    let serve = Serve::start(&[]);
+    assert!(seconds(json(&serve, &["--count", "2000"])).unwrap() > 0.0);
+    assert!(seconds(json(&serve, &["--count", "2000", "--threads", "2"])).unwrap() > 0.0);
+    let serve = Running::start(breezeway(&["serve", "--addr", "tcp:127.0.0.1:0"]));
+    let line = serve.line();
+    let address = line.strip_prefix("listening on ").unwrap();
+    let mut command = breezeway(&["bench", "--addr", address]);
+    command.args(["--count", "10"]);
+    assert_eq!(seconds(report_of(command, &[])), None);
+}
+
+#[test]
 fn table_names_its_columns_and_stderr_is_empty() {
     let serve = Serve::start(&[]);
     for (arguments, names) in [

@@ -4,6 +4,7 @@ use std::fmt;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -40,8 +41,8 @@ impl fmt::Display for Address {
 }
 
 /// A connection of either kind.
-pub(super) trait Stream: Read + Write {}
-impl<S: Read + Write> Stream for S {}
+pub(super) trait Stream: Read + Write + AsFd {}
+impl<S: Read + Write + AsFd> Stream for S {}
 
 impl Address {
     pub(super) fn connect(&self) -> io::Result<Box<dyn Stream>> {
