@@ -27,7 +27,9 @@ Examples:
 Starts its own servers and ends them. The floor, a bare cache-line round trip, is measured between \
 any two measurements, while all servers are stopped; a ratio is divided by the floors on both \
 sides of it. Measurements that other programs disturb are repeated, at most a quarter of all, and \
-marked if they are disturbed again. Stop other work on the two CPUs first.";
+marked if they are disturbed again. Rare calls (64 bytes, default options, not pinned, both programs \
+asleep between calls) stand beside the same program over a plain unix socket. Stop other work on the \
+two CPUs first.";
 
 /// Compare every carrier and wait policy at every size
 #[derive(Debug, clap::Args)]
@@ -52,7 +54,8 @@ pub(crate) struct Args {
     /// Times that each row is measured [default: 9, 3 with --quick]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: Option<u32>,
-    /// Seconds of one measurement [default: 0.2, 0.06 with --quick]
+    /// Seconds of one measurement [default: 0.2, 0.05 with --quick; of rare calls
+    /// longer ones for lower rates]
     #[arg(long, value_name = "S", value_parser = seconds)]
     seconds: Option<f64>,
 }
@@ -115,6 +118,7 @@ fn measured(plan: &Plan, interrupt: &Interrupt) -> Result<Comparison, Failure> {
         Step::Repeats(row) => {
             bar.set_message(format!("again: {} {}", row.series.name(), row.pattern.name()));
         }
+        Step::Rare(rate) => bar.set_message(format!("rare calls {rate}/s")),
     });
     bar.finish_and_clear();
     comparison
@@ -149,8 +153,9 @@ fn announce(plan: &Plan) -> Result<(), Failure> {
     };
     writeln!(
         std::io::stdout(),
-        "{} rows, {} rounds: about {time}\n",
+        "{} rows and {} rates of rare calls, {} rounds: about {time}\n",
         plan.rows.len(),
+        plan.rare.len(),
         plan.rounds
     )?;
     Ok(())
@@ -172,9 +177,9 @@ mod tests {
     fn the_commands_to_repeat_a_row_are_commands() {
         let settings = Settings { quick: true, sizes: vec![64, 65_536], ..Settings::default() };
         let plan = Plan::new(&settings, Cpus { measurer: 0, partner: 1 });
-        for row in &plan.rows {
-            let commands = row.commands(&plan);
-            assert!((1..=2).contains(&commands.len()), "{row:?}");
+        let rare = plan.rare.iter().map(|rate| rate.commands());
+        for commands in plan.rows.iter().map(|row| row.commands(&plan)).chain(rare) {
+            assert!((1..=4).contains(&commands.len()), "{commands:?}");
             for command in commands {
                 let parsed = Cli::try_parse_from(command.split(' '));
                 assert!(parsed.is_ok(), "{command}: {:?}", parsed.err());

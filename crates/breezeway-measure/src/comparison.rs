@@ -1,4 +1,4 @@
-//! Every carrier and wait policy at every size, in floors.
+//! Every carrier and wait policy at every size, in floors, and rare calls beside a plain socket.
 //!
 //! Server and measuring side of every row are processes of the `breezeway` command, started with
 //! the arguments that a person would type, so that each row can be repeated by hand. Rounds go over
@@ -8,6 +8,7 @@ mod date;
 mod host;
 mod others;
 mod plan;
+mod rare;
 mod results;
 mod summary;
 mod sweep;
@@ -16,6 +17,7 @@ pub use host::COMPARE_SERVER;
 pub(crate) use others::SHARE;
 pub use plan::{Carrier, Pattern, Plan, Row, Series, Settings};
 pub(crate) use plan::{DEPTH, STREAMS, THREADS};
+pub use rare::{Rare, RareFigures, RareRate, RareSide, RatioOfMedians};
 pub use results::{
     AgainstPlain, Background, Comparison, CpuUse, Figures, Found, Latencies, LeftOut, MIN_MESSAGES,
     Method, SCHEMA,
@@ -23,6 +25,7 @@ pub use results::{
 pub use sweep::Step;
 
 use std::path::Path;
+use std::time::Instant;
 
 use crate::Failure;
 use crate::process::Interrupt;
@@ -43,8 +46,10 @@ impl Comparison {
         progress: &mut dyn FnMut(Step),
     ) -> Result<Self, Failure> {
         let folder = tempfile::Builder::new().prefix("breezeway-compare-").tempdir()?;
+        let start = Instant::now();
         let swept = sweep::sweep(plan, program, folder.path(), interrupt, progress)?;
-        Ok(Self::new(plan, &swept))
+        let rare = rare::measure(plan, start, program, folder.path(), interrupt, progress)?;
+        Ok(Self::new(plan, &swept, &rare))
     }
 }
 

@@ -4,5 +4,6 @@ pub mod bench;
 mod chart;
 pub mod floor;
 pub mod page;
+mod rare;
 pub mod text;
 pub mod units;

@@ -126,14 +126,38 @@ fn run_writes_every_row_and_a_page_without_loads() {
     for words in ["Ping-pong", "Pipelined", "One-way", "shm adaptive", "plain tcp", "1 MiB"] {
         assert!(text.contains(words), "{words} in {text}");
     }
-    for words in ["under tokio", "200 streams", "8 threads", "Cold start", GRPC] {
+    for words in ["under tokio", "200 streams", "8 threads", "Cold start", "Rare calls", GRPC] {
         assert!(text.contains(words), "{words} in {text}");
     }
     assert!(text.contains(&format!("report: {}", page.display())), "{text}");
     let report = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
     has_every_row(&report);
     has_patterns_of_one_size_on_every_carrier(&report);
-    loads_nothing(&std::fs::read_to_string(page).unwrap());
+    has_rare_calls(&report);
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("Rare calls") && page.contains("plain bench"), "{page}");
+    loads_nothing(&page);
+}
+
+fn has_rare_calls(report: &Value) {
+    let all = report["rare_calls"].as_array().unwrap();
+    let rates: Vec<_> = all.iter().map(|rare| rare["rate"].as_u64().unwrap()).collect();
+    assert_eq!(rates, [100, 1_000, 10_000]);
+    for rare in all {
+        assert!(rare["error"].is_null(), "{rare}");
+        assert_eq!(rare["commands"].as_array().unwrap().len(), 4);
+        for side in ["shm", "plain_unix"] {
+            for field in ["calls", "per_second", "p50_ns", "p99_ns", "cpu_ns_per_call"] {
+                assert!(number(rare, &format!("/figures/{side}/{field}")) > 0.0, "{rare}");
+            }
+        }
+        for ratio in ["p50_ratio", "p99_ratio"] {
+            let part = |name: &str| number(rare, &format!("/figures/{ratio}/{name}"));
+            assert!(part("min") <= part("ratio") && part("ratio") <= part("max"), "{rare}");
+        }
+    }
+    // 5 ms have room for one call of 100 a second.
+    assert!(all[0]["figures"]["few"] == true && all[0]["figures"]["shm"]["calls"] == 1, "{report}");
 }
 
 /// A table of gRPC, or the reason why there is none.
@@ -248,6 +272,8 @@ fn a_run_beside_a_load_repeats_marks_and_warns() {
     assert!(2 * disturbed > rows.len(), "{disturbed} of {} in {report}", rows.len());
     assert!(number(&report, "/background/others") > 0.1, "{report}");
     assert_eq!(number(&report, "/background/repeated") as usize, rows.len().div_ceil(4));
+    let rare = report["rare_calls"].as_array().unwrap();
+    assert!(rare.iter().any(|rare| rare["figures"]["disturbed"] == true), "{report}");
 }
 
 #[test]
@@ -313,6 +339,8 @@ fn a_carrier_that_cannot_be_had_is_named_with_the_reason() {
     let text = String::from_utf8(output.stdout).unwrap();
     let line = |line: &&str| line.starts_with("shm busy: not available: ");
     assert!(text.lines().find(line).is_some_and(|line| line.contains("path")), "{text}");
+    assert!(text.contains("rare calls, 100/s: not available: "), "{text}");
+    assert!(!text.contains("Rare calls"), "{text}");
 }
 
 #[test]
@@ -323,6 +351,8 @@ fn wrong_flags_are_refused_with_one_line() {
     refused(&["compare", "--size", "5MiB"], &["--size", "5MiB", "1 byte to 4 MiB"]);
     refused(&["compare", "--size", "64 frogs"], &["64 frogs", "such as 65536, 256KiB"]);
     refused(&["compare", "--rounds", "0"], &["--rounds"]);
+    let plain = ["plain", "bench", "--addr", "unix:/no", "--size", "64", "--seconds", "1"];
+    refused(&[&plain[..], &["--rate", "0"]].concat(), &["--rate", "above 0"]);
     refused(&["compare", "--seconds", "0"], &["--seconds", "above 0"]);
     refused(&["compare", "--no-such-option"], &["--no-such-option", "--help"]);
     refused(

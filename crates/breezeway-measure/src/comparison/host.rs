@@ -53,9 +53,15 @@ fn start(
 ) -> Result<Server, Failure> {
     let socket = folder.join(format!("{number}.sock"));
     let address = address(row.series.carrier, &socket.display().to_string(), 0);
-    let mut arguments = vec![COMPARE_SERVER.to_owned(), format!("--parent={}", std::process::id())];
-    arguments.extend(serve_arguments(row, &address, cpus));
+    let arguments = started_by_this_process(serve_arguments(row, &address, cpus));
     Server::start(command(program, &arguments), &folder.join(format!("{number}.log")))
+}
+
+/// Returns the arguments of a server that ends with this process.
+pub(super) fn started_by_this_process(serve: Vec<String>) -> Vec<String> {
+    let mut arguments = vec![COMPARE_SERVER.to_owned(), format!("--parent={}", std::process::id())];
+    arguments.extend(serve);
+    arguments
 }
 
 /// Returns the command with `arguments`, without settings from the environment, so that two runs
@@ -196,6 +202,6 @@ pub(crate) fn commands(row: Row, plan: &Plan) -> Vec<String> {
     both.map(|arguments| format!("breezeway {}", arguments.join(" "))).collect()
 }
 
-fn owned_strings(texts: &[&str]) -> Vec<String> {
+pub(super) fn owned_strings(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|&text| text.to_owned()).collect()
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::host;
+use super::rare::RareRate;
 use crate::Wait;
 use crate::machine::Cpus;
 
@@ -274,6 +275,8 @@ pub struct Settings {
 pub struct Plan {
     /// Rows that are measured in each round, in this order.
     pub rows: Vec<Row>,
+    /// Rates of rare calls that are measured in rounds of their own, after all rows.
+    pub rare: Vec<RareRate>,
     /// Number of rounds.
     pub rounds: u32,
     /// Time of one measurement.
@@ -304,7 +307,7 @@ impl Plan {
     #[must_use]
     pub fn new(settings: &Settings, cpus: Cpus) -> Self {
         let (default_sizes, rounds, seconds, limit): (&[usize], u32, f64, Duration) =
-            if settings.quick { (&QUICK_SIZES, 3, 0.06, QUICK) } else { (&SIZES, 9, 0.2, FULL) };
+            if settings.quick { (&QUICK_SIZES, 3, 0.05, QUICK) } else { (&SIZES, 9, 0.2, FULL) };
         let as_wanted = settings.rounds.is_some() || settings.seconds.is_some();
         let mut sizes = settings.sizes.clone();
         if sizes.is_empty() {
@@ -317,6 +320,7 @@ impl Plan {
         rows.retain(|row| left_out.iter().all(|(pattern, _)| *pattern != row.pattern));
         Self {
             rows,
+            rare: RareRate::planned(settings),
             rounds: settings.rounds.unwrap_or(rounds),
             measuring: Duration::from_secs_f64(settings.seconds.unwrap_or(seconds)),
             limit: if as_wanted { Duration::MAX } else { limit },
@@ -326,22 +330,38 @@ impl Plan {
         }
     }
 
-    /// Returns the number of measurements, each between two readings of the floor.
+    /// Returns the number of steps: the measurements of rows, and the pairs of rare calls.
     #[must_use]
     pub fn steps(&self) -> usize {
+        (self.rows.len() + self.rare.len()) * self.rounds as usize
+    }
+
+    /// Returns the number of measurements of rows, each between two readings of the floor.
+    fn measurements(&self) -> usize {
         self.rows.len() * self.rounds as usize
     }
 
     /// Returns the number of measurements that may be repeated because other programs disturbed
     /// them.
     pub(super) fn repetitions(&self) -> usize {
-        self.steps().div_ceil(PER_REPETITION)
+        self.measurements().div_ceil(PER_REPETITION)
     }
 
     /// About how long all of it takes, without repetitions.
     #[must_use]
     pub fn duration(&self) -> Duration {
-        ((self.measuring + FLOOR + STARTING) * self.steps() as u32).min(self.limit)
+        let rows = (self.measuring + FLOOR + STARTING) * self.measurements() as u32;
+        rows.min(self.limit_of_rows()) + self.rare_duration()
+    }
+
+    /// Returns the time after which only the first round of rows is finished: the rare calls end
+    /// before the limit.
+    pub(super) fn limit_of_rows(&self) -> Duration {
+        self.limit.saturating_sub(self.rare_duration())
+    }
+
+    fn rare_duration(&self) -> Duration {
+        self.rounds * self.rare.iter().map(|rate| rate.duration()).sum::<Duration>()
     }
 }
 

@@ -4,6 +4,7 @@
 use serde::Serialize;
 
 use super::plan::{Pattern, Series};
+use super::rare::Rare;
 use crate::machine::Machine;
 use crate::statistics::{Level, Spread};
 
@@ -35,6 +36,8 @@ pub struct Comparison {
     pub rows: Vec<Found>,
     /// Ours over plain sockets.
     pub against_plain: Vec<AgainstPlain>,
+    /// Rare calls, in the order of the rates.
+    pub rare_calls: Vec<Rare>,
     /// Patterns without rows.
     pub left_out: Vec<LeftOut>,
 }
@@ -206,7 +209,8 @@ impl Comparison {
         sizes
     }
 
-    /// Every pattern and series that lacks rows, with the reason, each reason once.
+    /// Every pattern and series that lacks rows, and every rate of rare calls without figures, with
+    /// the reason, each reason once.
     #[must_use]
     pub fn missing(&self) -> Vec<(String, &str)> {
         let left_out = self.left_out.iter().map(|one| (one.pattern.name().to_owned(), one.reason));
@@ -222,6 +226,11 @@ impl Comparison {
             };
             if !missing.iter().any(|known| *known == (what.clone(), error)) {
                 missing.push((what, error));
+            }
+        }
+        for rare in &self.rare_calls {
+            if let Some(error) = rare.error.as_deref() {
+                missing.push((format!("rare calls, {}/s", rare.rate), error));
             }
         }
         missing

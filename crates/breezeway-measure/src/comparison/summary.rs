@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::others::{Usage, share};
 use super::plan::{FLOOR, Plan, Row};
+use super::rare::{Rare, RarePairs};
 use super::results::{
     AgainstPlain, Background, Comparison, CpuUse, Figures, Found, Latencies, LeftOut, MIN_MESSAGES,
     Method, SCHEMA,
@@ -19,7 +20,7 @@ use crate::statistics::{Levels, Spread, is_disturbed, median};
 const STEADY: f64 = 0.15;
 
 impl Comparison {
-    pub(crate) fn new(plan: &Plan, swept: &Swept) -> Self {
+    pub(crate) fn new(plan: &Plan, swept: &Swept, rare: &[RarePairs]) -> Self {
         let samples = &swept.samples;
         let floors = floors(samples);
         let levels = Levels::of(&floors);
@@ -41,6 +42,12 @@ impl Comparison {
             machine: Machine::detect(plan.cpus),
             rows: rows.map(|(row, samples)| Found::new(*row, samples, &levels, plan)).collect(),
             against_plain: against_plain(plan, samples),
+            rare_calls: plan
+                .rare
+                .iter()
+                .zip(rare)
+                .map(|(rate, all)| Rare::new(*rate, all))
+                .collect(),
             levels: levels.0,
             left_out: left_out(plan),
         }
@@ -209,6 +216,7 @@ fn ratio(row: Row, ours: &[Sample], theirs: &[Sample]) -> Option<Spread> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::comparison::rare::sample_pairs as rare_pairs;
     use crate::comparison::{Carrier, Pattern, Series, Settings};
     use crate::machine::Cpus;
     use std::slice;
@@ -242,7 +250,8 @@ pub(crate) mod tests {
             _ => Ok(vec![sample(0, [100.0; 2], row.size as f64 + 200.0); 3]),
         };
         let samples = plan.rows.iter().map(samples).collect();
-        Comparison::new(&plan, &Swept { samples, usages: vec![usage(0); 9], repeated: 0 })
+        let rare: Vec<_> = plan.rare.iter().map(|_| rare_pairs()).collect();
+        Comparison::new(&plan, &Swept { samples, usages: vec![usage(0); 9], repeated: 0 }, &rare)
     }
 
     #[test]

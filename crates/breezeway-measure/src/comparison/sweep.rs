@@ -12,7 +12,7 @@ use crate::Failure;
 use crate::process::{Interrupt, Server, describe, json};
 
 /// Time beyond the planned one after which a measurement counts as failed.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 /// A floor fails when something else takes both CPUs for long; that may pass.
 const TRIES: usize = 5;
 
@@ -25,6 +25,8 @@ pub enum Step {
     Done,
     /// This row is measured again, because other programs disturbed it.
     Repeats(Row),
+    /// Rare calls at this rate are measured next, over shared memory and over a plain socket.
+    Rare(u32),
 }
 
 /// Result of one measurement of a row.
@@ -98,7 +100,7 @@ impl Sweep<'_> {
     fn round(&mut self, round: u32, all: &mut [Samples]) -> Result<(), Failure> {
         let mut before = self.floor()?;
         for (row, samples) in self.plan.rows.iter().zip(all) {
-            if round > 0 && self.start.elapsed() > self.plan.limit {
+            if round > 0 && self.start.elapsed() > self.plan.limit_of_rows() {
                 return Ok(());
             }
             (self.progress)(Step::Begins(*row));
@@ -124,7 +126,7 @@ impl Sweep<'_> {
                 return Ok(repeated);
             }
             for index in rows {
-                if self.start.elapsed() > self.plan.limit {
+                if self.start.elapsed() > self.plan.limit_of_rows() {
                     return Ok(repeated);
                 }
                 let (row, samples) = (self.plan.rows[index], &mut all[index]);
@@ -293,7 +295,7 @@ fn record(samples: &mut Samples, sample: Option<Sample>) {
     }
 }
 
-fn number(report: &Value, field: &str) -> Option<f64> {
+pub(super) fn number(report: &Value, field: &str) -> Option<f64> {
     report.pointer(field).and_then(Value::as_f64)
 }
 

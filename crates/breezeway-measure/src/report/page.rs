@@ -7,6 +7,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::chart::frame::{NARROW, WIDE};
 use super::chart::{Chart, draw};
+use super::rare;
 use super::text::{caption, doubt, levels, others, warning};
 use super::units::{bytes, microseconds, significant};
 use crate::comparison::{Comparison, Found, Pattern, Series};
@@ -40,6 +41,7 @@ pub fn comparison(comparison: &Comparison) -> String {
                     (machine(comparison))
                     (matrices(comparison))
                     (tables::against_plain(comparison))
+                    (rare::section(comparison))
                     (repeating(comparison))
                     (tables::every_row(comparison))
                 }
@@ -284,6 +286,9 @@ mod tests {
         let page = comparison(&found);
         for row in &found.rows {
             assert!(row.commands.iter().all(|command| page.contains(command)), "{row:?}");
+        }
+        for rare in &found.rare_calls {
+            assert!(rare.commands.iter().all(|command| page.contains(command)), "{rare:?}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The comparison as text for a terminal.
 
+use super::rare;
 use super::units::{bytes, duration, microseconds, percent, rate, significant};
 use crate::comparison::{
     Comparison, DEPTH, Figures, Found, MIN_MESSAGES, Pattern, SHARE, STREAMS, Series, THREADS,
@@ -14,7 +15,8 @@ pub(crate) const DISTURBED: &str = "~";
 pub(crate) const FEW: &str = "!";
 /// Mark of a ratio that was measured at another level of the floor than most.
 pub(crate) const OTHER_LEVEL: &str = "*";
-const ABSENT: &str = "-";
+/// Cell of a figure that was not measured.
+pub(crate) const ABSENT: &str = "-";
 
 /// The warning, if the machine was busy, all tables, and the notes below them.
 #[must_use]
@@ -24,6 +26,7 @@ pub fn comparison(comparison: &Comparison) -> String {
         text += &matrix(comparison, pattern);
     }
     text += &against_plain(comparison);
+    text += &rare::text(comparison);
     text += &notes(comparison);
     text
 }
@@ -65,8 +68,10 @@ pub(crate) fn others(comparison: &Comparison) -> String {
 /// Warns of a machine that was busy with something else, so that figures are worse than they could
 /// be.
 pub(crate) fn warning(comparison: &Comparison) -> Option<String> {
-    let all = comparison.rows.iter().filter_map(|row| row.figures.as_ref());
-    let (rows, disturbed) = (all.clone().count(), all.filter(|row| row.disturbed).count());
+    let rows = comparison.rows.iter().filter_map(|row| Some(row.figures.as_ref()?.disturbed));
+    let rare = comparison.rare_calls.iter();
+    let all = rows.chain(rare.filter_map(|rare| Some(rare.figures.as_ref()?.disturbed)));
+    let (rows, disturbed) = (all.clone().count(), all.filter(|disturbed| *disturbed).count());
     let lost = comparison.background.map_or(0.0, |all| all.others + all.stolen);
     let floors = comparison.method.floor_disturbed;
     (disturbed > 0 || lost > SHARE || floors > 0).then(|| {
@@ -233,7 +238,8 @@ fn notes(comparison: &Comparison) -> String {
     }
     let marked = |wanted: &str| {
         let figures = comparison.rows.iter().filter_map(|row| row.figures.as_ref());
-        figures.map(|figures| mark(figures, comparison.main_level())).any(|mark| mark == wanted)
+        let marks = figures.map(|figures| mark(figures, comparison.main_level()));
+        marks.chain(rare::marks(comparison)).any(|mark| mark == wanted)
     };
     for (wanted, meaning) in meanings() {
         if marked(wanted) {
@@ -295,6 +301,7 @@ mod tests {
         found.rows[0].figures.as_mut().unwrap().disturbed = true;
         let text = comparison(&found);
         let rows = found.rows.iter().filter(|row| row.figures.is_some()).count();
+        let rows = rows + found.rare_calls.len();
         let warning = text.find(&format!("1 of {rows} rows stay disturbed (marked ~)"));
         assert!(warning.is_some_and(|at| at < table(&text)), "{text}");
         assert!(text.contains("0.264~") && text.contains("\n~ other programs used"), "{text}");
