@@ -1,7 +1,7 @@
 //! Rare calls: a 64-byte echo at fixed rates, by programs that sleep until each call is due.
 //!
 //! Options are the defaults, and nothing is pinned. The kernel's choice of CPUs for a pair of
-//! processes may last as long as the pair, so each measurement starts both processes anew.
+//! processes may last as long as the pair, so each measurement starts a pair of its own.
 
 mod results;
 
@@ -46,7 +46,7 @@ const RATES: [(u32, u64, Option<u64>); 4] =
 pub(super) enum Program {
     /// A session over shared memory.
     Shm,
-    /// The same calls over a std unix socket, both sides blocking.
+    /// A std unix socket with the same calls, both sides blocking.
     PlainUnix,
 }
 
@@ -129,8 +129,8 @@ impl Program {
     }
 }
 
-/// Measures all rates of `plan` in rounds. A run that began at `start` begins no round but the first
-/// one after the plan's limit.
+/// Measures all rates of `plan` in rounds. After the plan's limit, counted from `start`, only the
+/// first round is finished.
 pub(super) fn measure(
     plan: &Plan,
     start: Instant,

@@ -98,7 +98,7 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    /// Starts a schedule whose first call is due now.
+    /// Returns a schedule with its first call due now.
     pub(super) fn start(rate: Rate) -> Self {
         let period = clock::ticks_in(Duration::from_secs(1)) as f64 / rate.0;
         Self { start: clock::ticks(), period }

@@ -110,7 +110,7 @@ pub(crate) fn section(comparison: &Comparison) -> Markup {
         @if measured(comparison).next().is_some() {
             section {
                 h2 { "Rare calls" }
-                p { (CAPTION) ". Each round starts both processes anew." }
+                p { (CAPTION) ". Each round starts new processes." }
                 div class="scrolling" tabindex="0" role="region" aria-label="Table" {
                     (table(comparison))
                 }

@@ -31,7 +31,7 @@ pub struct RareFigures {
     pub disturbed: bool,
     /// The sessions over shared memory.
     pub shm: RareSide,
-    /// The same calls over a std unix socket.
+    /// A std unix socket with the same calls.
     pub plain_unix: RareSide,
     /// The p50 of `shm` over that of `plain_unix`.
     pub p50_ratio: RatioOfMedians,
