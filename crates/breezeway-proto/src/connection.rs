@@ -54,15 +54,6 @@ pub trait IncomingBody<M> {
     /// Takes the message of an entry without metadata.
     fn into_message(self) -> M;
 
-    /// Takes the message like [`Self::into_message`], into the place that keeps it.
-    #[inline]
-    fn put_message(self, place: &mut Option<M>)
-    where
-        Self: Sized,
-    {
-        *place = Some(self.into_message());
-    }
-
     /// Splits the body into metadata and message according to the entry's flags.
     fn into_parts(self, flags: Flags) -> Result<M, MetadataError>;
 }
@@ -262,8 +253,7 @@ impl<M: Payload, W, B, E> Connection<M, W, B, E> {
             last: flags.has(Flags::FIN),
         };
         let opening = is_opening.then_some(Opening { number: head.stream, method: head.tag });
-        let put = |place: &mut _| *place = Some(content);
-        let event = self.streams.receive(head.stream, opening, head.flags, carried, put)?;
+        let event = self.streams.receive(head.stream, opening, head.flags, carried, || content)?;
         let StreamEvent::Opened { key, method } = event else { return Ok(Event::Stream(event)) };
         self.arrivals.push_stream(key, method, deadline);
         self.drop_a_stream_that_is_over();
@@ -292,7 +282,7 @@ impl<M: Payload, W, B, E> Connection<M, W, B, E> {
     ) -> Result<bool, StreamViolation> {
         let (message, last) = (Some(body.body_len()), Flags::from_bits(head.flags).has(Flags::FIN));
         let carried = Carried { message, metadata: false, last };
-        self.streams.receive_message(key, head.flags, carried, |place| body.put_message(place))
+        self.streams.receive_message(key, head.flags, carried, || body.into_message())
     }
 
     fn request(

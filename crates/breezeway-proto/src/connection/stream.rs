@@ -159,7 +159,7 @@ impl<M> Stream<M> {
         &mut self,
         flags: u8,
         carried: Carried,
-        put: impl FnOnce(&mut Option<M>),
+        content: impl FnOnce() -> M,
     ) -> Result<bool, StreamViolation> {
         if self.incoming.is_over() {
             return Err(StreamViolation::AfterEnd(self.number));
@@ -181,12 +181,10 @@ impl<M> Stream<M> {
             let len = Len::of(carried.message);
             if self.first.is_none() {
                 self.first_len = len;
-                put(&mut self.first);
+                self.first = Some(content());
             } else {
-                let mut content = None;
-                put(&mut content);
                 let behind = self.behind.get_or_insert_default();
-                behind.extend(content.map(|content| Queued { content, len }));
+                behind.push_back(Queued { content: content(), len });
             }
         }
         Ok(true)

@@ -422,7 +422,7 @@ impl<M> Streams<M> {
 
     // ---- receiving ----
 
-    /// Validates a message on a stream that is open, or that it opens. Its content is put into the
+    /// Validates a message on a stream that is open, or that it opens. Its content is kept by the
     /// stream if a reader may take it.
     #[inline]
     pub(super) fn receive(
@@ -431,15 +431,15 @@ impl<M> Streams<M> {
         opening: Option<Opening>,
         flags: u8,
         carried: Carried,
-        put: impl FnOnce(&mut Option<M>),
+        content: impl FnOnce() -> M,
     ) -> Result<StreamEvent, StreamViolation> {
         let Some(Opening { method, .. }) = opening else {
             let key = self.find(number).ok_or(StreamViolation::NotOpen(number))?;
-            let is_wanted = self.receive_message(key, flags, carried, put)?;
+            let is_wanted = self.receive_message(key, flags, carried, content)?;
             return Ok(if is_wanted { StreamEvent::Received(key) } else { StreamEvent::Nothing });
         };
         let key = self.open_for_peer(number)?;
-        self.receive_message(key, flags, carried, put)?;
+        self.receive_message(key, flags, carried, content)?;
         Ok(StreamEvent::Opened { key, method })
     }
 
@@ -450,11 +450,11 @@ impl<M> Streams<M> {
         key: StreamKey,
         flags: u8,
         carried: Carried,
-        put: impl FnOnce(&mut Option<M>),
+        content: impl FnOnce() -> M,
     ) -> Result<bool, StreamViolation> {
         // The caller has just made the key.
         let stream = self.slots[key.index()].as_mut().expect("a stream that is not over");
-        let is_wanted = stream.receive(flags, carried, put)?;
+        let is_wanted = stream.receive(flags, carried, content)?;
         if carried.last {
             self.settle(key.place());
         }

@@ -74,22 +74,13 @@ impl IncomingBody<QueuedMessage> for Current<'_> {
 
     #[inline]
     fn into_message(self) -> QueuedMessage {
-        let mut kept = None;
-        self.put_message(&mut kept);
-        kept.expect("it was put there")
-    }
-
-    #[inline]
-    fn put_message(self, place: &mut Option<QueuedMessage>) {
         let (is_lent, len) = (self.link.is_lent(), self.link.body().len());
         if is_lent || len > INLINE_MAX {
-            *place = Some(QueuedMessage::Whole(Some(Message::plain(self.link.detach()))));
-            return;
+            return QueuedMessage::Whole(Some(Message::plain(self.link.detach())));
         }
-        let kept = place.insert(QueuedMessage::Small { len, bytes: Room::default() });
-        if let QueuedMessage::Small { bytes, .. } = kept {
-            self.link.copy_small(&mut bytes.0);
-        }
+        let mut bytes = Room::default();
+        self.link.copy_small(&mut bytes.0);
+        QueuedMessage::Small { len, bytes }
     }
 
     #[inline]
