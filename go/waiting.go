@@ -22,29 +22,32 @@ type waiter struct {
 	ch chan bool
 	// woken is set by wake, and asleep while the waiter listens to ch. The lock guards both.
 	woken, asleep bool
-	// parkedOn is the session on whose socket the waiter sleeps in the poller.
-	parkedOn *session
 	// stands is set for a waiter for arrivals. It can sleep in the poller while others drive.
 	stands bool
 	// handsOn is set for a reader of a stream. It may have just passed a message to another
 	// goroutine that runs next on this P, and only that goroutine may cause further messages.
 	handsOn bool
+	// answered is set once the outcome of a call is known.
+	answered bool
+	// parkedOn is the session on whose socket the waiter sleeps in the poller.
+	parkedOn *session
 	// yields is how many more times the waiter may let other goroutines run before it sleeps or
 	// drives, and timed is true if that is timed. yielding is true while it does so. given is set
 	// once the reply has arrived. The session has then dropped the waiter, which needs no lock.
-	yields          int
 	yielding, timed bool
 	given           atomic.Bool
+	yields          int
 	// rests is the time since when the waiter has left driving to the one in the poller, or zero.
 	rests time.Time
 	// until is the deadline of a waiter for room, or zero if it has none.
 	until time.Time
-	// answered, reply and err hold the outcome of a call.
-	answered bool
-	reply    Reply
-	err      error
+	// reply and err hold the outcome of a call.
+	reply Reply
+	err   error
 	// previous and next link the waiter into the followers while it is asleep.
 	previous, next *waiter
+
+	_ [8]byte // Each call writes waiters: those of other CPUs share no cache line with this one.
 }
 
 var waiterPool = sync.Pool{New: func() any { return newWaiter() }}
