@@ -94,17 +94,15 @@ func (s *session) call(
 
 // ask sends a request, and returns its call and waiter.
 func (s *session) ask(method uint32, out *outgoing, lim *limit) (*callInFlight, *waiter, error) {
-	if err := s.mayBegin(out); err != nil {
+	if err := s.waitToBegin(out, lim); err != nil {
 		return nil, nil, err
 	}
-	if err := lim.err(); err != nil {
-		return nil, nil, err
-	}
-	if !s.rules.Calls.HasRoom() {
-		if err := s.waitForCallRoom(*lim); err != nil {
-			return nil, nil, err
-		}
-	}
+	return s.sendRequest(method, out, lim)
+}
+
+// sendRequest sends a request, for which there is room.
+func (s *session) sendRequest(method uint32, out *outgoing, lim *limit) (*callInFlight, *waiter,
+	error) {
 	number := s.rules.TakeNumber()
 	w := s.newWaiter()
 	p := s.rules.Calls.Begin(number, w)
@@ -123,6 +121,20 @@ func (s *session) ask(method uint32, out *outgoing, lim *limit) (*callInFlight, 
 	}
 	p.Sent()
 	return p, w, nil
+}
+
+// waitToBegin waits until a call may begin.
+func (s *session) waitToBegin(out *outgoing, lim *limit) error {
+	if err := s.mayBegin(out); err != nil {
+		return err
+	}
+	if err := lim.err(); err != nil {
+		return err
+	}
+	if !s.rules.Calls.HasRoom() {
+		return s.waitForCallRoom(*lim)
+	}
+	return nil
 }
 
 // timedOut maps the timeout of a call to the error of its context.

@@ -11,14 +11,53 @@ func (c *Client) CallFilled(ctx context.Context, method uint32, metadata []byte,
 	fill func(space []byte) error) (reply Reply, err error) {
 	err = c.sessions.try(ctx, func(conn *Conn) (bool, error) {
 		out := outgoing{metadata: metadata, hasMetadata: metadata != nil}
-		if err := conn.session.fillSpace(&out, n, fill, conn.session.callLimit(ctx)); err != nil {
-			return true, err
-		}
-		defer out.endFilled()
-		err := conn.session.call(ctx, method, &out, &reply)
+		err := conn.session.callFilled(ctx, method, &out, n, fill, &reply)
 		return conn.neverRan(&out, err), err
 	})
 	return reply, err
+}
+
+// callFilled makes a call. It takes the call's place first, so that callers wait for one without
+// memory, and small calls find some.
+func (s *session) callFilled(ctx context.Context, method uint32, out *outgoing, n int,
+	fill func(space []byte) error, reply *Reply) error {
+	lim := s.callLimit(ctx)
+	s.mu.Lock()
+	err := s.waitToBegin(out, &lim)
+	if err == nil {
+		s.rules.Calls.Hold()
+	}
+	s.mu.Unlock()
+	if err != nil {
+		return timedOut(err)
+	}
+	holds := true
+	defer func() {
+		if holds {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.rules.Calls.Unhold()
+			s.callEnded()
+		}
+	}()
+	if err := s.fillSpace(out, n, fill, lim); err != nil {
+		return err
+	}
+	defer out.endFilled()
+	s.mu.Lock()
+	holds = false
+	s.rules.Calls.Unhold()
+	if err := s.waitToBegin(out, &lim); err != nil { // It has room.
+		s.callEnded()
+		s.mu.Unlock()
+		return timedOut(err)
+	}
+	p, w, err := s.sendRequest(method, out, &lim)
+	if err != nil {
+		s.mu.Unlock()
+		return timedOut(err)
+	}
+	return timedOut(s.waitForReply(w, p, &lim, reply))
 }
 
 // ReplyFilled sends a reply of n bytes that fill writes where they are sent from, like
@@ -40,11 +79,23 @@ func (c *Call) ReplyFilled(metadata []byte, n int, fill func(space []byte) error
 // [Client.CallFilled].
 func (t *Stream) SendFilled(ctx context.Context, n int, fill func(space []byte) error) error {
 	var out outgoing
-	if err := t.session.fillSpace(&out, n, fill, limitOf(ctx)); err != nil {
+	lim := limitOf(ctx)
+	if err := t.waitForWindow(lim, &out); err != nil {
+		return timedOut(err)
+	}
+	if err := t.session.fillSpace(&out, n, fill, lim); err != nil {
 		return err
 	}
 	defer out.endFilled()
-	return t.send(ctx, &out, false)
+	return timedOut(t.sendWithin(lim, &out, false))
+}
+
+// waitForWindow waits until the stream's window admits a message, so that its sender waits without
+// memory. Another sender may use the window up again.
+func (t *Stream) waitForWindow(lim limit, out *outgoing) error {
+	t.session.mu.Lock()
+	defer t.session.mu.Unlock()
+	return t.waitToSend(lim, out)
 }
 
 // fillSpace reserves space for a message of n bytes behind the metadata of out, and has it written.
@@ -62,6 +113,9 @@ func (s *session) fillSpace(out *outgoing, n int, write func(space []byte) error
 			r.Abandon()
 		}
 	}()
+	if err := lim.err(); err != nil {
+		return timedOut(err) // The caller may be gone, and change the message.
+	}
 	r.start = out.prefixLen()
 	space := r.private
 	if r.isLoan {

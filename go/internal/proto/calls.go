@@ -24,6 +24,7 @@ type Calls[C any] struct {
 	slots    []Call[C]
 	inFlight int
 	givenUp  int
+	held     int
 	limit    int
 }
 
@@ -37,7 +38,13 @@ func (c *Calls[C]) InFlight() int { return c.inFlight }
 
 // HasRoom returns true if one more call may begin. An abandoned call counts until its reply has
 // arrived.
-func (c *Calls[C]) HasRoom() bool { return c.inFlight < c.limit }
+func (c *Calls[C]) HasRoom() bool { return c.inFlight+c.held < c.limit }
+
+// Hold counts a call that will begin, and has no number yet.
+func (c *Calls[C]) Hold() { c.held++ }
+
+// Unhold ends Hold, before the call begins or if it does not.
+func (c *Calls[C]) Unhold() { c.held-- }
 
 // IsIdle returns true if no caller waits for a reply.
 func (c *Calls[C]) IsIdle() bool { return c.inFlight == c.givenUp }
