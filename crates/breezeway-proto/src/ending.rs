@@ -277,7 +277,7 @@ impl<E> Ending<E> {
 
     /// Returns the time at which a turn is needed, even if no entry comes before, unless the
     /// session [closes](Self::closes_until).
-    pub(crate) fn poll_timeout(&self) -> Time {
+    pub fn poll_timeout(&self) -> Time {
         let late = match self.stage {
             Stage::LastReplies { until, .. } => until,
             _ => Time::NEVER,

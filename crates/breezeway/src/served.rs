@@ -40,8 +40,8 @@ pub struct ServerSession {
     place: Place,
     /// Readable once the client's process is gone.
     exit: Option<OwnedFd>,
-    /// True while one-way messages are quick, and so are timed together.
-    are_quick: bool,
+    /// Quick one-way messages in a row, counted up to the number that is timed together.
+    quick: u32,
     orphan: Orphan,
     /// The threads that serve its streams, and its client's share of them; `None` if the server
     /// takes no streams.
@@ -104,7 +104,7 @@ impl ServerSession {
     }
 
     fn at(terms: Terms, place: Place, streams: Option<(Arc<StreamThreads>, Share)>) -> Self {
-        Self { terms, place, exit: None, are_quick: false, orphan: Orphan::default(), streams }
+        Self { terms, place, exit: None, quick: 0, orphan: Orphan::default(), streams }
     }
 
     /// Makes the session return requests as slices, without a copy, from now on.

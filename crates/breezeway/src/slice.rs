@@ -16,7 +16,7 @@ const SLICE_BYTES: usize = 1 << 20;
 /// few of them; after a reply, which the client has to take first, its time is not noticeable.
 const GROUP: u32 = 64;
 /// Divisor of a turn that gives the longest time of a quick one-way message: a group of them takes
-/// half a turn at most.
+/// half a turn.
 const QUICK: u64 = 128;
 
 /// One turn: bounded by time and by bytes, however few requests that are.
@@ -86,16 +86,18 @@ impl<'w> Slice<'w> {
         }
     }
 
-    /// Counts a message like [`Self::goes_on_after`], for a message without a reply. `are_quick`
-    /// belongs to the session: true while its messages are quick, so that several of them are timed
-    /// together.
+    /// Counts a message like [`Self::goes_on_after`], for a message without a reply. `quick`
+    /// belongs to the session: the number of its quick messages in a row, counted up to a group.
+    /// After that many, several are timed together.
     #[inline(always)]
-    pub(crate) fn goes_on_after_one_way(&mut self, bytes: usize, are_quick: &mut bool) -> bool {
+    pub(crate) fn goes_on_after_one_way(&mut self, bytes: usize, quick: &mut u32) -> bool {
         self.spend(bytes);
-        if !*are_quick || self.untimed >= GROUP {
-            let (before, count) = (self.now, u64::from(self.untimed));
+        if *quick < GROUP || self.untimed >= GROUP {
+            let (before, count) = (self.now, self.untimed);
             self.read_clock();
-            *are_quick = self.now.saturating_sub(before) < count * (self.ticks / QUICK);
+            let limit = u64::from(count) * (self.ticks / QUICK);
+            let is_quick = self.now.saturating_sub(before) < limit;
+            *quick = if is_quick { GROUP.min(*quick + count) } else { 0 };
         }
         self.has_more()
     }
@@ -163,13 +165,13 @@ mod tests {
 
     #[test]
     fn turn_begins_with_its_first_one_way_message() {
-        let mut are_quick = false;
+        let mut quick = 0;
         // Long over, had it begun when the clock was last read; an hour otherwise.
         let hour = clock::ticks_in(Duration::from_secs(3600));
         let mut slice = Slice::new(0, hour);
         slice.begin_one_way();
-        assert!(slice.goes_on_after_one_way(1, &mut are_quick));
-        assert!(are_quick);
+        assert!(slice.goes_on_after_one_way(1, &mut quick));
+        assert_eq!(quick, 1);
         let until = slice.until;
         slice.begin_one_way();
         assert_eq!(slice.until, until);
@@ -181,19 +183,24 @@ mod tests {
     }
 
     /// Returns the number of one-way messages that a turn serves that was over before it began.
-    fn served(are_quick: &mut bool) -> Option<u32> {
+    fn served(quick: &mut u32) -> Option<u32> {
         let mut slice = Slice::new(0, 1 << 20);
-        (1..100).find(|_| !slice.goes_on_after_one_way(1, are_quick))
+        (1..100).find(|_| !slice.goes_on_after_one_way(1, quick))
     }
 
     #[test]
     fn quick_one_way_messages_are_timed_in_groups() {
-        let mut are_quick = true;
-        assert_eq!(served(&mut are_quick), Some(GROUP));
-        assert!(!are_quick, "the clock has run for long");
-        assert_eq!(served(&mut are_quick), Some(1), "slow ones are timed one by one");
+        let mut quick = GROUP;
+        assert_eq!(served(&mut quick), Some(GROUP));
+        assert_eq!(quick, 0, "the clock has run for long");
         // A 128th of this turn is longer than the test may take.
-        assert!(long().goes_on_after_one_way(1, &mut are_quick));
-        assert!(are_quick);
+        let mut slice = long();
+        for timed in 1..=GROUP {
+            assert_eq!(served(&mut 0), Some(1), "slow ones are timed one by one");
+            assert!(slice.goes_on_after_one_way(1, &mut quick));
+            assert_eq!((quick, slice.untimed), (timed, 0), "so are quick ones behind them");
+        }
+        assert!(slice.goes_on_after_one_way(1, &mut quick));
+        assert_eq!(slice.untimed, 1);
     }
 }

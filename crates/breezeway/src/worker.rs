@@ -664,11 +664,11 @@ impl Worker {
                 let until = if self.paused.is_empty() { Deadline::NEVER } else { self.resume };
                 self.meter.sleeps(WaitsFor::Data);
                 self.listen(until.time_left())?;
+                self.listened = clock::ticks();
                 self.meter.waited();
             }
             self.inbox.news().wake();
             self.now = clock::ticks();
-            self.listened = self.now;
             self.inbox.load().turn_begins(self.now);
             if let Some(watch) = &mut self.watch {
                 watch.begin(&self.sleeper, self.now)?;

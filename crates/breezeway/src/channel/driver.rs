@@ -134,7 +134,7 @@ fn next_after(turn: Turn, state: &mut State, waker: &Waker) -> Next {
             }
             // The requests that have come may be accepted until the drain is over.
             state.set_driver(waker);
-            let at_most = to_deadline(state.connection.poll_timeout()).time_left();
+            let at_most = to_deadline(state.connection.ending.poll_timeout()).time_left();
             return Next::Sleep { writable: false, at_most };
         }
         Turn::Worked => return Next::Turn,

@@ -20,6 +20,9 @@ use crate::time::{now, to_deadline, to_time};
 
 /// Longest wait of a session that ends for a peer that makes no room for earlier entries.
 pub(crate) const LINGER: Duration = Duration::from_secs(1);
+/// Time for which the drop of a server's session waits for a client that takes its last replies
+/// slowly.
+const LONGEST_LINGER: Duration = Duration::from_secs(5);
 
 // ---- go-away and drain ----
 impl State {
@@ -182,10 +185,13 @@ impl State {
     }
 
     /// Waits until the replies that wait behind the client's shutdown are sent, or a turn ends the
-    /// session because the client takes none.
+    /// session because the client takes none; but not for ever, as a client may take a little now
+    /// and then.
     fn linger_for_last_replies(&mut self) {
+        let until = Deadline::after(LONGEST_LINGER);
         while self.connection.ending.serves_last_replies()
             && (!self.connection.backlog.is_empty() || self.link.has_unwritten())
+            && !until.has_passed()
         {
             let has_waited = !self.wait_to_say_more(Deadline::after(RETRY));
             if self.turn() == Turn::Idle && !has_waited {

@@ -143,7 +143,7 @@ impl ServerSession {
             }
             served += 1;
             let goes_on = if one_way {
-                slice.goes_on_after_one_way(len, &mut self.are_quick)
+                slice.goes_on_after_one_way(len, &mut self.quick)
             } else {
                 slice.goes_on_after(len)
             };

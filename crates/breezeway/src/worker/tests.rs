@@ -513,6 +513,15 @@ fn guarded(options: &SessionOptions) -> (Guard, Worker, Worker) {
 }
 
 #[test]
+fn pending_delivery_does_not_postpone_listening() {
+    let mut worker = worker(&SessionOptions::new().wait(WaitPolicy::Adaptive));
+    worker.listened = 0;
+    worker.inbox.news().announce();
+    worker.sleep().unwrap();
+    assert_eq!(worker.listened, 0);
+}
+
+#[test]
 fn session_of_a_blocked_worker_is_served_by_a_free_one() {
     for wait in [WaitPolicy::Busy, WaitPolicy::Adaptive, WaitPolicy::Park] {
         let options = SessionOptions::new().wait(wait);
