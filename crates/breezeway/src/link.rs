@@ -28,7 +28,9 @@ pub(crate) use error::{LinkError, Unreceived, WaitFailure};
 pub(crate) use memory::MemoryLink;
 pub(crate) use owned::OwnedBody;
 pub(crate) use socket::{SHORTAGE_PATIENCE, SocketLink};
-pub(crate) use stream_socket::{Read, Write, read, write};
+pub(crate) use stream_socket::{Read, Write};
+#[cfg(feature = "tls")]
+pub(crate) use stream_socket::{read, write};
 
 use crate::carrier::Carrier;
 
