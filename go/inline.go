@@ -93,7 +93,7 @@ func (r *inlineRunner) serve(call *Call) bool {
 	call.makeContext()
 	call.session.begin(call)
 	if call.IsOneWay() {
-		call.session.beginPost()
+		call.session.beginPost(call.message.length)
 	}
 	s.waitForHandler(call.session)
 	pace := r.pace(call.Method())
@@ -123,31 +123,41 @@ func (r *inlineRunner) serve(call *Call) bool {
 // runtime.Goexit.
 func (s *Server) runOffloaded(call *Call) {
 	if call.IsOneWay() {
-		defer call.session.endPost()
+		defer call.session.endPost(call.message.length)
 	}
 	defer func() { <-s.offload }()
 	s.run(call)
 }
 
-// beginPost counts the handler of a one-way message. It waits while as many of them run for the
-// client as it may have calls in flight, so that its window for one-way messages bounds the others.
-// This session's goroutine reads the session in that time. The session's end ends the wait.
-func (s *session) beginPost() {
+// mostPosts is the maximum number of a session's running handlers of one-way messages, unless their
+// messages reach the session's cap in bytes before. It is that of Rust's servers.
+const mostPosts = 1024
+
+// beginPost counts the handler of a one-way message of n bytes. It waits while too many of them
+// run: one-way messages have no limit of calls in flight, and a refusal could not reach a caller.
+// The client's window bounds handlers that hold their message; this limit also bounds those that
+// have released it. This session's goroutine reads the session in that time. The session's end ends
+// the wait.
+func (s *session) beginPost(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if most := s.rules.MaxInFlight(); s.posting >= most {
-		_ = s.waitIn(&s.postWaiters, s.newWaiter(), &limit{}, func() bool {
-			return s.posting < most
-		})
+	if !s.mayPost() {
+		_ = s.waitIn(&s.postWaiters, s.newWaiter(), &limit{}, s.mayPost)
 	}
 	s.posting++
+	s.postedBytes += n
 }
 
-func (s *session) endPost() {
+func (s *session) mayPost() bool { return s.posting < mostPosts && s.postedBytes < s.maxMessage }
+
+func (s *session) endPost(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.posting--
-	wakeNext(&s.postWaiters)
+	s.postedBytes -= n
+	if s.mayPost() {
+		wakeNext(&s.postWaiters)
+	}
 }
 
 func (r *inlineRunner) arm() {

@@ -137,7 +137,7 @@ func TestOffloadedBlockedHandlerLearnsOfClientsEnd(t *testing.T) {
 
 func TestOffloadedPostsOfClientAreBounded(t *testing.T) {
 	onBothLinks(t, func(t *testing.T, address string) {
-		const posts = 64
+		const posts = mostPosts + 64
 		var running, most, ran atomic.Int64
 		over, done := make(chan struct{}), make(chan struct{})
 		server, address := quietServer(t, address, func(call *Call) error {
@@ -159,7 +159,7 @@ func TestOffloadedPostsOfClientAreBounded(t *testing.T) {
 		}, Offload(2*posts))
 		end := sync.OnceFunc(func() { close(over) })
 		t.Cleanup(end)
-		conn := dialled(t, address, RingCapacity(8))
+		conn := dialled(t, address)
 		posted := make(chan error, 1)
 		go func() {
 			var err error
@@ -175,13 +175,71 @@ func TestOffloadedPostsOfClientAreBounded(t *testing.T) {
 		if err := soon(t, "the last post", posted); err != nil {
 			t.Error(err)
 		}
-		if limit := int64(conn.MaxInFlight()); most.Load() > limit {
+		if most.Load() > mostPosts {
 			t.Errorf("%d handlers of one-way messages have run at one time, above %d", most.Load(),
-				limit)
+				mostPosts)
 		}
 		if _, err := conn.Call(contextOf(t), 0, nil); err != nil {
 			t.Error(err)
 		}
+	})
+}
+
+func TestOffloadedPostsOfClientAreBoundedInBytes(t *testing.T) {
+	onBothLinks(t, func(t *testing.T, address string) {
+		const posts, length = 16, 16 << 10
+		const most = 4
+		var running atomic.Int64
+		release := make(chan struct{})
+		server, address := quietServer(t, address, func(call *Call) error {
+			call.Request().Release()
+			running.Add(1)
+			<-release
+			return nil
+		}, Offload(2*posts), Cap(most*length))
+		conn := dialled(t, address, Cap(most*length))
+		posted := make(chan error, 1)
+		go func() {
+			var err error
+			for post := 0; post < posts && err == nil; post++ {
+				err = conn.Post(context.Background(), 1, make([]byte, length))
+			}
+			posted <- err
+		}()
+		s := sessionOf(t, server)
+		until(t, s, "a wait for a handler", func() bool { return len(s.postWaiters) > 0 })
+		eventually(t, "the handlers before", func() bool { return running.Load() == most })
+		close(release)
+		eventually(t, "all handlers", func() bool { return running.Load() == posts })
+		if err := soon(t, "the last post", posted); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestOffloadedPostsBelowLimitsHoldNoCall(t *testing.T) {
+	onBothLinks(t, func(t *testing.T, address string) {
+		const posts = 200 // More than the calls that may be in flight.
+		var running atomic.Int64
+		release := make(chan struct{})
+		_, address = quietServer(t, address, func(call *Call) error {
+			if call.IsOneWay() {
+				running.Add(1)
+				<-release
+			}
+			return call.Reply(nil)
+		}, Offload(2*posts))
+		defer close(release)
+		conn := dialled(t, address)
+		for range posts {
+			if err := conn.Post(contextOf(t), 1, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := conn.Call(briefly(t, 5*time.Second), 0, nil); err != nil {
+			t.Error(err)
+		}
+		eventually(t, "all handlers", func() bool { return running.Load() == posts })
 	})
 }
 

@@ -226,8 +226,10 @@ func SocketMode(mode uint32) Option { return func(o *options) { o.socketMode = m
 // session runs handlers of methods whose handlers are quick, less than 50 µs on average, and others
 // run in goroutines of their own. If a quick handler takes longer than usual, another goroutine
 // reads the session after about a millisecond, so that a handler that blocks holds no other call.
-// By default, 0, the goroutine of each session runs its handlers one after the other. A handler
-// that blocks then delays the other calls of its session.
+// Handlers of one-way messages are the exception: while 1024 of a session run, or their messages
+// reach its [Cap] in bytes, the next one-way message waits, and the calls behind it. By default, 0,
+// the goroutine of each session runs its handlers one after the other. A handler that blocks then
+// delays the other calls of its session.
 func Offload(handlers int) Option { return func(o *options) { o.offload = handlers } }
 
 // ReplyTimeout sets how long a server's reply waits for room that its client must make before the

@@ -86,9 +86,10 @@ type session struct {
 	posters     []*waiter // wait for the window of one-way messages
 	throttle    proto.Throttle
 	serving     map[uint32]*Call
-	// posting counts the running handlers of one-way messages, with Offload.
-	posting     int
-	postWaiters []*waiter // wait for one of them to end
+	// posting counts the running handlers of one-way messages, with Offload, and postedBytes the
+	// bytes of their messages.
+	posting, postedBytes int
+	postWaiters          []*waiter // wait for one of them to end
 
 	arrivals      []arrival
 	arrivalFirst  int
