@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/cloudwego/kitex/pkg/endpoint"
 	"github.com/cloudwego/kitex/pkg/kerrors"
 	"github.com/cloudwego/kitex/pkg/limit"
 	"github.com/cloudwego/kitex/server"
@@ -33,11 +35,11 @@ func echoed(ctx context.Context, c talked.Client) (talked.Room_talkClient, error
 }
 
 // limitedRoom serves a room within limits of Kitex, and returns a client.
-func limitedRoom(t *testing.T, limits limit.Option) talked.Client {
+func limitedRoom(t *testing.T, limits limit.Option, more ...server.Option) talked.Client {
 	address := "shm:" + t.TempDir() + "/room"
 	t.Cleanup(stopping(t, start(t, address, func(opts ...server.Option) server.Server {
 		return talked.NewServer(&hall{make(chan error, 1000)},
-			append(opts, server.WithLimit(&limits))...)
+			append(append(opts, server.WithLimit(&limits)), more...)...)
 	})))
 	c, err := talked.NewClient("Room", breezewaykitex.Client(address))
 	if err != nil {
@@ -66,6 +68,33 @@ func TestStreamBeyondMaxConnectionsFailsAsOverLimit(t *testing.T) {
 	}
 	if err != nil {
 		t.Errorf("after the release: %v", err)
+	}
+}
+
+func TestStreamWhoseMiddlewarePanicsHoldsNoConnection(t *testing.T) {
+	var panics atomic.Bool
+	panics.Store(true)
+	c := limitedRoom(t, limit.Option{MaxConnections: 1, MaxQPS: 1_000_000},
+		server.WithMiddleware(func(next endpoint.Endpoint) endpoint.Endpoint {
+			return func(ctx context.Context, request, response any) error {
+				if panics.Load() {
+					panic("of a middleware")
+				}
+				return next(ctx, request, response)
+			}
+		}))
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if _, err := echoed(ctx, c); err == nil || errors.Is(err, kerrors.ErrOverlimit) {
+		t.Fatalf("the stream with a panic ends with %v", err)
+	}
+	panics.Store(false)
+	err := error(kerrors.ErrOverlimit)
+	for errors.Is(err, kerrors.ErrOverlimit) && ctx.Err() == nil { // It is released soon.
+		_, err = echoed(ctx, c)
+	}
+	if err != nil {
+		t.Errorf("the next stream ends with %v", err)
 	}
 }
 

@@ -79,14 +79,7 @@ func (s *transServer) handle(call *breezeway.Call) error {
 			Reason: fmt.Sprintf("%s.%s is a stream, and was called", called.service, called.name)}
 	}
 	conn := &nativeCall{call: call, method: called, peer: peerAddr{call.Peer()}}
-	ctx, err := s.handler.OnActive(call.Context(), conn)
-	if err == nil {
-		err = s.handler.OnRead(ctx, conn)
-	}
-	if err != nil {
-		s.handler.OnError(ctx, err, conn)
-	}
-	s.handler.OnInactive(ctx, conn)
+	err := s.read(conn)
 	switch {
 	case conn.replied:
 		return nil
@@ -94,6 +87,19 @@ func (s *transServer) handle(call *breezeway.Call) error {
 		return &breezeway.CallError{Code: breezeway.CodeOverloaded, Reason: err.Error()}
 	case err == nil && called.isOneway:
 		return call.Reply(nil)
+	}
+	return err
+}
+
+// read serves a call as a connection of Kitex, which no longer counts afterwards.
+func (s *transServer) read(conn *nativeCall) error {
+	ctx, err := s.handler.OnActive(conn.call.Context(), conn)
+	defer s.handler.OnInactive(ctx, conn)
+	if err == nil {
+		err = s.handler.OnRead(ctx, conn)
+	}
+	if err != nil {
+		s.handler.OnError(ctx, err, conn)
 	}
 	return err
 }

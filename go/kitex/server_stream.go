@@ -40,17 +40,25 @@ func (s *transServer) serveStream(stream *breezeway.Stream) {
 	}
 	conn := &nativeStream{server: s, stream: stream, method: called,
 		peer: peerAddr{stream.Peer()}}
-	ctx, err := s.handler.OnActive(stream.Context(), conn)
-	if err == nil {
-		err = s.handler.OnRead(ctx, conn)
-	}
-	s.handler.OnInactive(ctx, conn)
-	switch {
+	switch err := s.readStream(conn); {
 	case neverRan(err):
 		stream.Reset(breezeway.CodeOverloaded)
 	case err != nil:
 		stream.Reset(breezeway.CodeFailed)
+	default:
+		conn.drain()
 	}
+}
+
+// readStream serves a stream as a connection of Kitex, which no longer counts afterwards, also if a
+// middleware or a tracer panics.
+func (s *transServer) readStream(conn *nativeStream) error {
+	ctx, err := s.handler.OnActive(conn.stream.Context(), conn)
+	defer s.handler.OnInactive(ctx, conn)
+	if err != nil {
+		return err
+	}
+	return s.handler.OnRead(ctx, conn)
 }
 
 // run runs the handler of the stream.
@@ -62,7 +70,6 @@ func (c *nativeStream) run(ctx context.Context) {
 		err = c.server.runStream(ctx, info, served)
 	}
 	served.finish(ctx, info, err)
-	served.drain()
 }
 
 // farewell is how long a server takes messages behind the end of a stream's handler, so that a
@@ -70,11 +77,11 @@ func (c *nativeStream) run(ctx context.Context) {
 const farewell = time.Second
 
 // drain releases the client's messages until its end.
-func (s *serverStream) drain() {
+func (c *nativeStream) drain() {
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
 	for {
-		message, err := s.stream.Recv(ctx)
+		message, err := c.stream.Recv(ctx)
 		if err != nil {
 			return
 		}
