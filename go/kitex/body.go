@@ -49,7 +49,10 @@ func encodeBytes(value thrift.FastCodec, n int) []byte {
 
 func (b *body) isInPlace() bool { return b.value != nil }
 
-// write writes the value to the message's memory.
+// write writes the value to the message's memory. It is not called once the call's context has
+// ended, after which the caller may change the value. A caller must not change it when a timeout
+// ends the call while write runs; Kitex's own transports also encode in a goroutine that outlives
+// the call then.
 func (b *body) write(space []byte) error {
 	if b.failed = nil; b.value.FastWriteNocopy(space, nil) != len(space) {
 		b.failed = errChanged
