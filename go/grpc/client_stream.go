@@ -16,15 +16,19 @@ import (
 
 // clientStream is a client's side of a native streaming call.
 type clientStream struct {
-	ctx  context.Context
-	desc *grpc.StreamDesc
-	o    *outbound
-	in   inbound
-	stop func() bool // of the context's end
+	ctx    context.Context // of the caller
+	during context.Context // ends with the call
+	cancel context.CancelFunc
+	desc   *grpc.StreamDesc
+	o      *outbound
+
+	reading sync.Mutex // held by a reader of messages
+	in      inbound
 
 	once  sync.Once // of the end
 	mu    sync.Mutex
-	ended error // what the call has ended with
+	stop  func() bool // the wait for the end of ctx
+	ended error       // what the call has ended with
 }
 
 // newStream begins a streaming call.
@@ -42,8 +46,11 @@ func (c *Client) newStream(ctx context.Context, desc *grpc.StreamDesc, method st
 		return nil, err
 	}
 	s := &clientStream{ctx: ctx, desc: desc, o: o}
+	s.during, s.cancel = context.WithCancel(ctx)
 	s.in.stream, s.in.format = stream, &o.format
-	s.stop = context.AfterFunc(ctx, func() { stream.Reset(breezeway.CodeCancelled) })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stop = context.AfterFunc(ctx, func() { _ = s.abort(failure(ctx.Err())) })
 	return s, nil
 }
 
@@ -60,11 +67,12 @@ func (s *clientStream) Trailer() metadata.MD {
 	return trailers
 }
 
-// Context returns the context that the call was begun with.
-func (s *clientStream) Context() context.Context { return s.ctx }
+// Context returns a context of the caller's, which ends with the call.
+func (s *clientStream) Context() context.Context { return s.during }
 
 // SendMsg sends a message, and waits while the server does not read. It returns io.EOF once the
-// call has ended, whose status RecvMsg returns.
+// call has ended, whose status RecvMsg returns, and nil if the message is the only one: generated
+// code calls RecvMsg behind nil alone.
 func (s *clientStream) SendMsg(message any) error {
 	e, err := s.o.encode(message)
 	if err != nil {
@@ -82,12 +90,18 @@ func (s *clientStream) SendMsg(message any) error {
 			return s.abort(failure(err))
 		}
 	}
+	if !s.desc.ClientStreams {
+		return nil
+	}
 	return io.EOF
 }
 
-// abort ends a call whose message cannot be sent.
+// abort ends a call whose message cannot be sent, or whose caller's context has ended.
 func (s *clientStream) abort(err error) error {
 	s.in.stream.Reset(breezeway.CodeCancelled) // Ends a RecvMsg that waits.
+	s.reading.Lock()
+	s.in.release()
+	s.reading.Unlock()
 	_ = s.end(err)
 	return err
 }
@@ -103,19 +117,29 @@ func (s *clientStream) RecvMsg(message any) error {
 	if err := s.outcome(); err != nil {
 		return err
 	}
-	if !s.desc.ServerStreams {
-		err := s.in.receiveOnly(s.ctx, message)
-		if err == nil {
-			_ = s.end(io.EOF)
-			return nil
-		}
+	err := s.receive(message)
+	switch {
+	case err != nil:
 		return s.end(err)
-	}
-	if err := s.in.receive(s.ctx, message); err != nil {
-		s.in.release()
-		return s.end(err)
+	case !s.desc.ServerStreams:
+		_ = s.end(io.EOF)
 	}
 	return nil
+}
+
+// receive receives a message, of a response without a stream with its end.
+func (s *clientStream) receive(message any) error {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	receive := s.in.receive
+	if !s.desc.ServerStreams {
+		receive = s.in.receiveOnly
+	}
+	err := receive(s.ctx, message)
+	if err != nil {
+		s.in.release()
+	}
+	return err
 }
 
 func (s *clientStream) outcome() error {
@@ -127,8 +151,8 @@ func (s *clientStream) outcome() error {
 // end ends the call with the first of its errors, which it returns.
 func (s *clientStream) end(err error) error {
 	s.once.Do(func() {
-		s.stop()
 		s.mu.Lock()
+		s.stop()
 		s.ended = err
 		s.mu.Unlock()
 		s.in.close()
@@ -136,6 +160,7 @@ func (s *clientStream) end(err error) error {
 			err = nil
 		}
 		s.o.finish(&s.in, err)
+		s.cancel()
 	})
 	return s.outcome()
 }

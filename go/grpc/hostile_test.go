@@ -179,11 +179,13 @@ func TestAnnouncedLengthTakesNoMemoryBeforeItsBytes(t *testing.T) {
 }
 
 // hostileServer replies to calls by what it likes.
-func hostileServer(t *testing.T, carrier string, serve breezeway.StreamHandler) string {
+func hostileServer(t *testing.T, carrier string, serve breezeway.StreamHandler,
+	opts ...breezeway.Option) string {
 	t.Helper()
 	address := carrier + t.TempDir() + "/s"
 	server := &breezeway.Server{Streams: serve}
-	err := server.Listen(address, breezeway.Service(2), breezeway.MaxMetadata(65535))
+	err := server.Listen(address, append(opts, breezeway.Service(2),
+		breezeway.MaxMetadata(65535))...)
 	if err != nil {
 		t.Fatal(err)
 	}
