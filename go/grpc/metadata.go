@@ -53,6 +53,19 @@ func appendMetadata(fields []field, md metadata.MD) ([]field, error) {
 	return fields, nil
 }
 
+// sendable returns the pairs of metadata that can be sent.
+func sendable(md metadata.MD) metadata.MD {
+	valid := make(metadata.MD, len(md))
+	for name, values := range md {
+		for _, value := range values {
+			if _, err := appendMetadata(nil, metadata.MD{name: {value}}); err == nil {
+				valid[name] = append(valid[name], value)
+			}
+		}
+	}
+	return valid
+}
+
 // metadataOf returns fields as metadata, without reserved names but for the content type and the
 // user agent.
 func metadataOf(fields []field) (metadata.MD, error) {

@@ -34,16 +34,20 @@ var errHeaders = status.Error(codes.Internal, "transport: SendHeader called mult
 // Context returns the context of the handler.
 func (c *serverStream) Context() context.Context { return c.ctx }
 
-// SetHeader adds headers, which travel with the first message.
+// SetHeader adds headers, which travel with the first message. It adds none if one cannot be sent.
 func (c *serverStream) SetHeader(md metadata.MD) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.hasBegun {
 		return errHeaders
 	}
-	c.headers = metadata.Join(c.headers, md)
-	_, err := appendMetadata(nil, md)
-	return internal(err)
+	before := c.headers
+	c.headers = metadata.Join(before, md)
+	if _, err := c.headerBlock(); err != nil {
+		c.headers = before
+		return err
+	}
+	return nil
 }
 
 // SendHeader sends the headers, with those that were set before.
@@ -54,11 +58,11 @@ func (c *serverStream) SendHeader(md metadata.MD) error {
 	return c.send(nil)
 }
 
-// SetTrailer adds trailers, which travel with the status.
+// SetTrailer adds trailers, which travel with the status. It leaves out those that cannot be sent.
 func (c *serverStream) SetTrailer(md metadata.MD) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.trailers = metadata.Join(c.trailers, md)
+	c.trailers = metadata.Join(c.trailers, sendable(md))
 }
 
 // send sends pieces, with the headers if they were not sent.
@@ -70,16 +74,25 @@ func (c *serverStream) send(pieces [][]byte) error {
 		return c.failed(err)
 	}
 	defer c.mu.Unlock()
-	fields, err := c.headerFields()
+	block, err := c.headerBlock()
 	if err != nil {
 		return err
 	}
-	block, err := encodeResponse(fields, nil, false)
-	if err != nil {
-		return status.Error(codes.ResourceExhausted, err.Error())
-	}
 	c.hasBegun, err = send(c.ctx, c.stream, pieces, block, nil, false)
 	return c.failed(err)
+}
+
+// headerBlock returns the first block of a response whose trailers are in another one.
+func (c *serverStream) headerBlock() ([]byte, error) {
+	fields, err := c.headerFields()
+	if err != nil {
+		return nil, err
+	}
+	block, err := encodeResponse(fields, nil, false)
+	if err != nil {
+		return nil, status.Error(codes.ResourceExhausted, err.Error())
+	}
+	return block, nil
 }
 
 func (c *serverStream) headerFields() ([]field, error) {
@@ -134,11 +147,16 @@ func (c *serverStream) finish(err error) {
 	if err = c.end(c.ctx, statusOf(err)); err == nil {
 		return
 	}
-	// A status replaces a reply or metadata that is too long or too late.
-	c.reply, c.headers, c.trailers = nil, nil, nil
+	// A status replaces a reply that is too long or too late, and trailers that are too long.
+	c.reply = nil
+	outcome := statusOf(c.failed(err))
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), farewell)
 	defer cancel()
-	if c.end(ctx, statusOf(c.failed(err))) != nil {
+	if err = c.end(ctx, outcome); err == nil {
+		return
+	}
+	c.trailers = nil
+	if c.end(ctx, outcome) != nil {
 		c.stream.Reset(breezeway.CodeFailed)
 	}
 }
@@ -148,7 +166,8 @@ func (c *serverStream) end(ctx context.Context, outcome *status.Status) error {
 	fields := appendStatus(make([]field, 0, 4), outcome)
 	trailers := c.trailers
 	if words := details(outcome); words != "" {
-		trailers = metadata.Join(trailers, metadata.Pairs(detailsName, words))
+		trailers = trailers.Copy()
+		trailers.Set(detailsName, words) // Those of the handler describe another status.
 	}
 	fields, err := appendMetadata(fields, trailers)
 	if err != nil {
