@@ -17,8 +17,8 @@ import (
 	breezeway "github.com/breezeway-ipc/breezeway/go"
 )
 
-// farewell is how long a server takes a client's messages behind the end of a call, so that a
-// client which is about to end is not reset.
+// farewell is how long a server waits for room for the status of a call that has failed, and for
+// clients to end their sessions once it has stopped.
 const farewell = time.Second
 
 // serveCall serves a native call.
@@ -39,7 +39,8 @@ func (s *Server) serveCall(stream *breezeway.Stream) {
 		err = s.run(call)
 	}
 	call.finish(err)
-	drain(stream)
+	// It takes back nothing of the response, and ends a client's SendMsg that waits for room.
+	stream.Reset(breezeway.CodeCancelled)
 }
 
 // contextOf returns the context of a call's handler, without its metadata.
@@ -119,19 +120,6 @@ func (s *Server) runUnary(call *serverStream, found *service, desc *grpc.MethodD
 	}
 	call.reply, err = call.encode(reply)
 	return err
-}
-
-// drain releases the client's messages until its end.
-func drain(stream *breezeway.Stream) {
-	ctx, cancel := context.WithTimeout(context.Background(), farewell)
-	defer cancel()
-	for {
-		message, err := stream.Recv(ctx)
-		if err != nil {
-			return
-		}
-		message.Release()
-	}
 }
 
 // statusOf returns the status of a handler's error.
