@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -41,9 +42,10 @@ type Server struct {
 	listener *breezeway.NetListener
 	listens  chan struct{} // closed once listener is set
 
-	mu    sync.Mutex
-	calls int
-	idle  *sync.Cond // no call runs
+	mu        sync.Mutex
+	calls     int
+	isStopped bool       // by Stop
+	idle      *sync.Cond // no call runs, or isStopped
 }
 
 // A service is a registered one, with its methods.
@@ -110,41 +112,70 @@ func refuse(*breezeway.Call) error {
 // Addr returns the first address, with the chosen port in place of 0.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
-// Serve serves until GracefulStop, Stop, or until a successor has taken over (option TakeOver).
+// Serve serves until GracefulStop, Stop, or until a successor has taken over (option TakeOver). It
+// returns once no call runs, or at once behind Stop.
 func (s *Server) Serve() error {
 	err := s.http2.Serve(s.listener)
-	if errors.Is(err, net.ErrClosed) {
-		err = nil // A successor serves.
+	if err != nil && !errors.Is(err, net.ErrClosed) {
+		return err
 	}
-	return err
+	s.awaitCalls() // After net.ErrClosed, a successor serves.
+	return nil
 }
 
 // GracefulStop stops listening, asks clients to begin nothing new here, and waits for the calls
-// that run.
+// that run. Clients that keep their sessions after the last call are cut a second later.
 func (s *Server) GracefulStop() { s.stop(context.Background(), s.http2.GracefulStop) }
 
 // Stop stops listening and ends all sessions. It does not wait for handlers, whose contexts end.
 func (s *Server) Stop() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
+	s.mu.Lock()
+	s.isStopped = true
+	s.idle.Broadcast()
+	s.mu.Unlock()
 	s.stop(ctx, s.http2.Stop)
 }
 
 func (s *Server) stop(ctx context.Context, stopHTTP2 func()) {
-	stopped := make(chan struct{})
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	closed := make(chan struct{})
 	go func() {
-		stopHTTP2()
-		close(stopped)
+		defer close(closed)
+		if s.listener != nil {
+			_ = s.listener.Shutdown(ctx)
+		}
 	}()
-	if s.listener != nil {
-		_ = s.listener.Shutdown(ctx)
+	stopHTTP2()
+	for {
+		s.awaitCalls()
+		select {
+		case <-closed:
+			s.awaitCalls() // Their clients may be gone.
+			return
+		case <-time.After(farewell):
+		}
+		if s.isIdle() {
+			cancel()
+		}
 	}
-	<-stopped
+}
+
+// awaitCalls waits until no call runs, or until Stop.
+func (s *Server) awaitCalls() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.calls > 0 && ctx.Err() == nil {
+	for s.calls > 0 && !s.isStopped {
 		s.idle.Wait()
 	}
+}
+
+func (s *Server) isIdle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls == 0
 }
 
 func (s *Server) began() {
