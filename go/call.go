@@ -222,9 +222,6 @@ func (c *Call) isOver() {
 	s.flush()
 	s.endIfServed()
 	s.ended()
-	if s.socket != nil {
-		s.promote() // A session with more calls than agreed is not driven.
-	}
 }
 
 var errUnread = errors.New("breezeway: the client does not take replies, and the session was ended")
