@@ -164,20 +164,6 @@ func TestMessagesInPiecesAreRead(t *testing.T) {
 	})
 }
 
-func TestAnnouncedLengthTakesNoMemoryBeforeItsBytes(t *testing.T) {
-	address, _, _ := startNative(t, "unix:"+t.TempDir()+"/s",
-		breezegrpc.Config{MaxRecvMsgSize: 1 << 31})
-	conn := raw(t, address)
-	for range 500 { // Each one announces 2 GiB.
-		_, err := conn.OpenEntry(within(t), 1, breezeway.Entry{Metadata: requestBlock(""),
-			Message: [][]byte{{0, 0x7f, 0xff, 0xff, 0xff, 1}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	callEveryForm(t, dialNative(t, address))
-}
-
 // hostileServer replies to calls by what it likes.
 func hostileServer(t *testing.T, carrier string, serve breezeway.StreamHandler,
 	opts ...breezeway.Option) string {
