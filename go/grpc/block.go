@@ -211,10 +211,10 @@ func decodeFields(block []byte, fields []field) ([]field, error) {
 	return fields, nil
 }
 
-// isPath returns true for a path as of HTTP, without a fragment.
+// isPath returns true for "/" and visible ASCII characters without "#", "?", "<", ">" and "`".
 func isPath(path string) bool {
-	return strings.HasPrefix(path, "/") &&
-		strings.IndexFunc(path, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '#' }) < 0
+	return strings.HasPrefix(path, "/") && !strings.ContainsAny(path, "#?<>`") &&
+		strings.IndexFunc(path, func(r rune) bool { return r <= ' ' || r >= 0x7f }) < 0
 }
 
 // isName returns true for a token of RFC 9110, section 5.6.2.

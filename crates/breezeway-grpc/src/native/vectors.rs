@@ -114,3 +114,35 @@ fn timeouts_and_resets_are_those_of_vectors() {
         assert_eq!((status.code() as i32).to_string(), row.right, "{}", row.left);
     }
 }
+
+/// Changes, cuts and extends the blocks of the vectors.
+#[test]
+fn changed_blocks_are_parsed_without_panic() {
+    // A linear congruential generator: the same bytes in each run.
+    let mut state = 1u64;
+    let mut next = |end: usize| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) as usize % end
+    };
+    type IsValid = fn(&[u8]) -> bool;
+    let kinds: [(&str, IsValid); 3] = [
+        ("request", |block| read_request(block).is_ok()),
+        ("response", |block| read_response(block).is_ok()),
+        ("trailers", |block| read_trailers(block).is_ok()),
+    ];
+    for (kind, is_valid) in kinds {
+        const MOST: usize = 5_000;
+        let (rows, mut valid) = (rows(kind), 0);
+        for at in 0..MOST {
+            let mut block = unhex(rows[at % rows.len()].left);
+            block.resize(block.len() + next(3), 0);
+            for _ in 0..next(4).min(block.len()) {
+                let len = block.len();
+                block[next(len)] = next(256) as u8;
+            }
+            block.truncate(block.len().saturating_sub(next(3)));
+            valid += usize::from(is_valid(&block));
+        }
+        assert!((MOST / 50..MOST - MOST / 50).contains(&valid), "{valid} blocks of a {kind}");
+    }
+}
