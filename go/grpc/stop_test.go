@@ -59,7 +59,7 @@ func TestServeReturnsBehindTheLastNativeCall(t *testing.T) {
 	select {
 	case <-served:
 		t.Error("Serve has returned below a call")
-	case <-time.After(100 * time.Millisecond): // Its bug takes less.
+	case <-time.After(100 * time.Millisecond): // Without a wait it returns well within this.
 	}
 	if _, err := stream.CloseAndRecv(); err != nil {
 		t.Error(err)

@@ -43,7 +43,7 @@ Examples:
 
 Ping-pong writes every byte before each call and compares every byte of the reply (--touch none: \
 the first 8). A latency runs from one reply to the next, so it counts filling and comparing; with \
---rate it runs from the begin of the call, or, after a call that ended late, from when the call was \
+--rate it runs from the start of the call, or, after a call that ended late, from when the call was \
 due. One-way counts the messages that the server confirms. \
 Each session is warmed up, uncounted, with at most 100 messages (or one per call in flight). \
 \"empty\" is the time of filling, comparing and the clock for each message: the same work with \

@@ -27,9 +27,9 @@ Examples:
 Starts its own servers and ends them. The floor, a bare cache-line round trip, is measured between \
 any two measurements, while all servers are stopped; a ratio is divided by the floors on both \
 sides of it. Measurements that other programs disturb are repeated, at most a quarter of all, and \
-marked if they are disturbed again. Rare calls (64 bytes, default options, not pinned, both programs \
-asleep between calls) stand beside the same program over a plain unix socket. Stop other work on the \
-two CPUs first.";
+marked if they are disturbed again. Rare calls (64 bytes, default options, not pinned, both \
+programs asleep between calls) stand beside the same program over a plain unix socket; disturbed \
+rounds of them are not repeated. Stop other work on the two CPUs first.";
 
 /// Compare every carrier and wait policy at every size
 #[derive(Debug, clap::Args)]
@@ -54,8 +54,8 @@ pub(crate) struct Args {
     /// Times that each row is measured [default: 9, 3 with --quick]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: Option<u32>,
-    /// Seconds of one measurement [default: 0.2, 0.05 with --quick; of rare calls
-    /// longer ones for lower rates]
+    /// Seconds of one measurement, also of rare calls [default: 0.2, 0.05 with --quick; of rare
+    /// calls 0.15 to 3, by rate]
     #[arg(long, value_name = "S", value_parser = seconds)]
     seconds: Option<f64>,
 }
