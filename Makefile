@@ -35,8 +35,9 @@ MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 # The test programs of `make test`. Those with a name of their own here take longest; `rest` has the
 # others, so that a new one is never left out. `measuring` runs alone. The suite that takes longest
 # starts first.
-ALL_TESTS = $(sort $(basename $(notdir $(wildcard crates/*/tests/*.rs examples/*/tests/*.rs))) \
-	$(notdir $(patsubst %/main.rs,%,$(wildcard crates/*/tests/*/main.rs examples/*/tests/*/main.rs))))
+FOLDERS = crates examples testing
+ALL_TESTS = $(sort $(basename $(notdir $(wildcard $(patsubst %,%/*/tests/*.rs,$(FOLDERS))))) \
+	$(notdir $(patsubst %/main.rs,%,$(wildcard $(patsubst %,%/*/tests/*/main.rs,$(FOLDERS))))))
 LONG = sessions services interop hostile command endpoints
 QUIET = measuring
 SUITES = $(addprefix suite-,sessions rest services interop hostile command lib doc endpoints)
@@ -63,7 +64,7 @@ demo:
 
 ## The charts of the README, with iceoryx2 and the bare lines (three minutes after the builds).
 charts: release
-	cd peers && $(CARGO) build --release --locked --quiet -p iceoryx2-ping-pong
+	cd bench && $(CARGO) build --release --locked --quiet -p iceoryx2-ping-pong
 	.ci/charts
 
 ## While one works: format, lints and unit tests (budget: 1 minute when warm).
@@ -264,15 +265,16 @@ tutorial:
 # A check needs no nightly; a run does.
 ## Fuzz targets compile.
 fuzz-check:
-	$(CARGO) check --quiet --locked --all-targets --manifest-path crates/breezeway-fuzz/fuzz/Cargo.toml \
+	$(CARGO) check --quiet --locked --all-targets --manifest-path testing/fuzz/fuzz/Cargo.toml \
 		--target-dir target/fuzz
 
 ## Comparison programs compile, in Rust and, where there is Go, in Go; three random IDLs through pilota and back; Volo's cases with ours.
 peers-check:
-	cd peers && $(CARGO) check --workspace --all-targets --locked
-	cd peers && $(CARGO) test --quiet --locked -p idl-exchange -p volo-interop
+	cd bench && $(CARGO) check --workspace --all-targets --locked
+	cd testing/peers && $(CARGO) check --workspace --all-targets --locked
+	cd testing/peers && $(CARGO) test --quiet --locked -p idl-exchange -p volo-interop
 	@if command -v go >/dev/null; then \
-		set -e; for module in $$(git ls-files 'peers/*go.mod'); do \
+		set -e; for module in $$(git ls-files 'bench/*go.mod' 'testing/*go.mod'); do \
 			echo "go vet $$module"; (cd $$(dirname $$module) && go generate ./... && go vet ./...); \
 		done; \
 	else echo "SKIPPED: the peers in Go need go"; fi
@@ -295,9 +297,9 @@ SEED ?= 1
 COUNT ?= 200
 ## Random IDLs and messages through pilota and Apache's compiler (if it is installed), both ways; the first at fault is made smaller.
 random-idls:
-	cd peers && set -e; for mutant in lost number name; do \
+	cd testing/peers && set -e; for mutant in lost number name; do \
 		$(CARGO) run --quiet --locked -p random-idls -- --count 20 --mutant $$mutant; done
-	cd peers && $(CARGO) run --quiet --locked -p random-idls -- --seed $(SEED) --count $(COUNT)
+	cd testing/peers && $(CARGO) run --quiet --locked -p random-idls -- --seed $(SEED) --count $(COUNT)
 
 # ---- attacks ----
 
@@ -330,11 +332,11 @@ faults:
 	target/release/torture faults --texts
 
 SECONDS ?= 300
-FUZZ_TARGETS = $(basename $(notdir $(wildcard crates/breezeway-fuzz/fuzz/fuzz_targets/*.rs)))
+FUZZ_TARGETS = $(basename $(notdir $(wildcard testing/fuzz/fuzz/fuzz_targets/*.rs)))
 ## Each fuzz target for a while (SECONDS=300), one after the other (needs a nightly and cargo-fuzz).
 fuzz:
 	@if cargo +nightly fuzz --version >/dev/null 2>&1; then \
-		set -e; cd crates/breezeway-fuzz; for target in $(FUZZ_TARGETS); do \
+		set -e; cd testing/fuzz; for target in $(FUZZ_TARGETS); do \
 			mkdir -p fuzz/corpus/$$target; \
 			cargo +nightly fuzz run $$target fuzz/corpus/$$target seeds/$$target \
 				-- -max_total_time=$(SECONDS) -print_final_stats=1; \
@@ -388,12 +390,12 @@ release:
 ## Every budget, interleaved with the floor (about fifteen minutes).
 budgets: peers
 	$(CARGO) bench --quiet --locked -p breezeway-cli --bench budgets
-	peers/target/release/iceoryx2-ping-pong beside
+	bench/target/release/iceoryx2-ping-pong beside
 
 ## Breezeway and iceoryx2 in turn on the same work (a minute).
 bench-iceoryx2:
-	cd peers && $(CARGO) build --release --locked --quiet -p iceoryx2-ping-pong
-	peers/target/release/iceoryx2-ping-pong beside
+	cd bench && $(CARGO) build --release --locked --quiet -p iceoryx2-ping-pong
+	bench/target/release/iceoryx2-ping-pong beside
 
 ## Threads on one shared session against plain unix sockets (a minute).
 bench-threads:
@@ -435,11 +437,11 @@ bench-streams:
 
 ## The Go module beside Rust, shmipc-go and a unix socket in Go, interleaved with the floor, and 1,000 idle sessions (three minutes).
 bench-go: release
-	mkdir -p peers/target/release
-	cd go && go build -o ../peers/target/release/bwgo ./cmd/bwgo
-	cd peers/shmipc-go && go build -o ../target/release/shmipc-go .
-	cd peers/go-peers && go build -o ../target/release/go-peers .
-	peers/bench-go
+	mkdir -p bench/target/release
+	cd go && go build -o ../bench/target/release/bwgo ./cmd/bwgo
+	cd bench/shmipc-go && go build -o ../target/release/shmipc-go .
+	cd bench/go-peers && go build -o ../target/release/go-peers .
+	bench/bench-go
 	cd go && go test -count 1 -v -run MeasureIdle . -idle 1000
 
 ## What polling does for sessions on sockets (two minutes).
@@ -448,40 +450,40 @@ polling:
 
 ## The Thrift codec beside others, interleaved, with its targets (about a minute).
 bench-thrift:
-	cd peers && $(CARGO) run --release --locked --quiet -p thrift-peers
+	cd bench && $(CARGO) run --release --locked --quiet -p thrift-peers
 
 ## CPU seconds of rustc for the generated Rust of IDL=FILE, beside pilota-build's (without: a struct of 300 fields).
 bench-compile:
-	IDL="$(IDL)" peers/compile-time/measure
+	IDL="$(IDL)" bench/compile-time/measure
 
 ## breezeway-grpc against tonic's own unix endpoint, interleaved (a minute).
 bench-grpc:
-	cd peers && $(CARGO) run --release --locked --quiet -p grpc-peers
+	cd bench && $(CARGO) run --release --locked --quiet -p grpc-peers
 
 ## 100,000 health checks each by grpc-go, tonic and ours, with allocations, then at fixed rates (five minutes).
 study-grpc:
-	cd peers && $(CARGO) build --release --locked --quiet -p grpc-peers
-	cd peers/grpc-go && go build -o ../target/release/grpc-go .
-	peers/target/release/grpc-peers study 100000 peers/target/release/grpc-go
-	peers/target/release/grpc-peers paced
+	cd bench && $(CARGO) build --release --locked --quiet -p grpc-peers
+	cd testing/peers/grpc-go && go build -o ../../../bench/target/release/grpc-go .
+	bench/target/release/grpc-peers study 100000 bench/target/release/grpc-go
+	bench/target/release/grpc-peers paced
 
 ## Services beside a raw echo, Volo and Kitex, interleaved (about four minutes).
 bench-rpc:
 	$(CARGO) bench --quiet --locked -p breezeway-rpc --bench five_fields
 	$(CARGO) bench --quiet --locked -p breezeway-rpc --bench in_place
-	cd peers && $(CARGO) build --release --locked --quiet -p rpc-peers
-	cd peers/kitex-peers && go generate ./... && go build -o ../target/release/kitex-peers .
-	peers/target/release/rpc-peers volo
-	peers/target/release/rpc-peers paced
-	peers/target/release/rpc-peers kitex peers/target/release/kitex-peers
+	cd bench && $(CARGO) build --release --locked --quiet -p rpc-peers
+	cd testing/peers/kitex-peers && go generate ./... && go build -o ../../../bench/target/release/kitex-peers .
+	bench/target/release/rpc-peers volo
+	bench/target/release/rpc-peers paced
+	bench/target/release/rpc-peers kitex bench/target/release/kitex-peers
 
 ## Breezeway under tokio against the crate shmipc and tokio's unix sockets, interleaved (about ten minutes).
 bench-tokio:
-	cd peers && $(CARGO) build --release --locked --quiet -p tokio-peers
-	peers/target/release/tokio-peers streams
-	peers/target/release/tokio-peers streams --two-processes
-	peers/target/release/tokio-peers closed
-	peers/target/release/tokio-peers paced
+	cd bench && $(CARGO) build --release --locked --quiet -p tokio-peers
+	bench/target/release/tokio-peers streams
+	bench/target/release/tokio-peers streams --two-processes
+	bench/target/release/tokio-peers closed
+	bench/target/release/tokio-peers paced
 
 ## Writes what the IDL generator's golden files and the traces of sessions have to be: see what differs.
 golden:
@@ -490,12 +492,12 @@ golden:
 
 ## Comparison programs; rivals are dependencies here only.
 peers:
-	cd peers && $(CARGO) build --release --locked
+	cd bench && $(CARGO) build --release --locked
 
 ## Upstream's programs for `bench-shmipc`; the interoperability tests build their own.
 shmipc-peers:
-	cd peers && $(CARGO) build --release --locked -p shmipc-rs
-	cd peers/shmipc-go && go build -o ../target/release/shmipc-go .
+	cd bench && $(CARGO) build --release --locked -p shmipc-rs
+	cd bench/shmipc-go && go build -o ../target/release/shmipc-go .
 
 ## Our shmipc against upstream's own, with itself and mixed (about five minutes).
 bench-shmipc: shmipc-peers
@@ -504,4 +506,5 @@ bench-shmipc: shmipc-peers
 ## Remove what was built.
 clean:
 	$(CARGO) clean
-	cd peers && $(CARGO) clean
+	cd bench && $(CARGO) clean
+	cd testing/peers && $(CARGO) clean

@@ -21,7 +21,7 @@ import (
 	breezeway "github.com/breezeway-ipc/breezeway/go"
 )
 
-// This is the service of crates/breezeway-interop and its clients' cases in Go: see service.rs and
+// This is the service of testing/interop and its clients' cases in Go: see service.rs and
 // cases.rs there. Every client is tried with every server.
 
 // Methods of calls, beside echo, and of streams.
@@ -240,7 +240,7 @@ func servedInGo(t testing.TB, address string, more ...breezeway.Option) peer {
 	}}
 }
 
-// interop returns the command of crates/breezeway-interop, whose path is in BREEZEWAY_INTEROP.
+// interop returns the command of testing/interop, whose path is in BREEZEWAY_INTEROP.
 func interop(t testing.TB, arguments ...string) *exec.Cmd {
 	path := os.Getenv("BREEZEWAY_INTEROP")
 	if path == "" {

@@ -195,7 +195,7 @@ func TestRustServerThatStopsServesCallsThatRun(t *testing.T) {
 	})
 }
 
-// rustCases are the cases of crates/breezeway-grpc-interop that servers without an encoding of
+// rustCases are the cases of testing/grpc-interop that servers without an encoding of
 // their own pass.
 var rustCases = strings.Fields(`empty_unary large_unary client_streaming server_streaming ping_pong
 	empty_stream custom_metadata status_code_and_message special_status_message

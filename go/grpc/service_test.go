@@ -23,7 +23,7 @@ const (
 	echoTrailing = "x-grpc-test-echo-trailing-bin"
 )
 
-// testService is the service of gRPC's interoperability test, as in crates/breezeway-grpc-interop.
+// testService is the service of gRPC's interoperability test, as in testing/grpc-interop.
 type testService struct {
 	testpb.UnimplementedTestServiceServer
 	// hangs receives when a StreamingInputCall waits for messages, and ended when the context of

@@ -49,7 +49,7 @@ mod needs_go {
     #[test]
     #[ignore = "needs Go"]
     fn a_client_calls_kitexs_server_and_ours() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers/kitex-peers");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testing/peers/kitex-peers");
         let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kitex-peers");
         let program = program.to_str().unwrap();
         for step in [&["generate", "./..."][..], &["build", "-o", program, "."]] {

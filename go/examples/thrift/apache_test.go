@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"breezeway/peers/apache/shop"
+	"breezeway/testing/peers/apache/shop"
 	"github.com/apache/thrift/lib/go/thrift"
 
 	breezeway "github.com/breezeway-ipc/breezeway/go"

@@ -3,7 +3,7 @@ module github.com/breezeway-ipc/breezeway/go/examples/thrift
 go 1.26
 
 require (
-	breezeway/peers/apache v0.0.0
+	breezeway/testing/peers/apache v0.0.0
 	github.com/apache/thrift v0.25.0
 	github.com/breezeway-ipc/breezeway/go v0.0.0
 	github.com/breezeway-ipc/breezeway/go/kitex v0.0.0
@@ -16,7 +16,7 @@ require (
 )
 
 replace (
-	breezeway/peers/apache => ../../../peers/apache-go
+	breezeway/testing/peers/apache => ../../../testing/peers/apache-go
 	github.com/breezeway-ipc/breezeway/go => ../..
 	github.com/breezeway-ipc/breezeway/go/kitex => ../../kitex
 )

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"breezeway/peers/apache/shop"
+	"breezeway/testing/peers/apache/shop"
 	"github.com/apache/thrift/lib/go/thrift"
 	kitex "github.com/cloudwego/gopkg/protocol/thrift"
 

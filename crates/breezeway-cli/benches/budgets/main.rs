@@ -143,7 +143,7 @@ fn breezeway() -> Command {
 }
 
 fn peer(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers/target/release").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/target/release").join(name)
 }
 
 fn median(values: impl IntoIterator<Item = f64>) -> f64 {

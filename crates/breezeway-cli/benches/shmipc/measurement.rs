@@ -50,7 +50,7 @@ pub(crate) fn check_peers() -> Outcome<()> {
 
 impl System {
     fn program(self) -> PathBuf {
-        let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers/target/release");
+        let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/target/release");
         match self {
             Self::Ours => std::env::current_exe().expect("this program"),
             Self::Go => peers.join("shmipc-go"),

@@ -1,5 +1,5 @@
 //! This crate with grpc-go, in both directions, as real processes: its own client of the
-//! interoperability test, and its own service (`peers/grpc-go`).
+//! interoperability test, and its own service (`testing/peers/grpc-go`).
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::over_tls::{self, Certificates};
 use crate::support::{Serving, any, plain_addresses, run};
 
 /// Cases of the list in grpc-go's client, and its soak tests. It has no compressed cases (those are
-/// in `peers/grpc-go`), and those of authentication need TLS.
+/// in `testing/peers/grpc-go`), and those of authentication need TLS.
 const CASES: [&str; 16] = [
     "empty_unary",
     "large_unary",
@@ -51,7 +51,9 @@ fn programs() -> &'static Programs {
             let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
             let mut go = Command::new("go");
             go.arg("build").arg("-o").arg(&program).arg(package);
-            go.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers/grpc-go"));
+            go.current_dir(
+                Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testing/peers/grpc-go"),
+            );
             let Output { status, stderr, .. } = go.output().unwrap();
             assert!(status.success(), "{go:?}:\n{}", String::from_utf8_lossy(&stderr));
             program

@@ -1,5 +1,6 @@
 //! Ours with Kitex, both ways, as real processes: its own client and server of the shop, generated
-//! by its own tool (`peers/kitex-peers`). And with Apache's library for Go (`peers/apache-go`).
+//! by its own tool (`testing/peers/kitex-peers`). And with Apache's library for Go
+//! (`testing/peers/apache-go`).
 
 mod apache;
 mod balancing;
@@ -30,11 +31,11 @@ use crate::shop::{
 };
 use crate::thrift::Running;
 
-/// Builds a program of `peers`, and gives where it is.
+/// Builds a program of `testing/peers`, and gives where it is.
 fn built(folder: &str, steps: &[&[&str]]) -> PathBuf {
     many_files();
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers").join(folder);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testing/peers").join(folder);
     let build = ["build", "-o", program.to_str().unwrap(), "."];
     for step in steps.iter().copied().chain([build.as_slice()]) {
         let mut go = Command::new("go");

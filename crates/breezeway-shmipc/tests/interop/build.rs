@@ -24,10 +24,10 @@ pub(crate) fn shmipc_rs() -> &'static Path {
 }
 
 fn build_go() -> PathBuf {
-    announce("building peers/shmipc-go");
+    announce("building bench/shmipc-go");
     let program = target().join("shmipc-go");
     let mut go = Command::new("go");
-    go.args(["build", "-o"]).arg(&program).arg(".").current_dir(peers().join("shmipc-go"));
+    go.args(["build", "-o"]).arg(&program).arg(".").current_dir(bench().join("shmipc-go"));
     check(&mut go);
     program
 }
@@ -38,7 +38,7 @@ pub(crate) fn shmipc_go_example(name: &str) -> PathBuf {
     FOLDER.get_or_init(build_examples).join(name)
 }
 
-/// Builds the examples from the published module, in the version that `peers/shmipc-go` depends on.
+/// Builds the examples from the published module, in the version that `bench/shmipc-go` depends on.
 fn build_examples() -> PathBuf {
     announce("building the examples of shmipc-go");
     let folder = target().join("shmipc-go-examples");
@@ -46,7 +46,7 @@ fn build_examples() -> PathBuf {
         let mut go = Command::new("go");
         go.args(["build", "-o"]).arg(folder.join(name));
         go.arg(format!("github.com/cloudwego/shmipc-go/example/{name}"));
-        check(go.current_dir(peers().join("shmipc-go")));
+        check(go.current_dir(bench().join("shmipc-go")));
     }
     folder
 }
@@ -81,7 +81,7 @@ const MENDED: [(&str, &str); 3] = [
 fn build_mended() -> PathBuf {
     announce("building an example of shmipc-go with a mended Flush");
     let copy = target().join("shmipc-go-mended");
-    let peers = peers().join("shmipc-go");
+    let peers = bench().join("shmipc-go");
     check(Command::new("go").args(["mod", "download"]).current_dir(&peers));
     let mut list = Command::new("go");
     list.args(["list", "-m", "-f", "{{.Dir}}", "github.com/cloudwego/shmipc-go"]);
@@ -105,11 +105,11 @@ fn build_mended() -> PathBuf {
 }
 
 fn build_rust() -> PathBuf {
-    announce("building peers/shmipc-rs, which takes a minute the first time");
+    announce("building bench/shmipc-rs, which takes a minute the first time");
     let target = target();
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["build", "--locked", "--profile", "interop", "-p", "shmipc-rs", "--target-dir"]);
-    cargo.arg(&target).current_dir(peers());
+    cargo.arg(&target).current_dir(bench());
     // Cargo's variables for a test of this crate do not apply to the other one.
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("CARGO_PKG")) {
         cargo.env_remove(name);
@@ -118,8 +118,8 @@ fn build_rust() -> PathBuf {
     target.join("interop/shmipc-rs")
 }
 
-fn peers() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers")
+fn bench() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench")
 }
 
 /// Returns a folder beside cargo's own, so that a nested cargo need not wait for the outer one.

@@ -1,7 +1,7 @@
 //! Breezeway, shmipc-go and the crate shmipc against each other: every client with every server, as
 //! real processes.
 //!
-//! The peers are built from `peers/` with the toolchains of this machine, once per run, if
+//! The peers are built from `bench/` with the toolchains of this machine, once per run, if
 //! `BREEZEWAY_TEST_UPSTREAM` is set (`make upstream`). The tests have their own harness here, so
 //! that those with peers are ignored, and counted as such, without it, and those with shmipc-go
 //! where Go is missing. A cell is named `client_to_server_version_memory`; its scenarios are

@@ -1,5 +1,5 @@
-//! This crate in the same roles and with the same options as `peers/shmipc-go` and
-//! `peers/shmipc-rs`.
+//! This crate in the same roles and with the same options as `bench/shmipc-go` and
+//! `bench/shmipc-rs`.
 
 mod call;
 mod client;

@@ -1,4 +1,4 @@
-//! The payload of all programs, also of `peers/shmipc-rs` (`breezeway-measure's `pattern``): word
+//! The payload of all programs, also of `bench/shmipc-rs` (`breezeway-measure's `pattern``): word
 //! `i` is `seed + i × STEP`, little-endian; the last word may be cut short.
 
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;

@@ -1,5 +1,5 @@
 //! The three programs: this crate's and two of upstream. All take the same options and use the same
-//! lines, see `peers/README.md`.
+//! lines, see `bench/README.md`.
 
 use std::path::Path;
 use std::process::Command;

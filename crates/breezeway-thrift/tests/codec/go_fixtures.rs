@@ -1,7 +1,7 @@
 //! Random structs have the bytes that gopkg 0.2 (the codec of Kitex) and Apache Thrift 0.25 for Go
 //! give them.
 //!
-//! `peers/thrift-peers/go` prints `fixtures/go.hex`; the values follow from the number of the line.
+//! `bench/thrift-peers/go` prints `fixtures/go.hex`; the values follow from the number of the line.
 
 use std::collections::BTreeMap;
 

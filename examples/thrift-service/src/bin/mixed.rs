@@ -1,7 +1,7 @@
 //! A client of one service that has two servers: one of Kitex, in Go, and one of ours.
 //!
 //! ```text
-//! cd peers/kitex-peers && go generate ./... && go run . serve-users tcp:127.0.0.1:8888
+//! cd testing/peers/kitex-peers && go generate ./... && go run . serve-users tcp:127.0.0.1:8888
 //! cargo run -p thrift-service --bin mixed -- tcp:127.0.0.1:8888
 //! ```
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! Streams with Kitex, both ways, as real processes (`peers/kitex-peers`).
+//! Streams with Kitex, both ways, as real processes (`testing/peers/kitex-peers`).
 
 use std::time::Duration;
 

@@ -1,0 +1,3 @@
+module breezeway/bench/go
+
+go 1.22

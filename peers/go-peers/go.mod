@@ -1,3 +1,0 @@
-module breezeway/peers/go
-
-go 1.22
