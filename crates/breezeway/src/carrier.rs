@@ -1,6 +1,16 @@
 //! The carriers of sessions.
 
+mod error;
+pub(crate) mod shm;
+pub(crate) mod stream;
+pub(crate) mod tls;
+pub(crate) mod wire;
+
 use std::fmt;
+
+pub(crate) use error::{LinkError, Unreceived, WaitFailure};
+pub(crate) use shm::MemoryLink;
+pub(crate) use stream::SocketLink;
 
 /// The carrier of a session's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

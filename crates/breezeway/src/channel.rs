@@ -36,6 +36,8 @@ use breezeway_shm::statistics::Record;
 
 use crate::address::{Address, Place};
 use crate::carrier::Carrier;
+use crate::carrier::tls::SESSION;
+use crate::carrier::wire::Wire;
 use crate::connect;
 use crate::error::{CallError, ConnectError};
 use crate::handshake::{self, HandshakeError};
@@ -44,8 +46,6 @@ use crate::options::SessionOptions;
 use crate::presence::SessionId;
 use crate::spans::{CallOf, CallSpan};
 use crate::time::to_deadline;
-use crate::tls::SESSION;
-use crate::wire::Wire;
 
 pub use back_channel::BackChannel;
 pub(crate) use driver::Counted;

@@ -13,11 +13,11 @@ use rustix::net::getpeername;
 
 use crate::address::{Address, Place};
 use crate::carrier::Carrier;
+use crate::carrier::tls::{Tls, TlsSocket};
+use crate::carrier::wire::Wire;
 use crate::error::ConnectError;
 use crate::handshake::HandshakeError;
 use crate::options::SessionOptions;
-use crate::tls::{Tls, TlsSocket};
-use crate::wire::Wire;
 
 /// Returns the result of `connect` for the first of an address's places that works, or the errors
 /// of all.
@@ -135,7 +135,7 @@ fn is_socket(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tls::SESSION;
+    use crate::carrier::tls::SESSION;
 
     fn try_to(path: &Path) -> Result<OwnedFd, ConnectError> {
         connect_unix(&Place::Shm(path.into()), path, Duration::from_millis(50))

@@ -19,12 +19,12 @@ use breezeway_shm::{SendError, Shortage, SocketError};
 use thiserror::Error;
 
 use crate::address::{AddressError, Place};
+use crate::carrier::tls::TlsError;
+use crate::carrier::{LinkError, WaitFailure};
 use crate::client::ClientError;
 use crate::hand_over::TakeOverError;
 use crate::handshake::HandshakeError;
-use crate::link::{LinkError, WaitFailure};
 use crate::options::OptionError;
-use crate::tls::TlsError;
 use crate::violation::Violation;
 
 /// Implements `Debug` as the message: `main` and `unwrap` print errors in their debug form, and the

@@ -14,10 +14,10 @@ use rustix::net::{
 
 use crate::address::Place;
 use crate::carrier::Carrier;
+use crate::carrier::wire::{Wire, only};
 use crate::connect;
 use crate::error::ConnectError;
 use crate::options::SessionOptions;
-use crate::wire::{Wire, only};
 
 /// Handler of clients of another protocol.
 #[derive(Clone)]

@@ -27,11 +27,13 @@ use rustix::net::{RecvFlags, SendFlags};
 use thiserror::Error;
 
 use crate::carrier::Carrier;
+use crate::carrier::stream::socket::{Read, Write};
+use crate::carrier::tls::TlsError;
+use crate::carrier::wire::{Wire, only};
+use crate::carrier::{LinkError, MemoryLink, SocketLink};
 use crate::connect;
-use crate::link::{Link, LinkError, MemoryLink, Read, SocketLink, Write};
+use crate::link::Link;
 use crate::options::SessionOptions;
-use crate::tls::TlsError;
-use crate::wire::{Wire, only};
 use memory::OwnMemory;
 
 pub(crate) use memory::ReadyControl;

@@ -98,9 +98,7 @@ mod slice;
 mod spans;
 mod streaming;
 mod time;
-mod tls;
 mod violation;
-mod wire;
 mod worker;
 
 pub use address::{Address, AddressError, Place};
@@ -130,6 +128,10 @@ pub use call::{Call, Handled, Handler, HandlerError, Replied, ReplySpace};
 #[doc(hidden)]
 pub use call_limit::{CallInFlight, CallLimit};
 pub use carrier::Carrier;
+#[cfg(feature = "tls")]
+#[cfg_attr(docsrs, doc(cfg(feature = "tls")))]
+pub use carrier::tls::Tls;
+pub use carrier::tls::TlsError;
 pub use channel::{
     BackChannel, Channel, Driver, Incoming, Next, OwnedCall, OwnedSpace, PendingCall, ReceiveHalf,
     SendHalf, ServerChannel, Stream, StreamError,
@@ -155,10 +157,6 @@ pub use session::{Batch, Reply, RequestSpace, Session};
 pub use slice::Slice;
 #[doc(hidden)]
 pub use spans::{CallOf, CallSpan};
-#[cfg(feature = "tls")]
-#[cfg_attr(docsrs, doc(cfg(feature = "tls")))]
-pub use tls::Tls;
-pub use tls::TlsError;
 pub use violation::Violation;
 
 /// The programs of the package's README compile.

@@ -5,13 +5,7 @@
 //!
 //! A link moves messages and contains no rule of calls; those are in [`breezeway_proto`].
 
-mod error;
-mod memory;
 mod owned;
-mod receive_buffer;
-mod send_buffer;
-mod socket;
-mod stream_socket;
 
 use std::os::fd::BorrowedFd;
 
@@ -24,15 +18,10 @@ use breezeway_shm::{
     self as shm, Account, Filling, ForeignBytes, Message, PayloadMemory, SendError, Want,
 };
 
-pub(crate) use error::{LinkError, Unreceived, WaitFailure};
-pub(crate) use memory::MemoryLink;
 pub(crate) use owned::OwnedBody;
-pub(crate) use socket::{SHORTAGE_PATIENCE, SocketLink};
-pub(crate) use stream_socket::{Read, Write};
-#[cfg(feature = "tls")]
-pub(crate) use stream_socket::{read, write};
 
-use crate::carrier::Carrier;
+use crate::carrier::shm::{in_numbers, raw_head};
+use crate::carrier::{Carrier, LinkError, MemoryLink, SocketLink, WaitFailure};
 
 /// Source of a message's body.
 #[derive(Clone, Copy, Debug)]
@@ -173,7 +162,7 @@ impl Link {
                     Body::Space => shm::Body::Space(&mut link.space),
                     Body::Received => shm::Body::Received,
                 };
-                link.endpoint.send(memory::in_numbers(head), body)
+                link.endpoint.send(in_numbers(head), body)
             }
             Socket(link) => link.send(head, body),
         }
@@ -305,7 +294,7 @@ impl Link {
     #[inline(always)]
     pub(crate) fn head(&self) -> RawHead {
         match self {
-            Memory(link) => memory::raw_head(link.endpoint.entry()),
+            Memory(link) => raw_head(link.endpoint.entry()),
             Socket(link) => link.head(),
         }
     }

@@ -11,10 +11,11 @@ use rustix::event::PollFlags;
 
 use crate::call::Handler;
 use crate::carrier::Carrier;
+use crate::carrier::stream::SHORTAGE_PATIENCE;
 use crate::channel::{Driving, ServerChannel, WorkerDriver};
 use crate::error::{ConnectError, SessionError};
 use crate::handshake::{self, Agreed, HandshakeError};
-use crate::link::{Link, Notice, SHORTAGE_PATIENCE};
+use crate::link::{Link, Notice};
 use crate::log_limit::LogLimit;
 use crate::options::SessionOptions;
 use crate::presence::SessionId;

@@ -18,6 +18,8 @@ use breezeway_shm::statistics::Record;
 
 use crate::address::{Address, Place};
 use crate::carrier::Carrier;
+use crate::carrier::tls::SESSION;
+use crate::carrier::wire::Wire;
 use crate::channel::LINGER;
 use crate::connect;
 use crate::error::{CallError, ConnectError};
@@ -26,8 +28,6 @@ use crate::link::{Body, Link};
 use crate::options::SessionOptions;
 use crate::served::ServerSession;
 use crate::spans::{CallOf, CallSpan};
-use crate::tls::SESSION;
-use crate::wire::Wire;
 
 pub use replies::Reply;
 pub use requests::{Batch, RequestSpace};

@@ -11,8 +11,9 @@ use breezeway_shm::layout::INLINE_MAX;
 
 use super::state::State;
 use super::waiters::NOBODY;
+use crate::carrier::Unreceived;
 use crate::error::CallError;
-use crate::link::{Link, Unreceived};
+use crate::link::Link;
 use crate::message::{Message, Room};
 use crate::time::{deadline_of, to_time};
 use crate::violation::Violation;

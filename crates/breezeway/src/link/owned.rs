@@ -7,9 +7,10 @@ use breezeway_os::segment::Unfinished;
 use breezeway_proto::Head;
 use breezeway_shm::{self as shm, ForeignBytes, SendError, SocketError};
 
+use super::Body;
 use super::Link::{self, Memory, Socket};
-use super::memory::in_numbers;
-use super::{Body, SocketLink};
+use crate::carrier::SocketLink;
+use crate::carrier::shm::in_numbers;
 use crate::message::Message;
 
 /// A body that owns its memory.

@@ -11,7 +11,7 @@ use breezeway_shm::layout::{RING_CAPACITY, control_size};
 
 use super::{OptionError, TrustPolicy};
 use crate::carrier::Carrier;
-use crate::tls::Tls;
+use crate::carrier::tls::Tls;
 
 /// Number of lends that each side keeps release bits for: one cache line of bits.
 const LEND_COUNT: u32 = 512;

@@ -10,9 +10,9 @@ use breezeway_proto::{CallViolation, ErrorCode, Kind};
 
 use super::{Place, ServerSession};
 use crate::call::{Call, Handler, Serving};
+use crate::carrier::LinkError;
 use crate::channel::{Attended, Incoming};
 use crate::error::{CallError, ReplyError, SessionError};
-use crate::link::LinkError;
 use crate::offload;
 use crate::slice::Slice;
 

@@ -19,6 +19,8 @@ use super::listening::{Listening, Succession};
 use super::monitor::{Monitor, Reason};
 use crate::address::Address;
 use crate::carrier::Carrier;
+use crate::carrier::tls::TlsSocket;
+use crate::carrier::wire::Wire;
 use crate::connect;
 use crate::error::ServeError;
 use crate::foreign::{ForeignConnection, ForeignProtocol};
@@ -29,8 +31,6 @@ use crate::handshake::{
 use crate::listener::Listener;
 use crate::log_limit::LogLimit;
 use crate::options::ServerOptions;
-use crate::tls::TlsSocket;
-use crate::wire::Wire;
 
 /// Clients accepted before hellos are read again.
 const ACCEPTS_PER_TURN: usize = 32;

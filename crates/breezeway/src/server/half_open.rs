@@ -13,8 +13,8 @@ use std::time::Instant;
 use breezeway_os::{Origin, Peer, open_files_limit};
 
 use crate::carrier::Carrier;
+use crate::carrier::wire::Wire;
 use crate::handshake::{GreetingReceiver, HandshakeError};
-use crate::wire::Wire;
 
 /// Limit on half-open clients: more than are accepted in the milliseconds that an honest client
 /// takes for its hello.

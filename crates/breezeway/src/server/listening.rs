@@ -16,11 +16,11 @@ use rustix::net::{SocketAddrUnix, getsockname};
 use super::half_open;
 use crate::address::{Address, Place};
 use crate::carrier::Carrier;
+use crate::carrier::tls::Tls;
 use crate::error::ServeError;
 use crate::hand_over::{self, ClosedDoor, Door, Offering};
 use crate::listener::Listener;
 use crate::options::ServerOptions;
-use crate::tls::Tls;
 
 /// Descriptors of a session: its socket, duplicated for the driver, and the one that reports the
 /// exit of the client's process.

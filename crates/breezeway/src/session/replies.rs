@@ -7,8 +7,8 @@ use breezeway_proto::{CallViolation, ErrorCode, Kind, LONGEST_REASON};
 use breezeway_shm::{ForeignBytes, Want};
 
 use super::Session;
+use crate::carrier::{LinkError, WaitFailure};
 use crate::error::CallError;
-use crate::link::{LinkError, WaitFailure};
 use crate::message::Message;
 
 impl Session {

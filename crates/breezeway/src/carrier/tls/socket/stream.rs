@@ -5,7 +5,8 @@ use std::io::{self, IoSlice};
 use rustix::net::{RecvFlags, SendFlags, Shutdown, shutdown};
 
 use super::TlsSocket;
-use crate::link::{LinkError, Read, Write};
+use crate::carrier::LinkError;
+use crate::carrier::stream::socket::{Read, Write};
 
 /// Consecutive reads of a stream of bytes that may bring none before its reader gets an error.
 const MAX_READS_WITHOUT_PLAINTEXT: usize = 16;

@@ -11,7 +11,7 @@ use rustls::server::{ServerConfig, ServerSessionMemoryCache};
 use tempfile::TempDir;
 
 use super::*;
-use crate::tls::SESSION;
+use crate::carrier::tls::SESSION;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 

@@ -8,7 +8,7 @@ use breezeway_proto::{CallViolation, Flags, Kind, RawHead, validate};
 use breezeway_shm::{SocketError, Violation as MemoryViolation, WaitError};
 use rustix::io::Errno;
 
-use crate::tls::TlsError;
+use super::tls::TlsError;
 use crate::violation::Violation;
 
 /// Error of a link, which ends the session unless it is a shortage.

@@ -8,27 +8,28 @@ use breezeway_shm::statistics::{Field, WaitsFor};
 use rustix::event::PollFlags;
 
 use super::SocketLink;
-use crate::link::{LinkError, Notice, WaitFailure};
+use crate::carrier::{LinkError, WaitFailure};
+use crate::link::Notice;
 
 impl SocketLink {
     /// Returns the socket. Only the link reads or writes it.
-    pub(in crate::link) fn socket(&self) -> BorrowedFd<'_> {
+    pub(crate) fn socket(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 
     /// Returns true if the peer's end of file was seen. Messages that it sent before can still be
     /// taken.
-    pub(in crate::link) fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.closed
     }
 
     /// Returns true if an end of file, a hang-up or a failed write was seen.
-    pub(in crate::link) fn is_peer_gone(&self) -> bool {
+    pub(crate) fn is_peer_gone(&self) -> bool {
         self.closed || self.gone || self.write_closed
     }
 
     /// Takes note of an event of the socket.
-    pub(in crate::link) fn notice(&mut self, notice: Notice) {
+    pub(crate) fn notice(&mut self, notice: Notice) {
         self.may_read = true;
         self.gone |= notice == Notice::PeerGone;
     }
@@ -47,12 +48,12 @@ impl SocketLink {
     }
 
     /// Returns true if nothing is left to be done until the socket is ready.
-    pub(in crate::link) fn may_sleep(&self) -> Result<bool, LinkError> {
+    pub(crate) fn may_sleep(&self) -> Result<bool, LinkError> {
         Ok(!self.may_read && (self.is_backlogged() || !(self.closed || self.has_frame()?)))
     }
 
     /// Waits for a message according to the wait policy.
-    pub(in crate::link) fn wait(&mut self, deadline: Deadline) -> Result<(), WaitFailure> {
+    pub(crate) fn wait(&mut self, deadline: Deadline) -> Result<(), WaitFailure> {
         if self.has_frame()? {
             return Ok(());
         }

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use breezeway_os::Connection;
 
-use crate::tls::TlsSocket;
+use super::tls::TlsSocket;
 
 /// A connected stream socket, plain or within TLS. A plain one is closed without blocking even if
 /// it is only dropped.

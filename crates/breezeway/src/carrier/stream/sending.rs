@@ -10,16 +10,17 @@ use breezeway_shm::{Filling, ForeignBytes, SendError, SocketError, Want};
 use rustix::event::PollFlags;
 
 use super::SocketLink;
-use crate::link::send_buffer::{CHUNK, LARGE, SendBuffer, Slices};
-use crate::link::stream_socket::{StreamSocket, Write};
-use crate::link::{Body, LinkError, WaitFailure};
+use super::send_buffer::{CHUNK, LARGE, SendBuffer, Slices};
+use super::socket::{StreamSocket, Write};
+use crate::carrier::{LinkError, WaitFailure};
+use crate::link::Body;
 
 /// Unwritten bytes from which a message waits until earlier ones are out.
 const MAX_UNWRITTEN: usize = 64 * 1024;
 
 impl SocketLink {
     /// Reserves space for a message of `len` bytes.
-    pub(in crate::link) fn reserve(&mut self, len: usize) -> Result<(), SendError> {
+    pub(crate) fn reserve(&mut self, len: usize) -> Result<(), SendError> {
         self.abandon();
         if !self.origin.is_here() {
             return Err(SocketError::Forked.into());
@@ -34,26 +35,26 @@ impl SocketLink {
         Ok(())
     }
 
-    pub(in crate::link) fn check_len(&self, len: usize) -> Result<(), SendError> {
+    pub(crate) fn check_len(&self, len: usize) -> Result<(), SendError> {
         let cap = self.cap;
         if len > cap { Err(SendError::TooLarge { len, cap }) } else { Ok(()) }
     }
 
     /// Returns the reserved space and the current message's body.
-    pub(in crate::link) fn fill(&mut self) -> Filling<'_> {
+    pub(crate) fn fill(&mut self) -> Filling<'_> {
         let received = ForeignBytes::stable(self.received.body());
         Filling::private(received, self.space.as_deref_mut().unwrap_or_default())
     }
 
     /// Keeps the first `len` bytes of the reserved space, if there are more.
-    pub(in crate::link) fn truncate(&mut self, len: usize) {
+    pub(crate) fn truncate(&mut self, len: usize) {
         if let Some(space) = &mut self.space {
             space.truncate(len);
         }
     }
 
     /// Gives reserved space back.
-    pub(in crate::link) fn abandon(&mut self) {
+    pub(crate) fn abandon(&mut self) {
         if let Some(space) = self.space.take() {
             self.unsent.give_back(space);
         }
@@ -61,7 +62,7 @@ impl SocketLink {
 
     /// Sends a message. The part of a large one that the socket takes at once is written without a
     /// copy; the rest is kept for [`Self::write_now`].
-    pub(in crate::link) fn send(&mut self, head: Head, body: Body<'_>) -> Result<(), SendError> {
+    pub(crate) fn send(&mut self, head: Head, body: Body<'_>) -> Result<(), SendError> {
         self.check_sending()?;
         match body {
             Body::Bytes(bytes) => {
@@ -78,13 +79,13 @@ impl SocketLink {
     }
 
     /// Adds a frame. A large body is written without a copy.
-    pub(in crate::link) fn push_body(&mut self, head: Head, body: Vec<u8>) {
+    pub(crate) fn push_body(&mut self, head: Head, body: Vec<u8>) {
         self.count_sent(head, body.len());
         self.unsent.push(&frame::encode(head, body.len()));
         self.unsent.push_space(body);
     }
 
-    pub(in crate::link) fn check_sending(&self) -> Result<(), SendError> {
+    pub(crate) fn check_sending(&self) -> Result<(), SendError> {
         if !self.origin.is_here() {
             return Err(SocketError::Forked.into());
         }
@@ -143,22 +144,22 @@ impl SocketLink {
     }
 
     /// Returns true if so much is unwritten that nothing should be added.
-    pub(in crate::link) fn is_backlogged(&self) -> bool {
+    pub(crate) fn is_backlogged(&self) -> bool {
         self.unsent.len() >= MAX_UNWRITTEN
     }
 
     /// Returns true if the peer reads no more.
-    pub(in crate::link) fn is_write_closed(&self) -> bool {
+    pub(crate) fn is_write_closed(&self) -> bool {
         self.write_closed
     }
 
     /// Returns the number of bytes that are still to be written; those within TLS count as one.
-    pub(in crate::link) fn unwritten(&self) -> usize {
+    pub(crate) fn unwritten(&self) -> usize {
         self.unsent.len() + usize::from(self.socket.has_unwritten())
     }
 
     /// Returns true if bytes are still to be written.
-    pub(in crate::link) fn has_unwritten(&self) -> bool {
+    pub(crate) fn has_unwritten(&self) -> bool {
         self.unsent.len() > 0 || self.socket.has_unwritten()
     }
 
@@ -177,7 +178,7 @@ impl SocketLink {
 
     /// Writes as much as the socket takes. If that leaves too much, nothing is read either until
     /// the socket is reported ready.
-    pub(in crate::link) fn write_now(&mut self) -> Result<(), LinkError> {
+    pub(crate) fn write_now(&mut self) -> Result<(), LinkError> {
         if self.has_unwritten() {
             self.write()?;
             self.may_read &= !self.is_backlogged();
@@ -186,7 +187,7 @@ impl SocketLink {
     }
 
     /// Waits until messages can be sent again.
-    pub(in crate::link) fn wait_for_room(&mut self, deadline: Deadline) -> Result<(), WaitFailure> {
+    pub(crate) fn wait_for_room(&mut self, deadline: Deadline) -> Result<(), WaitFailure> {
         self.meter.waits(WaitsFor::Room);
         let outcome = self.write_all(deadline);
         self.meter.waited();
@@ -196,7 +197,7 @@ impl SocketLink {
 
     /// Writes everything, sleeping for room. Reads while it waits, so that a peer that waits for
     /// its own room gets it. If the receive buffer is full, leaves the rest to the next wait.
-    pub(in crate::link) fn write_all(&mut self, deadline: Deadline) -> Result<(), WaitFailure> {
+    pub(crate) fn write_all(&mut self, deadline: Deadline) -> Result<(), WaitFailure> {
         loop {
             self.write()?;
             if !self.has_unwritten() || self.received.len() > 2 * self.cap + MAX_UNWRITTEN {

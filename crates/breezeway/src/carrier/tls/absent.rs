@@ -9,8 +9,9 @@ use breezeway_os::{Deadline, Identity};
 use rustix::io::Errno;
 
 use super::TlsError;
+use crate::carrier::LinkError;
+use crate::carrier::stream::socket::{Read, Write};
 use crate::handshake::HandshakeError;
-use crate::link::{LinkError, Read, Write};
 
 /// Options of TLS, which cannot exist.
 #[derive(Clone, Debug)]

@@ -12,9 +12,8 @@ use rustix::net::{
     RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, send, sendmsg, shutdown,
 };
 
-use super::LinkError;
-use crate::carrier::Carrier;
-use crate::wire::Wire;
+use crate::carrier::wire::Wire;
+use crate::carrier::{Carrier, LinkError};
 
 /// Bytes from which a write that finds no room widens the buffer of a unix socket.
 const WIDENED_FROM: usize = 64 * 1024;

@@ -18,8 +18,9 @@ use rustls::{ClientConnection, Connection, ServerConnection};
 use super::describe::describe;
 use super::identity::identity_of;
 use super::{Tls, TlsError};
+use crate::carrier::LinkError;
+use crate::carrier::stream::socket::{Read, Write, read, write};
 use crate::handshake::HandshakeError;
-use crate::link::{LinkError, Read, Write, read, write};
 
 /// Bytes that one system call takes out of the socket. Fewer until the peer's hello is known, as an
 /// unknown peer must not make this side allocate the memory.
@@ -344,7 +345,8 @@ impl TlsSocket {
         let _ = self.flush();
     }
 
-    /// Closes like [`Wire::close`](crate::wire::Wire::close). A forked child's copy ends nothing.
+    /// Closes like [`Wire::close`](crate::carrier::wire::Wire::close). A forked child's copy ends
+    /// nothing.
     pub(crate) fn close(mut self) {
         if self.origin.is_here() {
             self.say_goodbye();

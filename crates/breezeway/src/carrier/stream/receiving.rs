@@ -9,12 +9,10 @@ use breezeway_shm::{ForeignBytes, Message};
 use rustix::event::PollFlags;
 use rustix::io::ioctl_fionread;
 
+use super::send_buffer::LARGE;
+use super::socket::Read;
 use super::{SHORTAGE_PATIENCE, SocketLink};
-use crate::carrier::Carrier;
-use crate::link::error::Unreceived;
-use crate::link::send_buffer::LARGE;
-use crate::link::stream_socket::Read;
-use crate::link::{LinkError, WaitFailure};
+use crate::carrier::{Carrier, LinkError, Unreceived, WaitFailure};
 
 /// Limit of bytes within TLS that one poll for a message reads and that bring no plaintext.
 const MAX_WITHOUT_PLAINTEXT: usize = 64 * 1024;
@@ -105,13 +103,13 @@ impl SocketLink {
     }
 
     /// Returns true if a whole message is there.
-    pub(in crate::link) fn has_frame(&self) -> Result<bool, LinkError> {
+    pub(crate) fn has_frame(&self) -> Result<bool, LinkError> {
         Ok(self.unreceived.is_some() || self.received.has_frame(self.cap)?)
     }
 
     /// Takes the next message, if all of it has come. An error names one that found no memory in
     /// time.
-    pub(in crate::link) fn take(&mut self) -> Result<bool, LinkError> {
+    pub(crate) fn take(&mut self) -> Result<bool, LinkError> {
         if self.current.is_some() {
             return Ok(true);
         }
@@ -135,7 +133,7 @@ impl SocketLink {
     }
 
     /// Takes the next message with the memory that [`Self::detach`] needs.
-    pub(in crate::link) fn take_to_keep(&mut self) -> Result<bool, LinkError> {
+    pub(crate) fn take_to_keep(&mut self) -> Result<bool, LinkError> {
         if !self.take()? {
             return Ok(false);
         }
@@ -155,22 +153,22 @@ impl SocketLink {
     }
 
     /// Returns true if a message was taken and not finished.
-    pub(in crate::link) fn has_current(&self) -> bool {
+    pub(crate) fn has_current(&self) -> bool {
         self.current.is_some()
     }
 
     /// Returns the current message's head.
-    pub(in crate::link) fn head(&self) -> RawHead {
+    pub(crate) fn head(&self) -> RawHead {
         self.current.unwrap_or_default()
     }
 
     /// Returns the current message's body.
-    pub(in crate::link) fn body(&self) -> ForeignBytes<'_> {
+    pub(crate) fn body(&self) -> ForeignBytes<'_> {
         ForeignBytes::stable(self.received.body())
     }
 
     /// Takes the memory that [`Self::detach`] needs for a large message.
-    pub(in crate::link) fn reserve_detached(&mut self) -> Result<(), SegmentError> {
+    pub(crate) fn reserve_detached(&mut self) -> Result<(), SegmentError> {
         if self.received.body().len() < LARGE {
             return Ok(());
         }
@@ -179,7 +177,7 @@ impl SocketLink {
 
     /// Forgets the current message and returns its body: a large one in the memory that it came to,
     /// a smaller one as a copy.
-    pub(in crate::link) fn detach(&mut self) -> Message {
+    pub(crate) fn detach(&mut self) -> Message {
         assert!(self.current.is_some(), "there is no current message to be detached");
         let len = self.received.body().len();
         if len < LARGE {
@@ -195,7 +193,7 @@ impl SocketLink {
     }
 
     /// Forgets the current message.
-    pub(in crate::link) fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         if self.current.take().is_some() {
             self.received.finish();
         }

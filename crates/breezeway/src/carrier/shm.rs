@@ -16,14 +16,14 @@ const _: () = {
 
 /// Converts a head for an endpoint, to which kinds and flags are numbers.
 #[inline(always)]
-pub(super) fn in_numbers(head: Head) -> shm::Head {
+pub(crate) fn in_numbers(head: Head) -> shm::Head {
     let Head { kind, flags, stream, tag, time } = head;
     shm::Head { kind: kind as u8, flags: flags.bits(), stream, tag, time }
 }
 
 /// Converts the head of a received entry to the protocol's type.
 #[inline(always)]
-pub(super) fn raw_head(entry: &Entry) -> RawHead {
+pub(crate) fn raw_head(entry: &Entry) -> RawHead {
     RawHead {
         kind: entry.kind_number(),
         flags: entry.flag_bits(),
@@ -35,13 +35,13 @@ pub(super) fn raw_head(entry: &Entry) -> RawHead {
 
 /// An endpoint, reserved space and a waiter.
 pub(crate) struct MemoryLink {
-    pub(super) endpoint: Endpoint,
+    pub(crate) endpoint: Endpoint,
     /// Space for the next message, if any. Space that was reserved and not sent stays here until
     /// the next reservation.
-    pub(super) space: Space,
+    pub(crate) space: Space,
     waiter: Waiter,
     /// Event that brings more room than there was at the last check.
-    pub(super) more_room: Want,
+    pub(crate) more_room: Want,
 }
 
 impl MemoryLink {
@@ -52,7 +52,7 @@ impl MemoryLink {
 
     /// Returns true if the peer has consumed or released something since the last call, or sent
     /// something.
-    pub(super) fn has_new_room(&mut self) -> Result<bool, SocketError> {
+    pub(crate) fn has_new_room(&mut self) -> Result<bool, SocketError> {
         let has_room = self.endpoint.has(self.more_room)?;
         // Otherwise it would count as new room until it is taken.
         self.endpoint.collect_returned();
@@ -61,7 +61,7 @@ impl MemoryLink {
     }
 
     #[inline(always)]
-    pub(super) fn wait(&mut self, want: Want, deadline: Deadline) -> Result<(), WaitError> {
+    pub(crate) fn wait(&mut self, want: Want, deadline: Deadline) -> Result<(), WaitError> {
         self.waiter.wait(&mut self.endpoint, want, deadline)
     }
 }

@@ -8,9 +8,10 @@ use breezeway_os::segment::SegmentError;
 use breezeway_proto::{Flags, Head, Kind, frame};
 use breezeway_shm::statistics::Description;
 
+use super::send_buffer::LARGE;
 use super::*;
-use crate::link::send_buffer::LARGE;
-use crate::link::{LinkError, Notice};
+use crate::carrier::LinkError;
+use crate::link::Notice;
 
 const CAP: usize = 1 << 20;
 

@@ -1,7 +1,10 @@
 //! One process's end of a session whose messages travel on a socket (`docs/abi.md`, section 8).
 
+mod receive_buffer;
 mod receiving;
+mod send_buffer;
 mod sending;
+pub(crate) mod socket;
 mod waiting;
 
 use std::time::Duration;
@@ -12,19 +15,19 @@ use breezeway_proto::RawHead;
 use breezeway_proto::frame::LONGEST_BODY;
 use breezeway_shm::statistics::Meter;
 
-use super::error::Unreceived;
-use super::receive_buffer::ReceiveBuffer;
-use super::send_buffer::SendBuffer;
-use super::stream_socket::StreamSocket;
-use crate::carrier::Carrier;
-use crate::wire::Wire;
+use receive_buffer::ReceiveBuffer;
+use send_buffer::SendBuffer;
+use socket::StreamSocket;
+
+use super::wire::Wire;
+use super::{Carrier, Unreceived};
 
 /// Time for which a message that has begun waits for private memory.
 pub(crate) const SHORTAGE_PATIENCE: Duration = Duration::from_secs(1);
 
 /// A socket with its received and its unsent bytes.
 pub(crate) struct SocketLink {
-    pub(super) origin: Origin,
+    pub(crate) origin: Origin,
     socket: StreamSocket,
     carrier: Carrier,
     policy: WaitPolicy,
@@ -51,7 +54,7 @@ pub(crate) struct SocketLink {
     /// A message that found no memory in time.
     unreceived: Option<Unreceived>,
     /// Meter of the session.
-    pub(super) meter: Meter,
+    pub(crate) meter: Meter,
 }
 
 impl SocketLink {
@@ -84,12 +87,12 @@ impl SocketLink {
         }
     }
 
-    pub(super) fn carrier(&self) -> Carrier {
+    pub(crate) fn carrier(&self) -> Carrier {
         self.carrier
     }
 
     /// Returns the size of the largest message.
-    pub(super) fn cap(&self) -> usize {
+    pub(crate) fn cap(&self) -> usize {
         self.cap
     }
 }
