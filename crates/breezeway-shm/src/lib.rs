@@ -61,42 +61,34 @@ compile_error!("Breezeway's shared memory needs a 64-bit little-endian Linux");
 mod ring;
 mod violation;
 
-#[cfg(not(loom))]
-mod control;
-#[cfg(not(loom))]
-mod doorbell;
-#[cfg(not(loom))]
-pub mod dump;
-#[cfg(not(loom))]
-mod endpoint;
-#[cfg(not(loom))]
-mod foreign;
-#[cfg(not(loom))]
-mod payload;
-#[cfg(not(loom))]
-mod pending;
-#[cfg(not(loom))]
-pub mod statistics;
-/// The part of it that the model checker runs.
-#[cfg(loom)]
-#[path = "statistics/modelled.rs"]
-mod statistics;
-#[cfg(not(loom))]
-mod wait;
-
 pub use ring::{Entry, Head, Want, layout};
 pub use violation::Violation;
 
-#[cfg(not(loom))]
-pub use {
-    control::{ControlSegment, ForeignControl},
-    doorbell::{SEND_BUFFER, SocketError},
-    endpoint::{
-        Body, Endpoint, Filling, FirstSegment, Limits, Message, OwnedSpace, PayloadMemory,
-        SendError, Space,
-    },
-    foreign::{ForeignBytes, ForeignReader},
-    payload::accounts::Account,
-    payload::shortage::Shortage,
-    wait::{WaitError, Waiter},
-};
+cfg_if::cfg_if! {
+    if #[cfg(loom)] {
+        /// The part of it that the model checker runs.
+        #[path = "statistics/modelled.rs"]
+        mod statistics;
+    } else {
+        mod control;
+        mod doorbell;
+        pub mod dump;
+        mod endpoint;
+        mod foreign;
+        mod payload;
+        mod pending;
+        pub mod statistics;
+        mod wait;
+
+        pub use control::{ControlSegment, ForeignControl};
+        pub use doorbell::{SEND_BUFFER, SocketError};
+        pub use endpoint::{
+            Body, Endpoint, Filling, FirstSegment, Limits, Message, OwnedSpace, PayloadMemory,
+            SendError, Space,
+        };
+        pub use foreign::{ForeignBytes, ForeignReader};
+        pub use payload::accounts::Account;
+        pub use payload::shortage::Shortage;
+        pub use wait::{WaitError, Waiter};
+    }
+}

@@ -116,109 +116,73 @@ mod watched_range;
 #[cfg(all(test, loom))]
 mod model;
 
-#[cfg(not(loom))]
-mod address;
-#[cfg(all(feature = "tokio", not(loom)))]
-pub mod asynchronous;
-#[cfg(not(loom))]
-mod client;
-#[cfg(not(loom))]
-#[cfg(not(loom))]
-mod core;
-#[cfg(not(loom))]
-mod counters;
-#[cfg(not(loom))]
-mod created;
-#[cfg(not(loom))]
-pub mod dump;
-#[cfg(not(loom))]
-mod error;
-#[cfg(not(loom))]
-mod file_claim;
-#[cfg(not(loom))]
-#[allow(unsafe_code, reason = "a signal handler")]
-mod guard;
-#[cfg(not(loom))]
-mod handler;
-#[cfg(not(loom))]
-mod handshake;
-#[cfg(not(loom))]
-mod incoming;
-#[cfg(not(loom))]
-mod keeper;
-#[cfg(not(loom))]
-mod listener;
-#[cfg(not(loom))]
-mod lock;
-#[cfg(not(loom))]
-mod log_limit;
-#[cfg(not(loom))]
-mod message;
-#[cfg(all(feature = "metrics", not(loom)))]
-mod metrics;
-#[cfg(not(loom))]
-mod named_file;
-#[cfg(not(loom))]
-mod options;
-#[cfg(not(loom))]
-mod outgoing;
-#[cfg(not(loom))]
-mod pace;
-#[cfg(not(loom))]
-mod pauses;
-#[cfg(not(loom))]
-mod pool;
-#[cfg(not(loom))]
-mod reader;
-#[cfg(not(loom))]
-mod receiver;
-#[cfg(not(loom))]
-mod regions;
-#[cfg(not(loom))]
-mod restart;
-#[cfg(not(loom))]
-mod server;
-#[cfg(not(loom))]
-mod session;
-#[cfg(all(test, not(loom)))]
-mod slow_descriptor;
-#[cfg(not(loom))]
-mod socket;
-#[cfg(not(loom))]
-mod spin;
-#[cfg(not(loom))]
-mod stream;
-#[cfg(not(loom))]
-mod stream_pool;
-#[cfg(not(loom))]
-mod stream_state;
-#[cfg(not(loom))]
-mod table;
-#[cfg(not(loom))]
-mod waiting;
-#[cfg(not(loom))]
-mod wire;
-#[cfg(not(loom))]
-mod writer;
-
 pub use violation::Violation;
 
-#[cfg(not(loom))]
-pub use {
-    address::{Address, AddressError},
-    breezeway_os::{Deadline, Peer, TrustedPeer, WaitPolicy},
-    client::Client,
-    counters::SessionCounters,
-    error::{AcceptError, ConnectError, HandshakeError, ServeError, SessionEnd, StreamError},
-    handler::Handler,
-    options::{
-        ClientOptions, Memory, OptionError, ServerOptions, SessionOptions, Trust, WhenExhausted,
-        WhenFull,
-    },
-    reader::{Peeked, Reader, Run},
-    server::{RestartReport, Server, Stopper},
-    session::{Session, SessionStatistics},
-    stream::{Interrupter, Stream},
-    table::Role,
-    writer::{Reserved, Writer},
-};
+cfg_if::cfg_if! {
+    if #[cfg(not(loom))] {
+        mod address;
+        #[cfg(feature = "tokio")]
+        pub mod asynchronous;
+        mod client;
+        mod core;
+        mod counters;
+        mod created;
+        pub mod dump;
+        mod error;
+        mod file_claim;
+        #[allow(unsafe_code, reason = "a signal handler")]
+        mod guard;
+        mod handler;
+        mod handshake;
+        mod incoming;
+        mod keeper;
+        mod listener;
+        mod lock;
+        mod log_limit;
+        mod message;
+        #[cfg(feature = "metrics")]
+        mod metrics;
+        mod named_file;
+        mod options;
+        mod outgoing;
+        mod pace;
+        mod pauses;
+        mod pool;
+        mod reader;
+        mod receiver;
+        mod regions;
+        mod restart;
+        mod server;
+        mod session;
+        #[cfg(test)]
+        mod slow_descriptor;
+        mod socket;
+        mod spin;
+        mod stream;
+        mod stream_pool;
+        mod stream_state;
+        mod table;
+        mod waiting;
+        mod wire;
+        mod writer;
+
+        pub use address::{Address, AddressError};
+        pub use breezeway_os::{Deadline, Peer, TrustedPeer, WaitPolicy};
+        pub use client::Client;
+        pub use counters::SessionCounters;
+        pub use error::{
+            AcceptError, ConnectError, HandshakeError, ServeError, SessionEnd, StreamError,
+        };
+        pub use handler::Handler;
+        pub use options::{
+            ClientOptions, Memory, OptionError, ServerOptions, SessionOptions, Trust,
+            WhenExhausted, WhenFull,
+        };
+        pub use reader::{Peeked, Reader, Run};
+        pub use server::{RestartReport, Server, Stopper};
+        pub use session::{Session, SessionStatistics};
+        pub use stream::{Interrupter, Stream};
+        pub use table::Role;
+        pub use writer::{Reserved, Writer};
+    }
+}
