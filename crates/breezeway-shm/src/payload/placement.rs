@@ -26,7 +26,8 @@ pub(crate) const FIRST_SEGMENT: u64 = 64 * 1024;
 
 /// Size of the smallest message that rotates, if at least two fit. A line that both sides have in
 /// their second-level caches must be transferred from the other cache for each write and again for
-/// each read; a line that only the shared cache holds need not. (Figures: `docs/design.md`.)
+/// each read; a line that only the shared cache holds need not.
+/// (Figures: `docs/reports/2026-11-26-design-choices.md`.)
 pub(crate) const ROTATED_FROM: usize = 16 * 1024;
 /// Bytes that messages rotate through: more than a second-level cache, and one huge page.
 pub(crate) const ROTATION: usize = 2 << 20;
