@@ -23,9 +23,10 @@ columns:
 prose:
 	.ci/prose
 
-## Links of documents lead somewhere, and the tests that documents name exist.
+## Links of documents lead somewhere, the tests that they name exist, and code of the guide is that of examples.
 links:
 	.ci/links
+	.ci/excerpts
 
 ## Dependencies between crates point in one direction.
 arrows:

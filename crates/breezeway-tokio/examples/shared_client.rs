@@ -1,0 +1,44 @@
+//! `cargo run -p breezeway-tokio --example shared_client [ADDRESS]`: tasks that call through one
+//! client. A call fails after a second; a server that ends is awaited for five.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use breezeway_tokio::{Address, Client, ClientOptions, OwnedCall, ReplyError};
+use breezeway_tokio::{ErrorCode, Server, SessionOptions};
+use tokio::task::JoinSet;
+
+async fn square(call: OwnedCall) -> Result<(), ReplyError> {
+    match call.request().u64_le_at(0).and_then(|number| number.checked_mul(number)) {
+        Some(square) => call.reply(square.to_le_bytes()),
+        None => call.fail(ErrorCode::Application(1), "a number of 8 bytes, with a square"),
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let address: Address = std::env::args().nth(1).unwrap_or("shm:/tmp/sq.sock".into()).parse()?;
+    let server = Server::bind(&address)?;
+    let (address, stopper) = (server.address(), server.stopper());
+    let serving = tokio::spawn(server.serve(square));
+
+    let options = ClientOptions::new()
+        .session(SessionOptions::new().call_timeout(Some(Duration::from_secs(1))))
+        .wait_for_server(Duration::from_secs(5));
+    let client = Arc::new(Client::connect_with(&address, options).await?);
+
+    let mut calls = JoinSet::new();
+    for number in 1..=8u64 {
+        let client = Arc::clone(&client);
+        calls.spawn(async move { client.call(0, &number.to_le_bytes()).await });
+    }
+    let mut sum = 0;
+    while let Some(reply) = calls.join_next().await {
+        sum += reply??.bytes().u64_le_at(0).ok_or("a short reply")?;
+    }
+    println!("the sum of 8 squares is {sum}");
+
+    stopper.stop();
+    drop(client);
+    Ok(serving.await??)
+}
