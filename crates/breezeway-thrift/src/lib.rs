@@ -100,7 +100,7 @@
 //! counts and lengths that are negative or larger than the rest of the message (before memory is
 //! allocated), bools other than 0 and 1, strings that are not UTF-8, elements of another type than
 //! in the IDL, type bytes that Thrift does not define, nesting and sizes beyond [`Limits`], bytes
-//! behind the end. See `docs/thrift.md` for more.
+//! behind the end. See `docs/thrift-messages.md` for more.
 //!
 //! # Features
 //!
