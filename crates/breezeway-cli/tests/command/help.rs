@@ -60,6 +60,20 @@ fn the_command_without_a_subcommand_lists_them() {
     assert!(String::from_utf8(output.stdout).unwrap().starts_with("breezeway "));
 }
 
+#[test]
+fn page_lists_every_command() {
+    const PAGE: &str = include_str!("../../../../docs/cli.md");
+    let text = String::from_utf8(run(&["--help"]).stdout).unwrap();
+    let commands = text.split_once("Commands:\n").unwrap().1.split_once("\n\n").unwrap().0;
+    // Continued lines are indented further.
+    let lines = commands.lines().filter_map(|line| line.strip_prefix("  "));
+    let names =
+        lines.filter(|line| !line.starts_with(' ')).filter_map(|line| line.split(' ').next());
+    let listed: Vec<_> = names.filter(|&name| name != "help").collect();
+    let rows = PAGE.lines().filter_map(|line| line.strip_prefix("| `breezeway "));
+    assert_eq!(rows.map(|row| row.split_once('`').unwrap().0).collect::<Vec<_>>(), listed);
+}
+
 const EVERY_COMMAND: [&[&str]; 10] = [
     &[],
     &["serve"],

@@ -83,3 +83,56 @@ fn options_have_the_ranges_of_the_list() {
     }
     assert!(checked > 30, "{checked} bounds were checked");
 }
+
+/// Returns a bound as the page shows it.
+fn shown(kind: &str, name: &str, bound: &str) -> String {
+    const SECOND: u64 = 1_000_000_000;
+    let value: u64 = bound.parse().expect("a number");
+    match (kind, value) {
+        ("time", 0) => "0 s".to_owned(),
+        ("time", _) if value.is_multiple_of(3600 * SECOND) => {
+            format!("{} h", value / 3600 / SECOND)
+        }
+        ("time", _) if value.is_multiple_of(SECOND) => format!("{} s", value / SECOND),
+        ("time", _) => format!("{value} ns"),
+        _ if name == "socket_mode" => format!("{value:#o}"),
+        _ if value == 1 << 40 => "1 TiB".to_owned(),
+        _ if value == 1 << 63 => "2^63".to_owned(),
+        _ => {
+            let digits = value.to_string().into_bytes();
+            let groups: Vec<_> = digits.rchunks(3).rev().map(String::from_utf8_lossy).collect();
+            groups.join(",")
+        }
+    }
+}
+
+#[test]
+fn page_has_every_option_with_its_range() {
+    const PAGE: &str = include_str!("../../../../docs/options.md");
+    let rows = |owner: &str| {
+        let (_, section) = PAGE.split_once(&format!("## {owner}Options\n")).expect(owner);
+        let section = section.split("\n## ").next().unwrap_or_default();
+        section
+            .lines()
+            .filter(|line| line.starts_with("| `"))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    for (owner, title) in [("session", "Session"), ("client", "Client"), ("server", "Server")] {
+        let rows = rows(title);
+        let lines = OPTIONS.lines().filter(|line| line.starts_with(&format!("{owner} ")));
+        assert_eq!(rows.len(), lines.clone().count(), "{title}");
+        for (row, line) in rows.iter().zip(lines) {
+            let words: Vec<&str> = line.split(' ').collect();
+            let [_, name, kind, least, most, go, ..] = words[..] else { panic!("{line}") };
+            let range = match (least, most) {
+                ("-", _) => "–".to_owned(),
+                (_, "-") => format!("{} or more", shown(kind, name, least)),
+                _ => format!("{} to {}", shown(kind, name, least), shown(kind, name, most)),
+            };
+            let go = if go == "-" { "–".to_owned() } else { format!("`{go}`") };
+            assert!(row.starts_with(&format!("| `{name}` |")), "{row}: {line}");
+            assert!(row.ends_with(&format!("| {range} | {go} |")), "{row}: {line}");
+        }
+    }
+}
