@@ -28,7 +28,7 @@ Examples:
   breezeway inspect 4242                     the sessions of the process
 
 The session must be one over shm:, and the process one of the same user that may be traced (see \
-ptrace(2)), unless this runs as root. The process is not asked and not slowed down; it may be \
+ptrace(2)), unless this runs as root. The process does nothing for this; it may be \
 stopped or stuck. Messages of more than 104 bytes lie elsewhere: only their length is printed. \
 The queues and buffer lists of shmipc are shown by breezeway inspect.";
 

@@ -22,7 +22,7 @@ Examples:
   breezeway inspect 4242 --json | jq '.native.sessions[] | select(.waits_for == \"memory\")'
   breezeway inspect 4242 --json | jq '.shmipc.queues[] | select(.to_client.depth > 0)'
 
-A process is not asked and not slowed down; it may be stopped or stuck. While it runs, counts that \
+A process does nothing for this; it may be stopped or stuck. While it runs, counts that \
 belong together may be some messages apart. It must be one of the same user, unless this runs as \
 root. Of shmipc this shows queues and buffer lists, also of shmipc-go and the crate \
 shmipc, as client and as server.

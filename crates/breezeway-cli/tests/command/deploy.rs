@@ -35,6 +35,30 @@ mod needs_systemd {
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success() && !said.contains("echo."), "{said}");
     }
+
+    /// Returns the system calls of a set of systemd's, and of the sets in it.
+    fn members(set: &str) -> BTreeSet<String> {
+        let mut list = Command::new("systemd-analyze");
+        let output = list.args(["syscall-filter", set]).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let lines = text.lines().skip(1).map(str::trim);
+        let names = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+        names
+            .flat_map(|name| match name.starts_with('@') {
+                true => members(name),
+                false => BTreeSet::from([name.to_owned()]),
+            })
+            .collect()
+    }
+
+    #[test]
+    #[ignore = "needs systemd-analyze: `make needs` runs it where it is"]
+    fn listed_system_calls_are_in_system_service() {
+        let service = members("@system-service");
+        let others: Vec<_> =
+            allowed().into_iter().filter(|&call| !service.contains(call)).collect();
+        assert!(others.is_empty() && !service.is_empty(), "{others:?}");
+    }
 }
 
 /// The words in backticks of the page's table of system calls.
