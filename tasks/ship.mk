@@ -76,6 +76,13 @@ features:
 	.ci/features
 	$(CARGO) test -p breezeway-shmipc --locked --lib --test hostile --test sessions
 
+MDBOOK = mdbook@0.5.4
+## The book of docs/ in target/book; mdBook is installed in target/tools if it is missing (2 minutes).
+book:
+	@command -v mdbook >/dev/null || [ -x target/tools/bin/mdbook ] \
+		|| $(CARGO) install --quiet --root target/tools --locked --no-default-features $(MDBOOK)
+	PATH="$(CURDIR)/target/tools/bin:$$PATH" .ci/book
+
 ## The tutorial makes a server and a client that do what it says.
 tutorial:
 	.ci/tutorial
