@@ -4,24 +4,20 @@ use std::error::Error;
 use std::io;
 use std::time::Duration;
 
+use breezeway_os::Peer;
 use breezeway_os::memory::zeroed;
-use breezeway_os::{Deadline, Peer};
-use breezeway_proto::time_left;
-use breezeway_proto::validate::Request;
-use breezeway_proto::{ErrorCode, Flags, Head, LONGEST_REASON};
-use breezeway_shm::layout::INLINE_MAX;
+use breezeway_proto::{ErrorCode, time_left};
 use breezeway_shm::statistics::HandlerTimes;
 use breezeway_shm::{Filling, ForeignBytes, SendError};
 
 use crate::call_limit::CallLimit;
-use crate::carrier::Carrier;
+use crate::carrier::{Body, Carrier};
 use crate::channel::{BackChannel, OwnedCall, OwnedSpace};
-use crate::error::{ReplyError, SessionError};
-use crate::link::{Body, Link, OwnedBody};
+use crate::error::ReplyError;
+use crate::link::OwnedBody;
 use crate::message::Message;
 use crate::presence::SessionId;
-use crate::served::{Place, Terms};
-use crate::short_reason::short_reason;
+use crate::serving::Serving;
 
 /// Error of a handler, of any type. Its message is sent to the caller.
 pub type HandlerError = Box<dyn Error + Send + Sync>;
@@ -61,153 +57,6 @@ where
 /// Proof that a call was replied to, or deferred.
 #[derive(Debug)]
 pub struct Replied(());
-
-/// The part of a session that a call uses.
-pub(crate) struct Serving<'c> {
-    /// The session's place. Space that a handler reserves and leaves unsent is given back when it
-    /// returns.
-    pub(crate) place: &'c mut Place,
-    pub(crate) terms: &'c Terms,
-    /// Set once the call is replied to, or was deferred.
-    pub(crate) replied: &'c mut bool,
-    pub(crate) request: Request,
-    /// Limit on deferred calls.
-    pub(crate) limit: Option<&'c CallLimit>,
-}
-
-impl Serving<'_> {
-    #[inline(always)]
-    fn link(&self) -> &Link {
-        self.place.link()
-    }
-
-    #[inline(always)]
-    fn link_mut(&mut self) -> &mut Link {
-        self.place.link_mut()
-    }
-
-    fn head(&self) -> Head {
-        Head::of_reply(self.request.stream)
-    }
-
-    /// Sends a reply, and the release of the request with it. A sleeping client is woken at once,
-    /// whatever the handler does before it returns.
-    #[inline]
-    fn reply(&mut self, body: Body<'_>) -> Result<Replied, ReplyError> {
-        if !self.request.one_way {
-            let head = self.head();
-            let link = self.link_mut();
-            if !matches!(body, Body::Received) {
-                link.release();
-            }
-            match link.send(head, body) {
-                Ok(()) => self.sent()?,
-                Err(error) => self.reply_later(body, error)?,
-            }
-        }
-        *self.replied = true;
-        Ok(Replied(()))
-    }
-
-    /// Queues a reply that found no memory, as the client has to release other replies first.
-    #[cold]
-    fn reply_later(&mut self, body: Body<'_>, error: SendError) -> Result<(), ReplyError> {
-        if !matches!(error, SendError::NoMemory { until: Some(_), .. }) {
-            return Err(error.into());
-        }
-        let body = match body {
-            Body::Bytes(bytes) => OwnedBody::Private(
-                ForeignBytes::stable(bytes).try_to_vec().map_err(SendError::from)?,
-            ),
-            Body::Received => OwnedBody::Received(Message::plain(self.link_mut().detach())),
-            Body::Space => return Err(error.into()),
-        };
-        self.keep(body)
-    }
-
-    /// Shares the session; its threads send this reply once there is memory for it.
-    fn keep(&mut self, reply: OwnedBody) -> Result<(), ReplyError> {
-        self.link_mut().finish().map_err(SessionError::from)?;
-        let deadline = Deadline::from(self.time_left());
-        self.place.share(self.terms).keep_reply(self.request, reply, deadline);
-        Ok(())
-    }
-
-    /// Returns the time that the client will still wait, measured from the start of the worker's
-    /// turn, which began up to 50 µs before the handler.
-    fn time_left(&self) -> Option<Duration> {
-        let age = self.terms.turn_age().unwrap_or_default();
-        time_left::decode(self.request.time).map(|time| time.saturating_sub(age))
-    }
-
-    /// Releases the request, and publishes the reply to the client.
-    #[inline(always)]
-    fn sent(&mut self) -> Result<(), SessionError> {
-        *self.replied = true;
-        // First, so that one publication covers both.
-        self.link_mut().finish()?;
-        Ok(self.link_mut().flush_now()?)
-    }
-
-    /// Shares the session, and detaches the call, with its request, from the handler.
-    fn defer(&mut self) -> io::Result<OwnedCall> {
-        let link = self.link_mut();
-        let reserved = link.reserve_detached();
-        reserved.map_err(|error| io::Error::new(io::ErrorKind::OutOfMemory, error))?;
-        let request =
-            if link.has_current() { Message::plain(link.detach()) } else { Message::default() };
-        let deadline = Deadline::from(self.time_left());
-        let call = self.place.share(self.terms).adopt(self.request, request, deadline);
-        *self.replied = true;
-        Ok(call)
-    }
-
-    /// Fails the present call.
-    pub(crate) fn fail(mut self, code: ErrorCode, reason: &str) -> Result<(), ReplyError> {
-        self.refuse(code, reason).map(drop)
-    }
-
-    fn refuse(&mut self, code: ErrorCode, reason: &str) -> Result<Replied, ReplyError> {
-        if !self.request.one_way {
-            self.link_mut().release();
-            self.publish_failure(code, reason)?;
-            self.sent()?;
-        }
-        *self.replied = true;
-        Ok(Replied(()))
-    }
-
-    /// Publishes a failure: the full reason if there is memory for it, else as much as an entry
-    /// holds.
-    fn publish_failure(&mut self, code: ErrorCode, reason: &str) -> Result<(), ReplyError> {
-        let flags = Flags::FIN.with(Flags::ERROR);
-        let head = Head { flags, tag: code.number(), ..self.head() };
-        let cut = |len: usize| &reason.as_bytes()[..reason.floor_char_boundary(len)];
-        match self.publish(head, cut(LONGEST_REASON)) {
-            Err(
-                error @ (ReplyError::TooLarge { .. }
-                | ReplyError::NoMemory { .. }
-                | ReplyError::Segment(_)),
-            ) => {
-                let short = if code == ErrorCode::NoMemory {
-                    let refused = match &error {
-                        ReplyError::Segment(error) => Some(error),
-                        _ => None,
-                    };
-                    short_reason(refused).as_bytes()
-                } else {
-                    cut(INLINE_MAX)
-                };
-                self.publish(head, short)
-            }
-            other => other,
-        }
-    }
-
-    fn publish(&mut self, head: Head, reason: &[u8]) -> Result<(), ReplyError> {
-        Ok(self.link_mut().send(head, Body::Bytes(reason))?)
-    }
-}
 
 /// One request to serve: lent by the client until it is replied to.
 //
@@ -386,7 +235,7 @@ impl<'c> Call<'c> {
     #[inline]
     pub fn reply(self, bytes: &[u8]) -> Handled {
         match self.0 {
-            Here(serving) => Ok(serving.reply(Body::Bytes(bytes))?),
+            Here(serving) => replied(serving.reply(Body::Bytes(bytes))),
             Offloaded(elsewhere) => replied(elsewhere.take().reply(bytes)),
         }
     }
@@ -397,10 +246,7 @@ impl<'c> Call<'c> {
     #[inline]
     pub fn reply_from(place: &mut Option<Self>, bytes: &[u8]) -> Handled {
         let handled = match &mut place.as_mut().ok_or(PRESENT)?.0 {
-            Here(serving) => match serving.reply(Body::Bytes(bytes)) {
-                Ok(replied) => Ok(replied),
-                Err(error) => Err(error.into()),
-            },
+            Here(serving) => replied(serving.reply(Body::Bytes(bytes))),
             Offloaded(elsewhere) => replied(elsewhere.take().reply(bytes)),
         };
         *place = None;
@@ -412,7 +258,7 @@ impl<'c> Call<'c> {
     #[inline]
     pub fn echo(self) -> Handled {
         match self.0 {
-            Here(serving) => Ok(serving.reply(Body::Received)?),
+            Here(serving) => replied(serving.reply(Body::Received)),
             Offloaded(elsewhere) => replied(elsewhere.take().echo()),
         }
     }
@@ -427,7 +273,7 @@ impl<'c> Call<'c> {
     pub fn no_such_method(self) -> Handled {
         let reason = format!("there is no method {}", self.method());
         match self.0 {
-            Here(serving) => Ok(serving.refuse(ErrorCode::NoSuchMethod, &reason)?),
+            Here(serving) => replied(serving.refuse(ErrorCode::NoSuchMethod, &reason)),
             Offloaded(elsewhere) => replied(elsewhere.take().no_such_method()),
         }
     }
@@ -444,7 +290,7 @@ impl<'c> Call<'c> {
     /// ```
     pub fn fail(self, code: ErrorCode, reason: &str) -> Handled {
         match self.0 {
-            Here(serving) => Ok(serving.refuse(code, reason)?),
+            Here(serving) => replied(serving.refuse(code, reason)),
             Offloaded(elsewhere) => replied(elsewhere.take().fail(code, reason)),
         }
     }
@@ -532,6 +378,7 @@ impl<'c> Call<'c> {
     }
 }
 
+#[inline(always)]
 fn replied(outcome: Result<(), ReplyError>) -> Handled {
     outcome?;
     Ok(Replied(()))
@@ -639,7 +486,7 @@ impl<'c> ReplySpace<'c> {
                 if serving.request.one_way {
                     serving.link_mut().abandon();
                 }
-                Ok(serving.reply(Body::Space)?)
+                replied(serving.reply(Body::Space))
             }
             Space::Offloaded(elsewhere, bytes) => replied(elsewhere.take().reply(bytes)),
             Space::Owned(elsewhere, space) => replied(elsewhere.take().reply_space(space)),

@@ -7,10 +7,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use breezeway_proto::ErrorCode;
-
-use crate::call::{Call, Handled, Handler};
-
 /// Limit on calls in flight. Clones share the count.
 #[doc(hidden)]
 #[derive(Clone, Debug)]
@@ -40,7 +36,7 @@ impl CallLimit {
     }
 
     /// Returns the reason to refuse a further call, or None. Its caller receives
-    /// [`ErrorCode::Overloaded`], so it knows that the call never ran.
+    /// [`Overloaded`](crate::ErrorCode::Overloaded), so it knows that the call never ran.
     #[inline]
     pub fn refusal(&self) -> Option<String> {
         (Arc::strong_count(&self.0.held) > self.0.most).then(|| self.refuse())
@@ -57,26 +53,5 @@ impl CallLimit {
     /// Returns the number of calls refused so far.
     pub(crate) fn refused(&self) -> u64 {
         self.0.refused.load(Ordering::Relaxed)
-    }
-}
-
-/// A server's handler, which calls beyond the limit do not reach. (One-way messages do: their
-/// senders could receive no refusal.)
-pub(crate) struct Limited<H>(pub(crate) H, pub(crate) CallLimit);
-
-impl<H: Handler> Handler for Limited<H> {
-    #[inline(always)]
-    fn handle(&self, call: Call<'_>) -> Handled {
-        if !call.is_one_way()
-            && let Some(reason) = self.1.refusal()
-        {
-            return call.fail(ErrorCode::Overloaded, &reason);
-        }
-        self.0.handle(call)
-    }
-
-    #[inline(always)]
-    fn call_limit(&self) -> Option<&CallLimit> {
-        Some(&self.1)
     }
 }

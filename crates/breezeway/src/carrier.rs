@@ -1,6 +1,9 @@
 //! The carriers of sessions.
 
+mod body;
 mod error;
+mod notice;
+pub(crate) mod plain;
 pub(crate) mod shm;
 pub(crate) mod stream;
 pub(crate) mod tls;
@@ -8,7 +11,9 @@ pub(crate) mod wire;
 
 use std::fmt;
 
+pub(crate) use body::Body;
 pub(crate) use error::{LinkError, Unreceived, WaitFailure};
+pub(crate) use notice::Notice;
 pub(crate) use shm::MemoryLink;
 pub(crate) use stream::SocketLink;
 

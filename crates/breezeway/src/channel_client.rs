@@ -8,8 +8,7 @@ use breezeway_os::{Deadline, clock};
 
 use crate::address::Address;
 use crate::channel::Channel;
-use crate::client::ClientError;
-use crate::error::{CallError, ConnectError};
+use crate::error::{CallError, ClientError, ConnectError};
 use crate::message::Message;
 use crate::options::ClientOptions;
 use crate::reconnect::Reconnecting;

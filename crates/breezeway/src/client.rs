@@ -11,7 +11,7 @@ use breezeway_shm::ForeignBytes;
 
 use crate::address::Address;
 use crate::connect;
-use crate::error::{CallError, ConnectError};
+use crate::error::{CallError, ClientError, ConnectError};
 use crate::message::Message;
 use crate::options::{ClientOptions, SessionOptions};
 use crate::reconnect::Reconnecting;
@@ -28,37 +28,6 @@ const TRUSTED_FOR: Duration = Duration::from_millis(1);
 const RESENDS: u32 = 16;
 /// Time that a server at the first place may take for its hello while another server is connected.
 const RETURN_PATIENCE: Duration = Duration::from_millis(100);
-
-/// Error returned when a client's call fails.
-#[derive(thiserror::Error)]
-#[non_exhaustive]
-pub enum ClientError {
-    /// No session could be opened.
-    #[error(transparent)]
-    Connect(#[from] ConnectError),
-    /// The call failed. The message states if it may have run, if its session has ended.
-    #[error("{0}{run}", run = may_have_run(.0))]
-    Call(#[from] CallError),
-}
-
-impl ClientError {
-    /// Returns true if the server may have served the call, or a part of it; see
-    /// [`CallError::may_have_run`].
-    pub fn may_have_run(&self) -> bool {
-        match self {
-            Self::Connect(_) => false,
-            Self::Call(error) => error.may_have_run(),
-        }
-    }
-}
-
-fn may_have_run(error: &CallError) -> &'static str {
-    match (error.session_goes_on(), error.may_have_run()) {
-        (true, _) => "",
-        (false, true) => "; the call may have run",
-        (false, false) => "; the call never ran",
-    }
-}
 
 /// Calls a server from any number of threads. `Send` and `Sync`; each call has a session of the
 /// pool for itself while it lasts.

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use breezeway_os::{Deadline, Peer, connect};
@@ -12,11 +13,11 @@ use rustix::io::Errno;
 use rustix::net::getpeername;
 
 use crate::address::{Address, Place};
-use crate::carrier::Carrier;
 use crate::carrier::tls::{Tls, TlsSocket};
 use crate::carrier::wire::Wire;
-use crate::error::ConnectError;
-use crate::handshake::HandshakeError;
+use crate::carrier::{Carrier, WaitFailure};
+use crate::error::{ConnectError, HandshakeError};
+use crate::foreign::ForeignConnection;
 use crate::options::SessionOptions;
 
 /// Returns the result of `connect` for the first of an address's places that works, or the errors
@@ -63,10 +64,30 @@ pub(crate) fn connect(
             Tls::check_client(tls)?;
             let socket = connect_tcp(place, (host, *port), (deadline, timeout))?;
             let mut peer = peer(&socket, place.carrier()).map_err(HandshakeError::from)?;
-            let tls = TlsSocket::connect(socket, host, tls, protocol, (deadline, timeout))?;
+            let tls =
+                TlsSocket::connect(socket, host, tls, protocol, deadline).map_err(|failure| {
+                    match failure {
+                        WaitFailure::Link(error) => error.into(),
+                        _ => HandshakeError::Timeout(timeout),
+                    }
+                })?;
             peer.identity = tls.identity();
             Ok((tls.into(), peer))
         }
+    }
+}
+
+impl ForeignConnection {
+    /// Connects to a server of another protocol, whose name TLS announces (ALPN) if it has one.
+    /// Takes at most the handshake timeout.
+    #[doc(hidden)]
+    pub fn connect(
+        place: &Place,
+        options: &SessionOptions,
+        protocol: &[u8],
+    ) -> Result<Self, ConnectError> {
+        let (wire, peer) = connect(place, options, protocol)?;
+        Ok(Self::new(wire, Vec::new(), (place.carrier(), peer), Arc::default()))
     }
 }
 

@@ -12,12 +12,8 @@ use rustix::net::{
     RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, send, sendmsg, shutdown,
 };
 
-use crate::address::Place;
 use crate::carrier::Carrier;
 use crate::carrier::wire::{Wire, only};
-use crate::connect;
-use crate::error::ConnectError;
-use crate::options::SessionOptions;
 
 /// Handler of clients of another protocol.
 #[derive(Clone)]
@@ -77,18 +73,6 @@ impl ForeignConnection {
         wire.read_in_bulk();
         let unread = Unread { bytes: first, start: 0 };
         Self { wire: Some(wire), unread, carrier, peer, _place: place }
-    }
-
-    /// Connects to a server of another protocol, whose name TLS announces (ALPN) if it has one.
-    /// Takes at most the handshake timeout.
-    #[doc(hidden)]
-    pub fn connect(
-        place: &Place,
-        options: &SessionOptions,
-        protocol: &[u8],
-    ) -> Result<Self, ConnectError> {
-        let (wire, peer) = connect::connect(place, options, protocol)?;
-        Ok(Self::new(wire, Vec::new(), (place.carrier(), peer), Arc::default()))
     }
 
     /// Returns the first bytes that were not read from this yet: at first eight bytes or more, up

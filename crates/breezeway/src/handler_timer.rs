@@ -1,11 +1,15 @@
 //! Timing of handlers: of one call in many, as the timing of more would slow calls down.
 
+#[cfg(feature = "metrics")]
+mod export;
+
 use std::cell::Cell;
 
 use breezeway_os::clock;
 use breezeway_shm::statistics::HandlerTimes;
 
-use crate::call::{Call, Handled, Handler};
+#[cfg(feature = "metrics")]
+pub(crate) use export::record;
 
 /// Interval, in calls of a thread, at which one is timed. A prime, so that calls in a pattern are
 /// timed alike.
@@ -58,19 +62,6 @@ impl Running {
             times.note(clock::nanoseconds(ticks));
         }
         #[cfg(feature = "metrics")]
-        crate::metrics::note(ticks);
-    }
-}
-
-/// A server's handler, timed.
-pub(crate) struct Timed<H>(pub(crate) H);
-
-impl<H: Handler> Handler for Timed<H> {
-    #[inline(always)]
-    fn handle(&self, call: Call<'_>) -> Handled {
-        let timer = HandlerTimer::start(|| call.handler_times());
-        let handled = self.0.handle(call);
-        timer.end();
-        handled
+        export::note(ticks);
     }
 }

@@ -89,16 +89,19 @@ mod offload;
 mod options;
 mod post_queue;
 mod presence;
+mod reasons;
 mod reconnect;
 mod served;
 mod server;
+mod serving;
 mod session;
-mod short_reason;
 mod slice;
 mod spans;
 mod streaming;
 mod time;
+mod unserved;
 mod violation;
+mod wake;
 mod worker;
 
 pub use address::{Address, AddressError, Place};
@@ -137,26 +140,29 @@ pub use channel::{
     SendHalf, ServerChannel, Stream, StreamError,
 };
 pub use channel_client::ChannelClient;
-pub use client::{Client, ClientError, ClientReply, PooledSession};
-pub use error::{CallError, ConnectError, ReplyError, ServeError, SessionError};
+pub use client::{Client, ClientReply, PooledSession};
+pub use error::{
+    CallError, ClientError, ConnectError, HandshakeError, OptionError, ReplyError, ServeError,
+    SessionError,
+};
 pub use foreign::ForeignConnection;
 pub use hand_over::TakeOverError;
 #[doc(hidden)]
 pub use handler_timer::HandlerTimer;
-pub use handshake::HandshakeError;
 pub use message::Message;
-pub use options::{ClientOptions, OptionError, ServerOptions, SessionOptions};
+pub use options::{ClientOptions, ServerOptions, SessionOptions};
 pub use post_queue::{PostQueue, TryPost};
 pub use presence::SessionId;
 #[doc(hidden)]
 pub use reconnect::Reconnecting;
 pub use served::ServerSession;
-pub use server::{Monitor, Server, ServerStats, SessionListener, Stopper, Unserved};
+pub use server::{Monitor, Server, ServerStats, SessionListener, Stopper};
 pub use session::{Batch, Reply, RequestSpace, Session};
 #[doc(hidden)]
 pub use slice::Slice;
 #[doc(hidden)]
 pub use spans::{CallOf, CallSpan};
+pub use unserved::Unserved;
 pub use violation::Violation;
 
 /// The programs of the package's README compile.

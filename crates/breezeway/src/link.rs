@@ -21,18 +21,7 @@ use breezeway_shm::{
 pub(crate) use owned::OwnedBody;
 
 use crate::carrier::shm::{in_numbers, raw_head};
-use crate::carrier::{Carrier, LinkError, MemoryLink, SocketLink, WaitFailure};
-
-/// Source of a message's body.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Body<'a> {
-    /// These bytes: copied, or on a socket written without a copy.
-    Bytes(&'a [u8]),
-    /// The reserved space, which was filled. On an error it stays reserved.
-    Space,
-    /// The current message's own body, which is released with it.
-    Received,
-}
+use crate::carrier::{Body, Carrier, LinkError, MemoryLink, Notice, SocketLink, WaitFailure};
 
 /// One process's end of a session.
 #[allow(clippy::large_enum_variant, reason = "one per session, and the large one is the fast one")]
@@ -375,15 +364,6 @@ impl Link {
             }
         }
     }
-}
-
-/// An event of a session's socket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Notice {
-    /// Bytes have arrived.
-    Readable,
-    /// The peer is gone. Messages that it sent before can still be taken.
-    PeerGone,
 }
 
 // ---- waiting ----

@@ -11,11 +11,8 @@
 use breezeway_shm::statistics::{Field, Role, Sums, sums_of_this_process};
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};
 
-mod handlers;
-
+use crate::handler_timer;
 use crate::server::refused_by_this_process;
-
-pub(crate) use handlers::note;
 
 /// Values of the label `reason` of clients that got no session.
 const REASONS: [&str; 6] =
@@ -64,7 +61,7 @@ pub fn record() {
     for (reason, count) in REASONS.into_iter().zip(refused_by_this_process()) {
         counter!("breezeway_clients_refused_total", "reason" => reason).absolute(count);
     }
-    handlers::record();
+    handler_timer::record();
 }
 
 fn record_sums(role: &'static str, sums: &Sums) {

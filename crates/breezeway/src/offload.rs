@@ -9,7 +9,7 @@ use breezeway_proto::ErrorCode;
 use crate::call::{Call, Elsewhere, Handled, Handler};
 use crate::channel::OwnedCall;
 use crate::presence::SessionId;
-use crate::served::panic_message;
+use crate::reasons::panic_message;
 
 /// Queue of calls that wait for a thread. Sessions take turns, so a session with many calls does
 /// not delay the others by all of them.

@@ -10,25 +10,22 @@ use breezeway_shm::Want;
 use rustix::event::PollFlags;
 
 use crate::call::Handler;
-use crate::carrier::Carrier;
 use crate::carrier::stream::SHORTAGE_PATIENCE;
+use crate::carrier::{Carrier, Notice};
 use crate::channel::{Driving, ServerChannel, WorkerDriver};
-use crate::error::{ConnectError, SessionError};
-use crate::handshake::{self, Agreed, HandshakeError};
-use crate::link::{Link, Notice};
+use crate::error::{ConnectError, HandshakeError, SessionError};
+use crate::handshake::{self, Agreed};
+use crate::link::Link;
 use crate::log_limit::LogLimit;
 use crate::options::SessionOptions;
 use crate::presence::SessionId;
+use crate::serving::{Place, Terms, TurnQueue, TurnWaker};
 use crate::slice::{SLICE, Slice};
 use crate::streaming::{Share, StreamThreads};
-use crate::worker::{Inbox, TurnWaker};
 
 mod ending;
-mod place;
 mod turn;
-pub(crate) use ending::NOT_BEGUN;
-pub(crate) use place::{Place, Terms};
-pub(crate) use turn::{Progress, panic_message};
+pub(crate) use turn::Progress;
 
 /// The serving end of one session: for a parent and its child, for tests, and inside a
 /// [`Server`](crate::Server).
@@ -133,8 +130,8 @@ impl ServerSession {
     }
 
     /// Notes that a worker serves this session under this token.
-    pub(crate) fn join(&mut self, inbox: Arc<Inbox>, token: usize) {
-        let worker = Arc::new(TurnWaker::new(inbox, token, self.terms.id));
+    pub(crate) fn join(&mut self, turns: Arc<dyn TurnQueue>, token: usize) {
+        let worker = Arc::new(TurnWaker::new(turns, token, self.terms.id));
         if let Place::Shared(_) = &self.place {
             self.place.driver().set_waker(&Arc::clone(&worker).into());
         }

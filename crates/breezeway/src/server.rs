@@ -3,6 +3,7 @@
 mod acceptor;
 mod draining;
 mod half_open;
+mod layers;
 mod listening;
 mod monitor;
 mod placement;
@@ -22,23 +23,23 @@ use rustix::io::dup;
 
 use crate::address::Address;
 use crate::call::{Handler, HandlerError};
-use crate::call_limit::{CallLimit, Limited};
+use crate::call_limit::CallLimit;
 use crate::channel::Stream;
 use crate::error::ServeError;
-use crate::handler_timer::Timed;
 use crate::listener::Listener;
 use crate::offload::{Offloading, Queue};
 use crate::options::ServerOptions;
 use crate::served::ServerSession;
 use crate::streaming::StreamThreads;
+use crate::unserved::Unserved;
 use crate::worker::Inbox;
 
 use acceptor::{Accepted, Acceptor, Destination};
+use layers::{Limited, Timed};
 use listening::Listening;
 use placement::{Candidate, Placement};
 use threads::Threads;
 
-pub use draining::Unserved;
 #[cfg(feature = "metrics")]
 pub(crate) use monitor::refused_by_this_process;
 pub use monitor::{Monitor, ServerStats};
@@ -214,7 +215,7 @@ impl Server {
     /// earlier requests for at most [`ServerOptions::drain_timeout`].
     pub fn serve(self, handler: impl Handler) -> Result<(), ServeError> {
         #[cfg(feature = "spans")]
-        let handler = crate::spans::Spanned(handler);
+        let handler = layers::Spanned(handler);
         let handler = Timed(handler);
         let limit = self.monitor.call_limit().clone();
         match self.options.offload {

@@ -17,14 +17,14 @@ use breezeway_shm::PayloadMemory;
 use breezeway_shm::statistics::Record;
 
 use crate::address::{Address, Place};
-use crate::carrier::Carrier;
 use crate::carrier::tls::SESSION;
 use crate::carrier::wire::Wire;
+use crate::carrier::{Body, Carrier};
 use crate::channel::LINGER;
 use crate::connect;
-use crate::error::{CallError, ConnectError};
+use crate::error::{CallError, ConnectError, HandshakeError};
 use crate::handshake;
-use crate::link::{Body, Link};
+use crate::link::Link;
 use crate::options::SessionOptions;
 use crate::served::ServerSession;
 use crate::spans::{CallOf, CallSpan};
@@ -95,7 +95,7 @@ impl Session {
     /// be served, for example by [`ServerSession::from_socket`].
     pub fn from_socket(socket: OwnedFd, options: &SessionOptions) -> Result<Self, ConnectError> {
         options.validate()?;
-        let peer = Peer::of(&socket).map_err(handshake::HandshakeError::from)?;
+        let peer = Peer::of(&socket).map_err(HandshakeError::from)?;
         Self::negotiate(socket, peer, Carrier::Shm, options)
     }
 
@@ -128,7 +128,7 @@ impl Session {
     /// threads that communicate as processes do. The handshake may take an hour here, whatever the
     /// options.
     pub fn pair(options: &SessionOptions) -> Result<(Self, ServerSession), ConnectError> {
-        let (one, other) = UnixStream::pair().map_err(handshake::HandshakeError::from)?;
+        let (one, other) = UnixStream::pair().map_err(HandshakeError::from)?;
         let options = options.for_own_ends()?;
         let server_options = options.clone();
         let server =

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use breezeway_os::clock;
 
-use crate::worker::News;
+use crate::wake::WakeFlag;
 
 /// The longest time for which a session's requests are served before the next session has its turn.
 /// A handler that takes longer ends the turn when it returns.
@@ -34,7 +34,7 @@ pub struct Slice<'w> {
     is_fresh: bool,
     bytes_left: usize,
     /// Flag for other work of the serving thread.
-    interrupt: Option<&'w News>,
+    interrupt: Option<&'w WakeFlag>,
 }
 
 impl Slice<'static> {
@@ -60,10 +60,10 @@ impl<'w> Slice<'w> {
         }
     }
 
-    /// Makes the turn end between two requests once `news` is set.
+    /// Makes the turn end between two requests once `flag` is set.
     #[inline(always)]
-    pub(crate) fn interrupted_by(mut self, news: &'w News) -> Self {
-        self.interrupt = Some(news);
+    pub(crate) fn interrupted_by(mut self, flag: &'w WakeFlag) -> Self {
+        self.interrupt = Some(flag);
         self
     }
 
@@ -116,7 +116,7 @@ impl<'w> Slice<'w> {
 
     #[inline(always)]
     fn has_more(&self) -> bool {
-        let interrupted = self.interrupt.is_some_and(News::are_there);
+        let interrupted = self.interrupt.is_some_and(WakeFlag::is_pending);
         self.now < self.until && self.bytes_left > 0 && !interrupted
     }
 
@@ -155,11 +155,11 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_ends_between_two_requests_when_there_are_news() {
-        let news = News::default();
-        let mut slice = long().interrupted_by(&news);
+    fn turn_ends_between_two_requests_when_flag_is_set() {
+        let flag = WakeFlag::default();
+        let mut slice = long().interrupted_by(&flag);
         assert!(slice.goes_on_after(1));
-        news.announce();
+        flag.announce();
         assert!(!slice.goes_on_after(1));
     }
 

@@ -5,12 +5,8 @@
 //! (`ok`, `failed`, `panicked`, or `cancelled` if it was dropped before its end), and for a failed
 //! call `error`.
 
-use std::fmt::Display;
-
 use breezeway_shm::statistics::HandlerTimes;
 
-#[cfg(feature = "spans")]
-use crate::call::{Call, Handled, Handler};
 use crate::carrier::Carrier;
 
 /// The session of a call.
@@ -25,7 +21,9 @@ pub struct CallOf {
 
 #[cfg(feature = "spans")]
 mod enabled {
-    use super::{CallOf, Display};
+    use std::fmt::Display;
+
+    use super::CallOf;
 
     /// The span of one call.
     #[doc(hidden)]
@@ -109,7 +107,9 @@ mod enabled {
 
 #[cfg(not(feature = "spans"))]
 mod disabled {
-    use super::{CallOf, Display};
+    use std::fmt::Display;
+
+    use super::CallOf;
 
     /// A span without the feature: no state.
     #[doc(hidden)]
@@ -136,15 +136,3 @@ mod disabled {
 pub use disabled::CallSpan;
 #[cfg(feature = "spans")]
 pub use enabled::CallSpan;
-
-/// A server's handler with a span for each call.
-#[cfg(feature = "spans")]
-pub(crate) struct Spanned<H>(pub(crate) H);
-
-#[cfg(feature = "spans")]
-impl<H: Handler> Handler for Spanned<H> {
-    fn handle(&self, call: Call<'_>) -> Handled {
-        let of = || CallOf { carrier: call.carrier(), times: call.handler_times() };
-        CallSpan::of_server(call.method(), of).of(|| self.0.handle(call))
-    }
-}

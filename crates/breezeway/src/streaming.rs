@@ -18,7 +18,7 @@ use breezeway_proto::ErrorCode;
 use crate::call::HandlerError;
 use crate::channel::Stream;
 use crate::log_limit::LogLimit;
-use crate::served::panic_message;
+use crate::reasons::panic_message;
 
 type StreamHandler = dyn Fn(u32, Stream) -> Result<(), HandlerError> + Send + Sync;
 

@@ -6,18 +6,13 @@
 //! which only never arms the last one. A session that waits for a resource which this process lacks
 //! is *paused*.
 
-mod armed;
 mod ending;
 mod guard;
 mod inbox;
 mod load;
-mod news;
-mod signal;
 mod slot;
-mod sync;
 #[cfg(test)]
 mod tests;
-mod turn_waker;
 mod turns;
 
 use std::io;
@@ -30,23 +25,19 @@ use breezeway_os::{Deadline, Sleeper, WaitPolicy, Waiting, Wake, clock, cpu};
 use breezeway_shm::statistics::{Description, Field, Meter, WaitsFor};
 
 use crate::call::Handler;
+use crate::carrier::Notice;
 use crate::error::SessionError;
-use crate::link::Notice;
 use crate::log_limit::LogLimit;
 use crate::presence::Hooks;
 use crate::served::{Progress, ServerSession};
 use crate::slice::{SLICE, Slice};
 
-use armed::Armed;
 pub(crate) use guard::Guard;
 use guard::Watch;
 pub(crate) use inbox::Inbox;
 pub(crate) use load::Load;
 use load::Workload;
-pub(crate) use news::News;
-pub(crate) use signal::Signal;
 use slot::{EXIT, Slot};
-pub(crate) use turn_waker::TurnWaker;
 use turns::Turns;
 
 /// Rounds without work over the active sessions between two readings of the clock.
@@ -249,7 +240,7 @@ impl Worker {
             Some(_) => self.inbox.armed().first_free(is_free),
             None => self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len()),
         };
-        slot.session.join(Arc::clone(&self.inbox), token);
+        slot.session.join(self.inbox.clone(), token);
         if let Err(error) = slot.watch(&self.sleeper, token) {
             tracing::warn!(%error, "cannot watch a session, which ends");
             self.inbox.session_ended();
@@ -312,7 +303,7 @@ impl Worker {
             slot.round = self.round;
             self.inbox.load().turn_begins(self.now);
             let slice = Slice::new(self.now, self.times.slice);
-            let mut slice = slice.interrupted_by(self.inbox.news());
+            let mut slice = slice.interrupted_by(self.inbox.flag());
             let progress = slot.session.serve_some(handler, polls, &mut slice);
             match progress.and_then(|progress| {
                 slot.watch_room(&self.sleeper, token)?;
@@ -336,7 +327,7 @@ impl Worker {
                     found = true;
                     self.worked_until(now)?;
                     // The delivery does not wait for the rest of the round, whatever it is.
-                    if self.inbox.news().are_there() {
+                    if self.inbox.flag().is_pending() {
                         return Ok(true);
                     }
                 }
@@ -660,14 +651,14 @@ impl Worker {
             if let Some(watch) = &mut self.watch {
                 watch.end(&self.sleeper)?;
             }
-            if self.inbox.news().sleep() {
+            if self.inbox.flag().sleep() {
                 let until = if self.paused.is_empty() { Deadline::NEVER } else { self.resume };
                 self.meter.sleeps(WaitsFor::Data);
                 self.listen(until.time_left())?;
                 self.listened = clock::ticks();
                 self.meter.waited();
             }
-            self.inbox.news().wake();
+            self.inbox.flag().wake();
             self.now = clock::ticks();
             self.inbox.load().turn_begins(self.now);
             if let Some(watch) = &mut self.watch {

@@ -1,5 +1,5 @@
-//! The part of the workers that the model checker runs: see `src/worker/model.rs`.
+//! The part of the workers that the model checker runs: see `src/wake/model.rs`.
 #![cfg(loom)]
 
-#[path = "../src/worker/modelled.rs"]
-mod worker;
+#[path = "../src/wake/modelled.rs"]
+mod wake;

@@ -4,7 +4,7 @@ mod receive_buffer;
 mod receiving;
 mod send_buffer;
 mod sending;
-pub(crate) mod socket;
+mod socket;
 mod waiting;
 
 use std::time::Duration;

@@ -9,9 +9,10 @@ use breezeway_shm::SendError;
 use breezeway_shm::layout::INLINE_MAX;
 
 use super::state::State;
+use crate::carrier::Body;
 use crate::error::CallError;
-use crate::link::{Body, Link, OwnedBody};
-use crate::short_reason::short_reason;
+use crate::link::{Link, OwnedBody};
+use crate::reasons::short_reason;
 use crate::time::{now, to_time};
 
 /// Default time for which a reply waits for memory.

@@ -12,14 +12,12 @@ use rustix::io::dup;
 use super::shared::Shared;
 use super::stand_in::Alarm;
 use super::state::{State, Turn};
-use crate::carrier::Carrier;
-use crate::error::SessionError;
-use crate::handshake::HandshakeError;
-use crate::link::Notice;
+use crate::carrier::{Carrier, Notice};
+use crate::error::{HandshakeError, SessionError};
 use crate::log_limit::LogLimit;
 use crate::presence::Presence;
-use crate::server::Unserved;
 use crate::time::to_deadline;
+use crate::unserved::Unserved;
 
 /// Next step of a driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

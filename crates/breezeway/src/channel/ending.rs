@@ -12,11 +12,11 @@ use breezeway_shm::SendError;
 use super::outgoing::Outgoing;
 use super::receiving::Arrival;
 use super::state::{RETRY, State, Turn};
+use crate::carrier::Body;
 use crate::error::CallError;
-use crate::link::Body;
-use crate::served::NOT_BEGUN;
-use crate::server::Unserved;
+use crate::reasons::NOT_BEGUN;
 use crate::time::{now, to_deadline, to_time};
+use crate::unserved::Unserved;
 
 /// Longest wait of a session that ends for a peer that makes no room for earlier entries.
 pub(crate) const LINGER: Duration = Duration::from_secs(1);

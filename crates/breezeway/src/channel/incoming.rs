@@ -19,14 +19,14 @@ use super::state::State;
 use super::stream::{Stream, StreamError};
 use super::{Driving, Handle};
 use crate::carrier::Carrier;
-use crate::error::{CallError, ConnectError, SessionError};
-use crate::handshake::{self, Agreed, HandshakeError};
+use crate::error::{CallError, ConnectError, HandshakeError, SessionError};
+use crate::handshake::{self, Agreed};
 use crate::link::OwnedBody;
 use crate::message::Message;
 use crate::options::{ServerOptions, SessionOptions};
 use crate::presence::SessionId;
-use crate::server::Unserved;
 use crate::time::to_deadline;
+use crate::unserved::Unserved;
 
 /// The serving end of a session that threads and tasks share: it accepts calls and streams, serves
 /// them at the same time, and replies in any order.

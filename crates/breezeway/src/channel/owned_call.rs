@@ -26,7 +26,7 @@ use crate::carrier::Carrier;
 use crate::error::{CallError, ReplyError};
 use crate::message::Message;
 use crate::presence::SessionId;
-use crate::short_reason::short_reason;
+use crate::reasons::short_reason;
 
 /// A call that owns its request: any thread replies to it, at any time, in any order with other
 /// calls. See [`Call::defer`](crate::Call::defer) and [`Incoming`](super::Incoming).

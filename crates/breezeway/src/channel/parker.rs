@@ -6,7 +6,7 @@ use std::thread::{self, Thread};
 
 use breezeway_os::Deadline;
 
-use crate::worker::Signal;
+use crate::wake::Signal;
 
 /// A parker of one thread.
 pub(super) struct Parker {

@@ -11,8 +11,9 @@ use breezeway_shm::{ForeignBytes, SendError, Want};
 
 use super::outgoing::{Content, Outgoing};
 use super::state::State;
+use crate::carrier::Body;
 use crate::error::CallError;
-use crate::link::{Body, OwnedBody};
+use crate::link::OwnedBody;
 
 impl State {
     /// Returns an error if no call or stream may be begun.

@@ -18,10 +18,9 @@ use super::parker::Parker;
 use super::state::{State, Turn};
 use super::stream_waiters::QuietStreams;
 use super::waiters::NOBODY;
-use crate::carrier::Carrier;
+use crate::carrier::{Carrier, Notice};
 use crate::error::CallError;
 use crate::handshake::Agreed;
-use crate::link::Notice;
 use crate::presence::SessionId;
 
 /// Polls between two releases of the lock while a leader spins.

@@ -25,11 +25,10 @@ use super::receiving::QueuedMessage;
 use super::stand_in::StandIn;
 use super::stream_waiters::{Registration, StreamWaiters};
 use super::waiters::Waiters;
-use crate::carrier::Carrier;
-use crate::carrier::LinkError;
+use crate::carrier::{Body, Carrier, LinkError, Notice};
 use crate::error::CallError;
 use crate::handshake::Agreed;
-use crate::link::{Body, Link, Notice, OwnedBody};
+use crate::link::{Link, OwnedBody};
 use crate::slice::SLICE;
 use crate::time::to_deadline;
 

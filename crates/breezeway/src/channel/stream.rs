@@ -20,9 +20,8 @@ use super::space::OwnedSpace;
 use super::state::State;
 use super::stream_waiters::{Waiting, task_of};
 use super::waiters::NOBODY;
-use crate::carrier::Carrier;
+use crate::carrier::{Body, Carrier};
 use crate::error::CallError;
-use crate::link::Body;
 use crate::message::Message;
 use crate::presence::SessionId;
 

@@ -15,9 +15,9 @@ use rustix::net::{Shutdown, shutdown};
 use super::shared::Shared;
 use super::state::{State, Turn};
 use super::{Incoming, ServerChannel};
+use crate::carrier::Notice;
 use crate::error::SessionError;
-use crate::link::Notice;
-use crate::server::Unserved;
+use crate::unserved::Unserved;
 
 /// Result of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

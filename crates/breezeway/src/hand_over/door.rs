@@ -15,7 +15,8 @@ use breezeway_os::socket_file::SocketFile;
 use breezeway_os::{Connection, Deadline, Notifier, Peer, accept, any_ready};
 use rustix::event::{PollFd, PollFlags};
 
-use super::{TakeOverError, wire};
+use super::error::TakeOverError;
+use super::wire;
 use crate::address::Place;
 use crate::log_limit::LogLimit;
 

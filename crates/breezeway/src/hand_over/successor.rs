@@ -8,7 +8,8 @@ use std::time::Duration;
 use breezeway_os::{Connection, Deadline, Peer, connect, handed_listener};
 use rustix::net::{Shutdown, shutdown};
 
-use super::{TakeOverError, wire};
+use super::error::TakeOverError;
+use super::wire;
 use crate::address::Place;
 
 /// Time limit for each answer of a predecessor, which answers at once.

@@ -14,7 +14,7 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 
-use super::TakeOverError;
+use super::error::TakeOverError;
 
 /// First bytes of a successor: eight bytes with the version of its protocol.
 pub(super) const ASK: [u8; 8] = *b"BRZWTAK1";

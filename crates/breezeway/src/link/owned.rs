@@ -7,10 +7,9 @@ use breezeway_os::segment::Unfinished;
 use breezeway_proto::Head;
 use breezeway_shm::{self as shm, ForeignBytes, SendError, SocketError};
 
-use super::Body;
 use super::Link::{self, Memory, Socket};
-use crate::carrier::SocketLink;
 use crate::carrier::shm::in_numbers;
+use crate::carrier::{Body, SocketLink};
 use crate::message::Message;
 
 /// A body that owns its memory.

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::{OptionError, SessionOptions};
+use super::SessionOptions;
+use crate::error::OptionError;
 
 /// Options of a client.
 ///

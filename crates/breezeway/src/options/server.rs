@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use breezeway_os::{MemoryLimits, Peer, TrustedPeer};
 
-use super::{OptionError, SessionOptions, TrustPolicy};
-use crate::error::SessionError;
+use super::{SessionOptions, TrustPolicy};
+use crate::error::{OptionError, SessionError};
 use crate::foreign::{ForeignConnection, ForeignProtocol};
 use crate::presence::{Hooks, SessionId};
 

@@ -9,9 +9,10 @@ use breezeway_proto::hello::{CAP_UNIT, Hello, segment_cap};
 use breezeway_shm::Limits;
 use breezeway_shm::layout::{RING_CAPACITY, control_size};
 
-use super::{OptionError, TrustPolicy};
+use super::TrustPolicy;
 use crate::carrier::Carrier;
 use crate::carrier::tls::Tls;
+use crate::error::OptionError;
 
 /// Number of lends that each side keeps release bits for: one cache line of bits.
 const LEND_COUNT: u32 = 512;

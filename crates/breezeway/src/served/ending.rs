@@ -5,13 +5,11 @@ use std::sync::Arc;
 use breezeway_os::Deadline;
 use breezeway_proto::{Head, Time};
 
-use super::{Place, ServerSession};
+use super::ServerSession;
+use crate::carrier::Body;
 use crate::error::CallError;
-use crate::link::Body;
-use crate::server::Unserved;
-
-/// Reason sent for a call that was not begun before its server's time to drain was over.
-pub(crate) const NOT_BEGUN: &str = "the server ended before it began the call";
+use crate::serving::Place;
+use crate::unserved::Unserved;
 
 impl ServerSession {
     /// Asks a client that supports the go-away entry to open nothing new here (`docs/abi.md`,

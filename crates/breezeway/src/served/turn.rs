@@ -8,12 +8,14 @@ use breezeway_os::cpu;
 use breezeway_proto::validate::{Request, Side, Subject, check_plain_request, validate_plain};
 use breezeway_proto::{CallViolation, ErrorCode, Kind};
 
-use super::{Place, ServerSession};
-use crate::call::{Call, Handler, Serving};
+use super::ServerSession;
+use crate::call::{Call, Handler, HandlerError};
 use crate::carrier::LinkError;
 use crate::channel::{Attended, Incoming};
 use crate::error::{CallError, ReplyError, SessionError};
 use crate::offload;
+use crate::reasons::panic_message;
+use crate::serving::{Place, Serving};
 use crate::slice::Slice;
 
 /// Result of serving a session for a while.
@@ -293,7 +295,7 @@ impl Failure {
     }
 
     #[cold]
-    fn of(error: crate::HandlerError) -> Self {
+    fn of(error: HandlerError) -> Self {
         let reason = error.to_string();
         let reply_error = error.downcast().ok().map(|error| *error);
         Self { code: ErrorCode::Failed, reason, reply_error }
@@ -303,13 +305,4 @@ impl Failure {
     fn panicked(panic: &(dyn std::any::Any + Send)) -> Self {
         Self::new(ErrorCode::Panicked, &format!("the handler panicked: {}", panic_message(panic)))
     }
-}
-
-/// Returns the message of a panic.
-pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
-    panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("(no message)")
 }

@@ -22,12 +22,10 @@ use crate::carrier::Carrier;
 use crate::carrier::tls::TlsSocket;
 use crate::carrier::wire::Wire;
 use crate::connect;
-use crate::error::ServeError;
+use crate::error::{HandshakeError, ServeError};
 use crate::foreign::{ForeignConnection, ForeignProtocol};
 use crate::hand_over::Door;
-use crate::handshake::{
-    Agreed, GreetingReceiver, HandshakeError, ReadyControl, Received, refuse, welcome,
-};
+use crate::handshake::{Agreed, GreetingReceiver, ReadyControl, Received, refuse, welcome};
 use crate::listener::Listener;
 use crate::log_limit::LogLimit;
 use crate::options::ServerOptions;

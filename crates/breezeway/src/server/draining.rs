@@ -1,7 +1,6 @@
 //! The end of a server after a successor has taken its sockets: its clients move there, in their
 //! own time.
 
-use std::ops::AddAssign;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,33 +9,12 @@ use breezeway_os::Deadline;
 use super::Stopper;
 use super::acceptor::{Acceptor, Destination};
 use crate::error::ServeError;
+use crate::unserved::Unserved;
 use crate::worker::Inbox;
 
 /// Interval at which the server checks if all clients have gone, and sends the go-away to those
 /// that had no room for it.
 const TURN: Duration = Duration::from_millis(5);
-
-/// Calls and messages left unserved by a server at its end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Unserved {
-    /// Calls that were not begun. Their callers received an error that states it.
-    pub calls_refused: usize,
-    /// Calls, and streams, that were begun and did not end. Their callers see the end of the
-    /// session, and do not know if the work was completed. Those of one session with streams count
-    /// as one.
-    pub calls_cut: usize,
-    /// One-way messages that were not served. Their senders receive no error.
-    pub messages_lost: usize,
-}
-
-impl AddAssign for Unserved {
-    fn add_assign(&mut self, other: Self) {
-        self.calls_refused += other.calls_refused;
-        self.calls_cut += other.calls_cut;
-        self.messages_lost += other.messages_lost;
-    }
-}
 
 /// Asks clients to go away, and serves them until all have gone or the time is over.
 pub(super) fn drain<D: Destination>(

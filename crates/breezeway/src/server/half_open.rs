@@ -14,7 +14,8 @@ use breezeway_os::{Origin, Peer, open_files_limit};
 
 use crate::carrier::Carrier;
 use crate::carrier::wire::Wire;
-use crate::handshake::{GreetingReceiver, HandshakeError};
+use crate::error::HandshakeError;
+use crate::handshake::GreetingReceiver;
 
 /// Limit on half-open clients: more than are accepted in the milliseconds that an honest client
 /// takes for its hello.

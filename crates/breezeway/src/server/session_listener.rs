@@ -12,8 +12,7 @@ use super::monitor::Monitor;
 use crate::address::Address;
 use crate::call_limit::CallLimit;
 use crate::channel::{Counted, Driver, ServerChannel};
-use crate::error::ServeError;
-use crate::handshake::HandshakeError;
+use crate::error::{HandshakeError, ServeError};
 use crate::options::ServerOptions;
 
 /// Listens, and completes handshakes, for an event loop: a task of an async runtime, or a thread

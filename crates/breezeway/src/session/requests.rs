@@ -8,9 +8,8 @@ use breezeway_proto::{Head, Kind};
 use breezeway_shm::{ForeignBytes, SendError};
 
 use super::{Reply, Session};
-use crate::carrier::WaitFailure;
+use crate::carrier::{Body, WaitFailure};
 use crate::error::CallError;
-use crate::link::Body;
 
 impl Session {
     /// Sends a request, and wakes the server.

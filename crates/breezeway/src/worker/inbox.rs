@@ -5,12 +5,14 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-use breezeway_os::Notifier;
+use breezeway_os::{Notifier, clock};
 
-use super::{Armed, Load, News, Slot};
+use super::{Load, Slot};
 use crate::presence::SessionId;
 use crate::served::ServerSession;
-use crate::server::Unserved;
+use crate::serving::TurnQueue;
+use crate::unserved::Unserved;
+use crate::wake::{Armed, WakeFlag};
 
 /// Deliveries to a worker.
 #[derive(Default)]
@@ -28,7 +30,7 @@ pub(super) struct Arrived {
 /// Inbox of a worker: receives its sessions, and requests for their turns.
 pub(crate) struct Inbox {
     /// Flags that show deliveries to a worker that is awake without a system call.
-    news: News,
+    flag: WakeFlag,
     stopping: AtomicBool,
     /// True if clients are to move to a successor.
     draining: AtomicBool,
@@ -47,7 +49,7 @@ pub(crate) struct Inbox {
 impl Inbox {
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {
-            news: News::default(),
+            flag: WakeFlag::default(),
             stopping: AtomicBool::new(false),
             draining: AtomicBool::new(false),
             out_of_time: AtomicBool::new(false),
@@ -78,12 +80,6 @@ impl Inbox {
         self.announce();
     }
 
-    /// Asks the worker for a turn of a session, for a thread that needs one.
-    pub(crate) fn call(&self, token: usize, id: SessionId) {
-        self.lock().called.push((token, id));
-        self.announce();
-    }
-
     /// Gives the worker a session that another one had.
     pub(super) fn hand(&self, slot: Box<Slot>) {
         self.sessions.fetch_add(1, Ordering::Relaxed);
@@ -104,7 +100,7 @@ impl Inbox {
 
     fn lock(&self) -> MutexGuard<'_, Arrived> {
         #[cfg(test)]
-        super::sync::count_lock();
+        crate::wake::count_lock();
         self.arrived.lock().expect("no thread panics with the lock")
     }
 
@@ -147,7 +143,7 @@ impl Inbox {
     }
 
     fn announce(&self) {
-        if self.news.announce() {
+        if self.flag.announce() {
             self.ring();
         }
     }
@@ -160,7 +156,7 @@ impl Inbox {
     /// Returns the deliveries since the last call; `None` if there are none.
     #[inline(always)]
     pub(super) fn take(&self) -> Option<Arrived> {
-        if !self.news.take() {
+        if !self.flag.take() {
             return None;
         }
         Some(std::mem::take(&mut *self.lock()))
@@ -168,8 +164,8 @@ impl Inbox {
 
     /// Returns the flags for pending deliveries and for the worker's sleep.
     #[inline(always)]
-    pub(super) fn news(&self) -> &News {
-        &self.news
+    pub(super) fn flag(&self) -> &WakeFlag {
+        &self.flag
     }
 
     /// Returns true if the worker is to end.
@@ -180,6 +176,17 @@ impl Inbox {
     /// Counts a session that the worker no longer has.
     pub(super) fn session_ended(&self) {
         self.sessions.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl TurnQueue for Inbox {
+    fn call(&self, token: usize, id: SessionId) {
+        self.lock().called.push((token, id));
+        self.announce();
+    }
+
+    fn turn_age(&self) -> Option<u64> {
+        self.load.turn_age(clock::ticks())
     }
 }
 

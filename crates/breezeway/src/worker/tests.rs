@@ -516,7 +516,7 @@ fn guarded(options: &SessionOptions) -> (Guard, Worker, Worker) {
 fn pending_delivery_does_not_postpone_listening() {
     let mut worker = worker(&SessionOptions::new().wait(WaitPolicy::Adaptive));
     worker.listened = 0;
-    worker.inbox.news().announce();
+    worker.inbox.flag().announce();
     worker.sleep().unwrap();
     assert_eq!(worker.listened, 0);
 }
@@ -590,7 +590,7 @@ fn sessions_that_stay_active_take_no_lock() {
         worker.start(session);
         peers.push(peer);
     }
-    let before = sync::locks();
+    let before = crate::wake::locks();
     for number in 0..1_000 {
         for peer in &mut peers {
             peer.publish_silently(&Entry::request(2 * number + 1, 0, b"x"));
@@ -601,9 +601,9 @@ fn sessions_that_stay_active_take_no_lock() {
             peer.consume();
         }
     }
-    assert_eq!(sync::locks() - before, 0);
+    assert_eq!(crate::wake::locks() - before, 0);
     assert!(worker.arm(0));
-    assert_eq!(sync::locks() - before, 1, "the count counts");
+    assert_eq!(crate::wake::locks() - before, 1, "the count counts");
 }
 
 #[test]

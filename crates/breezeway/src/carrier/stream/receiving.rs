@@ -10,8 +10,8 @@ use rustix::event::PollFlags;
 use rustix::io::ioctl_fionread;
 
 use super::send_buffer::LARGE;
-use super::socket::Read;
 use super::{SHORTAGE_PATIENCE, SocketLink};
+use crate::carrier::plain::Read;
 use crate::carrier::{Carrier, LinkError, Unreceived, WaitFailure};
 
 /// Limit of bytes within TLS that one poll for a message reads and that bring no plaintext.

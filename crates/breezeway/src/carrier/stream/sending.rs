@@ -11,9 +11,9 @@ use rustix::event::PollFlags;
 
 use super::SocketLink;
 use super::send_buffer::{CHUNK, LARGE, SendBuffer, Slices};
-use super::socket::{StreamSocket, Write};
-use crate::carrier::{LinkError, WaitFailure};
-use crate::link::Body;
+use super::socket::StreamSocket;
+use crate::carrier::plain::Write;
+use crate::carrier::{Body, LinkError, WaitFailure};
 
 /// Unwritten bytes from which a message waits until earlier ones are out.
 const MAX_UNWRITTEN: usize = 64 * 1024;

@@ -4,14 +4,13 @@ use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use breezeway_os::scm::{receive, widen_send_buffer};
-use breezeway_os::{Deadline, any_ready, ready, shortage};
+use breezeway_os::{Deadline, any_ready, ready};
 use breezeway_proto::CallViolation;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
-use rustix::net::{
-    RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, send, sendmsg, shutdown,
-};
+use rustix::net::{RecvFlags, SendFlags, Shutdown, shutdown};
 
+use crate::carrier::plain::{Read, Write, read, read_by, write};
 use crate::carrier::wire::Wire;
 use crate::carrier::{Carrier, LinkError};
 
@@ -30,37 +29,6 @@ pub(super) struct StreamSocket {
     has_descriptors: bool,
     /// True if the socket's buffer is as wide as it gets.
     is_wide: bool,
-}
-
-/// Result of a read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Read {
-    /// `len` bytes came, at least one.
-    Bytes {
-        len: usize,
-        /// True if a further read may find something at once.
-        more: bool,
-    },
-    /// The given number of bytes came, in records without plaintext: TLS's own, or empty ones. A
-    /// further read may find something at once, which the socket reports, but which may again be
-    /// only such records.
-    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "only TLS has bytes of its own"))]
-    NoPlaintext(usize),
-    /// Nothing is there now.
-    Nothing,
-    /// Nothing will come any more.
-    End,
-}
-
-/// Result of a write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Write {
-    /// The given number of bytes went out, or within TLS go out before any others.
-    Bytes(usize),
-    /// There is no room now.
-    Full,
-    /// The peer reads no more.
-    End,
 }
 
 impl StreamSocket {
@@ -155,12 +123,6 @@ impl StreamSocket {
     }
 }
 
-/// Reads a plain socket once.
-pub(crate) fn read(socket: impl AsFd, room: &mut [u8], flags: RecvFlags) -> Result<Read, Errno> {
-    let size = room.len();
-    read_by(size, || recv(&socket, &mut *room, flags).map(|(_, len)| len))
-}
-
 /// Reads a unix socket once. A descriptor that comes along is a violation.
 fn read_without_descriptors(
     socket: BorrowedFd<'_>,
@@ -178,40 +140,6 @@ fn read_without_descriptors(
     if count == 0 { Ok(read) } else { Err(CallViolation::Descriptors(count).into()) }
 }
 
-/// Reads once by `call` into a room of `size` bytes.
-fn read_by(size: usize, mut call: impl FnMut() -> Result<usize, Errno>) -> Result<Read, Errno> {
-    loop {
-        return match shortage::retry(&mut call) {
-            Ok(0) | Err(Errno::CONNRESET | Errno::TIMEDOUT | Errno::PIPE) => Ok(Read::End),
-            Ok(len) => Ok(Read::Bytes { len, more: len == size }),
-            Err(Errno::AGAIN) => Ok(Read::Nothing),
-            // A signal does not mean that nothing is there, and no event comes for it again.
-            Err(Errno::INTR) => continue,
-            Err(errno) => Err(errno),
-        };
-    }
-}
-
-/// Writes to a plain socket once.
-pub(crate) fn write(
-    socket: impl AsFd,
-    slices: &[IoSlice<'_>],
-    flags: SendFlags,
-) -> Result<Write, Errno> {
-    let flags = flags | SendFlags::NOSIGNAL;
-    let outcome = shortage::retry(|| match slices {
-        [only] => send(&socket, only, flags),
-        several => sendmsg(&socket, several, &mut SendAncillaryBuffer::default(), flags),
-    });
-    match outcome {
-        Ok(len) => Ok(Write::Bytes(len)),
-        Err(Errno::AGAIN) => Ok(Write::Full),
-        Err(Errno::INTR) => Ok(Write::Bytes(0)),
-        Err(Errno::PIPE | Errno::CONNRESET | Errno::TIMEDOUT) => Ok(Write::End),
-        Err(errno) => Err(errno),
-    }
-}
-
 impl AsFd for StreamSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.wire.as_fd()
@@ -223,6 +151,7 @@ mod tests {
     use std::os::fd::OwnedFd;
     use std::os::unix::net::UnixStream;
 
+    use rustix::net::send;
     use rustix::net::sockopt::socket_send_buffer_size;
 
     use breezeway_adversary::interception::{Which, with_faults};

@@ -10,8 +10,7 @@ use breezeway_shm::statistics::Description;
 
 use super::send_buffer::LARGE;
 use super::*;
-use crate::carrier::LinkError;
-use crate::link::Notice;
+use crate::carrier::{LinkError, Notice};
 
 const CAP: usize = 1 << 20;
 

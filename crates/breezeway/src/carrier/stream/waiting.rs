@@ -8,8 +8,7 @@ use breezeway_shm::statistics::{Field, WaitsFor};
 use rustix::event::PollFlags;
 
 use super::SocketLink;
-use crate::carrier::{LinkError, WaitFailure};
-use crate::link::Notice;
+use crate::carrier::{LinkError, Notice, WaitFailure};
 
 impl SocketLink {
     /// Returns the socket. Only the link reads or writes it.

@@ -3,15 +3,13 @@
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::time::Duration;
 
 use breezeway_os::{Deadline, Identity};
 use rustix::io::Errno;
 
 use super::TlsError;
-use crate::carrier::LinkError;
-use crate::carrier::stream::socket::{Read, Write};
-use crate::handshake::HandshakeError;
+use crate::carrier::plain::{Read, Write};
+use crate::carrier::{LinkError, WaitFailure};
 
 /// Options of TLS, which cannot exist.
 #[derive(Clone, Debug)]
@@ -37,8 +35,8 @@ impl TlsSocket {
         _: &str,
         _: Option<&Tls>,
         _: &[u8],
-        _: (Deadline, Duration),
-    ) -> Result<Self, HandshakeError> {
+        _: Deadline,
+    ) -> Result<Self, WaitFailure> {
         Err(TlsError::NotBuilt.into())
     }
 
@@ -50,7 +48,7 @@ impl TlsSocket {
         match *self {}
     }
 
-    pub(crate) fn shake(&mut self) -> Result<bool, HandshakeError> {
+    pub(crate) fn shake(&mut self) -> Result<bool, LinkError> {
         match *self {}
     }
 

@@ -6,7 +6,6 @@ mod stream;
 use std::io::{self, IoSlice, Read as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::time::Duration;
 
 use breezeway_os::{Deadline, Identity, Origin, ready, scm};
 use rustix::event::PollFlags;
@@ -18,9 +17,8 @@ use rustls::{ClientConnection, Connection, ServerConnection};
 use super::describe::describe;
 use super::identity::identity_of;
 use super::{Tls, TlsError};
-use crate::carrier::LinkError;
-use crate::carrier::stream::socket::{Read, Write, read, write};
-use crate::handshake::HandshakeError;
+use crate::carrier::plain::{Read, Write, read, write};
+use crate::carrier::{LinkError, WaitFailure};
 
 /// Bytes that one system call takes out of the socket. Fewer until the peer's hello is known, as an
 /// unknown peer must not make this side allocate the memory.
@@ -65,8 +63,8 @@ impl TlsSocket {
         host: &str,
         tls: Option<&Tls>,
         protocol: &[u8],
-        (deadline, timeout): (Deadline, Duration),
-    ) -> Result<Self, HandshakeError> {
+        deadline: Deadline,
+    ) -> Result<Self, WaitFailure> {
         let config = Tls::client(tls)?;
         let name = ServerName::try_from(host.to_owned());
         let name = name.map_err(|_| TlsError::HostName(host.to_owned()))?;
@@ -84,7 +82,7 @@ impl TlsSocket {
             wanted.set(PollFlags::IN, !is_complete);
             wanted.set(PollFlags::OUT, has_unwritten);
             if !ready(&this.socket, wanted, deadline)? {
-                return Err(HandshakeError::Timeout(timeout));
+                return Err(WaitFailure::DeadlinePassed);
             }
         }
     }
@@ -124,7 +122,7 @@ impl TlsSocket {
 
     /// Continues the handshake as far as possible without waiting; returns true once it is
     /// complete.
-    pub(crate) fn shake(&mut self) -> Result<bool, HandshakeError> {
+    pub(crate) fn shake(&mut self) -> Result<bool, LinkError> {
         loop {
             // A peer that reads no more may have sent the reason before.
             self.flush()?;

@@ -13,16 +13,15 @@ use breezeway_adversary::socket::PATIENCE;
 use breezeway_os::WaitPolicy;
 use breezeway_proto::{ErrorCode, Flags, Head, Kind};
 
-use crate::carrier::Carrier;
+use crate::carrier::{Body, Carrier};
 use crate::channel::state::State;
 use crate::channel::{Channel, Driving, Incoming, OwnedCall, PendingCall, ServerChannel};
 use crate::connect;
 use crate::error::CallError;
 use crate::handshake;
-use crate::link::Body;
 use crate::message::Message;
 use crate::options::SessionOptions;
-use crate::server::Unserved;
+use crate::unserved::Unserved;
 
 const CARRIERS: [Carrier; 3] = [Carrier::Shm, Carrier::Unix, Carrier::Tcp];
 

@@ -6,7 +6,7 @@ use rustix::net::{RecvFlags, SendFlags, Shutdown, shutdown};
 
 use super::TlsSocket;
 use crate::carrier::LinkError;
-use crate::carrier::stream::socket::{Read, Write};
+use crate::carrier::plain::{Read, Write};
 
 /// Consecutive reads of a stream of bytes that may bring none before its reader gets an error.
 const MAX_READS_WITHOUT_PLAINTEXT: usize = 16;

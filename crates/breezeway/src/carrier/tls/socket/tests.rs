@@ -10,6 +10,8 @@ use rustls::StreamOwned;
 use rustls::server::{ServerConfig, ServerSessionMemoryCache};
 use tempfile::TempDir;
 
+use std::time::Duration;
+
 use super::*;
 use crate::carrier::tls::SESSION;
 
@@ -40,7 +42,7 @@ impl Sides {
     }
 
     fn connect(&self, socket: UnixStream) -> TlsSocket {
-        let deadline = (Deadline::after(PATIENCE), PATIENCE);
+        let deadline = Deadline::after(PATIENCE);
         TlsSocket::connect(socket.into(), "localhost", Some(&self.client), SESSION, deadline)
             .unwrap()
     }

@@ -1,7 +1,19 @@
-//! Short reasons for failures of replies.
+//! Reasons of failed calls, as their callers receive them.
 
 use breezeway_os::segment::SegmentError;
 use rustix::io::Errno;
+
+/// Reason sent for a call that was not begun before its server's time to drain was over.
+pub(crate) const NOT_BEGUN: &str = "the server ended before it began the call";
+
+/// Returns the message of a panic.
+pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("(no message)")
+}
 
 /// Returns the reason of a reply's failure for lack of memory, short enough for an entry: it names
 /// the limit. `error` is that of the refused segment, if one was refused.

@@ -53,11 +53,11 @@ thread_local! {
 
 /// Returns the number of locks that this thread has taken for workers.
 #[cfg(all(test, not(loom)))]
-pub(super) fn locks() -> u64 {
+pub(crate) fn locks() -> u64 {
     LOCKS.get()
 }
 
 #[cfg(all(test, not(loom)))]
-pub(super) fn count_lock() {
+pub(crate) fn count_lock() {
     LOCKS.set(LOCKS.get() + 1);
 }

@@ -19,7 +19,7 @@ static TIMES: LazyLock<Mutex<Histogram<u64>>> = LazyLock::new(|| {
 
 /// Notes a time, unless another thread holds the lock at this moment: a call never waits, and a
 /// forked child inherits the lock in its state.
-pub(crate) fn note(ticks: u64) {
+pub(super) fn note(ticks: u64) {
     if let Ok(mut times) = TIMES.try_lock()
         && times.len() < MOST_NOTED
     {
@@ -28,7 +28,7 @@ pub(crate) fn note(ticks: u64) {
 }
 
 /// Passes the times since the last call to the recorder.
-pub(super) fn record() {
+pub(crate) fn record() {
     let Ok(mut times) = TIMES.try_lock() else { return };
     let taken = times.clone();
     times.reset();

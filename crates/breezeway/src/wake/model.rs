@@ -4,10 +4,10 @@
 //! `RUSTFLAGS="--cfg loom" cargo test -p breezeway --profile model --test model --target-dir
 //! target/loom`
 //!
-//! [`News`], [`Armed`] and [`Signal`] are the shipped code. The eventfd is a [`Notify`], and the
-//! worker's loop takes its steps in the same order. The deliveries are a plain cell behind a lock
-//! in the shipped code; here they are an atomic that is only ever read after the news were taken,
-//! as full fences order plain cells more strictly in the checker than the language does.
+//! [`WakeFlag`], [`Armed`] and [`Signal`] are the shipped code. The eventfd is a [`Notify`], and
+//! the worker's loop takes its steps in the same order. The deliveries are a plain cell behind a
+//! lock in the shipped code; here they are an atomic that is only ever read after the flag was
+//! taken, as full fences order plain cells more strictly in the checker than the language does.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use loom::sync::{Mutex, Notify};
 use loom::thread;
 
 use super::armed::Armed;
+use super::flag::WakeFlag;
 use super::mutants::without;
-use super::news::News;
 use super::signal::Signal;
 use super::sync::Site;
 
 struct Shared {
-    news: News,
+    news: WakeFlag,
     /// Number of things that were left for the worker.
     left: AtomicUsize,
     eventfd: Notify,
@@ -55,7 +55,7 @@ fn work(shared: &Shared, count: usize) {
 /// A worker that sleeps whenever it finds nothing finds all that others leave.
 fn worker_finds_what(others: usize) {
     let shared = Arc::new(Shared {
-        news: News::default(),
+        news: WakeFlag::default(),
         left: AtomicUsize::new(0),
         eventfd: Notify::new(),
     });
@@ -112,7 +112,7 @@ fn model_without_any_of_its_parts_a_worker_sleeps_for_ever() {
 
 /// A worker with one session, which the guard may give to another worker.
 struct Guarded {
-    news: News,
+    news: WakeFlag,
     /// Number of notices that the guard left for the worker.
     words: AtomicUsize,
     armed: Armed<()>,
@@ -185,7 +185,7 @@ fn work_guarded(guarded: &Guarded) {
 
 fn request_is_served_whoever_hears_of_it(tells: bool) {
     let guarded = Arc::new(Guarded {
-        news: News::default(),
+        news: WakeFlag::default(),
         words: AtomicUsize::new(0),
         armed: Armed::default(),
         rang: AtomicUsize::new(0),

@@ -8,13 +8,13 @@ use breezeway_proto::connection::StreamTerms;
 use breezeway_proto::ending::Ending;
 use breezeway_proto::throttle::Throttle;
 
+use super::TurnWaker;
 use crate::carrier::Carrier;
 use crate::channel::{Driving, LINGER, ServerChannel, WorkerDriver};
 use crate::error::CallError;
 use crate::handshake::Agreed;
 use crate::link::Link;
 use crate::presence::SessionId;
-use crate::worker::TurnWaker;
 
 /// The part of a session that stays the same when threads begin to share it. (Its owner changes the
 /// worker.)
@@ -23,19 +23,19 @@ pub(crate) struct Terms {
     pub(crate) peer: Peer,
     pub(crate) carrier: Carrier,
     /// Limit on the client's calls in flight.
-    pub(super) max_in_flight: usize,
-    pub(super) service: u16,
+    pub(crate) max_in_flight: usize,
+    pub(crate) service: u16,
     /// State of the end of a session that one thread serves alone.
-    pub(super) ending: Ending<Arc<CallError>>,
-    pub(super) waiting: Waiting,
+    pub(crate) ending: Ending<Arc<CallError>>,
+    pub(crate) waiting: Waiting,
     /// Time that a reply waits for memory; `None` for the default.
-    pub(super) reply_timeout: Option<Duration>,
+    pub(crate) reply_timeout: Option<Duration>,
     /// The worker that serves the session; `None` where a thread serves it alone.
-    pub(super) worker: Option<Arc<TurnWaker>>,
+    pub(crate) worker: Option<Arc<TurnWaker>>,
 }
 
 impl Terms {
-    pub(super) fn new(agreed: &Agreed, peer: Peer, waiting: Waiting) -> Self {
+    pub(crate) fn new(agreed: &Agreed, peer: Peer, waiting: Waiting) -> Self {
         Self {
             id: SessionId::next(),
             peer,
@@ -51,12 +51,12 @@ impl Terms {
 
     /// Returns the time since the present turn of the session's worker began.
     pub(crate) fn turn_age(&self) -> Option<Duration> {
-        let ticks = self.worker.as_ref()?.inbox().load().turn_age(clock::ticks())?;
+        let ticks = self.worker.as_ref()?.turn_age()?;
         Some(Duration::from_nanos(clock::nanoseconds(ticks)))
     }
 
     /// Notes that the worker begins a turn of the session.
-    pub(super) fn begin_turn(&self) {
+    pub(crate) fn begin_turn(&self) {
         if let Some(worker) = &self.worker {
             worker.begin_turn();
         }
@@ -104,7 +104,7 @@ impl Place {
 
     /// Returns the driver of a shared session. Out of line, to spare plain calls the cost.
     #[inline(never)]
-    pub(super) fn driver(&self) -> &WorkerDriver {
+    pub(crate) fn driver(&self) -> &WorkerDriver {
         match self {
             Self::Shared(Some(driver)) => driver,
             _ => unreachable!("{SHARED}"),
@@ -112,7 +112,7 @@ impl Place {
     }
 
     #[inline(never)]
-    pub(super) fn driver_mut(&mut self) -> &mut WorkerDriver {
+    pub(crate) fn driver_mut(&mut self) -> &mut WorkerDriver {
         match self {
             Self::Shared(Some(driver)) => driver,
             _ => unreachable!("{SHARED}"),

@@ -1,0 +1,34 @@
+//! Error of a client's call.
+
+use super::{CallError, ConnectError};
+
+/// Error returned when a client's call fails.
+#[derive(thiserror::Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// No session could be opened.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The call failed. The message states if it may have run, if its session has ended.
+    #[error("{0}{run}", run = may_have_run(.0))]
+    Call(#[from] CallError),
+}
+
+impl ClientError {
+    /// Returns true if the server may have served the call, or a part of it; see
+    /// [`CallError::may_have_run`].
+    pub fn may_have_run(&self) -> bool {
+        match self {
+            Self::Connect(_) => false,
+            Self::Call(error) => error.may_have_run(),
+        }
+    }
+}
+
+fn may_have_run(error: &CallError) -> &'static str {
+    match (error.session_goes_on(), error.may_have_run()) {
+        (true, _) => "",
+        (false, true) => "; the call may have run",
+        (false, false) => "; the call never ran",
+    }
+}

@@ -1,0 +1,75 @@
+//! Error of a reply.
+
+use breezeway_os::segment::SegmentError;
+use breezeway_shm::{SendError, Shortage};
+use thiserror::Error;
+
+use super::SessionError;
+
+/// Error returned when a handler could not reply.
+#[derive(Error)]
+#[non_exhaustive]
+pub enum ReplyError {
+    /// The reply is larger than the session allows; the client's call fails.
+    #[error(
+        "a message of {len} bytes exceeds the session's cap of {cap} bytes; raise the cap on both \
+         sides"
+    )]
+    TooLarge {
+        /// The reply's length.
+        len: usize,
+        /// The cap: the smaller of both sides' settings.
+        cap: usize,
+    },
+    /// Payload memory for the reply is short; the client's call fails.
+    #[error("no payload memory for {len} bytes: {shortage}")]
+    NoMemory {
+        /// The reply's length.
+        len: usize,
+        /// Memory that is short.
+        shortage: Shortage,
+    },
+    /// The kernel provides no memory for the reply; the client's call fails.
+    #[error(transparent)]
+    Segment(SegmentError),
+    /// The reply's metadata is longer than the client accepts; the client's call fails.
+    #[error(
+        "metadata of {len} bytes, where the other side takes {limit}; raise its option max_metadata"
+    )]
+    TooMuchMetadata {
+        /// The metadata's length.
+        len: usize,
+        /// The client's limit.
+        limit: usize,
+    },
+    /// The space was reserved from another session than the call's; the client's call fails.
+    #[error("the space belongs to another session; reserve it from the one that sends it")]
+    SpaceOfAnotherSession,
+    /// The client has more calls in flight than agreed, which ends its session.
+    #[error("the client leaves no room for replies: it has not received {unconsumed} of them")]
+    Full {
+        /// Number of replies that the client has not received.
+        unconsumed: usize,
+    },
+    /// The session failed, which ends it.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// The session of an [`OwnedCall`](crate::OwnedCall) has ended, so the reply is of no use.
+    #[error("the session has ended; the reply is not awaited")]
+    SessionEnded,
+    /// This is a forked child of the process that was called.
+    #[error("a call cannot be replied to in a forked child; reply in the process that was called")]
+    Forked,
+}
+
+impl From<SendError> for ReplyError {
+    fn from(error: SendError) -> Self {
+        match error {
+            SendError::Full { unconsumed, .. } => Self::Full { unconsumed },
+            SendError::TooLarge { len, cap } => Self::TooLarge { len, cap },
+            SendError::NoMemory { len, shortage, .. } => Self::NoMemory { len, shortage },
+            SendError::Segment(error) => Self::Segment(error),
+            SendError::Socket(error) => Self::Session(error.into()),
+        }
+    }
+}
