@@ -69,7 +69,7 @@ impl Serving {
         if self.files_of_unknown_users && self.folder.iter().any(|folder| is_common(folder)) {
             return Err(COMMON_FOLDER.into());
         }
-        let trust = if is_tcp { Trust::Anybody } else { Trust::SameUser };
+        let trust = if is_tcp { Trust::AnyUser } else { Trust::SameUser };
         let options = server.shmipc(ServerOptions::new(trust), address)?;
         let options = options.session(session_options(session)?);
         let options = options.files_of_unknown_users(self.files_of_unknown_users);
@@ -134,7 +134,7 @@ impl Calling {
             Sharing::FileV2 => Memory::FilesV2(prefix()),
             Sharing::FileV3 => Memory::FilesV3(prefix()),
         };
-        let options = ClientOptions::new(Trust::Anybody).memory(memory);
+        let options = ClientOptions::new(Trust::AnyUser).memory(memory);
         Ok(options.session(session_options(session)?))
     }
 }

@@ -141,7 +141,7 @@ fn connect_unix(place: &Place, path: &Path, timeout: Duration) -> Result<OwnedFd
         io::ErrorKind::ConnectionRefused if !is_socket(path) => {
             ConnectError::NotASocket(path.into())
         }
-        io::ErrorKind::ConnectionRefused => ConnectError::NobodyListens(path.into()),
+        io::ErrorKind::ConnectionRefused => ConnectError::NotListening(path.into()),
         io::ErrorKind::PermissionDenied => ConnectError::Permission(path.into()),
         io::ErrorKind::TimedOut => ConnectError::NotAccepting { place: place.clone(), timeout },
         _ => ConnectError::Io { place: place.clone(), source },
@@ -172,7 +172,7 @@ mod tests {
         let path = folder.path().join("echo.sock");
         assert!(matches!(refused(&path), ConnectError::NoSocket(_)));
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
-        assert!(matches!(refused(&path), ConnectError::NobodyListens(_)));
+        assert!(matches!(refused(&path), ConnectError::NotListening(_)));
     }
 
     #[test]

@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     fn options() -> ClientOptions {
-        ClientOptions::new(Trust::Anybody)
+        ClientOptions::new(Trust::AnyUser)
     }
 
     #[test]

@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     fn options() -> ServerOptions {
-        ServerOptions::new(Trust::Anybody)
+        ServerOptions::new(Trust::AnyUser)
     }
 
     #[test]

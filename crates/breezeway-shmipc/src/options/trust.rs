@@ -18,15 +18,15 @@ pub enum Trust {
     /// Processes of these user ids. Needs a unix socket.
     Users(Vec<u32>),
     /// Any process that can open the socket. The only possibility over TCP.
-    Anybody,
+    AnyUser,
 }
 
 impl Trust {
     /// Returns true if a peer with these credentials is trusted; without credentials only with
-    /// [`Self::Anybody`].
+    /// [`Self::AnyUser`].
     pub fn covers(&self, peer: Option<&Peer>) -> bool {
         match self {
-            Self::Anybody => true,
+            Self::AnyUser => true,
             Self::SameUser => peer.is_some_and(|peer| peer.is_same_user() || peer.uid == Some(0)),
             Self::Users(users) => {
                 peer.and_then(|peer| peer.uid).is_some_and(|uid| users.contains(&uid))
@@ -36,7 +36,7 @@ impl Trust {
 
     /// Fails unless all peers are trusted: over TCP the peer's user is unknown.
     pub(crate) fn validate_over_tcp(&self) -> Result<(), OptionError> {
-        let allowed = "possible over TCP, where users are unknown: Anybody is";
-        OptionError::check_that(*self == Self::Anybody, "trust", format_args!("{self:?}"), allowed)
+        let allowed = "possible over TCP, where users are unknown: AnyUser is";
+        OptionError::check_that(*self == Self::AnyUser, "trust", format_args!("{self:?}"), allowed)
     }
 }

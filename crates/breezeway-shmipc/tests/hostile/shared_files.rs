@@ -36,7 +36,7 @@ impl Shared {
         change: impl FnOnce(ServerOptions) -> ServerOptions,
     ) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let options = ServerOptions::new(Trust::Anybody).folders([folder.path()]);
+        let options = ServerOptions::new(Trust::AnyUser).folders([folder.path()]);
         // They are offered again.
         let options = options.remove_files(false);
         let server = Server::bind(&address(folder.path()), change(options)).unwrap();
@@ -112,6 +112,6 @@ fn one_file_is_not_both_regions() {
 #[test]
 fn files_over_tcp_have_to_be_asked_for() {
     let address = Address::Tcp("127.0.0.1:0".to_owned());
-    let error = Server::bind(&address, ServerOptions::new(Trust::Anybody)).err().unwrap();
+    let error = Server::bind(&address, ServerOptions::new(Trust::AnyUser)).err().unwrap();
     assert!(error.to_string().contains("files_of_unknown_users = false"), "{error}");
 }

@@ -43,14 +43,14 @@ pub(crate) fn unix_in(folder: &tempfile::TempDir) -> Address {
 }
 
 pub(crate) fn small(memory: Memory) -> ClientOptions {
-    ClientOptions::new(Trust::Anybody)
+    ClientOptions::new(Trust::AnyUser)
         .buffer_size(1 << 20)
         .memory(memory)
         .slices([(1004, 50), (4076, 50)])
 }
 
 fn server_options(folder: &tempfile::TempDir) -> ServerOptions {
-    ServerOptions::new(Trust::Anybody).folders([folder.path()])
+    ServerOptions::new(Trust::AnyUser).folders([folder.path()])
 }
 
 fn files_in(folder: &tempfile::TempDir) -> Vec<String> {
@@ -107,7 +107,7 @@ fn sessions_share_a_region_allocated_on_use() {
     let server = Running::start(&unix_in(&folder), server_options(&folder));
     let options = |count, preallocate| {
         let memory = Memory::FilesV2(folder.path().join("region"));
-        let options = ClientOptions::new(Trust::Anybody).memory(memory).preallocate(preallocate);
+        let options = ClientOptions::new(Trust::AnyUser).memory(memory).preallocate(preallocate);
         options.sessions(count)
     };
     let sizes = |client: &Client| {
@@ -137,7 +137,7 @@ fn region_creation_error_names_size_and_option() {
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
     let server = Running::start(&unix_in(&folder), server_options(&folder));
     // No process can make a folder there.
-    let options = ClientOptions::new(Trust::Anybody)
+    let options = ClientOptions::new(Trust::AnyUser)
         .memory(Memory::FilesV2("/proc/breezeway/region".into()))
         .buffer_size(2 << 20);
     let error = Client::connect(&server.address, options).err().unwrap().to_string();
@@ -293,7 +293,7 @@ fn a_listener_that_was_made_elsewhere_is_served_and_stays() {
     assert_echo(&mut client.open().unwrap(), 10_000);
     stopper.stop();
     serving.join().unwrap();
-    assert!(path.exists(), "it belongs to whoever made it");
+    assert!(path.exists(), "it belongs to its maker");
     let (ours, _theirs) = std::os::unix::net::UnixStream::pair().unwrap();
     let refused = Server::from_listener(ours, server_options(&folder)).err().unwrap();
     assert!(refused.to_string().contains("not a listening stream socket"), "{refused}");

@@ -124,7 +124,7 @@ fn stopped_server_begins_no_handler_after_drain_time() {
             let serving = tokio::spawn(server.serve({
                 let begun = Arc::clone(&begun);
                 move |call| {
-                    // The first one is that of whoever connects.
+                    // The first one is that of the caller that connects.
                     if begun.fetch_add(1, Ordering::Relaxed) == 1 {
                         stopper.stop();
                     }

@@ -30,7 +30,7 @@ pub enum ConnectError {
         "no server at {0}: the socket file is a left-over of one that ended; start the server \
          again, or, if the file alone is mounted here, mount its folder"
     )]
-    NobodyListens(PathBuf),
+    NotListening(PathBuf),
     /// The file at the path is not a socket.
     #[error("no server at {0}: it is not a socket; remove it or use the server's own path")]
     NotASocket(PathBuf),
@@ -85,7 +85,7 @@ impl ConnectError {
     pub fn may_pass(&self) -> bool {
         match self {
             Self::NoSocket(_)
-            | Self::NobodyListens(_)
+            | Self::NotListening(_)
             | Self::Refused(_)
             | Self::NotAccepting { .. } => true,
             // The resolver may answer the next time.

@@ -183,7 +183,7 @@ fn work_guarded(guarded: &Guarded) {
     }
 }
 
-fn request_is_served_whoever_hears_of_it(tells: bool) {
+fn request_is_served_by_either_worker(tells: bool) {
     let guarded = Arc::new(Guarded {
         news: WakeFlag::default(),
         words: AtomicUsize::new(0),
@@ -212,13 +212,13 @@ fn request_is_served_whoever_hears_of_it(tells: bool) {
 
 #[test]
 fn model_session_armed_beside_the_guard_is_served() {
-    bounded(|| request_is_served_whoever_hears_of_it(true));
+    bounded(|| request_is_served_by_either_worker(true));
 }
 
 #[test]
 fn model_missing_notice_or_recheck_loses_a_request() {
-    let silent = || bounded(|| request_is_served_whoever_hears_of_it(false));
-    let hasty = || bounded(|| request_is_served_whoever_hears_of_it(true));
+    let silent = || bounded(|| request_is_served_by_either_worker(false));
+    let hasty = || bounded(|| request_is_served_by_either_worker(true));
     let outcomes = [
         ("the word", catch_unwind(silent)),
         ("the look", without(Site::RecheckBeforeSleeping, || catch_unwind(hasty))),

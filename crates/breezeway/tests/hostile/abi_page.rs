@@ -237,7 +237,7 @@ fn a_refusal_may_come_before_the_hello_was_sent() {
             panic!("{error:?}")
         };
         assert_eq!(status, 2);
-        // And a server with as many sessions as it may have refuses whoever connects.
+        // And a server with as many sessions as it may have refuses further clients.
         let stage = Stage::with(ServerOptions::new().session(options()).max_sessions(1));
         let silent = OwnedFd::from(UnixStream::connect(stage.path()).unwrap());
         socket::be_patient(&silent);

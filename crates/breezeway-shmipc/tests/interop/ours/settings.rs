@@ -56,7 +56,7 @@ impl Settings {
 
     /// Returns the trust that is possible at this kind of address.
     fn trust(address: &Address) -> Trust {
-        if matches!(address, Address::Tcp(_)) { Trust::Anybody } else { Trust::SameUser }
+        if matches!(address, Address::Tcp(_)) { Trust::AnyUser } else { Trust::SameUser }
     }
 
     fn session(&self) -> SessionOptions {

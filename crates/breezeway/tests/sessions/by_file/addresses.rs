@@ -60,7 +60,7 @@ fn socket_of_killed_server_is_reported_as_left_over() {
     let mut server = Server::waiting(WaitPolicy::Adaptive);
     server.process.kill();
     let error = connect_error(&server.address());
-    assert!(matches!(error, ConnectError::NobodyListens(_)), "{error:?}");
+    assert!(matches!(error, ConnectError::NotListening(_)), "{error:?}");
     assert!(error.to_string().contains("left-over"), "{error}");
 }
 
@@ -366,7 +366,7 @@ fn client_between_servers_gets_one_or_a_clear_error() {
                 Ok(mut session) => served += u32::from(session.call(server::ECHO, b"hi").is_ok()),
                 Err(
                     ConnectError::NoSocket(_)
-                    | ConnectError::NobodyListens(_)
+                    | ConnectError::NotListening(_)
                     | ConnectError::Handshake(breezeway::HandshakeError::Closed),
                 ) => {}
                 Err(other) => panic!("{other:?}"),

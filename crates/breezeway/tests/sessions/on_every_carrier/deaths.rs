@@ -515,7 +515,7 @@ fn outlive_servers(settings: &Settings) {
             // It died before there was a session.
             Err(
                 ConnectError::NoSocket(_)
-                | ConnectError::NobodyListens(_)
+                | ConnectError::NotListening(_)
                 | ConnectError::Refused(_),
             ) => CallError::PeerDied,
             Err(error) if is_closed(&error) => CallError::PeerDied,

@@ -219,7 +219,7 @@ fn a_reply_to_a_session_that_has_ended_is_an_error() {
     let (one, other) = (server.next(), server.next());
     drop(session);
     assert_eq!(wait_for(&ended, PATIENCE).unwrap(), one.session());
-    assert!(one.request().to_vec() == message(1, 5000), "what was lent stays, whoever is gone");
+    assert!(one.request().to_vec() == message(1, 5000), "a lent body stays behind its session");
     let outcome = one.reply(b"late");
     assert!(matches!(outcome, Err(ReplyError::SessionEnded)), "{outcome:?}");
     drop(other);

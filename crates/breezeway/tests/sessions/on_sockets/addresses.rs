@@ -122,7 +122,7 @@ fn failed_list_names_every_place_with_its_reason() {
     let error = connect_error(&list);
     let ConnectError::NoPlace(failures) = &error else { panic!("{error:?}") };
     let reasons: Vec<_> = failures.iter().map(|(_, reason)| reason).collect();
-    let [ConnectError::NoSocket(_), ConnectError::NobodyListens(_), ConnectError::Refused(_)] =
+    let [ConnectError::NoSocket(_), ConnectError::NotListening(_), ConnectError::Refused(_)] =
         reasons[..]
     else {
         panic!("{reasons:?}")

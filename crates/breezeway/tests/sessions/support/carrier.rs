@@ -113,6 +113,6 @@ pub(crate) fn is_absent(error: &ConnectError) -> bool {
 pub(crate) fn is_left_over(error: &ConnectError) -> bool {
     match carrier() {
         Carrier::Tcp | Carrier::Tls => matches!(error, ConnectError::Refused(_)),
-        _ => matches!(error, ConnectError::NobodyListens(_)),
+        _ => matches!(error, ConnectError::NotListening(_)),
     }
 }
