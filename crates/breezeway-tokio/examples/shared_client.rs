@@ -4,8 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use breezeway_tokio::{Address, Client, ClientOptions, OwnedCall, ReplyError};
-use breezeway_tokio::{ErrorCode, Server, SessionOptions};
+use breezeway_tokio::{
+    Address, Client, ClientOptions, ErrorCode, OwnedCall, ReplyError, Server, SessionOptions,
+};
 use tokio::task::JoinSet;
 
 async fn square(call: OwnedCall) -> Result<(), ReplyError> {
