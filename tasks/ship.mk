@@ -83,7 +83,7 @@ book:
 		|| $(CARGO) install --quiet --root target/tools --locked --no-default-features $(MDBOOK)
 	PATH="$(CURDIR)/target/tools/bin:$$PATH" .ci/book
 
-## The tutorial makes a server and a client that do what it says.
+## The tutorials make servers and clients that do what they say.
 tutorial:
 	.ci/tutorial
 
