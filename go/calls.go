@@ -20,7 +20,7 @@ func (s *session) wakeCallers() {
 
 // callEnded wakes one goroutine that waits for another call to end.
 func (s *session) callEnded() {
-	wakeNext(&s.callWaiters)
+	wakeNext(s.callWaiters)
 	s.ended()
 }
 
@@ -47,7 +47,7 @@ func (s *session) waitForCallRoom(lim limit) error {
 		err := s.waitIn(&s.callWaiters, s.newWaiter(), &lim, s.rules.Calls.HasRoom)
 		if err != nil {
 			if s.rules.Calls.HasRoom() {
-				wakeNext(&s.callWaiters) // This waiter may have used up a wake-up.
+				wakeNext(s.callWaiters) // This waiter may have used up a wake-up.
 			}
 			return err
 		}
@@ -149,7 +149,7 @@ func timedOut(err error) error {
 func (s *session) giveUp(p *callInFlight) {
 	if s.err != nil {
 		s.rules.Calls.End(p)
-		wakeNext(&s.callWaiters)
+		wakeNext(s.callWaiters)
 		return
 	}
 	cancel := s.rules.Calls.GiveUp(p)

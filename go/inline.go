@@ -156,7 +156,7 @@ func (s *session) endPost(n int) {
 	s.posting--
 	s.postedBytes -= n
 	if s.mayPost() {
-		wakeNext(&s.postWaiters)
+		wakeNext(s.postWaiters)
 	}
 }
 

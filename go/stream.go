@@ -115,7 +115,7 @@ func (s *session) openStream(
 		})
 		if err = cmp.Or(err, s.ending()); err != nil {
 			if s.rules.Streams.HasRoom() {
-				wakeNext(&s.openers) // This waiter may have used up a wake-up.
+				wakeNext(s.openers) // This waiter may have used up a wake-up.
 			}
 			return nil, timedOut(err)
 		}

@@ -54,7 +54,7 @@ func (s *session) streamOver(stream *Stream) {
 	s.openStreams--
 	s.ended()
 	if s.rules.Streams.IsOurs(stream.state.Number()) {
-		wakeNext(&s.openers)
+		wakeNext(s.openers)
 	}
 }
 

@@ -151,16 +151,21 @@ func wake(list *[]*waiter, empty bool) {
 	}
 }
 
-// wakeNext wakes the first waiter of a list.
-func wakeNext(list *[]*waiter) {
-	if len(*list) > 0 {
-		wakeFirst(list)
+// wakeNext wakes the first waiter of a list that has not been woken since it last checked its
+// condition. The waiter stays in the list, since others may take what it was woken for.
+func wakeNext(list []*waiter) {
+	if len(list) > 0 {
+		wakeSleeper(list)
 	}
 }
 
-func wakeFirst(list *[]*waiter) {
-	(*list)[0].wake()
-	*list = slices.Delete(*list, 0, 1)
+func wakeSleeper(list []*waiter) {
+	for _, w := range list {
+		if !w.woken {
+			w.wake()
+			return
+		}
+	}
 }
 
 func remove(list *[]*waiter, w *waiter) {
@@ -235,7 +240,10 @@ func (s *session) wait(w *waiter, lim *limit, ready func() bool) error {
 // waitIn waits as a member of a list of waiters, and then frees the waiter.
 func (s *session) waitIn(list *[]*waiter, w *waiter, lim *limit, ready func() bool) error {
 	*list = append(*list, w)
-	err := s.wait(w, lim, ready)
+	err := s.wait(w, lim, func() bool {
+		w.woken = false
+		return ready()
+	})
 	remove(list, w)
 	s.freeWaiter(w)
 	return err

@@ -91,6 +91,37 @@ func TestStreamsThatEndTogetherLetAsManyBegin(t *testing.T) {
 	}
 }
 
+func TestCallerWhosePlaceWasTakenIsWokenForTheNext(t *testing.T) {
+	s, options := &session{ledger: new(ledger), leading: true}, defaults()
+	options.ringCapacity = 8
+	hello := options.hello(true)
+	s.rules = proto.NewSession[*waiter, *Stream](true, hello, hello, false)
+	var running []*callInFlight
+	for s.rules.Calls.HasRoom() {
+		running = append(running, s.rules.Calls.Begin(s.rules.TakeNumber(), newWaiter()))
+	}
+	begun := make(chan error, 1)
+	go func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		begun <- s.waitForCallRoom(limit{})
+	}()
+	until(t, s, "the caller's sleep", func() bool { return s.followers.first() != nil })
+	s.mu.Lock()
+	s.rules.Calls.End(running[0])
+	s.callEnded()
+	s.rules.Calls.Begin(s.rules.TakeNumber(), newWaiter()) // Before the woken caller runs.
+	s.mu.Unlock()
+	until(t, s, "the caller's next sleep", func() bool { return s.followers.first() != nil })
+	s.mu.Lock()
+	s.rules.Calls.End(running[1])
+	s.callEnded()
+	s.mu.Unlock()
+	if err := soon(t, "the caller's call", begun); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestArrivalWaiterIsWokenWithoutStreamReaders(t *testing.T) {
 	busy, goOn := make(chan *Stream), make(chan struct{})
 	server := &Server{Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
