@@ -44,8 +44,9 @@ type Server struct {
 
 	mu        sync.Mutex
 	calls     int
+	stops     int        // running calls of GracefulStop and Stop
 	isStopped bool       // by Stop
-	idle      *sync.Cond // no call runs, or isStopped
+	changed   *sync.Cond // one of these has changed
 }
 
 // A service is a registered one, with its methods.
@@ -64,7 +65,7 @@ func NewServer(config Config) *Server {
 	s := &Server{services: map[string]*service{}, maxRecv: maxRecv,
 		unary: chainUnary(config.Unary), stream: chainStream(config.Stream),
 		listens: make(chan struct{})}
-	s.idle = sync.NewCond(&s.mu)
+	s.changed = sync.NewCond(&s.mu)
 	s.http2 = grpc.NewServer(slices.Concat(config.HTTP2, []grpc.ServerOption{
 		grpc.Creds(Credentials()), grpc.MaxRecvMsgSize(maxRecv),
 		grpc.ChainUnaryInterceptor(config.Unary...),
@@ -112,15 +113,15 @@ func refuse(*breezeway.Call) error {
 // Addr returns the first address, with the chosen port in place of 0.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
-// Serve serves until GracefulStop, Stop, or until a successor has taken over (option TakeOver). It
-// returns once no call runs, or at once behind Stop.
+// Serve serves until GracefulStop or Stop has returned, or until a successor has taken over (option
+// TakeOver) and no call runs.
 func (s *Server) Serve() error {
 	err := s.http2.Serve(s.listener)
-	if err != nil && !errors.Is(err, net.ErrClosed) {
-		return err
+	if errors.Is(err, net.ErrClosed) {
+		err = nil // A successor serves, or the server is being stopped.
 	}
-	s.awaitCalls() // After net.ErrClosed, a successor serves.
-	return nil
+	s.await(func() bool { return s.stops == 0 && (err != nil || s.isServed()) })
+	return err
 }
 
 // GracefulStop stops listening, asks clients to begin nothing new here, and waits for the calls
@@ -131,14 +132,13 @@ func (s *Server) GracefulStop() { s.stop(context.Background(), s.http2.GracefulS
 func (s *Server) Stop() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	s.mu.Lock()
-	s.isStopped = true
-	s.idle.Broadcast()
-	s.mu.Unlock()
+	s.change(func() { s.isStopped = true })
 	s.stop(ctx, s.http2.Stop)
 }
 
 func (s *Server) stop(ctx context.Context, stopHTTP2 func()) {
+	s.change(func() { s.stops++ })
+	defer s.change(func() { s.stops-- })
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	closed := make(chan struct{})
@@ -150,10 +150,10 @@ func (s *Server) stop(ctx context.Context, stopHTTP2 func()) {
 	}()
 	stopHTTP2()
 	for {
-		s.awaitCalls()
+		s.await(s.isServed)
 		select {
 		case <-closed:
-			s.awaitCalls() // Their clients may be gone.
+			s.await(s.isServed) // Their clients may be gone.
 			return
 		case <-time.After(farewell):
 		}
@@ -163,13 +163,24 @@ func (s *Server) stop(ctx context.Context, stopHTTP2 func()) {
 	}
 }
 
-// awaitCalls waits until no call runs, or until Stop.
-func (s *Server) awaitCalls() {
+// isServed returns true if no call runs, or behind Stop. The lock is held.
+func (s *Server) isServed() bool { return s.calls == 0 || s.isStopped }
+
+// await waits until a condition holds. The lock is held during its calls.
+func (s *Server) await(holds func() bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.calls > 0 && !s.isStopped {
-		s.idle.Wait()
+	for !holds() {
+		s.changed.Wait()
 	}
+}
+
+// change makes a change that await may wait for.
+func (s *Server) change(apply func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	apply()
+	s.changed.Broadcast()
 }
 
 func (s *Server) isIdle() bool {
@@ -178,26 +189,12 @@ func (s *Server) isIdle() bool {
 	return s.calls == 0
 }
 
-func (s *Server) began() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.calls++
-}
-
-func (s *Server) ended() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.calls--; s.calls == 0 {
-		s.idle.Broadcast()
-	}
-}
-
 // serve serves a stream: a call, or a connection of HTTP/2.
 func (s *Server) serve(stream *breezeway.Stream) {
 	switch stream.Method() {
 	case callMethod:
-		s.began()
-		defer s.ended()
+		s.change(func() { s.calls++ })
+		defer s.change(func() { s.calls-- })
 		s.serveCall(stream)
 	case connectionMethod:
 		<-s.listens

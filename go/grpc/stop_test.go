@@ -1,6 +1,7 @@
 package grpc_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,8 +45,21 @@ func stopping(stop func()) (stopped chan struct{}) {
 	return stopped
 }
 
+// awaitStop makes calls until the server takes none.
+func awaitStop(t *testing.T, client testpb.TestServiceClient) {
+	for err := error(nil); err == nil; {
+		_, err = client.EmptyCall(within(t), new(testpb.Empty))
+	}
+}
+
 func TestServeReturnsBehindTheLastNativeCall(t *testing.T) {
-	address, service, server, served := serveNative(t, breezegrpc.Config{})
+	var isOver atomic.Bool
+	address, service, server, served := serveNative(t, breezegrpc.Config{
+		Stream: []grpc.StreamServerInterceptor{func(impl any, stream grpc.ServerStream,
+			_ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+			defer isOver.Store(true)
+			return handler(impl, stream)
+		}}})
 	client := dialNative(t, address)
 	stream, err := client.StreamingInputCall(within(t))
 	if err != nil {
@@ -53,18 +67,19 @@ func TestServeReturnsBehindTheLastNativeCall(t *testing.T) {
 	}
 	<-service.hangs
 	stopped := stopping(server.GracefulStop)
-	for err == nil { // Until it has begun to stop.
-		_, err = client.EmptyCall(within(t), new(testpb.Empty))
-	}
+	awaitStop(t, client)
 	select {
 	case <-served:
 		t.Error("Serve has returned below a call")
-	case <-time.After(100 * time.Millisecond): // Without a wait it returns well within this.
+	default:
 	}
 	if _, err := stream.CloseAndRecv(); err != nil {
 		t.Error(err)
 	}
 	<-served
+	if !isOver.Load() {
+		t.Error("Serve has returned before the handler")
+	}
 	<-stopped
 }
 
@@ -78,11 +93,13 @@ func TestStopEndsGracefulStopBelowAHandler(t *testing.T) {
 			return nil
 		}}})
 	defer close(end)
-	if _, err := dialNative(t, address).FullDuplexCall(within(t)); err != nil {
+	client := dialNative(t, address)
+	if _, err := client.FullDuplexCall(within(t)); err != nil {
 		t.Fatal(err)
 	}
 	<-began
 	stopped := stopping(server.GracefulStop)
+	awaitStop(t, client)
 	server.Stop()
 	for name, done := range map[string]chan struct{}{"GracefulStop": stopped, "Serve": served} {
 		select {
@@ -93,9 +110,11 @@ func TestStopEndsGracefulStopBelowAHandler(t *testing.T) {
 	}
 }
 
-func TestGracefulStopEndsThoughAClientReadsNoEnd(t *testing.T) {
+// unreadEnd serves calls that fail at once, and begins one whose client reads no end.
+func unreadEnd(t *testing.T) (server *breezegrpc.Server, served chan struct{},
+	stream testpb.TestService_FullDuplexCallClient) {
 	ended := make(chan struct{})
-	address, _, server, _ := serveNative(t, breezegrpc.Config{
+	address, _, server, served := serveNative(t, breezegrpc.Config{
 		Stream: []grpc.StreamServerInterceptor{func(any, grpc.ServerStream,
 			*grpc.StreamServerInfo, grpc.StreamHandler) error {
 			close(ended)
@@ -106,11 +125,27 @@ func TestGracefulStopEndsThoughAClientReadsNoEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-ended
+	return server, served, stream
+}
+
+func TestGracefulStopEndsThoughAClientReadsNoEnd(t *testing.T) {
+	server, _, stream := unreadEnd(t)
 	select {
 	case <-stopping(server.GracefulStop):
 	case <-within(t).Done():
 		t.Error("GracefulStop waits for the client")
 	}
-	_, err = stream.Recv()
+	_, err := stream.Recv()
 	isStatus(t, err, codes.NotFound, "")
+}
+
+func TestServeReturnsBehindGracefulStop(t *testing.T) {
+	server, served, _ := unreadEnd(t)
+	began := time.Now()
+	stopped := stopping(server.GracefulStop)
+	<-served
+	if took := time.Since(began); took < time.Second {
+		t.Errorf("Serve has returned after %v, and clients have a second to leave", took)
+	}
+	<-stopped
 }
