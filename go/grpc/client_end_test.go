@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -88,6 +89,88 @@ func TestCancellationBesideAReadFinishesOnce(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestRecvReturnsBehindTheCallsFinish(t *testing.T) {
+	address, _, _ := startNative(t, "shm:"+t.TempDir()+"/s", breezegrpc.Config{})
+	client := dialNative(t, address)
+	for range 20 {
+		ctx, cancel := context.WithCancel(within(t))
+		finishes, isFinished := make(chan struct{}), false
+		stream, err := client.FullDuplexCall(ctx, grpc.OnFinish(func(error) {
+			close(finishes)
+			for range 100 {
+				runtime.Gosched() // Recv must not return meanwhile.
+			}
+			isFinished = true
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		<-finishes
+		_, err = stream.Recv()
+		isStatus(t, err, codes.Canceled, "")
+		if !isFinished {
+			t.Fatal("Recv has returned before the call was finished")
+		}
+	}
+}
+
+func TestRecvBesideSendThatFailsReturnsItsStatus(t *testing.T) {
+	address, _, _ := startNative(t, "shm:"+t.TempDir()+"/s", breezegrpc.Config{})
+	client := dialNative(t, address)
+	for range 20 {
+		stream, err := client.FullDuplexCall(within(t), grpc.MaxCallSendMsgSize(1000))
+		if err == nil {
+			err = stream.Send(output(1, 1))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		receives(t, stream, 1)
+		received := make(chan error, 1)
+		go func() {
+			_, err := stream.Recv()
+			received <- err
+		}()
+		for range 100 {
+			runtime.Gosched() // Recv should wait by then.
+		}
+		isStatus(t, stream.Send(output(2000)), codes.ResourceExhausted, "")
+		isStatus(t, <-received, codes.ResourceExhausted, "")
+	}
+}
+
+func TestSendBehindCloseSendEndsTheCallInBothGears(t *testing.T) {
+	address, service, _ := startNative(t, "shm:"+t.TempDir()+"/s", breezegrpc.Config{})
+	dialer := breezegrpc.NewDialer()
+	defer dialer.Close()
+	http2, err := grpc.NewClient("breezeway:"+address, dialer.Options()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer http2.Close()
+	for gear, conn := range map[string]grpc.ClientConnInterface{"HTTP/2": http2,
+		"native": connect(t, address)} {
+		t.Run(gear, func(t *testing.T) {
+			finished := make(chan error, 1)
+			stream, err := testpb.NewTestServiceClient(conn).StreamingInputCall(within(t),
+				grpc.OnFinish(func(err error) { finished <- err }))
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-service.hangs
+			_ = stream.CloseSend()
+			isStatus(t, stream.Send(new(testpb.StreamingInputCallRequest)), codes.Internal, "")
+			select {
+			case err := <-finished:
+				isStatus(t, err, codes.Internal, "")
+			default:
+				t.Error("the call goes on")
+			}
+		})
+	}
 }
 
 func TestStreamContextEndsWithTheCall(t *testing.T) {

@@ -84,7 +84,7 @@ func (s *clientStream) SendMsg(message any) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, io.ErrClosedPipe):
-		return status.Error(codes.Internal, "SendMsg called after CloseSend")
+		return s.abort(status.Error(codes.Internal, "SendMsg called after CloseSend"))
 	case status.Code(failure(err)) == codes.ResourceExhausted:
 		if _, isReset := breezeway.IsReset(err); !isReset {
 			return s.abort(failure(err))
@@ -98,6 +98,7 @@ func (s *clientStream) SendMsg(message any) error {
 
 // abort ends a call whose message cannot be sent, or whose caller's context has ended.
 func (s *clientStream) abort(err error) error {
+	s.decide(err)
 	s.in.stream.Reset(breezeway.CodeCancelled) // Ends a RecvMsg that waits.
 	s.reading.Lock()
 	s.in.release()
@@ -115,7 +116,7 @@ func (s *clientStream) CloseSend() error {
 // RecvMsg receives the next message; io.EOF behind the last one of a call without an error.
 func (s *clientStream) RecvMsg(message any) error {
 	if err := s.outcome(); err != nil {
-		return err
+		return s.end(err) // Behind the end: it hands the metadata out.
 	}
 	err := s.receive(message)
 	switch {
@@ -148,19 +149,28 @@ func (s *clientStream) outcome() error {
 	return s.ended
 }
 
+// decide sets what the call ends with, unless it is set, and returns it.
+func (s *clientStream) decide(err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended == nil {
+		s.ended = err
+	}
+	return s.ended
+}
+
 // end ends the call with the first of its errors, which it returns.
 func (s *clientStream) end(err error) error {
+	err = s.decide(err)
 	s.once.Do(func() {
-		s.mu.Lock()
 		s.stop()
-		s.ended = err
-		s.mu.Unlock()
 		s.in.close()
-		if err == io.EOF {
-			err = nil
+		outcome := err
+		if outcome == io.EOF {
+			outcome = nil
 		}
-		s.o.finish(&s.in, err)
+		s.o.finish(&s.in, outcome)
 		s.cancel()
 	})
-	return s.outcome()
+	return err
 }
