@@ -136,6 +136,9 @@ func (s *Server) Stop() {
 	s.stop(ctx, s.http2.Stop)
 }
 
+// leavePatience is how long a server that has stopped waits for clients to end their sessions.
+const leavePatience = time.Second
+
 func (s *Server) stop(ctx context.Context, stopHTTP2 func()) {
 	s.change(func() { s.stops++ })
 	defer s.change(func() { s.stops-- })
@@ -155,7 +158,7 @@ func (s *Server) stop(ctx context.Context, stopHTTP2 func()) {
 		case <-closed:
 			s.await(s.isServed) // Their clients may be gone.
 			return
-		case <-time.After(farewell):
+		case <-time.After(leavePatience):
 		}
 		if s.isIdle() {
 			cancel()

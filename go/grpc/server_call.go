@@ -5,7 +5,6 @@ import (
 	"io"
 	"math"
 	"strings"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -17,10 +16,6 @@ import (
 	breezeway "github.com/breezeway-ipc/breezeway/go"
 )
 
-// farewell is how long a server waits for room for the status of a call that has failed, and for
-// clients to end their sessions once it has stopped.
-const farewell = time.Second
-
 // serveCall serves a native call.
 func (s *Server) serveCall(stream *breezeway.Stream) {
 	block, _ := stream.Metadata()
@@ -29,10 +24,10 @@ func (s *Server) serveCall(stream *breezeway.Stream) {
 		stream.Reset(breezeway.CodeFailed)
 		return
 	}
-	ctx, cancel := contextOf(stream, fields)
-	defer cancel()
 	call := &serverStream{reader: reader{stream: stream}, path: path}
-	defer call.release()
+	defer call.endReading()
+	ctx, cancel := contextOf(stream, fields)
+	defer cancel() // Before endReading: a goroutine of the handler may still wait for a message.
 	call.ctx = grpc.NewContextWithServerTransportStream(ctx, (*transportStream)(call))
 	err = call.prepare(fields, s.maxRecv)
 	if err == nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -23,13 +24,19 @@ type serverStream struct {
 	subtype string
 	reply   *encoded // of a unary call
 
+	reading sync.Mutex // held by a reader of messages
+	isOver  bool       // nothing is read any more
+
 	mu       sync.Mutex
 	hasBegun bool // the headers were sent
 	headers  metadata.MD
 	trailers metadata.MD
 }
 
-var errHeaders = status.Error(codes.Internal, "transport: SendHeader called multiple times")
+var (
+	errHeaders = status.Error(codes.Internal, "transport: SendHeader called multiple times")
+	errOver    = status.Error(codes.Canceled, "grpc: RecvMsg called behind the end of the handler")
+)
 
 // Context returns the context of the handler.
 func (c *serverStream) Context() context.Context { return c.ctx }
@@ -127,6 +134,11 @@ func (c *serverStream) failed(err error) error {
 
 // RecvMsg receives the client's next message; io.EOF behind its last one.
 func (c *serverStream) RecvMsg(message any) error {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	if c.isOver {
+		return errOver
+	}
 	err := c.read(c.ctx, &c.format, message)
 	if errors.Is(err, io.EOF) {
 		return io.EOF
@@ -136,6 +148,17 @@ func (c *serverStream) RecvMsg(message any) error {
 	}
 	return c.failed(err)
 }
+
+// endReading lets go of the message that is being read. Goroutines of the handler may outlive it.
+func (c *serverStream) endReading() {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	c.isOver = true
+	c.release()
+}
+
+// statusPatience is how long a server waits for room for the status of a call that has failed.
+const statusPatience = time.Second
 
 // finish ends the response with the status of the handler's error, and with a unary call's reply.
 func (c *serverStream) finish(err error) {
@@ -150,7 +173,7 @@ func (c *serverStream) finish(err error) {
 	// A status replaces a reply that is too long or too late, and trailers that are too long.
 	c.reply = nil
 	outcome := statusOf(c.failed(err))
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), farewell)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), statusPatience)
 	defer cancel()
 	if err = c.end(ctx, outcome); err == nil {
 		return
