@@ -118,14 +118,14 @@ func (c *Client) intercept(ctx context.Context, method string, request, reply an
 		if err := c.call(ctx, method, request, reply, opts); err != errHTTP2 {
 			return err
 		}
+		c.stayIfReady()
 	}
-	err := invoke(ctx, method, request, reply, conn, opts...)
-	c.stayIfReady()
-	return err
+	return invoke(ctx, method, request, reply, conn, opts...)
 }
 
-// stayIfReady makes all later calls as HTTP/2 once a server speaks it. One that closes connections
-// may just be stopping.
+// stayIfReady makes all later calls as HTTP/2, after an attempt to make one natively, if a server
+// speaks HTTP/2. A server that closes connections may just be stopping, and the first connection of
+// HTTP/2 may be to its successor, with which the next call is made natively.
 func (c *Client) stayIfReady() {
 	if c.conn.GetState() == connectivity.Ready {
 		c.isHTTP2.Store(true)
@@ -140,10 +140,9 @@ func (c *Client) interceptStream(ctx context.Context, desc *grpc.StreamDesc,
 		if err != errHTTP2 {
 			return stream, err
 		}
+		c.stayIfReady()
 	}
-	stream, err := open(ctx, desc, conn, method, opts...)
-	c.stayIfReady()
-	return stream, err
+	return open(ctx, desc, conn, method, opts...)
 }
 
 // dialHTTP2 connects for HTTP/2: in a stream of a session in shared memory, else on the socket.

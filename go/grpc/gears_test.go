@@ -3,6 +3,7 @@ package grpc_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"path/filepath"
 	"strings"
@@ -202,6 +203,44 @@ func TestClosedHandshakeEndsNoNativeCall(t *testing.T) {
 	seen, interceptor := gears()
 	startNative(t, "unix:"+path, breezegrpc.Config{
 		Unary: []grpc.UnaryServerInterceptor{interceptor}})
+	travels(t, conn, seen, true)
+}
+
+// TestClientIsNativeAgainBehindAClosedHandshake has the first connection closed, as by a server that
+// stops. Those behind it reach a server of both gears.
+func TestClientIsNativeAgainBehindAClosedHandshake(t *testing.T) {
+	seen, interceptor := gears()
+	address, _, _ := startNative(t, "tcp:127.0.0.1:0", breezegrpc.Config{
+		Unary: []grpc.UnaryServerInterceptor{interceptor}})
+	front, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer front.Close()
+	go func() {
+		if closed, err := front.Accept(); err == nil {
+			_ = closed.Close()
+		}
+		for {
+			client, err := front.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", strings.TrimPrefix(address, "tcp:"))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for from, to := range map[net.Conn]net.Conn{client: server, server: client} {
+				go func() {
+					_, _ = io.Copy(to, from)
+					_ = to.Close()
+				}()
+			}
+		}
+	}()
+	conn := connect(t, "tcp:"+front.Addr().String())
+	travels(t, conn, seen, false)
 	travels(t, conn, seen, true)
 }
 
