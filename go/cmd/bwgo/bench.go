@@ -33,7 +33,8 @@ func bench(args []string) error {
 	flags.Uint64Var(&l.count, "count", 0,
 		"end after this many messages, shared out among the sessions")
 	flags.Float64Var(&l.seconds, "seconds", 5, "end after this time")
-	flags.Float64Var(&l.rate, "rate", 0, "open loop: calls a second and session, one outstanding")
+	flags.Float64Var(&l.rate, "rate", 0,
+		"open loop: calls a second and session, one outstanding, sleeping until each is due")
 	flags.IntVar(&l.depth, "depth", 1, "calls in flight on each session, each of a goroutine")
 	flags.IntVar(&l.batch, "batch", 64, "one-way messages per wake-up of the server")
 	flags.IntVar(&l.sessions, "sessions", 1, "concurrent sessions")

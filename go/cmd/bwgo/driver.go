@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	breezeway "github.com/breezeway-ipc/breezeway/go"
 )
 
@@ -24,10 +22,10 @@ const (
 	warmUp = 100
 	// countedAtOnce is the number of latencies that a caller collects before it counts them.
 	countedAtOnce = 64
-	// awakeBefore is how long before the next call of an open loop its caller stops sleeping.
-	awakeBefore        = 100 * time.Microsecond
-	openWithin         = 5 * time.Second
-	step        uint64 = 0x9E37_79B9_7F4A_7C15
+	// warmUpTime bounds the warm-up of an open loop, whose calls are as rare as later ones.
+	warmUpTime        = 20 * time.Millisecond
+	openWithin        = 5 * time.Second
+	step       uint64 = 0x9E37_79B9_7F4A_7C15
 	// step4 is four steps, modulo 2^64.
 	step4 uint64 = 0x78DD_E6E5_FD29_F054
 )
@@ -59,11 +57,11 @@ func (d *driver) run(count uint64, until time.Time) error {
 	if d.load.pattern == "cold" {
 		return d.cold(count, until)
 	}
-	if err := d.newCaller().loop(min(warmUp, count), until.Add(time.Hour), false); err != nil {
-		return err
-	}
 	if d.load.rate > 0 {
 		return d.openLoop(count, until)
+	}
+	if err := d.newCaller().loop(min(warmUp, count), until.Add(time.Hour), false); err != nil {
+		return err
 	}
 	callers := make([]*caller, max(d.load.depth, d.load.streams))
 	for i := range callers {
@@ -124,29 +122,34 @@ func (d *driver) cold(count uint64, until time.Time) error {
 
 func (d *driver) openLoop(count uint64, until time.Time) error {
 	c := d.newCaller()
-	interval := time.Duration(float64(time.Second) / d.load.rate)
+	err := c.paced(min(warmUp, count), time.Now().Add(warmUpTime), func(time.Duration) {})
+	if err != nil {
+		return err
+	}
+	return c.paced(count, until, func(latency time.Duration) {
+		d.latencies.add(uint64(latency))
+		d.count++
+	})
+}
+
+// paced makes each call when it is due, and sleeps until then as programs do. A latency runs from
+// the begin of its call or, after a call that ended late, from when the call was due.
+func (c *caller) paced(count uint64, until time.Time, record func(latency time.Duration)) error {
+	interval := time.Duration(float64(time.Second) / c.load.rate)
 	due := time.Now()
-	for ; d.count < count && due.Before(until); due = due.Add(interval) {
-		if early := time.Until(due) - awakeBefore; early > 0 {
-			sleep(early)
-		}
-		for time.Now().Before(due) {
+	for made := uint64(0); made < count && due.Before(until); made++ {
+		began := due
+		if early := time.Until(due); early > 0 {
+			time.Sleep(early)
+			began = time.Now()
 		}
 		if err := c.call(); err != nil {
 			return err
 		}
-		d.latencies.add(uint64(time.Since(due)))
-		d.count++
+		record(time.Since(began))
+		due = due.Add(interval)
 	}
 	return nil
-}
-
-// sleep sleeps in the kernel: the runtime's own timers end up to a millisecond late, since its
-// poller counts in milliseconds.
-func sleep(long time.Duration) {
-	left := unix.NsecToTimespec(int64(long))
-	for unix.Nanosleep(&left, &left) == unix.EINTR {
-	}
 }
 
 // A caller makes calls, or exchanges messages on a stream, one after the other.
