@@ -47,6 +47,7 @@ func (s *transServer) serveStream(stream *breezeway.Stream) {
 		stream.Reset(breezeway.CodeFailed)
 	default:
 		conn.drain()
+		stream.Reset(breezeway.CodeCancelled) // A sender may wait for the stream's window.
 	}
 }
 
@@ -73,14 +74,14 @@ func (c *nativeStream) run(ctx context.Context) {
 }
 
 // farewell is how long a server takes messages behind the end of a stream's handler, so that a
-// client which is about to end is not reset. A reset behind the end loses no messages.
+// client which is about to end is not reset, as in Rust. A reset behind the end loses no messages.
 const farewell = time.Second
 
 // drain releases the client's messages until its end.
 func (c *nativeStream) drain() {
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
-	for {
+	for ctx.Err() == nil { // Recv returns a message that has arrived in any case.
 		message, err := c.stream.Recv(ctx)
 		if err != nil {
 			return

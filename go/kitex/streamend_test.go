@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"testing"
 	"time"
@@ -104,6 +105,40 @@ func TestMessagesArriveBehindHandlersEnd(t *testing.T) {
 			t.Errorf("%d lines, %v", lines, err)
 		}
 	})
+}
+
+// TestClientThatGoesOnIsResetBehindTheEnd has a client neither send nor end behind the end of its
+// stream's handler.
+func TestClientThatGoesOnIsResetBehindTheEnd(t *testing.T) {
+	address := "shm:" + t.TempDir() + "/room"
+	t.Cleanup(stopping(t, start(t, address, func(opts ...server.Option) server.Server {
+		return talked.NewServer(&early{}, opts...)
+	})))
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	conn, err := breezeway.Dial(ctx, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	tag := fnv.New32a()
+	_, _ = tag.Write([]byte("Room.talk"))
+	stream, err := conn.Open(ctx, tag.Sum32())
+	if err == nil {
+		err = stream.Send(ctx, []byte{0}) // A line without fields.
+	}
+	for err == nil {
+		_, err = stream.Recv(ctx)
+	}
+	if !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	go func() { _, _ = conn.AcceptStream(ctx) }() // It reads the session.
+	select {
+	case <-stream.Context().Done():
+	case <-ctx.Done():
+		t.Error("the stream goes on")
+	}
 }
 
 func TestStreamHandlersContextEndsWithClient(t *testing.T) {
