@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
@@ -31,9 +30,9 @@ func TestAReplyToARequestThatWaitsForRoomBreaksARule(t *testing.T) {
 	answered := make(chan struct{})
 	address := lyingServer(t, func(l *liar) {
 		// The peer reads nothing of its ring, and replies to the call that does not fit into it.
-		for l.control.Load(proto.SpaceWakeAt) == proto.Idle {
-			time.Sleep(time.Millisecond)
-		}
+		l.await("the call's wait for room", func() bool {
+			return l.control.Load(proto.SpaceWakeAt) != proto.Idle
+		})
 		head := proto.Head{Kind: proto.KindMessage, Flags: proto.FlagFin, Stream: 2*ring + 1}
 		l.publish(head, 0, nil)
 		<-answered

@@ -166,14 +166,14 @@ func TestAWindowThatFoundNoSlotIsGivenBackOnceThereIsOne(t *testing.T) {
 			l.publish(proto.Head{Kind: proto.KindMessage, Stream: 1}, 0, []byte("message"))
 		}
 		// A sleeper announces the position at which it is to be woken.
-		for l.control.Load(proto.SpaceWakeAt) == proto.Idle {
-			time.Sleep(time.Millisecond)
-		}
+		l.await("the sleep", func() bool {
+			return l.control.Load(proto.SpaceWakeAt) != proto.Idle
+		})
 		l.own.Store(proto.ConsumedAt, ring)
 		l.ring()
-		for l.control.Load(proto.RingAt) != ring+1 {
-			time.Sleep(time.Millisecond)
-		}
+		l.await("the window's entry", func() bool {
+			return l.control.Load(proto.RingAt) == ring+1
+		})
 		close(given)
 		l.close()
 	})

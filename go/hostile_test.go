@@ -33,6 +33,16 @@ type liar struct {
 	control *segment.Mapping
 }
 
+// await waits until a condition holds that the peer brings about. It does not end its goroutine.
+func (l *liar) await(what string, is func() bool) {
+	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			l.t.Error(what + " does not happen")
+			return
+		}
+	}
+}
+
 var liarHello = proto.Hello{RingCapacity: 64, LendCount: 64, PayloadCap: 1 << 20, Memory: true,
 	StreamMessages: 4, StreamBytes: 4096, MaxStreams: 8}
 

@@ -253,13 +253,15 @@ func TestFailedReadsReturnTheServersMemory(t *testing.T) {
 const headOfNext = 5 + 1
 
 func TestSenderThatWaitsForRoomEndsWithItsCall(t *testing.T) {
+	const window = 2 // Messages that the server takes unread.
 	end := make(chan struct{})
 	config := breezegrpc.Config{Stream: []grpc.StreamServerInterceptor{func(any, grpc.ServerStream,
 		*grpc.StreamServerInfo, grpc.StreamHandler) error {
 		<-end
 		return status.Error(codes.Aborted, "it reads nothing")
 	}}}
-	address, _, _ := startNative(t, "shm:"+t.TempDir()+"/s", config)
+	address, _, _ := startNative(t, "shm:"+t.TempDir()+"/s", config,
+		breezeway.StreamWindow(window, 1<<20))
 	stream, err := dialNative(t, address).StreamingInputCall(within(t))
 	if err != nil {
 		t.Fatal(err)
@@ -272,9 +274,12 @@ func TestSenderThatWaitsForRoomEndsWithItsCall(t *testing.T) {
 		}
 		close(sent)
 	}()
-	<-sent
-	close(end)
-	for range sent { // Until Send fails.
+	for range window {
+		<-sent
+	}
+	close(end) // There is no room for the next message.
+	for range sent {
+		t.Error("the server has taken a message more than its window")
 	}
 	_, err = stream.CloseAndRecv()
 	isStatus(t, err, codes.Aborted, "")
