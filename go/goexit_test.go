@@ -3,6 +3,7 @@ package breezeway
 import (
 	"context"
 	"errors"
+	"io"
 	"runtime"
 	"testing"
 )
@@ -60,6 +61,32 @@ func TestHandlerThatExitsEndsItsSessionWithoutOffload(t *testing.T) {
 		}
 		if err := server.Shutdown(contextOf(t)); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+func TestStreamHandlerThatExitsFailsItsStreamAlone(t *testing.T) {
+	onBothLinks(t, func(t *testing.T, address string) {
+		serveQuietly(t, &Server{Streams: func(stream *Stream) {
+			if stream.Method() == 1 {
+				runtime.Goexit()
+			}
+			_ = stream.CloseSend()
+		}}, address)
+		conn := dialled(t, address)
+		stream, err := conn.Open(contextOf(t), 1)
+		if err == nil {
+			_, err = stream.Recv(contextOf(t))
+		}
+		if code, isReset := IsReset(err); !isReset || code != CodeFailed {
+			t.Errorf("the stream ends with %v", err)
+		}
+		stream, err = conn.Open(contextOf(t), 2)
+		if err == nil {
+			_, err = stream.Recv(contextOf(t))
+		}
+		if err != io.EOF {
+			t.Errorf("the next stream ends with %v", err)
 		}
 	})
 }

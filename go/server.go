@@ -632,14 +632,18 @@ func (s *session) streamServed() {
 func (s *Server) serveStream(stream *Stream) {
 	defer stream.session.streamServed()
 	defer stream.Close()
+	hasReturned := false
 	defer func() {
 		if reason := recover(); reason != nil {
 			s.Log.Error("breezeway: a stream's handler panicked", "reason", reason, "stack",
 				string(debug.Stack()))
 			stream.Reset(CodePanicked)
+		} else if !hasReturned { // It has called runtime.Goexit.
+			stream.Reset(CodeFailed)
 		}
 	}()
 	s.Streams(stream)
+	hasReturned = true
 }
 
 // ---- the end ----
