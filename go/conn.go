@@ -162,6 +162,10 @@ func (c *Conn) PostAll(ctx context.Context, method uint32, messages [][]byte) er
 }
 
 // Reserve reserves space for a message of n bytes. It waits while the memory for it is lent.
+//
+// [Conn.CallReserved] may wait for other calls to end while it has memory, and [Client.CallFilled]
+// waits for memory while it has the place of a call. Both together on one session may wait for each
+// other until a context ends.
 func (c *Conn) Reserve(ctx context.Context, n int) (*Reservation, error) {
 	return c.session.reserve(n, limitOf(ctx))
 }

@@ -36,8 +36,8 @@ func NewCalls[C any](limit int) Calls[C] {
 // InFlight returns the number of calls without a reply.
 func (c *Calls[C]) InFlight() int { return c.inFlight }
 
-// HasRoom returns true if one more call may begin. An abandoned call counts until its reply has
-// arrived.
+// HasRoom returns true if one more call may begin. Calls in flight count, also abandoned ones until
+// their replies have arrived, and those of Hold.
 func (c *Calls[C]) HasRoom() bool { return c.inFlight+c.held < c.limit }
 
 // Hold counts a call that will begin, and has no number yet.
