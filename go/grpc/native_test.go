@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"testing"
@@ -24,7 +25,7 @@ func onNative(t *testing.T, test func(t *testing.T, client testpb.TestServiceCli
 	service *testService)) {
 	onEveryCarrier(t, func(t *testing.T, address string, ends certificates.Session) {
 		address, service, _ := startNative(t, address, breezegrpc.Config{}, ends.Server...)
-		test(t, dialNative(t, address, breezegrpc.WithSession(ends.Client...)), service)
+		test(t, dialNative(t, address, breezegrpc.WithSessionOptions(ends.Client...)), service)
 	})
 }
 
@@ -197,13 +198,22 @@ func isStatus(t *testing.T, err error, code codes.Code, words string) {
 func TestNativeUnknownServiceAndMethodAreUnimplemented(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, address string, ends certificates.Session) {
 		address, _, _ = startNative(t, address, breezegrpc.Config{}, ends.Server...)
-		client := connect(t, address, breezegrpc.WithSession(ends.Client...))
+		client := connect(t, address, breezegrpc.WithSessionOptions(ends.Client...))
 		for _, path := range []string{"/grpc.testing.UnimplementedService/UnimplementedCall",
 			"/grpc.testing.TestService/NoSuchCall", "/", "//", "/grpc.testing.TestService"} {
 			err := client.Invoke(within(t), path, new(testpb.Empty), new(testpb.Empty))
 			isStatus(t, err, codes.Unimplemented, "")
 		}
 	})
+}
+
+func TestNativeCallOfMalformedPathIsNotSent(t *testing.T) {
+	address, _, _ := startNative(t, "shm:"+t.TempDir()+"/s", breezegrpc.Config{})
+	client := connect(t, address)
+	for _, path := range []string{"", "Service/Call", "/Service/Call?x", "/Service/\n"} {
+		err := client.Invoke(within(t), path, new(testpb.Empty), new(testpb.Empty))
+		isStatus(t, err, codes.Internal, fmt.Sprintf("malformed method name: %q", path))
+	}
 }
 
 func TestNativePeerOptionNamesServer(t *testing.T) {

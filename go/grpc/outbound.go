@@ -84,6 +84,9 @@ func (o *outbound) apply(option grpc.CallOption) {
 
 // block returns the block of the request, with the time that is left.
 func (o *outbound) block(ctx context.Context, conn *breezeway.Conn) ([]byte, error) {
+	if !isPath(o.method) {
+		return nil, status.Errorf(codes.Internal, "malformed method name: %q", o.method)
+	}
 	fields := append(make([]field, 0, 8), field{contentType, typeOf(o.subtype)})
 	if deadline, has := ctx.Deadline(); has {
 		fields = append(fields, field{timeoutName, encodeTimeout(time.Until(deadline))})
