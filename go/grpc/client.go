@@ -44,7 +44,7 @@ type Client struct {
 }
 
 // NewClient returns a client of the first reachable one of addresses, separated by commas. It dials
-// with the options of [WithSession].
+// with the options of [WithSessionOptions].
 func NewClient(addresses string, opts ...grpc.DialOption) (*Client, error) {
 	list, err := breezeway.ParseAddresses(addresses)
 	if err != nil {
@@ -74,8 +74,10 @@ func NewClient(addresses string, opts ...grpc.DialOption) (*Client, error) {
 	return c, nil
 }
 
-// WithSession returns an option of [NewClient]: the options of its sessions.
-func WithSession(opts ...breezeway.Option) grpc.DialOption { return sessionOption{opts: opts} }
+// WithSessionOptions returns an option of [NewClient] that sets options of its sessions.
+func WithSessionOptions(opts ...breezeway.Option) grpc.DialOption {
+	return sessionOption{opts: opts}
+}
 
 type sessionOption struct {
 	grpc.EmptyDialOption

@@ -134,7 +134,7 @@ func TestNativeCallsWithoutServerAreUnavailable(t *testing.T) {
 func TestClosedClientCancelsItsCalls(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, address string, ends certificates.Session) {
 		address, service, _ := startNative(t, address, breezegrpc.Config{}, ends.Server...)
-		conn := connect(t, address, breezegrpc.WithSession(ends.Client...))
+		conn := connect(t, address, breezegrpc.WithSessionOptions(ends.Client...))
 		client := testpb.NewTestServiceClient(conn)
 		stream, err := client.StreamingInputCall(within(t))
 		if err != nil {
@@ -155,7 +155,7 @@ func TestClosedClientCancelsItsCalls(t *testing.T) {
 func TestNativeServerThatStopsFailsCallsAsUnavailable(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, address string, ends certificates.Session) {
 		address, service, server := startNative(t, address, breezegrpc.Config{}, ends.Server...)
-		client := dialNative(t, address, breezegrpc.WithSession(ends.Client...))
+		client := dialNative(t, address, breezegrpc.WithSessionOptions(ends.Client...))
 		stream, err := client.StreamingInputCall(within(t))
 		if err != nil {
 			t.Fatal(err)
@@ -175,7 +175,7 @@ func TestNativeServerThatStopsFailsCallsAsUnavailable(t *testing.T) {
 func TestGracefulStopServesNativeCallsThatRun(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, address string, ends certificates.Session) {
 		address, service, server := startNative(t, address, breezegrpc.Config{}, ends.Server...)
-		client := dialNative(t, address, breezegrpc.WithSession(ends.Client...))
+		client := dialNative(t, address, breezegrpc.WithSessionOptions(ends.Client...))
 		stream, err := client.StreamingInputCall(within(t))
 		if err != nil {
 			t.Fatal(err)

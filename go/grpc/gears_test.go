@@ -55,7 +55,7 @@ func TestServerServesBothGearsOnEveryCarrier(t *testing.T) {
 			seen, interceptor := gears()
 			address, _, _ := startNative(t, address, breezegrpc.Config{
 				Unary: []grpc.UnaryServerInterceptor{interceptor}}, ends.Server...)
-			native := connect(t, address, breezegrpc.WithSession(ends.Client...))
+			native := connect(t, address, breezegrpc.WithSessionOptions(ends.Client...))
 			travels(t, native, seen, true)
 			dialer := breezegrpc.NewDialer(ends.Client...)
 			defer dialer.Close()
@@ -107,7 +107,7 @@ func servePlain(t *testing.T, listener net.Listener, address string,
 	testpb.RegisterTestServiceServer(server, newTestService())
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
-	return connect(t, address, breezegrpc.WithSession(ends.Client...))
+	return connect(t, address, breezegrpc.WithSessionOptions(ends.Client...))
 }
 
 func TestClientFallsBackToHTTP2OfPlainServers(t *testing.T) {
@@ -206,8 +206,8 @@ func TestClosedHandshakeEndsNoNativeCall(t *testing.T) {
 	travels(t, conn, seen, true)
 }
 
-// TestClientIsNativeAgainBehindAClosedHandshake has the first connection closed, as by a server that
-// stops. Those behind it reach a server of both gears.
+// TestClientIsNativeAgainBehindAClosedHandshake has the first connection closed, as by a server
+// that stops. Those behind it reach a server of both gears.
 func TestClientIsNativeAgainBehindAClosedHandshake(t *testing.T) {
 	seen, interceptor := gears()
 	address, _, _ := startNative(t, "tcp:127.0.0.1:0", breezegrpc.Config{
