@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"testing"
 	"time"
 
@@ -85,4 +86,35 @@ func TestAStreamOfWhichTheEndWasNotReadIsResetByClose(t *testing.T) {
 	if _, err := io.ReadFull(client.conn, got); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%x came, not %x: %v", got, want, err)
 	}
+}
+
+func TestCloseEndsAWriteThatWaitsForRoom(t *testing.T) {
+	onBothLinks(t, func(t *testing.T, address string) {
+		closes := make(chan struct{})
+		serveQuietly(t, &Server{Streams: func(stream *Stream) {
+			<-closes
+			_ = stream.NetConn().Close()
+		}}, address, StreamWindow(2, 1<<20))
+		session := dialled(t, address)
+		stream, err := session.Open(contextOf(t), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		written := make(chan error, 1)
+		go func() {
+			for conn, err := stream.NetConn(), error(nil); ; {
+				if _, err = conn.Write([]byte("message")); err != nil {
+					written <- err
+					return
+				}
+			}
+		}()
+		until(t, session.session, "the writer's wait", func() bool {
+			return len(stream.writers) == 1
+		})
+		close(closes)
+		if err := soon(t, "the end of the write", written); !errors.Is(err, syscall.EPIPE) {
+			t.Errorf("the write ends with %v", err)
+		}
+	})
 }

@@ -295,10 +295,15 @@ func (t *Streams[S]) resetNow(stream *Stream[S], code ErrorCode) {
 	t.list(stream)
 }
 
-// Discard makes later messages reset the stream. The owner drops those that were not taken. Discard
-// returns true if an entry is now due.
+// Discard makes later messages reset the stream. The owner drops those that were not taken. If the
+// peer's window is used up, its sender may wait, and the stream is reset at once. Discard returns
+// true if an entry is now due.
 func (t *Streams[S]) Discard(stream *Stream[S]) bool {
 	stream.queued, stream.discards = 0, true
+	if !stream.wasReset && !stream.incoming.isOver() && !stream.granted.allows() {
+		t.resetNow(stream, CodeCancelled)
+		return true
+	}
 	return t.answer(stream)
 }
 
@@ -356,7 +361,9 @@ func (t *Streams[S]) NextTransmit() (Transmit[S], bool) {
 	for len(t.due) > 0 {
 		stream := t.due[0]
 		head := Head{Stream: stream.number}
-		if stream.resetDue {
+		// A reset takes nothing of this side's messages back if it comes behind the last one.
+		isEnding := stream.finDue && stream.discards
+		if stream.resetDue && !isEnding {
 			head.Kind, head.Tag = KindReset, uint32(stream.code)
 			return Transmit[S]{Head: head, stream: stream}, true
 		}
@@ -387,11 +394,10 @@ func (t *Streams[S]) Transmitted(sent Transmit[S]) *Stream[S] {
 		stream.granted.giveBack()
 		return nil
 	case sent.Head.Kind == KindMessage:
-		stream.outgoing = finished
+		stream.outgoing, stream.finDue = finished, false
 	default:
-		stream.outgoing = reset
+		stream.outgoing, stream.resetDue, stream.finDue = reset, false, false
 	}
-	stream.resetDue, stream.finDue = false, false
 	if !t.settle(stream) {
 		return nil
 	}

@@ -73,6 +73,31 @@ func TestStreamThatDiscardsResetsAtTheNextMessage(t *testing.T) {
 	}
 }
 
+func TestStreamThatDiscardsResetsASenderThatWaits(t *testing.T) {
+	streams := streamsOf()
+	stream := received(t, streams, FlagOpen|FlagStream, 1).Stream
+	for range 3 {
+		received(t, streams, 0, 1)
+	}
+	streams.Finish(stream)
+	if !streams.Discard(stream) {
+		t.Error("no entry is due, and the sender's window is used up")
+	}
+	for _, want := range []Kind{KindMessage, KindReset} { // The end takes no message back.
+		due, found := streams.NextTransmit()
+		if !found || due.Head.Kind != want {
+			t.Fatalf("due is %+v, and not kind %d", due.Head, want)
+		}
+		if streams.Transmitted(due) != nil {
+			t.Error("the stream is over before the other side has answered")
+		}
+	}
+	var event StreamEvent[int]
+	if err := streams.PeerReset(1, CodeCancelled, &event); err != nil || !event.Over {
+		t.Errorf("the answer changes %+v, %v", event, err)
+	}
+}
+
 func TestStreamThatWasNotOpenedIsKeptNowhere(t *testing.T) {
 	hello := &Hello{MaxStreams: 1} // Its window admits no message.
 	streams := NewStreams[int](false, hello, hello)
