@@ -3,7 +3,6 @@ package breezeway
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"net"
 	"os"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/breezeway-ipc/breezeway/go/internal/proto"
+	"github.com/breezeway-ipc/breezeway/go/internal/redial"
 )
 
 // resends is how often an operation that never ran is begun again, as in Rust. The server of a new
@@ -162,11 +162,6 @@ func (s *sharing) tried(conn *Conn, err error) bool {
 	return true
 }
 
-const (
-	shortestPause = time.Millisecond
-	longestPause  = 200 * time.Millisecond
-)
-
 // dialWaiting is Dial with retries until the limit of the option WaitForServer, counted from began.
 func dialWaiting(ctx context.Context, addresses string, opts []Option, began time.Time) (*Conn,
 	error) {
@@ -175,15 +170,10 @@ func dialWaiting(ctx context.Context, addresses string, opts []Option, began tim
 	if err == nil || invalid != nil || set.waitForServer == 0 {
 		return conn, err
 	}
-	until := began.Add(set.waitForServer)
-	for pause := shortestPause; err != nil && mayPass(err); pause = min(2*pause, longestPause) {
-		left := time.Until(until)
-		if left <= 0 {
-			break
-		}
-		select {
-		case <-time.After(min(left, pause-time.Duration(rand.Int64N(int64(pause)/2)))):
-		case <-ctx.Done():
+	within, stop := context.WithDeadline(ctx, began.Add(set.waitForServer))
+	defer stop()
+	for pauses := (redial.Pauses{}); err != nil && mayPass(err) && within.Err() == nil; {
+		if pauses.Await(within); ctx.Err() != nil {
 			return nil, errors.Join(ctx.Err(), err)
 		}
 		conn, err = Dial(ctx, addresses, opts...)

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	breezeway "github.com/breezeway-ipc/breezeway/go"
+	"github.com/breezeway-ipc/breezeway/go/internal/redial"
 )
 
 // Numbers of docs/grpc.md.
@@ -170,7 +171,7 @@ func (c *Client) dialAt(ctx context.Context, address breezeway.Address) (net.Con
 
 // session returns a session for a native call, or errHTTP2.
 func (c *Client) session(ctx context.Context, waits bool) (*breezeway.Conn, error) {
-	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
+	for pauses := (redial.Pauses{}); ; pauses.Await(ctx) {
 		conn, err := c.sessions.Conn(ctx)
 		isOther := errors.As(err, new(*breezeway.ForeignError))
 		switch {
@@ -188,18 +189,8 @@ func (c *Client) session(ctx context.Context, waits bool) (*breezeway.Conn, erro
 		case !waits:
 			return nil, status.Error(codes.Unavailable, err.Error())
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-		}
 	}
 }
-
-// Pauses of a call with grpc.WaitForReady between attempts to connect.
-const (
-	shortestPause = time.Millisecond
-	longestPause  = 200 * time.Millisecond
-)
 
 var errClosing = status.Error(codes.Canceled, "grpc: the client connection is closing")
 
