@@ -42,17 +42,13 @@ func (s *session) checkMetadata(out *outgoing) error {
 	return nil
 }
 
-func (s *session) waitForCallRoom(lim limit) error {
-	for !s.rules.Calls.HasRoom() {
-		err := s.waitIn(&s.callWaiters, s.newWaiter(), &lim, s.rules.Calls.HasRoom)
-		if err != nil {
-			if s.rules.Calls.HasRoom() {
-				wakeNext(s.callWaiters) // This waiter may have used up a wake-up.
-			}
-			return err
-		}
-	}
-	return nil
+// wakeBeginners wakes all goroutines that wait to begin a call or a stream, or to send a one-way
+// message, because the server goes away.
+func (s *session) wakeBeginners() {
+	wake(&s.callWaiters, false)
+	wake(&s.openers, false)
+	wake(&s.posters, false)
+	s.wakeRoom()
 }
 
 // timeLeft returns the remaining time as it is sent to the peer (section 4.4).
@@ -125,16 +121,26 @@ func (s *session) sendRequest(method uint32, out *outgoing, lim *limit) (*callIn
 
 // waitToBegin waits until a call may begin.
 func (s *session) waitToBegin(out *outgoing, lim *limit) error {
-	if err := s.mayBegin(out); err != nil {
-		return err
+	for {
+		if err := s.mayBegin(out); err != nil {
+			return err
+		}
+		if err := lim.err(); err != nil {
+			return err
+		}
+		if s.rules.Calls.HasRoom() {
+			return nil
+		}
+		err := s.waitIn(&s.callWaiters, s.newWaiter(), lim, func() bool {
+			return s.rules.Calls.HasRoom() || s.rules.IsGoingAway()
+		})
+		if err != nil {
+			if s.rules.Calls.HasRoom() {
+				wakeNext(s.callWaiters) // This waiter may have used up a wake-up.
+			}
+			return err
+		}
 	}
-	if err := lim.err(); err != nil {
-		return err
-	}
-	if !s.rules.Calls.HasRoom() {
-		return s.waitForCallRoom(*lim)
-	}
-	return nil
 }
 
 // timedOut maps the timeout of a call to the error of its context.

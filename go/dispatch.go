@@ -36,6 +36,8 @@ func (s *session) dispatch() error {
 		if call := s.serving[head.Stream]; call != nil {
 			call.cancel(&CallError{Code: CodeCancelled})
 		}
+	case proto.SentAway:
+		s.wakeBeginners()
 	case proto.Closed:
 		return ErrPeerClosed
 	case proto.OneWayRoom:

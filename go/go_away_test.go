@@ -151,3 +151,51 @@ func saysOnce(t *testing.T, streams int) {
 		t.Fatalf("a call to a server that goes away: %v", err)
 	}
 }
+
+func TestWaitToBeginEndsWithGoAway(t *testing.T) {
+	onBothLinks(t, func(t *testing.T, address string) {
+		release := make(chan struct{})
+		server := &Server{
+			Handler: func(call *Call) error {
+				<-release
+				return call.Reply(nil)
+			},
+			Streams: func(*Stream) { <-release }}
+		serveQuietly(t, server, address, Offload(100), MaxStreams(1))
+		conn := dialled(t, address, RingCapacity(8))
+		most := conn.MaxInFlight()
+		called := make(chan error, most+1)
+		if _, err := conn.Open(contextOf(t), 0); err != nil {
+			t.Fatal(err)
+		}
+		opened := make(chan error, 1)
+		go func() {
+			_, err := conn.Open(contextOf(t), 0)
+			opened <- err
+		}()
+		for range most + 1 {
+			go func() {
+				_, err := conn.Call(contextOf(t), 0, nil)
+				called <- err
+			}()
+		}
+		until(t, conn.session, "the wait to begin", func() bool {
+			return len(conn.session.callWaiters) == 1 && len(conn.session.openers) == 1
+		})
+		drained := make(chan error, 1)
+		go func() { drained <- server.Shutdown(contextOf(t)) }()
+		for what, ended := range map[string]chan error{"call": called, "stream": opened} {
+			if err := soon(t, "the end of a "+what, ended); !errors.Is(err, ErrGoingAway) {
+				t.Errorf("a %s that waits to begin ends with %v", what, err)
+			}
+		}
+		close(release)
+		for range most {
+			if err := soon(t, "a reply", called); err != nil {
+				t.Error(err)
+			}
+		}
+		_ = conn.Close()
+		soon(t, "the server's end", drained)
+	})
+}

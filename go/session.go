@@ -1,7 +1,6 @@
 package breezeway
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -298,7 +297,7 @@ func (s *session) transmit(head proto.Head, out *outgoing) error {
 	var err error
 	total := out.prefixLen() + out.length()
 	if !s.rules.Allows(&head) {
-		return cmp.Or(s.ending(), ErrClosed)
+		return s.refusal()
 	}
 	if s.memory != nil {
 		err = s.memory.send(&head, out, total)
@@ -310,6 +309,17 @@ func (s *session) transmit(head proto.Head, out *outgoing) error {
 		s.sent.count(head.Kind, head.Flags, total)
 	}
 	return err
+}
+
+// refusal returns the reason why the rules allow no entry.
+func (s *session) refusal() error {
+	switch {
+	case s.ending() != nil:
+		return s.ending()
+	case s.rules.Ending.HasBegun():
+		return ErrClosed
+	}
+	return ErrGoingAway
 }
 
 func (s *session) flush() {

@@ -111,9 +111,9 @@ func (s *session) openStream(
 	}
 	for !s.rules.Streams.HasRoom() {
 		err := s.waitIn(&s.openers, s.newWaiter(), &lim, func() bool {
-			return s.rules.Streams.HasRoom() || s.ending() != nil
+			return s.rules.Streams.HasRoom() || s.mayBegin(out) != nil
 		})
-		if err = cmp.Or(err, s.ending()); err != nil {
+		if err = cmp.Or(err, s.mayBegin(out)); err != nil {
 			if s.rules.Streams.HasRoom() {
 				wakeNext(s.openers) // This waiter may have used up a wake-up.
 			}

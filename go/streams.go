@@ -1,6 +1,10 @@
 package breezeway
 
-import "github.com/breezeway-ipc/breezeway/go/internal/proto"
+import (
+	"cmp"
+
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
+)
 
 type (
 	streamState = proto.Stream[*Stream]
@@ -125,7 +129,10 @@ func (t *Stream) receive(event *streamEvent, flags proto.Flags, m *Message) {
 func (s *session) waitForOneWayWindow(lim limit) error {
 	for !s.rules.Streams.MayPost() {
 		s.flush() // The peer opens the window only for messages that it has seen.
-		if err := s.waitIn(&s.posters, s.newWaiter(), &lim, s.rules.Streams.MayPost); err != nil {
+		err := s.waitIn(&s.posters, s.newWaiter(), &lim, func() bool {
+			return s.rules.Streams.MayPost() || s.rules.IsGoingAway()
+		})
+		if err = cmp.Or(err, s.mayBegin(&outgoing{})); err != nil {
 			return err
 		}
 	}

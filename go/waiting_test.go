@@ -104,7 +104,7 @@ func TestCallerWhosePlaceWasTakenIsWokenForTheNext(t *testing.T) {
 	go func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		begun <- s.waitForCallRoom(limit{})
+		begun <- s.waitToBegin(&outgoing{}, &limit{})
 	}()
 	until(t, s, "the caller's sleep", func() bool { return s.followers.first() != nil })
 	s.mu.Lock()

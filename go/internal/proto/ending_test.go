@@ -75,3 +75,24 @@ func TestRepliesWaitForNoClientThatHasDied(t *testing.T) {
 		t.Error("they wait")
 	}
 }
+
+func TestBehindAGoAwayNothingIsBegun(t *testing.T) {
+	s := sessionOf(true)
+	stream := s.Streams.Open(1, 1)
+	s.Streams.Opened(stream)
+	if change, err := receive(s, Head{Kind: KindGoAway}, 0); change != SentAway || err != nil {
+		t.Fatal(change, err)
+	}
+	for name, flags := range map[string]Flags{"a call": RequestFlags, "a post": OneWayFlags,
+		"a stream": FlagOpen | FlagStream} {
+		if s.Allows(&Head{Kind: KindMessage, Flags: flags, Stream: 3}) {
+			t.Errorf("%s begins", name)
+		}
+	}
+	for _, head := range []Head{{Kind: KindMessage, Stream: 1}, {Kind: KindCancel, Stream: 5},
+		{Kind: KindShutdown}} {
+		if !s.Allows(&head) {
+			t.Errorf("%+v is not sent", head)
+		}
+	}
+}

@@ -167,6 +167,7 @@ func (s *Session[C, S]) control(head *Head, length int, prefix uint64, event *Ev
 		return fmt.Errorf("a second go-away")
 	case head.Kind == KindGoAway:
 		s.goingAway = true
+		event.Change = SentAway
 	case head.Kind == KindShutdown:
 		event.Change = Closed
 		s.Ending.closed()
@@ -249,9 +250,12 @@ func (s *Session[C, S]) IsServed() bool {
 }
 
 // Allows returns true if an entry may be sent. After this side's shutdown no entry is sent, and
-// after a client's end only replies are.
+// after a client's end only replies are. After the server's go-away nothing new is begun.
 func (s *Session[C, S]) Allows(head *Head) bool {
-	return !s.Ending.HasBegun() || s.allowsReply(head)
+	if s.Ending.HasBegun() {
+		return s.allowsReply(head)
+	}
+	return !s.goingAway || !head.Flags.Has(FlagOpen)
 }
 
 func (s *Session[C, S]) allowsReply(head *Head) bool {

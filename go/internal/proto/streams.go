@@ -51,6 +51,8 @@ const (
 	AnsweredLate
 	// Cancelled is a call that the client has abandoned.
 	Cancelled
+	// SentAway is the server's request to begin nothing new.
+	SentAway
 	// Closed is the end of the session by the peer, in order.
 	Closed
 )

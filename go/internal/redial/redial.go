@@ -12,8 +12,8 @@ const (
 	longest  = 200 * time.Millisecond
 )
 
-// Pauses are pauses of growing length. A random part of each, up to half of it, is left out, so that
-// clients do not dial at the same time.
+// Pauses are pauses of growing length. A random part of each, up to half of it, is left out, so
+// that clients do not dial at the same time.
 type Pauses struct{ last time.Duration }
 
 // Await waits for the next pause, or until the end of ctx.
