@@ -199,6 +199,11 @@ func inOrder(err error) bool { return errors.Is(err, ErrClosed) || errors.Is(err
 func (s *session) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.closeLocked()
+}
+
+// closeLocked is close with the lock held.
+func (s *session) closeLocked() {
 	if s.err != nil {
 		return
 	}

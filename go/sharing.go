@@ -250,6 +250,7 @@ func mayGoOn(ctx context.Context, conn *Conn, isNew bool, tries int) bool {
 // (docs/abi.md, section 1.2).
 func (s *session) closeOnceIdle() {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.leaving = true
 	for {
 		_ = s.waitUntil(s.mayLeave, limit{})
@@ -258,12 +259,11 @@ func (s *session) closeOnceIdle() {
 		}
 		// A caller that accepts one stream after the other may be about to return.
 		until := limit{deadline: time.Now().Add(linger)}
-		if s.waitUntil(func() bool { return !s.isLeftAlone() }, until) != nil {
+		if s.waitUntil(func() bool { return !s.isLeftAlone() }, until) != nil && s.mayLeave() {
 			break
 		}
 	}
-	s.mu.Unlock()
-	s.close()
+	s.closeLocked() // Without the lock in between, in which a call might begin.
 }
 
 // mayLeave returns true once calls and streams are over and the peer has accepted what was sent. A
