@@ -302,7 +302,8 @@ fn warm_up_and_run<S>(
     all_warm: &Gate,
 ) -> Result<Runs, Failure> {
     let arrival = Arrival(all_warm);
-    let warm_up = run(load, Until::warm(load), session);
+    // Without the rate, at which as many messages could take minutes.
+    let warm_up = run(&Load { rate: None, ..load.clone() }, Until::warm(load), session);
     drop(arrival);
     let warm_up = warm_up?;
     all_warm.wait()?;
@@ -353,5 +354,32 @@ impl CpuTime {
             client: self.client.saturating_sub(before.client),
             server: server.map(|(now, before)| now.saturating_sub(before)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keep_rate(load: &Load, _: Until, rates: &mut Vec<Option<f64>>) -> Result<Outcome, Failure> {
+        rates.push(load.rate);
+        Ok(Outcome::default())
+    }
+
+    #[test]
+    fn session_is_warmed_up_without_the_rate() {
+        let load = Load {
+            pattern: Pattern::PingPong,
+            size: 64,
+            touch: Touch::All,
+            extent: Extent { count: Some(1), seconds: 5.0 },
+            rate: Some(10.0),
+            depth: 1,
+            batch: 1,
+        };
+        let mut rates = Vec::new();
+        let until = Until::of(load.extent, 1, 0);
+        warm_up_and_run(&load, until, &mut rates, keep_rate, &Gate::new(1)).unwrap();
+        assert_eq!(rates, [None, Some(10.0)]);
     }
 }

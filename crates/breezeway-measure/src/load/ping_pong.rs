@@ -132,7 +132,7 @@ fn open_loop(
 ) -> Result<Outcome, Failure> {
     let mut recorder = Recorder::new();
     let start = clock::ticks();
-    let schedule = Schedule::start(rate);
+    let schedule = Schedule::new(start, rate);
     let (mut now, mut count) = (start, 0);
     loop {
         let due = schedule.due(count);

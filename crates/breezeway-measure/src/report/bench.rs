@@ -144,7 +144,7 @@ impl<'a> Report<'a> {
         row("messages/s", format!("{:.0}", self.messages_per_second));
         if let Some(rate) = self.rate {
             let outcome = if self.reaches(rate) { "" } else { ", not reached" };
-            row("rate", format!("{rate}{outcome}"));
+            row("rate/s", format!("{rate}{outcome}"));
         }
         row("MB/s", format!("{:.1}", self.bytes_per_second / 1e6));
         row("client CPU s", format!("{:.3}", self.client_cpu_seconds));
