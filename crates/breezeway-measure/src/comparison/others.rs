@@ -1,4 +1,4 @@
-//! CPU time that other programs used during a measurement, on its CPUs.
+//! CPU time that other programs used during a measurement, on the CPUs that it may run on.
 
 use std::time::Duration;
 
@@ -13,7 +13,9 @@ const TICK: u64 = 10;
 /// Shortest interval that is evaluated: below it, usage cannot be distinguished from the rounding
 /// of four counters in ticks.
 const LEAST: Duration = Duration::from_millis(30);
-/// Share of the CPUs' time above which a measurement is disturbed.
+/// Number of CPUs that a measurement uses: one for each side.
+const SIDES: u32 = 2;
+/// Share of the time of both sides' CPUs above which a measurement is disturbed.
 pub(crate) const SHARE: f64 = 0.05;
 
 /// The counters at one moment.
@@ -40,7 +42,7 @@ struct Counters {
 /// CPU usage between two readings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Usage {
-    /// The time of all CPUs that are counted.
+    /// The time of the CPUs that both sides use; others are counted, but disturb as much on many.
     pub(crate) available: Duration,
     /// The least part that other processes used: interrupts are left out, as some kernels count
     /// them to the process that they interrupt.
@@ -91,27 +93,28 @@ impl Usage {
     /// Returns the usage from one reading to a later one.
     pub(crate) fn between(before: &Reading, after: &Reading) -> Self {
         let since = |of: fn(&Reading) -> Duration| of(after).saturating_sub(of(before));
-        let available = after.count * since(|reading| reading.at);
+        let elapsed = since(|reading| reading.at);
+        let (counted, available) = (after.count * elapsed, after.count.min(SIDES) * elapsed);
         let (stolen, server) = (since(|reading| reading.cpus.stolen), since(|one| one.server));
         let own = since(|reading| reading.children) + server;
         let explained = since(|reading| reading.cpus.idle)
             + since(|reading| reading.cpus.interrupts)
             + stolen
             + own;
-        Self { available, others: available.saturating_sub(explained), stolen, server }
+        Self { available, others: counted.saturating_sub(explained), stolen, server }
     }
 
-    /// The share of the CPUs that other processes had.
+    /// CPU time of other processes, as a share of the time of both sides' CPUs.
     pub(crate) fn others_share(&self) -> f64 {
         share(self.others, self.available)
     }
 
-    /// The share of the CPUs that other machines had.
+    /// CPU time of other machines, as a share of the time of both sides' CPUs.
     pub(crate) fn stolen_share(&self) -> f64 {
         share(self.stolen, self.available)
     }
 
-    /// Returns true if others had enough of the CPUs to make figures worse.
+    /// Returns true if others had enough CPU time to make figures worse.
     pub(crate) fn is_disturbed(&self) -> bool {
         let lost = self.others + self.stolen;
         lost > LEAST && lost > self.available.mul_f64(SHARE)
@@ -191,6 +194,21 @@ mod tests {
     fn stolen_time_disturbs_and_is_not_of_others() {
         let usage = usage(&AFTER.replace("2 3 0 0", "2 9 0 0"), 140, 100);
         assert_eq!((usage.others, usage.stolen), (ms(0), ms(60)));
+        assert!(usage.is_disturbed());
+    }
+
+    #[test]
+    fn one_cpu_of_many_disturbs_two_sides() {
+        let cpus = |idle| Counters { idle: ms(idle), interrupts: ms(0), stolen: ms(0) };
+        let reading = |at, idle| Reading {
+            at: ms(at),
+            count: 64,
+            cpus: cpus(idle),
+            children: ms(0),
+            server: ms(0),
+        };
+        let usage = Usage::between(&reading(0, 0), &reading(1_000, 63_000));
+        assert_eq!((usage.available, usage.others), (ms(2_000), ms(1_000)));
         assert!(usage.is_disturbed());
     }
 
