@@ -13,7 +13,8 @@
 //! * All share: bytes and descriptors on a [`socket`], [`memory`] and [`memfd`]s of every fitness,
 //!   descriptors that are [`slow`] to close, threads that keep [`flipping`] bytes, repeatable
 //!   [`chance`], a [`journal`] of the honest side's log, a [`stopwatch`] for time limits.
-//! * [`vectors`] plays the conversations of `docs/vectors`.
+//! * [`vectors`] plays the conversations of `docs/vectors`; [`abi_page`] reads the tables of
+//!   `docs/abi.md`.
 //! * [`interception`] lets the system calls of an honest side fail.
 //!
 //! ```no_run
@@ -28,6 +29,7 @@
 //! A peer panics where the *honest* side does something that no attack provokes, so that the test
 //! fails: if it sends nothing for [`PATIENCE`], or breaks a rule itself.
 
+pub mod abi_page;
 #[cfg(feature = "certificates")]
 pub mod certificates;
 pub mod chance;

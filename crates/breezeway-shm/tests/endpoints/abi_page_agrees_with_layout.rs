@@ -1,8 +1,8 @@
 //! `docs/abi.md` is normative: its tables and the code's constants agree, and the code writes its
 //! fields at the offsets of the page.
 
-use crate::abi_page::{PAGE, bytes, name, number, table};
 use crate::support::{FIN, OPEN, Pair, Terms, take};
+use breezeway_adversary::abi_page::{PAGE, bytes, name, number, table};
 use breezeway_shm::layout::*;
 use breezeway_shm::{Body, Head, Want};
 
@@ -10,7 +10,7 @@ use breezeway_shm::{Body, Head, Want};
 fn fields(name_of_table: &str) -> Vec<(usize, usize, String)> {
     table(name_of_table)
         .iter()
-        .map(|row| (number(&row[0]), number(&row[1]), name(&row[2]).to_owned()))
+        .map(|row| (number(row[0]), number(row[1]), name(row[2]).to_owned()))
         .collect()
 }
 
@@ -38,10 +38,10 @@ fn the_fields_of_the_control_segment() {
     let (ring, others) = rows.split_last().unwrap();
     let found: Vec<_> = others
         .iter()
-        .map(|row| (number(&row[0]), number(&row[1]), name(&row[2]).to_owned()))
+        .map(|row| (number(row[0]), number(row[1]), name(row[2]).to_owned()))
         .collect();
     assert_eq!(found, expected);
-    assert_eq!((number(&ring[0]), name(&ring[2])), (RING_AT, "ring"));
+    assert_eq!((number(ring[0]), name(ring[2])), (RING_AT, "ring"));
     assert_eq!(ring[1], format!("{ENTRY_SIZE} × ring_capacity"));
     for pair in expected.windows(2) {
         assert!(pair[0].0 + pair[0].1 <= pair[1].0, "{pair:?} overlap");
@@ -59,10 +59,10 @@ fn the_words_for_tools() {
     let Pair { one, other, one_control, .. } =
         Pair::new(Terms { ring_capacity: 16, lend_count: 128, ..Terms::default() });
     let rows = table("control");
-    let at = |wanted: &str| number(&rows.iter().find(|row| name(&row[2]) == wanted).unwrap()[0]);
-    let magic = rows.iter().find(|row| name(&row[2]) == "magic").unwrap();
-    assert_eq!(one_control.bytes::<8>(at("magic")).to_vec(), bytes(&magic[2]));
-    assert_eq!(CONTROL_MAGIC.to_le_bytes().to_vec(), bytes(&magic[2]));
+    let at = |wanted: &str| number(rows.iter().find(|row| name(row[2]) == wanted).unwrap()[0]);
+    let magic = rows.iter().find(|row| name(row[2]) == "magic").unwrap();
+    assert_eq!(one_control.bytes::<8>(at("magic")).to_vec(), bytes(magic[2]));
+    assert_eq!(CONTROL_MAGIC.to_le_bytes().to_vec(), bytes(magic[2]));
     assert_eq!(one_control.word(at("abi_version")), 2);
     assert_eq!(one_control.word(at("ring_capacity")), 16);
     assert_eq!(one_control.word(at("lend_count")), 128);
@@ -108,7 +108,7 @@ fn progress_intents_and_releases_match_the_page() {
 /// Returns the offsets of the control segment's fields, from the page.
 fn fields_by_name() -> impl Fn(&str) -> usize {
     let rows = table("control");
-    move |wanted| number(&rows.iter().find(|row| name(&row[2]) == wanted).unwrap()[0])
+    move |wanted| number(rows.iter().find(|row| name(row[2]) == wanted).unwrap()[0])
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn the_fields_of_an_entry() {
 fn the_kinds_and_the_flag_of_memory() {
     let is_row = |table_of: &str, number_of: u8, named: &str| {
         table(table_of).iter().any(|row| {
-            number(&row[0]) == usize::from(number_of) && row[1].eq_ignore_ascii_case(named)
+            number(row[0]) == usize::from(number_of) && row[1].eq_ignore_ascii_case(named)
         })
     };
     assert!(is_row("kind", MESSAGE, "message"));
@@ -167,7 +167,7 @@ fn the_kinds_and_the_flag_of_memory() {
 fn the_descriptor() {
     let rows = table("descriptor");
     let fields: Vec<_> =
-        rows.iter().map(|row| (number(&row[0]), number(&row[1]), name(&row[2]))).collect();
+        rows.iter().map(|row| (number(row[0]), number(row[1]), name(row[2]))).collect();
     assert_eq!(
         fields,
         [

@@ -1,6 +1,6 @@
 //! Section 9 of `docs/abi.md` and the code's constants are the same.
 
-use crate::abi_page::{PAGE, name, number, table};
+use breezeway_adversary::abi_page::{PAGE, name, number, table};
 use breezeway_shm::statistics::{
     CAPACITY, Field, HEADER_SIZE, MAGIC, RECORD_SIZE, TIMES_SIZE, VERSION, shortest,
 };
@@ -11,10 +11,10 @@ fn the_numbers_of_a_record() {
     let numbers = &rows[8..];
     assert_eq!(numbers.len(), Field::ALL.len());
     for (index, row) in rows.iter().enumerate() {
-        assert_eq!(number(&row[0]), 8 * index, "without a gap");
+        assert_eq!(number(row[0]), 8 * index, "without a gap");
     }
     for (row, field) in numbers.iter().zip(Field::ALL) {
-        assert_eq!((number(&row[0]), name(&row[1])), (field.offset(), field.name()));
+        assert_eq!((number(row[0]), name(row[1])), (field.offset(), field.name()));
     }
     assert!(8 * rows.len() <= RECORD_SIZE);
 }
@@ -22,7 +22,7 @@ fn the_numbers_of_a_record() {
 #[test]
 fn the_header() {
     let names: Vec<_> =
-        table("statistics header").iter().map(|row| name(&row[2]).to_owned()).collect();
+        table("statistics header").iter().map(|row| name(row[2]).to_owned()).collect();
     let expected = [
         "magic",
         "version",

@@ -1,7 +1,6 @@
 //! Two endpoints of one session in one process, against the page, against a model, and against
 //! shortage.
 
-mod abi_page;
 mod support;
 
 mod abi_page_agrees_with_layout;

@@ -5,28 +5,14 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 
 use breezeway::{ConnectError, HandshakeError, Refusal, ServerSession, Session, SessionOptions};
+use breezeway_adversary::abi_page::{bytes, number, table};
 use breezeway_adversary::socket::{self, Received};
-
-const PAGE: &str = include_str!("../../../../docs/abi.md");
-
-/// The cells of a table's rows, without its heading.
-fn table(name: &str) -> Vec<Vec<String>> {
-    let begin = format!("<!-- table: {name} -->");
-    let (_, rest) = PAGE.split_once(&begin).unwrap_or_else(|| panic!("no table {name}"));
-    let (table, _) = rest.split_once("<!-- end -->").expect("the table ends");
-    table
-        .lines()
-        .filter(|line| line.starts_with('|'))
-        .skip(2)
-        .map(|line| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect())
-        .collect()
-}
 
 /// The bytes of a field, by the page.
 fn field<'a>(hello: &'a [u8], name: &str) -> &'a [u8] {
     let rows = table("hello");
     let row = rows.iter().find(|row| row[2] == name).unwrap_or_else(|| panic!("no field {name}"));
-    let (offset, size): (usize, usize) = (row[0].parse().unwrap(), row[1].parse().unwrap());
+    let (offset, size) = (number(row[0]), number(row[1]));
     &hello[offset..offset + size]
 }
 
@@ -68,7 +54,7 @@ fn options(ring_capacity: u32, cap: u64) -> SessionOptions {
 #[test]
 fn the_fields_lie_one_behind_the_other() {
     let rows = table("hello");
-    let names: Vec<&str> = rows.iter().map(|row| &*row[2]).collect();
+    let names: Vec<&str> = rows.iter().map(|row| row[2]).collect();
     let expected = [
         "magic",
         "version",
@@ -88,7 +74,7 @@ fn the_fields_lie_one_behind_the_other() {
     assert_eq!(names, expected);
     let mut end = 0;
     for row in rows {
-        let (offset, size): (usize, usize) = (row[0].parse().unwrap(), row[1].parse().unwrap());
+        let (offset, size) = (number(row[0]), number(row[1]));
         assert_eq!(offset, end, "{}", row[2]);
         end += size;
     }
@@ -99,9 +85,7 @@ fn the_fields_lie_one_behind_the_other() {
 fn hellos_match_the_abi_page() {
     let (offer, answer) = capture(&options(32, 1 << 20), &options(128, 1 << 30));
     let rows = table("hello");
-    let magic = rows[0][3].split('`').nth(1).unwrap();
-    let magic: Vec<u8> =
-        magic.split(' ').map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
+    let magic = bytes(rows[0][3]);
     let captures = [(&offer, 1, 32, 1 << 20), (&answer, 0, 128, 1 << 30)];
     for (captured, features, ring_capacity, payload_cap) in captures {
         let hello = &captured.bytes;
