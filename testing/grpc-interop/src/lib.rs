@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cases;
+mod changed;
 mod echo_metadata;
 mod service;
 
@@ -14,7 +15,8 @@ pub mod pb {
     tonic::include_proto!("grpc.testing");
 }
 
-pub use echo_metadata::{ECHO_INITIAL, ECHO_TRAILING, EchoMetadata};
+pub use changed::{Change, Changed};
+pub use echo_metadata::{ECHO_INITIAL, ECHO_TRAILING};
 pub use service::{TestService, server};
 
 /// A channel of any kind.

@@ -11,7 +11,8 @@ use tonic::codec::CompressionEncoding;
 use tonic::metadata::MetadataMap;
 use tonic::{Code, Request, Response, Status, Streaming};
 
-use crate::echo_metadata::EchoMetadata;
+use crate::changed::Changed;
+use crate::echo_metadata::echo_metadata;
 use crate::pb;
 use crate::pb::test_service_server::TestServiceServer;
 
@@ -20,13 +21,13 @@ use crate::pb::test_service_server::TestServiceServer;
 pub struct TestService;
 
 /// The service, which takes messages of any size, and compressed ones.
-pub fn server() -> EchoMetadata<TestServiceServer<TestService>> {
+pub fn server() -> Changed<TestServiceServer<TestService>> {
     let service = TestServiceServer::new(TestService)
         .max_decoding_message_size(usize::MAX)
         .max_encoding_message_size(usize::MAX)
         .accept_compressed(CompressionEncoding::Gzip)
         .send_compressed(CompressionEncoding::Gzip);
-    EchoMetadata(service)
+    Changed::new(service, echo_metadata)
 }
 
 type Responses<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;

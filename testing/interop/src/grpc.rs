@@ -1,23 +1,14 @@
 //! The service and the cases of gRPC's interoperability test, by native calls.
 
-use std::convert::Infallible;
-use std::future::Future;
 use std::io::{Read, stdin};
-use std::pin::Pin;
-use std::task::{Context, Poll};
 
 use breezeway_grpc::{Gear, Server};
 use breezeway_grpc_interop::cases::{self, client};
-use breezeway_grpc_interop::{AnyChannel, server};
+use breezeway_grpc_interop::{AnyChannel, Change, Changed, server};
 use http::{Request, Response};
 use http_body_util::BodyExt;
 use tonic::body::Body;
-use tower::Service;
 use tower::layer::layer_fn;
-
-/// Services that print the path of each call when it begins and when it is over.
-#[derive(Clone)]
-struct Reported<S>(S);
 
 /// Prints the end of a call: its response was sent, or its client has given it up.
 struct Running(String);
@@ -28,39 +19,25 @@ impl Drop for Running {
     }
 }
 
-impl<S> Service<Request<Body>> for Reported<S>
-where
-    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
-    S::Future: Send + 'static,
-{
-    type Response = Response<Body>;
-    type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.0.poll_ready(cx)
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let running = Running(request.uri().path().to_owned());
-        println!("call {}", running.0);
-        let response = self.0.call(request);
-        Box::pin(async move {
-            Ok(response.await?.map(|body| {
-                Body::new(body.map_frame(move |frame| {
-                    let _of_the_body = &running;
-                    frame
-                }))
+/// Prints the path of a call when it begins and when it is over.
+fn report(request: &Request<Body>) -> Change {
+    let running = Running(request.uri().path().to_owned());
+    println!("call {}", running.0);
+    Box::new(move |response: Response<Body>| {
+        response.map(|body| {
+            Body::new(body.map_frame(move |frame| {
+                let _of_the_body = &running;
+                frame
             }))
         })
-    }
+    })
 }
 
 /// Serves until standard input ends.
 pub(crate) fn serve(address: &str) {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
-        let builder = Server::builder().layer(layer_fn(Reported));
+        let builder = Server::builder().layer(layer_fn(|service| Changed::new(service, report)));
         let bound = builder.add_service(server()).bind(address).expect("the address is free");
         println!("listening");
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();

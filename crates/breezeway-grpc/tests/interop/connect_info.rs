@@ -1,18 +1,15 @@
 //! Peer and transport of calls: the same type for every carrier and gear.
 
-use std::sync::{Arc, Mutex};
-
 use breezeway_grpc::{Carrier, ConnectInfo, Endpoint, Gear, Server};
 use breezeway_grpc_interop::cases::{self, client};
 use breezeway_grpc_interop::pb::Empty;
 use breezeway_grpc_interop::pb::test_service_client::TestServiceClient;
 use breezeway_grpc_interop::pb::test_service_server::TestServiceServer;
 use breezeway_grpc_interop::{TestService, server};
-use tonic::service::interceptor::InterceptorLayer;
 use tonic::{Code, Request, Status};
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 
-use crate::support::{Plain, addresses, any, connect, run};
+use crate::support::{Plain, addresses, any, connect, connect_info, recording, run};
 
 #[test]
 fn one_layer_sees_peers_and_calls_of_both_gears() {
@@ -20,15 +17,7 @@ fn one_layer_sees_peers_and_calls_of_both_gears() {
         let folder = tempfile::tempdir().unwrap();
         let carriers = [Carrier::Shm, Carrier::Unix, Carrier::Tcp, Carrier::Tls];
         for (address, carrier) in addresses(folder.path()).into_iter().zip(carriers) {
-            let seen = Arc::new(Mutex::new(Vec::new()));
-            let layer = InterceptorLayer::new({
-                let seen = Arc::clone(&seen);
-                move |request: Request<()>| {
-                    let info = request.extensions().get::<ConnectInfo>().expect("who calls");
-                    seen.lock().unwrap().push(info.clone());
-                    Ok(request)
-                }
-            });
+            let (layer, seen) = recording(connect_info);
             let bound =
                 Server::builder().layer(layer).add_service(server()).bind(&address).unwrap();
             let address = bound.address().to_string();
@@ -87,19 +76,9 @@ fn tonic_server_sees_connect_info_on_shm_socket() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket").display().to_string();
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let record = {
-            let seen = Arc::clone(&seen);
-            move |request: Request<()>| {
-                let info = request.extensions().get::<ConnectInfo>().unwrap();
-                seen.lock().unwrap().push(info.clone());
-                Ok(request)
-            }
-        };
+        let (layer, seen) = recording(connect_info);
         let incoming = breezeway_grpc::incoming(format!("shm:{path}")).unwrap();
-        let router = tonic::transport::Server::builder()
-            .layer(InterceptorLayer::new(record))
-            .add_service(server());
+        let router = tonic::transport::Server::builder().layer(layer).add_service(server());
         tokio::spawn(router.serve_with_incoming(incoming));
         for address in [format!("shm:{path}"), format!("unix:{path}")] {
             cases::empty_unary(client(connect(&address, Gear::Http2).await)).await;

@@ -2,7 +2,6 @@
 
 use std::os::unix::net::UnixListener;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -15,12 +14,11 @@ use http::Response;
 use http_body::Frame;
 use tokio::sync::mpsc;
 use tonic::body::Body;
-use tonic::service::interceptor::InterceptorLayer;
 use tonic::{Code, Request, Status};
 use tower::layer::layer_fn;
 use tower::util::MapResponse;
 
-use crate::support::{addresses, any, connect, run, soon};
+use crate::support::{addresses, any, connect, recording, run, soon};
 
 #[test]
 fn deadline_covers_a_connect_that_later_calls_share() {
@@ -52,14 +50,9 @@ fn deadline_covers_a_connect_that_later_calls_share() {
 fn server_receives_timeout_less_the_connecting_time() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let layer = InterceptorLayer::new({
-            let told = Arc::clone(&told);
-            move |request: Request<()>| {
-                let said = request.metadata().get("grpc-timeout").expect("a time");
-                told.lock().unwrap().push(said.to_str().unwrap().to_owned());
-                Ok(request)
-            }
+        let (layer, timeouts) = recording(|request| {
+            let timeout = request.metadata().get("grpc-timeout").expect("a timeout");
+            timeout.to_str().unwrap().to_owned()
         });
         let address = format!("shm:{}", folder.path().join("socket").display());
         let bound = Server::builder().layer(layer).add_service(server()).bind(&address).unwrap();
@@ -70,11 +63,11 @@ fn server_receives_timeout_less_the_connecting_time() {
             request.set_timeout(Duration::from_secs(90));
             client(channel.clone()).empty_call(request).await.unwrap();
         }
-        let told = told.lock().unwrap();
-        let [first, second] = &told[..] else { panic!("{told:?}") };
+        let timeouts = timeouts.lock().unwrap();
+        let [first, second] = &timeouts[..] else { panic!("{timeouts:?}") };
         // The call that connected sends less; the one that found a connection sends its full
         // timeout.
-        assert!(first.ends_with('u') && first < second, "{told:?}");
+        assert!(first.ends_with('u') && first < second, "{timeouts:?}");
         assert_eq!(second, "90000000u");
     });
 }

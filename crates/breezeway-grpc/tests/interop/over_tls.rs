@@ -2,20 +2,19 @@
 //! other carrier, with the certificates that this process has by default.)
 
 use std::net::TcpListener;
-use std::sync::{Arc, Mutex, Once};
+use std::sync::Once;
 use std::time::Duration;
 
 use breezeway::Tls;
 use breezeway_adversary::certificates::{Authority, Issued, Valid};
-use breezeway_grpc::{Carrier, ConnectInfo, Endpoint, Gear, Server, ServerOptions, SessionOptions};
+use breezeway_grpc::{Carrier, Endpoint, Gear, Server, ServerOptions, SessionOptions};
 use breezeway_grpc_interop::cases::{self, client, simple};
 use breezeway_grpc_interop::{AnyChannel, pb, server};
 use tempfile::TempDir;
-use tonic::service::interceptor::InterceptorLayer;
 use tonic::{Code, Request, Status};
 use tower::ServiceExt;
 
-use crate::support::{PATIENCE, Serving, any, run};
+use crate::support::{PATIENCE, Serving, any, connect_info, recording, run};
 
 const CLIENT: &str = "client.test";
 const ANY: &str = "tls:127.0.0.1:0";
@@ -90,15 +89,7 @@ async fn connect(address: &str, tls: Tls, gear: Gear) -> AnyChannel {
 fn handler_sees_client_certificate_in_both_gears() {
     run(async {
         let all = Certificates::new();
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let layer = InterceptorLayer::new({
-            let seen = Arc::clone(&seen);
-            move |request: Request<()>| {
-                let info = request.extensions().get::<ConnectInfo>().expect("who calls");
-                seen.lock().unwrap().push(info.clone());
-                Ok(request)
-            }
-        });
+        let (layer, seen) = recording(connect_info);
         let router = Server::builder().options(options(all.mutual_server())).layer(layer);
         let bound = router.add_service(server()).bind(ANY).unwrap();
         let address = bound.address().to_string();

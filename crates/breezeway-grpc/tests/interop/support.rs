@@ -2,14 +2,17 @@
 
 use std::future::Future;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use breezeway_grpc::{Channel, Endpoint, Gear, Server, ServerOptions};
+use breezeway_grpc::{Channel, ConnectInfo, Endpoint, Gear, Server, ServerOptions};
 use breezeway_grpc_interop::{AnyChannel, server};
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use tonic::Status;
+use tonic::service::Interceptor;
+use tonic::service::interceptor::InterceptorLayer;
+use tonic::{Request, Status};
 use tower::ServiceExt;
 
 /// Time limit for events that must come.
@@ -24,6 +27,29 @@ pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
 pub(crate) fn run(test: impl Future<Output = ()>) {
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(soon(test));
+}
+
+/// Record of a layer.
+pub(crate) type Recorded<T> = Arc<Mutex<Vec<T>>>;
+
+/// Returns a layer that records a part of each request, and the record.
+pub(crate) fn recording<T: Send + 'static>(
+    part: fn(&Request<()>) -> T,
+) -> (InterceptorLayer<impl Interceptor + Clone + Send + Sync + 'static>, Recorded<T>) {
+    let recorded = Recorded::default();
+    let layer = InterceptorLayer::new({
+        let recorded = Arc::clone(&recorded);
+        move |request: Request<()>| {
+            recorded.lock().unwrap().push(part(&request));
+            Ok(request)
+        }
+    });
+    (layer, recorded)
+}
+
+/// Returns the peer and transport of a request.
+pub(crate) fn connect_info(request: &Request<()>) -> ConnectInfo {
+    request.extensions().get::<ConnectInfo>().expect("a server of Breezeway").clone()
 }
 
 /// A server in this process.
