@@ -82,6 +82,9 @@ pub enum ListenError {
         /// The user id that the file belongs to.
         owner: u32,
     },
+    /// The folder of the path does not exist.
+    #[error("its folder does not exist")]
+    NoFolder,
     /// The socket cannot be created there.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -226,6 +229,7 @@ fn bind_to(socket: &OwnedFd, path: &Path, mode: Mode) -> Result<(), ListenError>
     fchmod(socket, mode)?;
     bind(socket, &address).map_err(|errno| match errno {
         Errno::ADDRINUSE => ListenError::InUse,
+        Errno::NOENT => ListenError::NoFolder,
         other => other.into(),
     })
 }

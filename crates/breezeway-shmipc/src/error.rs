@@ -93,8 +93,8 @@ pub enum StreamError {
     QueueFull,
     /// There are not enough free slices, and the session neither waits nor uses the socket.
     #[error(
-        "the shared memory of {buffer_size} bytes has no room for {len} now; wait or use the socket \
-         (when_exhausted), or raise buffer_size"
+        "the shared memory of {buffer_size} bytes has no room for {len} now; wait or use the \
+         socket (when_exhausted), or raise buffer_size"
     )]
     MemoryExhausted {
         /// Bytes wanted.
@@ -184,8 +184,8 @@ pub enum HandshakeError {
     PathNotAllowed(PathBuf),
     /// The client names files, and its user, the required owner, is unknown.
     #[error(
-        "the client names files and its user is unknown, so they may be any user's; allow that with \
-         files_of_unknown_users if all local processes that can connect are trusted"
+        "the client names files and its user is unknown, so they may be any user's; allow that \
+         with files_of_unknown_users if all local processes that can connect are trusted"
     )]
     UnknownUser,
     /// The client names an unusable file.
@@ -345,6 +345,9 @@ pub enum ServeError {
     /// A file that is not a socket is in the way.
     #[error("{0} exists and is not a socket; remove it or choose another path")]
     NotASocket(PathBuf),
+    /// The folder of the socket file does not exist.
+    #[error("the folder of {0} does not exist; create it, or choose another path")]
+    NoFolder(PathBuf),
     /// Another user's socket is there, and this user cannot detect whether it is served.
     #[error(
         "{path} belongs to user {owner}, and this user may not connect to it to see whether a \

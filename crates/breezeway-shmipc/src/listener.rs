@@ -122,6 +122,7 @@ impl Listener {
             ListenError::MayNotRemove { owner } => {
                 ServeError::MayNotRemove { path: path.into(), owner }
             }
+            ListenError::NoFolder => ServeError::NoFolder(path.into()),
             ListenError::Io(cause) => {
                 ServeError::Listen { address: path.display().to_string(), cause }
             }

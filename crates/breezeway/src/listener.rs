@@ -71,6 +71,7 @@ impl Listener {
             ListenError::MayNotRemove { owner } => {
                 ServeError::MayNotRemove { path: path.into(), owner }
             }
+            ListenError::NoFolder => ServeError::NoFolder(path.into()),
             ListenError::Io(source) => ServeError::Listen { place: place.clone(), source },
         })
     }

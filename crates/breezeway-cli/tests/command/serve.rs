@@ -397,6 +397,20 @@ fn invalid_options_are_refused_by_name() {
 }
 
 #[test]
+fn missing_folder_is_named_with_remedy() {
+    let folder = Folder::new();
+    for carrier in ["shm", "unix", "shmipc"] {
+        let path = folder.path().join("missing/it.sock").display().to_string();
+        let address = format!("{carrier}:{path}");
+        let words = [&path[..], "does not exist; create it"];
+        refused(&["serve", "--addr", &address], &words);
+        if carrier != "shmipc" {
+            refused(&["serve", "--addr", &address, "--take-over"], &words);
+        }
+    }
+}
+
+#[test]
 fn serve_refuses_an_address_that_is_taken() {
     let serve = Serve::start(&[]);
     let address = serve.folder.address().to_string();

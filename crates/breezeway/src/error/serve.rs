@@ -35,6 +35,9 @@ pub enum ServeError {
     /// The file at the path is not a socket.
     #[error("{0} exists and is not a socket; remove it or choose another path")]
     NotASocket(PathBuf),
+    /// The folder of the socket file does not exist.
+    #[error("the folder of {0} does not exist; create it, or choose another path")]
+    NoFolder(PathBuf),
     /// Another user's socket is at the path, and this user cannot find out if it is served.
     #[error(
         "{path} belongs to user {owner}, and this user may not connect to it to see whether a \
