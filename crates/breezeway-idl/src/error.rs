@@ -37,7 +37,7 @@ pub enum Error {
         problem: Problem,
     },
     /// A .thrift file cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("cannot read {}: {source}{}", path.display(), encoding(source))]
     Read {
         /// The file.
         path: PathBuf,
@@ -69,6 +69,14 @@ pub enum Error {
     /// No output directory was given, and cargo's is not set.
     #[error("no output directory: set one with out_dir(), or run from a build script")]
     NoOutDir,
+}
+
+/// Returns the remedy for bytes that are not text.
+fn encoding(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        std::io::ErrorKind::InvalidData => "; a .thrift file is text in UTF-8",
+        _ => "",
+    }
 }
 
 impl fmt::Debug for Error {

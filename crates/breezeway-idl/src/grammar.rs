@@ -72,8 +72,11 @@ fn namespace_path(reader: &mut Reader<'_>) -> Parsed<String> {
     })
 }
 
+/// The parts of a file, for errors.
+const ITEM: &str = "include, namespace, const, typedef, enum, struct, union, exception or service";
+
 fn item(reader: &mut Reader<'_>, docs: Vec<String>) -> Parsed<Item> {
-    let Some(keyword) = reader.text_of(Kind::Word) else { return Err(reader.unexpected("")) };
+    let Some(keyword) = reader.text_of(Kind::Word) else { return Err(reader.unexpected(ITEM)) };
     let parse: fn(&mut Reader<'_>) -> Parsed<(Name, Body)> = match keyword {
         "typedef" => typedef,
         "const" => constant,
@@ -83,7 +86,7 @@ fn item(reader: &mut Reader<'_>, docs: Vec<String>) -> Parsed<Item> {
         "union" => |reader| structure(reader, Shape::Union),
         "exception" => |reader| structure(reader, Shape::Exception),
         "service" => service,
-        _ => return Err(reader.unexpected("")),
+        _ => return Err(reader.unexpected(ITEM)),
     };
     reader.advance();
     let (name, body) = parse(reader)?;

@@ -89,9 +89,7 @@ impl<'a> Reader<'a> {
         let found = self.peek().map_or("unexpected end of file".to_owned(), |token| {
             format!("unexpected '{}'", token.text)
         });
-        let text =
-            if expected.is_empty() { found } else { format!("{found}, expected {expected}") };
-        (self.at(), Problem::Syntax(text))
+        (self.at(), Problem::Syntax(format!("{found}, expected {expected}")))
     }
 
     pub(crate) fn name(&mut self) -> Result<Name, Fault> {

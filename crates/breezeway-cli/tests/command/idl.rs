@@ -205,6 +205,20 @@ fn bad_idl_is_one_line_with_its_place() {
 }
 
 #[test]
+fn file_that_is_not_thrift_is_named_with_expected_content() {
+    let dir = directory("");
+    for (content, expected) in [
+        (&b"hello"[..], "it.thrift:1:1: unexpected 'hello', expected include, namespace, const, "),
+        (b"\x7fELF\xff", "cannot read it.thrift: "),
+        (b"\x7fELF\xff", "; a .thrift file is text in UTF-8\n"),
+    ] {
+        fs::write(dir.path().join("it.thrift"), content).unwrap();
+        let error = String::from_utf8(run(dir.path(), &["gen", "it.thrift"]).stderr).unwrap();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
 fn every_option_of_the_generator_is_a_flag() {
     let dir = directory("");
     let common = "namespace rs common\nstruct Page { 1: i32 limit }";

@@ -23,7 +23,11 @@ fn refused(text: &str, expected: &str) {
 
 #[test]
 fn syntax_errors_are_located() {
-    refused("foo", "1:1: unexpected 'foo'");
+    refused(
+        "foo",
+        "1:1: unexpected 'foo', expected include, namespace, const, typedef, enum, struct, union, \
+         exception or service",
+    );
     refused("struct A {\n  1: i32\n}", "3:1: unexpected '}', expected a name");
     refused("struct A { 1: i32 x\n 2: strin<g y }", "2:10: unexpected '<', expected a name");
     refused("struct 1A {}", "1:8: unexpected '1A', expected a name");
