@@ -6,7 +6,7 @@ mod grpc;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use breezeway::{Address, Channel, Session};
+use breezeway::{Address, CallError, Channel, ErrorCode, Session};
 use breezeway_measure::load::{self, Extent, Load, Measurement, Pattern, Runtime, Spread, Touch};
 use breezeway_measure::report::bench::{Report, Setup};
 use breezeway_os::{clock, cpu};
@@ -43,13 +43,16 @@ Examples:
 
 Ping-pong writes every byte before each call and compares every byte of the reply (--touch none: \
 the first 8). A latency runs from one reply to the next, so it counts filling and comparing; with \
---rate it runs from the start of the call, or, after a call that ended late, from when the call was \
-due. One-way counts the messages that the server confirms. \
+--rate it runs from the start of the call, or, after a call that ended late, from when the call \
+was due. One-way counts the messages that the server confirms. \
 Each session is warmed up, uncounted, with at most 100 messages (or one per call in flight). \
 \"empty\" is the time of filling, comparing and the clock for each message: the same work with \
 nothing sent. Calls of gRPC are health checks, which count as 0 bytes, or with --size echoes of \
 that size; --depth is the number of tasks that call on one channel. A restart during --follow \
 shows as the longest latency.";
+
+/// Heading of the options that shape the load.
+const LOAD: &str = "Load options";
 
 /// Measure calls to a running server
 #[derive(Clone, Debug, clap::Args)]
@@ -63,67 +66,96 @@ pub(crate) struct Args {
     /// Protocol of the calls
     #[arg(long, value_enum, default_value_t = Protocol::Breezeway)]
     protocol: Protocol,
-    /// Move to another server when this one goes away for a successor or ends, waiting up to 10 s
-    /// for it, and repeat the call on which it ended
-    #[arg(long)]
-    follow: bool,
-    /// Gear of gRPC calls [default: native]
-    #[cfg(feature = "grpc")]
-    #[arg(long, value_enum)]
-    gear: Option<Gear>,
-    /// Calls with replies, messages without, or a new session for each call
-    #[arg(long, value_enum, default_value_t = Pattern::PingPong)]
-    pattern: Pattern,
     /// Bytes of each message, such as 40 or 64KiB [default: 64; of gRPC none, as health checks]
     #[arg(long, value_name = "BYTES", value_parser = value::size)]
     size: Option<usize>,
     /// End after this many messages, shared out among the sessions
-    #[arg(long, value_name = "N", conflicts_with = "seconds", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with = "seconds",
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
     count: Option<u64>,
-    /// End after this time [default: 5]
+    /// End after this many seconds [default: 5]
     #[arg(long, value_name = "S", value_parser = Extent::parse_seconds)]
     seconds: Option<f64>,
     /// Open loop: this many calls a second and session, one outstanding, sleeping until each is
     /// due [default: as many as possible]
     #[arg(long, value_name = "PER_SECOND", value_parser = positive, conflicts_with = "depth")]
     rate: Option<f64>,
-    /// Calls in flight on each session
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=32768))]
-    depth: u32,
-    /// One-way messages per wake-up of the server
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    batch: u32,
-    /// Sessions in parallel, each with a thread
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
-    sessions: u32,
-    /// Runtime that drives the session
-    #[arg(long, value_enum, default_value_t = Runtime::Blocking)]
-    runtime: Runtime,
-    /// Exchange messages on this many streams of one session, one in flight on each, in place of
-    /// calls; the server must be one of --runtime tokio
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535))]
-    streams: Option<u32>,
-    /// Threads that share one session, or under tokio threads of the runtime
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
-    threads: u32,
-    /// Write and compare every byte, or 8 of each message
-    #[arg(long, value_enum, default_value_t = Touch::All)]
-    touch: Touch,
     /// Pin all threads to this CPU, before memory is first touched (so that it comes from the
     /// CPU's NUMA node) [default: not pinned]
     #[arg(long, value_name = "N")]
     cpu: Option<usize>,
-    #[command(flatten)]
-    session: SessionSettings,
-    #[command(flatten)]
-    certificates: Certificates,
-    #[command(flatten)]
-    config: Config,
-    #[command(flatten)]
-    shmipc: shmipc::Calling,
     /// Print one line with one JSON object
     #[arg(long)]
     json: bool,
+    /// Calls with replies, messages without, or a new session for each call
+    #[arg(long, value_enum, default_value_t = Pattern::PingPong, help_heading = LOAD)]
+    pattern: Pattern,
+    /// Calls in flight on each session
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = value::up_to(32768),
+        help_heading = LOAD
+    )]
+    depth: u32,
+    /// One-way messages per wake-up of the server
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 64,
+        value_parser = value::up_to(1_000_000),
+        help_heading = LOAD
+    )]
+    batch: u32,
+    /// Sessions in parallel, each with a thread
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = value::up_to(1024),
+        help_heading = LOAD
+    )]
+    sessions: u32,
+    /// Threads that share one session, or under tokio threads of the runtime
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = value::up_to(1024),
+        help_heading = LOAD
+    )]
+    threads: u32,
+    /// Runtime that drives the session
+    #[arg(long, value_enum, default_value_t = Runtime::Blocking, help_heading = LOAD)]
+    runtime: Runtime,
+    /// Exchange messages on this many streams of one session, one in flight on each, in place of
+    /// calls; the server must be one of --runtime tokio
+    #[arg(long, value_name = "N", value_parser = value::up_to(65535), help_heading = LOAD)]
+    streams: Option<u32>,
+    /// Write and compare every byte, or 8 of each message
+    #[arg(long, value_enum, default_value_t = Touch::All, help_heading = LOAD)]
+    touch: Touch,
+    /// Move to another server when this one goes away for a successor or ends, waiting up to 10 s
+    /// for it, and repeat the call on which it ended
+    #[arg(long, help_heading = LOAD)]
+    follow: bool,
+    /// Gear of gRPC calls [default: native]
+    #[cfg(feature = "grpc")]
+    #[arg(long, value_enum, help_heading = "gRPC options")]
+    gear: Option<Gear>,
+    #[command(flatten)]
+    session: SessionSettings,
+    #[command(flatten)]
+    config: Config,
+    #[command(flatten)]
+    certificates: Certificates,
+    #[command(flatten)]
+    shmipc: shmipc::Calling,
 }
 
 /// A positive, finite number.
@@ -161,10 +193,22 @@ pub(crate) fn run(mut args: Args) -> Result<(), Failure> {
         (protocol, target) if args.by_client() => {
             measure_by_client(&args, protocol.address(target)?)?
         }
-        (_, Target::Breezeway(address)) => measure_calls(&args, address)?,
+        (_, Target::Breezeway(address)) => measure_calls(&args, address).map_err(no_echo)?,
         (_, Target::Shmipc(address)) => measure_streams(&args, address)?,
     };
     print(&args, empty, start.elapsed(), &measurement)
+}
+
+/// Returns an error that names the protocol for a server without the methods of this one.
+fn no_echo(failure: Failure) -> Failure {
+    match failure.downcast_ref() {
+        Some(CallError::Failed { code: ErrorCode::NoSuchMethod, .. }) => {
+            "the server does not serve calls by number, as breezeway serve does; name its protocol \
+             with --protocol"
+                .into()
+        }
+        _ => failure,
+    }
 }
 
 impl Args {

@@ -21,6 +21,7 @@ use self::raw::Raw;
 use self::reply::Outcome;
 use crate::Failure;
 use crate::certificates::Certificates;
+use crate::rpc::is_unknown_method;
 use crate::settings::SessionSettings;
 use crate::shmipc::Calling;
 use crate::target::Target;
@@ -28,7 +29,8 @@ use crate::target::Target;
 const EXAMPLES: &str = "\
 Examples:
   breezeway call shm:/run/users.sock --idl users.thrift Users.age '{\"name\": \"Ada\"}'
-  breezeway call tcp:10.0.0.7:8888 --idl users.thrift --framing framed Users.age '{\"name\": \"Ada\"}'
+  breezeway call tcp:10.0.0.7:8888 --idl users.thrift --framing framed \\
+    Users.age '{\"name\": \"Ada\"}'
   breezeway call unix:/run/users.sock -I idl --idl api/users.thrift Users.age - < age.json
   breezeway call shm:/run/room.sock --idl room.thrift Room.listen '{\"from\": \"hall\"}'
   cat lines.json | breezeway call shm:/run/room.sock --idl room.thrift Room.talk
@@ -129,6 +131,8 @@ pub(crate) enum CallFailure {
     Thrown { method: String, exception: String, fields: String },
     #[error("{0} refuses: {1}")]
     Refused(String, Error),
+    #[error("{0} failed: the server has no such method; check the address, and --idl ({1})")]
+    NoMethod(String, Error),
     #[error("{0} failed: {1}")]
     Failed(String, Error),
 }
@@ -137,7 +141,7 @@ impl CallFailure {
     pub(crate) fn exit_status(&self) -> u8 {
         match self {
             Self::Thrown { .. } | Self::Refused(..) => 3,
-            Self::Failed(..) => 4,
+            Self::NoMethod(..) | Self::Failed(..) => 4,
         }
     }
 }
@@ -265,6 +269,7 @@ impl Call {
             | Error::Call(CallError::TooLarge { .. } | CallError::TooMuchMetadata { .. }) => {
                 error.into()
             }
+            error if is_unknown_method(&error) => CallFailure::NoMethod(self.name(), error).into(),
             error => CallFailure::Failed(self.name(), error).into(),
         }
     }

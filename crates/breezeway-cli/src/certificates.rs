@@ -10,6 +10,7 @@ use crate::Failure;
 
 /// Options of either side of a tls: address.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "TLS options")]
 struct Files {
     /// This side's certificate, for tls: addresses: a PEM file, with the intermediate ones behind
     /// it. A server needs one; a client shows it to a server that asks

@@ -32,7 +32,9 @@ work; an address list continues to unix:.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Number of sessions that the server must hold
-    #[arg(long, value_name = "N", env = "BREEZEWAY_MAX_SESSIONS", value_parser = value::max_sessions)]
+    #[arg(
+        long, value_name = "N", env = "BREEZEWAY_MAX_SESSIONS", value_parser = value::max_sessions
+    )]
     #[arg(default_value_t = DEFAULT_MAX_SESSIONS)]
     max_sessions: usize,
     /// Print one line with one JSON object

@@ -20,10 +20,10 @@ Examples:
   breezeway floor --only ring,ring-one-way,slots --size 1MiB
                                          the bare ring: the cost of the ABI without the library
 
-Durations are medians, those of one-way rows and of hot slots means of a message. A side that spins \
-does so with a pause and without, and hot slots are 2, 4 and 8: the fastest counts. `floors` divides a row by the cache-line round trips measured directly \
-before and after it; a ? marks a row during which the machine changed its speed, so that its ratio \
-means nothing. Stop other work on the two CPUs first.";
+Durations are medians, those of one-way rows and of hot slots means of a message. A side that \
+spins does so with a pause and without, and hot slots are 2, 4 and 8: the fastest counts. `floors` \
+divides a row by the cache-line round trips measured directly before and after it; a ? marks a row \
+during which the machine changed its speed, so that its ratio means nothing. Stop other work on the two CPUs first.";
 
 /// Measure the limits of this machine: bare round trips between two pinned processes
 #[derive(Debug, clap::Args)]
@@ -43,7 +43,7 @@ pub(crate) struct Args {
     #[arg(long = "size", value_name = "BYTES", value_parser = value::size_up_to::<LARGEST>)]
     sizes: Vec<u32>,
     /// Measuring time of each row; a row also ends after four million round trips
-    #[arg(long, value_name = "N", default_value_t = 80, value_parser = clap::value_parser!(u32).range(1..=60_000))]
+    #[arg(long, value_name = "N", default_value_t = 80, value_parser = value::up_to(60_000))]
     milliseconds: u32,
 }
 

@@ -19,7 +19,8 @@ Examples:
                                                types of another crate
 
 The text has a module per namespace, for the file and all it includes, and needs the crate \
-breezeway-thrift, or with --services the crate breezeway-rpc. In a build script, use breezeway_idl::Builder instead.";
+breezeway-thrift, or with --services the crate breezeway-rpc. In a build script, use \
+breezeway_idl::Builder instead.";
 
 /// Generate Rust from a .thrift file
 #[derive(Debug, clap::Args)]

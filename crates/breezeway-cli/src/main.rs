@@ -32,7 +32,7 @@ mod top;
 use breezeway_measure::floor::partner;
 use breezeway_measure::process::describe;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// Failure of a subcommand: one line for the person who ran it.
@@ -51,11 +51,13 @@ enum Command {
     Serve(serve::Args),
     /// Measure calls to a running server
     Bench(bench::Args),
-    /// Measure the limits of this machine: bare round trips between two pinned processes
+    /// Measure this machine: bare round trips between two processes
     Floor(floor::Args),
-    /// Compare every carrier and wait policy at every size, in µs and in floors
+    /// Compare every carrier and wait policy at every size
     Compare(compare::Args),
-    /// Check whether this machine is fit, and print a remedy for each problem
+    /// Serve or measure an echo over a plain std socket, for comparison
+    Plain(compare::plain::Plain),
+    /// Check whether this machine is fit, with a remedy for each problem
     Doctor(doctor::Args),
     /// Show the shared memory of a running process, without its help
     Inspect(inspect::Args),
@@ -76,13 +78,37 @@ enum Command {
     FloorPartner(partner::Partnership),
     #[command(hide = true)]
     CompareServer(compare::owned::Args),
-    /// An echo over a plain std socket, for comparison
-    #[command(hide = true, subcommand)]
-    Plain(compare::plain::Command),
+}
+
+/// Subcommands by their purpose.
+const GROUPS: [(&str, &[&str]); 3] = [
+    ("Operate", &["call", "top", "inspect", "dump", "thrift", "doctor"]),
+    ("Measure", &["serve", "bench", "compare", "floor", "plain"]),
+    ("Generate", &["gen"]),
+];
+
+/// Returns the command, whose help lists the subcommands by their purpose.
+fn command() -> clap::Command {
+    let command = Cli::command();
+    let styles = command.get_styles();
+    let (header, literal) = (styles.get_header(), styles.get_literal());
+    let mut help = "{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
+    for (group, names) in GROUPS {
+        help += &format!("\n{header}{group}:{header:#}\n");
+        // A build without a feature lacks some of them.
+        for found in names.iter().filter_map(|name| command.find_subcommand(name)) {
+            let (name, about) = (found.get_name(), found.get_about().unwrap_or_default());
+            help += &format!("  {literal}{name:<7}{literal:#}  {about}\n");
+        }
+    }
+    help += &format!("\n{header}Options:{header:#}\n{{options}}\n\n");
+    help += "breezeway COMMAND --help has the options of a command, and examples.";
+    command.help_template(help)
 }
 
 fn main() -> ExitCode {
-    let command = match Cli::try_parse() {
+    let parsed = command().try_get_matches().and_then(|found| Cli::from_arg_matches(&found));
+    let command = match parsed {
         Ok(cli) => cli.command,
         Err(error) => return usage(&error),
     };
@@ -103,7 +129,7 @@ fn main() -> ExitCode {
         Command::Thrift(args) => thrift::run(args),
         Command::FloorPartner(args) => partner::run(args),
         Command::CompareServer(args) => compare::owned::run(args),
-        Command::Plain(command) => compare::plain::run(command),
+        Command::Plain(plain) => compare::plain::run(plain),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -140,9 +166,13 @@ fn usage(error: &clap::Error) -> ExitCode {
     let text = error.to_string();
     let paragraph = text.trim_start_matches("error: ").lines().map(str::trim);
     let lines: Vec<_> = paragraph.take_while(|line| !line.is_empty()).collect();
+    let tips = text.lines().filter_map(|line| line.trim().strip_prefix("tip: "));
+    // An option as the value of another argument is rarely meant.
+    let tips: String =
+        tips.filter(|tip| !tip.contains("as a value")).map(|tip| format!("; {tip}")).collect();
     let origin = environment_of(error, std::env::args()).unwrap_or_default();
     let command = command_of(std::env::args().skip(1));
-    eprintln!("breezeway: {}{origin}; see {command} --help", lines.join(" "));
+    eprintln!("breezeway: {}{origin}{tips}; see {command} --help", lines.join(" "));
     ExitCode::from(2)
 }
 
@@ -171,4 +201,22 @@ fn environment_of(error: &clap::Error, mut given: impl Iterator<Item = String>) 
     }
     let name = flag.trim_start_matches('-').replace('-', "_").to_uppercase();
     Some(format!(" (from the environment, BREEZEWAY_{name})"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_visible_command_is_in_one_group() {
+        let all = Cli::command();
+        let visible = all.get_subcommands().filter(|found| !found.is_hide_set());
+        let mut visible: Vec<_> = visible.map(clap::Command::get_name).collect();
+        let mut grouped: Vec<_> =
+            GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        grouped.retain(|name| cfg!(feature = "thrift") || all.find_subcommand(name).is_some());
+        visible.sort_unstable();
+        grouped.sort_unstable();
+        assert_eq!(grouped, visible);
+    }
 }

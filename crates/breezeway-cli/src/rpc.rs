@@ -1,9 +1,10 @@
 //! The service of `--protocol thrift`: an echo of `idl/echo.thrift`, served and called.
 
-use breezeway::{Address, ServerOptions, SessionOptions};
+use breezeway::{Address, ErrorCode, ServerOptions, SessionOptions, StreamError};
 use breezeway_measure::load::{Load, Measurement};
 use breezeway_measure::pattern;
 use breezeway_os::shortage;
+use breezeway_rpc::thrift::ExceptionKind;
 use breezeway_rpc::{Context, Error, Server};
 use signal_hook::iterator::Signals;
 
@@ -42,6 +43,23 @@ pub(crate) fn serve(
     Ok(())
 }
 
+/// The error for a server without the echo.
+const NO_ECHO: &str = "the server does not serve the echo of Thrift; start it with breezeway serve \
+    --protocol thrift, or leave --protocol out";
+
+/// Returns true for the error of a server that does not have the service or the method.
+pub(crate) fn is_unknown_method(error: &Error) -> bool {
+    match error {
+        Error::Application(error) => {
+            [ExceptionKind::UNKNOWN_METHOD, ExceptionKind::UNKNOWN_SERVICE].contains(&error.kind)
+        }
+        Error::Stream(StreamError::Reset(code)) => *code == ErrorCode::NoSuchMethod,
+        // No stream at all.
+        Error::Stream(StreamError::TooMany(most)) => *most == 0,
+        _ => false,
+    }
+}
+
 /// Measures calls of the echo, one after the other. With `follows`, the caller moves to another
 /// server when this one goes away or ends, and repeats the call on which it ended.
 pub(crate) fn bench_thrift(
@@ -61,6 +79,7 @@ pub(crate) fn bench_thrift(
                 Some(body) => client.echo(body)?,
                 None => return Err(error.into()),
             },
+            Err(error) if is_unknown_method(&error) => return Err(NO_ECHO.into()),
             reply => reply?,
         };
         check(&reply, size, round)

@@ -77,11 +77,11 @@ pub(crate) struct Args {
     #[command(flatten)]
     session: SessionSettings,
     #[command(flatten)]
-    certificates: Certificates,
-    #[command(flatten)]
     config: Config,
     #[command(flatten)]
     succession: Succession,
+    #[command(flatten)]
+    certificates: Certificates,
     #[command(flatten)]
     shmipc: shmipc::Serving,
 }

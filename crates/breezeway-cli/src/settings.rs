@@ -15,14 +15,20 @@ use crate::shmipc::refuse_here;
 use file::File;
 use value::{CallTimeout, MaxMemory, UnderWay};
 
+/// Heading of the options that most commands need: the first one, of clap.
+pub(crate) const COMMON: Option<&'static str> = None;
+
 /// Settings of sessions; None if they are not given.
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
+#[command(next_help_heading = "Session options")]
 pub(crate) struct SessionSettings {
     /// Wait policy. A server without sessions sleeps under every policy [default: adaptive]
-    #[arg(long, value_enum, env = "BREEZEWAY_WAIT")]
+    #[arg(long, value_enum, env = "BREEZEWAY_WAIT", help_heading = COMMON)]
     pub(crate) wait: Option<Wait>,
     /// The longest that --wait adaptive spins before it sleeps: 0s to 1s [default: 100us]
-    #[arg(long, value_name = "TIME", env = "BREEZEWAY_SPIN_BOUND", value_parser = value::spin_bound)]
+    #[arg(
+        long, value_name = "TIME", env = "BREEZEWAY_SPIN_BOUND", value_parser = value::spin_bound
+    )]
     spin_bound: Option<Duration>,
     /// The most payload memory per session and direction, and so the largest message: 1 byte to
     /// 1TiB. The smaller value of both sides counts [default: 64MiB]
@@ -33,7 +39,12 @@ pub(crate) struct SessionSettings {
     prefault: Option<u64>,
     /// Time without use after which the memory of a payload segment is given back: 0s to 1h
     /// [default: 1s]
-    #[arg(long, value_name = "TIME", env = "BREEZEWAY_SHRINK_AFTER", value_parser = value::shrink_after)]
+    #[arg(
+        long,
+        value_name = "TIME",
+        env = "BREEZEWAY_SHRINK_AFTER",
+        value_parser = value::shrink_after,
+    )]
     shrink_after: Option<Duration>,
     /// Largest number of bytes in flight in one-way messages of 16KiB and more before the next one
     /// waits: 1 byte to 1TiB, where the cap sets no bound, or auto, a quarter of a CPU's last cache
@@ -42,13 +53,25 @@ pub(crate) struct SessionSettings {
     under_way: Option<UnderWay>,
     /// Entries in the ring, a power of two in 8..=65536; half of them is the most calls in flight
     /// [default: 256]
-    #[arg(long, value_name = "N", env = "BREEZEWAY_RING_CAPACITY", value_parser = value::ring_capacity)]
+    #[arg(
+        long, value_name = "N", env = "BREEZEWAY_RING_CAPACITY", value_parser = value::ring_capacity
+    )]
     pub(crate) ring_capacity: Option<u32>,
     /// Time limit of connecting, and of the peer's hello: up to 1h each [default: 1s]
-    #[arg(long, value_name = "TIME", env = "BREEZEWAY_HANDSHAKE_TIMEOUT", value_parser = value::handshake_timeout)]
+    #[arg(
+        long,
+        value_name = "TIME",
+        env = "BREEZEWAY_HANDSHAKE_TIMEOUT",
+        value_parser = value::handshake_timeout,
+    )]
     pub(crate) handshake_timeout: Option<Duration>,
     /// Time limit of a call, or none. For the calling side [default: none]
-    #[arg(long, value_name = "TIME", env = "BREEZEWAY_CALL_TIMEOUT", value_parser = value::call_timeout)]
+    #[arg(
+        long,
+        value_name = "TIME",
+        env = "BREEZEWAY_CALL_TIMEOUT",
+        value_parser = value::call_timeout,
+    )]
     call_timeout: Option<CallTimeout>,
 }
 
@@ -101,6 +124,7 @@ impl SessionSettings {
 
 /// Settings of a server; None if they are not given.
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
+#[command(next_help_heading = "Server options")]
 pub(crate) struct ServerSettings {
     /// Threads that serve, 1..=1024; each session belongs to one of them [default: 1]
     #[arg(long, value_name = "N", env = "BREEZEWAY_WORKERS", value_parser = value::workers)]
@@ -110,22 +134,38 @@ pub(crate) struct ServerSettings {
     #[arg(long, value_name = "N", env = "BREEZEWAY_OFFLOAD", value_parser = value::offload)]
     offload: Option<usize>,
     /// The most sessions in parallel, 1..=1000000 [default: 4096]
-    #[arg(long, value_name = "N", env = "BREEZEWAY_MAX_SESSIONS", value_parser = value::max_sessions)]
+    #[arg(
+        long, value_name = "N", env = "BREEZEWAY_MAX_SESSIONS", value_parser = value::max_sessions
+    )]
     max_sessions: Option<usize>,
     /// The most shared memory that clients may hold of the server's: 1 byte to 2^63, or none, no
     /// limit. A client beyond it is refused, a reply fails or waits [default: none]
-    #[arg(long, value_name = "BYTES", env = "BREEZEWAY_MAX_MEMORY", value_parser = value::max_memory)]
+    #[arg(
+        long, value_name = "BYTES", env = "BREEZEWAY_MAX_MEMORY", value_parser = value::max_memory
+    )]
     max_memory: Option<MaxMemory>,
     /// Memory limit of the clients of each user [default: none]
-    #[arg(long, value_name = "BYTES", env = "BREEZEWAY_MAX_MEMORY_OF_USER", value_parser = value::max_memory_of_user)]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        env = "BREEZEWAY_MAX_MEMORY_OF_USER",
+        value_parser = value::max_memory_of_user,
+    )]
     max_memory_of_user: Option<MaxMemory>,
     /// The most calls in flight of all sessions, 1..=16777216; counts calls that are replied to
     /// later: with --offload or --runtime tokio, but not gRPC [default: 65536]
-    #[arg(long, value_name = "N", env = "BREEZEWAY_MAX_CALLS_IN_FLIGHT", value_parser = value::max_calls_in_flight)]
+    #[arg(
+        long,
+        value_name = "N",
+        env = "BREEZEWAY_MAX_CALLS_IN_FLIGHT",
+        value_parser = value::max_calls_in_flight,
+    )]
     max_calls_in_flight: Option<usize>,
     /// Permission bits of the socket file, in octal: users with write permission may connect
     /// [default: 0600]
-    #[arg(long, value_name = "MODE", env = "BREEZEWAY_SOCKET_MODE", value_parser = value::socket_mode)]
+    #[arg(
+        long, value_name = "MODE", env = "BREEZEWAY_SOCKET_MODE", value_parser = value::socket_mode
+    )]
     socket_mode: Option<u32>,
 }
 
@@ -195,6 +235,7 @@ fn fill<O, T>(options: O, value: Option<T>, set: impl FnOnce(O, T) -> O) -> O {
 
 /// File from which settings are read, besides flags and the environment.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Settings from a file")]
 pub(crate) struct Config {
     /// Read settings from this TOML file: see crates/breezeway-cli/breezeway.toml in the
     /// repository. Flags and the environment take precedence over it

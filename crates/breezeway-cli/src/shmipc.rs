@@ -10,11 +10,14 @@ use tracing_subscriber::filter::Targets;
 use crate::Failure;
 use crate::settings::{ServerSettings, SessionSettings};
 
+/// Heading of these options.
+const HEADING: &str = "shmipc options";
 /// Default prefix of a bench's files.
 const PREFIX: &str = "/dev/shm/breezeway-bench";
 
 /// Options of a server of shmipc.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = HEADING)]
 pub(crate) struct Serving {
     /// A folder in and below which clients of shmipc: may name files; several if given several
     /// times [default: /dev/shm]
@@ -92,6 +95,7 @@ pub(crate) enum Sharing {
 
 /// Options of a client of shmipc.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = HEADING)]
 pub(crate) struct Calling {
     /// Memory sharing with a server of shmipc: [default: memfd; over TCP file-v2]
     #[arg(long, value_enum)]

@@ -10,6 +10,7 @@ use crate::settings::value;
 
 /// Options of a server with a predecessor or a successor.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Restart options")]
 pub(crate) struct Succession {
     /// Take the listening sockets over from a server that was started with this as well, which
     /// then sends its clients here and ends; or from systemd (LISTEN_FDS); or listen, where

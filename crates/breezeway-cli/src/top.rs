@@ -23,8 +23,8 @@ Examples:
   breezeway top --once                   one table, without a terminal
   breezeway top --once --json | jq '.sessions[] | select(.calls_per_second > 1000)'
 
-Keys: up and down choose a session, Enter shows its details, s sorts by the next column, / filters by \
-a word, Esc goes back, q ends. Processes do nothing for this; one that is stopped is \
+Keys: up and down choose a session, Enter shows its details, s sorts by the next column, / filters \
+by a word, Esc goes back, q ends. Processes do nothing for this; one that is stopped is \
 shown standing still.";
 
 /// Show live activity of sessions: calls, bytes and wake-ups a second, time spent spinning

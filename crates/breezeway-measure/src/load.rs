@@ -60,6 +60,17 @@ pub enum Pattern {
     Cold,
 }
 
+impl Pattern {
+    /// Returns its name on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::PingPong => "ping-pong",
+            Self::OneWay => "one-way",
+            Self::Cold => "cold",
+        }
+    }
+}
+
 /// Part of the payload that is touched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
@@ -70,6 +81,16 @@ pub enum Touch {
     All,
     /// The first 8 bytes
     None,
+}
+
+impl Touch {
+    /// Returns its name on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::None => "none",
+        }
+    }
 }
 
 /// Load of every session of a run.

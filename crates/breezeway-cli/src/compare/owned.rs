@@ -20,8 +20,7 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 enum Server {
     Serve(Box<serve::Args>),
-    #[command(subcommand)]
-    Plain(plain::Command),
+    Plain(plain::Plain),
 }
 
 /// Runs the server until a signal ends it or its parent has died.
@@ -29,6 +28,6 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     end_with(args.parent, "breezeway compare")?;
     match args.server {
         Server::Serve(args) => serve::run(*args),
-        Server::Plain(command) => plain::run(command),
+        Server::Plain(args) => plain::run(args),
     }
 }

@@ -7,14 +7,32 @@ use breezeway_measure::load::plain::{self, Address};
 use breezeway_measure::load::{Extent, Rate};
 use breezeway_measure::machine::pin;
 use breezeway_measure::report::bench::{Report, Setup};
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 
 use crate::Failure;
 use crate::bench::positive;
+use crate::settings::value;
 
-/// A side of the plain echo
+const EXAMPLES: &str = "\
+Examples:
+  breezeway plain serve --addr unix:/tmp/plain.sock
+  breezeway plain bench --addr unix:/tmp/plain.sock --size 64
+  breezeway plain bench --addr unix:/tmp/plain.sock --size 64KiB --rate 100 --seconds 2
+
+The server serves one connection after the other. Both sides block, and use read and write alone: \
+the same calls as those of breezeway serve and bench, without Breezeway.";
+
+/// Serve or measure an echo over a plain std socket, for comparison
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Plain {
+    #[command(subcommand)]
+    side: Side,
+}
+
+/// A side of the plain echo.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+enum Side {
     /// Return every message, one connection after the other
     Serve {
         /// Address to listen at: unix:/path or tcp:host:port
@@ -29,11 +47,16 @@ pub(crate) enum Command {
         /// Address of the server: unix:/path or tcp:host:port
         #[arg(long)]
         addr: Address,
-        /// Bytes of each message
-        #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=1 << 30))]
+        /// Bytes of each message, such as 40 or 64KiB
+        #[arg(long, value_name = "BYTES", value_parser = value::size_up_to::<LARGEST>)]
         size: u32,
-        /// End after this time
-        #[arg(long, value_name = "S", value_parser = Extent::parse_seconds)]
+        /// End after this many seconds
+        #[arg(
+            long,
+            value_name = "S",
+            default_value_t = Extent::DEFAULT_SECONDS,
+            value_parser = Extent::parse_seconds
+        )]
         seconds: f64,
         /// Open loop: this many calls a second, sleeping until each is due
         #[arg(long, value_name = "PER_SECOND", value_parser = positive)]
@@ -44,15 +67,18 @@ pub(crate) enum Command {
     },
 }
 
-pub(crate) fn run(command: Command) -> Result<(), Failure> {
-    match command {
-        Command::Serve { addr, cpu } => {
+/// Largest size of a message.
+const LARGEST: u32 = 1 << 30;
+
+pub(crate) fn run(plain: Plain) -> Result<(), Failure> {
+    match plain.side {
+        Side::Serve { addr, cpu } => {
             pin(cpu)?;
             let server = plain::bind(&addr)?;
             writeln!(std::io::stdout(), "listening on {}", server.address()?)?;
             Ok(server.serve()?)
         }
-        Command::Bench { addr, size, seconds, rate, cpu } => {
+        Side::Bench { addr, size, seconds, rate, cpu } => {
             pin(cpu)?;
             let extent = Extent { count: None, seconds };
             let start = Instant::now();

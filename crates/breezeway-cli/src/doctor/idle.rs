@@ -49,7 +49,8 @@ fn idle(driver: Option<&str>, governor: Option<&str>, is_virtual: bool) -> Check
         _ => Check::warn(
             NAME,
             seen,
-            "deep states slow wake-ups down: limit them with cpupower idle-set -D 10, where that matters more than power",
+            "deep states slow wake-ups down: limit them with cpupower idle-set -D 10, where that \
+             matters more than power",
         ),
     }
 }

@@ -3,6 +3,7 @@
 use breezeway_grpc::Endpoint;
 use breezeway_measure::load::{Load, Measurement, awaited};
 use breezeway_measure::pattern;
+use breezeway_measure::process::describe;
 use clap::ValueEnum;
 use tonic::body::Body;
 use tonic::client::GrpcService;
@@ -53,7 +54,13 @@ pub(crate) fn run(
 
 /// A channel in the native gear; an error if the server has none.
 async fn native(endpoint: Endpoint) -> Result<breezeway_grpc::Channel, Failure> {
-    let channel = endpoint.connect().await?;
+    let channel = endpoint.connect().await.map_err(|error| match error {
+        breezeway_grpc::Error::Http2(_) => {
+            let error = describe(&error);
+            format!("{error}; measure a server of gRPC, such as breezeway serve --protocol grpc")
+        }
+        other => describe(&other),
+    })?;
     match channel.connect_info() {
         Some(info) if info.gear == breezeway_grpc::Gear::Native => Ok(channel),
         _ => Err("the server speaks gRPC as HTTP/2 only; measure it with --gear http2".into()),

@@ -157,8 +157,8 @@ fn since(then: u64, now: u64) -> Option<u64> {
 
 impl Session {
     pub(crate) const HEAD: &'static str = "session role   carrier policy   peer     user   \
-        age        calls      messages   in         out        lent  memory     p50        p99        \
-        waits for";
+        age        calls      messages   in         out        lent  memory     p50        \
+        p99        waits for";
 
     fn new(record: &Record, times: Option<Times>, now: u64) -> Self {
         let waits = WaitsFor::from_number(record.totals.waits_for);

@@ -121,7 +121,8 @@ impl Buffer {
             let state = if *whole { "whole" } else { "not whole" };
             writeln!(
                 out,
-                "  slices of {slice_size} B  {free} of {slices} free, {reachable} in the list, {state}"
+                "  slices of {slice_size} B  {free} of {slices} free, {reachable} in the list, \
+                 {state}"
             )?;
         }
         Ok(())

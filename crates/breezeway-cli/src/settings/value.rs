@@ -6,6 +6,7 @@ use std::time::Duration;
 use breezeway::{OptionError, ServerOptions, SessionOptions};
 use bytesize::ByteSize;
 use clap::ValueEnum;
+use clap::builder::RangedI64ValueParser;
 
 use breezeway_measure::Wait;
 
@@ -52,6 +53,11 @@ pub(crate) fn size(text: &str) -> Parsed<usize> {
 pub(crate) fn size_up_to<const MOST: u32>(text: &str) -> Parsed<u32> {
     let size = u32::try_from(bytes(text)?).ok().filter(|size| (1..=MOST).contains(size));
     size.ok_or_else(|| format!("it is not within 1 byte to {:.0}", ByteSize(MOST.into())))
+}
+
+/// A number from 1 to `most`.
+pub(crate) fn up_to(most: u32) -> RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..=most.into())
 }
 
 fn time(text: &str) -> Parsed<Duration> {

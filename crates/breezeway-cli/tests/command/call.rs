@@ -14,7 +14,7 @@ use breezeway_rpc::thrift::ExceptionKind;
 use breezeway_rpc::{BusinessError, Context, Error, Replies, Requests, Server, ShmipcServer};
 use breezeway_shmipc as shmipc;
 
-use crate::support::{Folder, PATIENCE, breezeway};
+use crate::support::{Folder, PATIENCE, Serve, breezeway};
 
 include!(concat!(env!("CARGO_MANIFEST_DIR"), "/../breezeway-rpc/tests/golden/kinds.rs"));
 use kinds::*;
@@ -571,6 +571,19 @@ fn server_of_neither_protocol_is_named() {
     let complaint = text(&called.stderr);
     assert!(complaint.contains("in TTHeader") && complaint.contains("natively"), "{called:?}");
     assert_eq!(called.status.code(), Some(1), "{called:?}");
+}
+
+#[test]
+fn server_without_the_method_is_named_with_remedy() {
+    let numbers = Serve::start(&[]);
+    let address = numbers.folder.address().to_string();
+    for (method, arguments) in [("Kinds.nothing", "{}"), ("Kinds.listen", r#"{"name":"n"}"#)] {
+        let called = call(&address, &[method, arguments], "");
+        let expected =
+            format!("{method} failed: the server has no such method; check the address, and --idl");
+        assert!(text(&called.stderr).contains(&expected), "{called:?}");
+        assert_eq!(called.status.code(), Some(4));
+    }
 }
 
 #[test]

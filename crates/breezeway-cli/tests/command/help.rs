@@ -64,22 +64,20 @@ fn the_command_without_a_subcommand_lists_them() {
 fn page_lists_every_command() {
     const PAGE: &str = include_str!("../../../../docs/cli.md");
     let text = String::from_utf8(run(&["--help"]).stdout).unwrap();
-    let commands = text.split_once("Commands:\n").unwrap().1.split_once("\n\n").unwrap().0;
-    // Continued lines are indented further.
+    let (commands, _) = text.split_once("\nOptions:\n").unwrap();
     let lines = commands.lines().filter_map(|line| line.strip_prefix("  "));
-    let names =
-        lines.filter(|line| !line.starts_with(' ')).filter_map(|line| line.split(' ').next());
-    let listed: Vec<_> = names.filter(|&name| name != "help").collect();
+    let listed: Vec<_> = lines.filter_map(|line| line.split(' ').next()).collect();
     let rows = PAGE.lines().filter_map(|line| line.strip_prefix("| `breezeway "));
     assert_eq!(rows.map(|row| row.split_once('`').unwrap().0).collect::<Vec<_>>(), listed);
 }
 
-const EVERY_COMMAND: [&[&str]; 10] = [
+const EVERY_COMMAND: [&[&str]; 11] = [
     &[],
     &["serve"],
     &["bench"],
     &["floor"],
     &["compare"],
+    &["plain"],
     &["doctor"],
     &["inspect"],
     &["gen"],
@@ -97,6 +95,106 @@ fn wrong_flag_points_to_the_help_of_its_command() {
     refused(&["bench", "--size", "many"], &["many", "; see breezeway bench --help"]);
     refused(&["serve", "--workers=0"], &["; see breezeway serve --help"]);
     refused(&["thrift", "dum"], &["; see breezeway thrift --help"]);
+}
+
+#[test]
+fn misspelt_word_is_answered_with_a_similar_one() {
+    refused(&["benhc"], &["'benhc'; a similar subcommand exists: 'bench'; see breezeway --help"]);
+    refused(&["bench", "--siez", "3"], &["'--siez'", "; a similar argument exists: '--size'; see"]);
+    let wait = ["bench", "--addr", "shm:/it.sock", "--wait", "bussy"];
+    refused(&wait, &["'bussy'", "; a similar value exists: 'busy'; see"]);
+    refused(&["gen", "--ordred", "it.thrift"], &["found; a similar argument exists: '--ordered'"]);
+}
+
+/// Checks that these words stand in the text one after the other.
+#[track_caller]
+fn follow_each_other(text: &str, words: &[&str]) {
+    let mut rest = text;
+    for word in words {
+        let (_, behind) = rest.split_once(word).unwrap_or_else(|| panic!("{word}: {text}"));
+        rest = behind;
+    }
+}
+
+#[test]
+fn common_options_come_before_those_of_headings() {
+    for (command, order) in [
+        (
+            "bench",
+            &[
+                "\nOptions:",
+                "--addr <",
+                "--protocol <",
+                "--size <",
+                "--seconds <",
+                "--rate <",
+                "--json",
+                "--wait <",
+                "\nLoad options:",
+                "--pattern <",
+                "--depth <",
+                "--streams <",
+                "\ngRPC options:",
+                "--gear <",
+                "\nSession options:",
+                "--spin-bound <",
+                "\nSettings from a file:",
+                "--config <",
+                "\nTLS options:",
+                "--certificate <",
+                "\nshmipc options:",
+                "--memory <",
+                "\nExamples:",
+            ][..],
+        ),
+        (
+            "serve",
+            &[
+                "\nOptions:",
+                "--addr <",
+                "--wait <",
+                "\nServer options:",
+                "--workers <",
+                "\nSession options:",
+                "--cap <",
+                "\nRestart options:",
+                "--take-over",
+                "\nTLS options:",
+                "\nshmipc options:",
+                "\nExamples:",
+            ],
+        ),
+    ] {
+        for help in ["--help", "-h"] {
+            let text = String::from_utf8(run(&[command, help]).stdout).unwrap();
+            follow_each_other(&text, order);
+        }
+    }
+}
+
+#[test]
+fn commands_are_listed_by_their_purpose() {
+    let text = String::from_utf8(run(&["--help"]).stdout).unwrap();
+    let order = [
+        "\nOperate:",
+        "\n  call ",
+        "\n  top ",
+        "\n  inspect ",
+        "\n  dump ",
+        "\n  doctor ",
+        "\nMeasure:",
+        "\n  serve ",
+        "\n  bench ",
+        "\n  compare ",
+        "\n  floor ",
+        "\n  plain ",
+        "\nGenerate:",
+        "\n  gen ",
+        "\nOptions:",
+        "--version",
+    ];
+    follow_each_other(&text, &order);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
 
 /// Checks that text was filled line by line: no line is longer than the width, and none ends

@@ -5,10 +5,26 @@
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 pub struct Extent {
     /// End after this many round trips
-    #[cfg_attr(feature = "clap", arg(long, value_name = "N", conflicts_with = "seconds", value_parser = clap::value_parser!(u64).range(1..)))]
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            value_name = "N",
+            conflicts_with = "seconds",
+            value_parser = clap::value_parser!(u64).range(1..),
+        )
+    )]
     pub count: Option<u64>,
-    /// End after this time
-    #[cfg_attr(feature = "clap", arg(long, value_name = "S", default_value_t = Extent::DEFAULT_SECONDS, value_parser = Extent::parse_seconds))]
+    /// End after this many seconds
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            value_name = "S",
+            default_value_t = Extent::DEFAULT_SECONDS,
+            value_parser = Extent::parse_seconds,
+        )
+    )]
     pub seconds: f64,
 }
 

@@ -17,6 +17,16 @@ pub enum Runtime {
     Tokio,
 }
 
+impl Runtime {
+    /// Returns its name on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Blocking => "blocking",
+            Self::Tokio => "tokio",
+        }
+    }
+}
+
 /// Callers of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Spread {

@@ -128,13 +128,17 @@ impl<'a> Report<'a> {
     #[must_use]
     pub fn table(&self) -> String {
         let mut text = format!(
-            "{}  {:?}  {} B  wait {}  touch {:?}\n",
-            self.addr, self.pattern, self.size, self.wait, self.touch
+            "{}  {}  {} B  wait {}  touch {}\n",
+            self.addr,
+            self.pattern.name(),
+            self.size,
+            self.wait,
+            self.touch.name()
         );
         let mut row = |name: &str, value: String| {
             writeln!(text, "  {name:<14} {value:>16}").expect("a string takes any text");
         };
-        row("runtime", format!("{:?}", self.runtime).to_lowercase());
+        row("runtime", self.runtime.name().to_owned());
         if let Some(streams) = self.streams {
             row("streams", streams.to_string());
         }

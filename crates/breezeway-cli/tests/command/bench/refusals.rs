@@ -87,6 +87,26 @@ fn missing_server_is_named_with_remedy() {
     refused(&["bench", "--addr", &address], &[&address[4..], "is not a socket"]);
 }
 
+#[test]
+fn server_of_another_protocol_is_named_with_remedy() {
+    let serve = Serve::start(&[]);
+    let address = serve.folder.address().to_string();
+    let thrift = ["bench", "--addr", &address, "--protocol", "thrift"];
+    refused(&thrift, &["does not serve the echo of Thrift", "breezeway serve --protocol thrift"]);
+    let serve = Serve::start(&["--protocol", "thrift"]);
+    refused_command(serve.bench(&[]), &["does not serve calls by number", "--protocol"]);
+}
+
+#[test]
+fn plain_address_of_another_form_is_refused_with_the_forms() {
+    for side in ["serve", "bench"] {
+        let plain = ["plain", side, "--size", "8", "--addr", "shm:/it.sock"];
+        let plain =
+            if side == "serve" { [&plain[..2], &plain[4..]].concat() } else { plain.into() };
+        refused(&plain, &["'shm:/it.sock'", "is not an address: write unix:/path/to.sock or tcp:"]);
+    }
+}
+
 mod needs_root {
     use std::fs::File;
     use std::os::fd::AsRawFd;

@@ -186,8 +186,14 @@ fn server_cpu_time_is_known_on_a_unix_socket_only() {
 fn table_names_its_columns_and_stderr_is_empty() {
     let serve = Serve::start(&[]);
     for (arguments, names) in [
-        (&["--count", "500"][..], &["messages/s", "p50", "p99.9", "max", "client CPU"][..]),
-        (&["--count", "500", "--pattern", "one-way"], &["messages/s", "MB/s"]),
+        (
+            &["--count", "500"][..],
+            &["  ping-pong  ", "touch all", "messages/s", "p50", "p99.9", "max", "client CPU"][..],
+        ),
+        (
+            &["--count", "500", "--pattern", "one-way", "--touch", "none"],
+            &["  one-way  ", "touch none", "messages/s", "MB/s"],
+        ),
     ] {
         let output = Running::start(serve.bench(arguments)).ends_within(PATIENCE);
         assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");

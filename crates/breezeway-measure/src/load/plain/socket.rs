@@ -26,7 +26,7 @@ impl FromStr for Address {
         match text.split_once(':') {
             Some(("unix", path)) if !path.is_empty() => Ok(Self::Unix(path.into())),
             Some(("tcp", name)) if name.contains(':') => Ok(Self::Tcp(name.to_owned())),
-            _ => Err("expected unix:/path or tcp:host:port".to_owned()),
+            _ => Err("it is not an address: write unix:/path/to.sock or tcp:host:port".to_owned()),
         }
     }
 }
