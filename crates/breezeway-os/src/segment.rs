@@ -95,8 +95,8 @@ pub enum SegmentError {
     /// Segments must be counted, and this one could not be.
     #[error(
         "no segment of {size} bytes: whether clients hold it would not be known: inotify: {source} \
-         (raise sysctl fs.inotify.max_user_instances and max_user_watches, or do without max_memory \
-         and max_memory_of_user)"
+         (raise sysctl fs.inotify.max_user_instances and max_user_watches, or do without \
+         max_memory and max_memory_of_user)"
     )]
     Uncounted {
         /// Size of the segment.

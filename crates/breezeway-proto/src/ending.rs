@@ -4,7 +4,7 @@
 //!
 //! | stage | begun by | left at |
 //! |---|---|---|
-//! | last replies | the client's shutdown, at a server | the last reply, or when the client takes none |
+//! | last replies | the client's shutdown, at a server | the last reply, or a client that takes none |
 //! | closing | this side's close | the shutdown entry behind all entries, or the time for it |
 //! | over | an error, a server's shutdown, the end of a stage above | |
 //!

@@ -54,7 +54,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_time_is_never_shortened_and_hardly_lengthened(nanos in 0..50 * 86_400 * 1_000_000_000u64) {
+        fn a_time_is_never_shortened_and_hardly_lengthened(
+            nanos in 0..50 * 86_400 * 1_000_000_000u64,
+        ) {
             let time = Duration::from_nanos(nanos);
             let found = decode(encode(Some(time))).unwrap();
             prop_assert!(found >= time);

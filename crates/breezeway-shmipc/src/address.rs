@@ -31,8 +31,8 @@ pub enum Address {
 /// Error for a string that is not a shmipc address.
 #[derive(Clone, Error, PartialEq, Eq)]
 #[error(
-    "'{0}' is not a shmipc address: write shmipc:/path/to.sock or shmipc:@name (at most 107 bytes), \
-     or shmipc:tcp:host:port"
+    "'{0}' is not a shmipc address: write shmipc:/path/to.sock or shmipc:@name (at most 107 \
+     bytes), or shmipc:tcp:host:port"
 )]
 pub struct AddressError(String);
 

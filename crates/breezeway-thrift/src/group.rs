@@ -88,7 +88,10 @@ macro_rules! group {
             }
 
             #[inline(always)]
-            fn read_each<SRC: Source>(self, fields: &mut Fields<'_, SRC>) -> Result<(), DecodeError> {
+            fn read_each<SRC: Source>(
+                self,
+                fields: &mut Fields<'_, SRC>,
+            ) -> Result<(), DecodeError> {
                 $(fields.read_fixed(self.$index.0, self.$index.1)?;)+
                 Ok(())
             }

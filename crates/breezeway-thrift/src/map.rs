@@ -185,7 +185,9 @@ macro_rules! map {
     ($type:ident<K, V $(, $hasher:ident)?> where $($bound:ident)+, from $bulk:expr) => {
         map!($type<K, V $(, $hasher)?>, map => map);
 
-        impl<K: Decode $(+ $bound)+, V: Decode $(, $hasher: BuildHasher + Default)?> Decode for $type<K, V $(, $hasher)?> {
+        impl<K: Decode $(+ $bound)+, V: Decode $(, $hasher: BuildHasher + Default)?> Decode
+            for $type<K, V $(, $hasher)?>
+        {
             #[inline]
             fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
                 from.enter()?;

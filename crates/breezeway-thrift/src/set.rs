@@ -66,7 +66,9 @@ macro_rules! standard_set {
             }
         }
 
-        impl<T: Decode + $($bound)+ $(, $hasher: BuildHasher + Default)?> Decode for $type<T $(, $hasher)?> {
+        impl<T: Decode + $($bound)+ $(, $hasher: BuildHasher + Default)?> Decode
+            for $type<T $(, $hasher)?>
+        {
             #[inline]
             fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
                 from.enter()?;

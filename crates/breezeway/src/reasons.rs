@@ -23,7 +23,8 @@ pub(crate) fn short_reason(error: Option<&SegmentError>) -> &'static str {
         Call, FileSize, Limit, NoHeadroom, Private, Uncounted,
     };
     let Some(error) = error else {
-        return "no payload memory for the reply: receive replies first, or raise the cap on both sides";
+        return "no payload memory for the reply: receive replies first, or raise the cap on both \
+                sides";
     };
     match error {
         Call { source: Errno::MFILE, .. } => {
@@ -36,10 +37,12 @@ pub(crate) fn short_reason(error: Option<&SegmentError>) -> &'static str {
             "too many descriptors of the server wait in unread sockets; raise its ulimit -n"
         }
         Limit { limit: OfUser { .. }, .. } => {
-            "this user holds as much as the server's max_memory_of_user allows; raise it, or release some"
+            "this user holds as much as the server's max_memory_of_user allows; raise it, or \
+             release some"
         }
         Limit { .. } => {
-            "clients hold as much as the server's max_memory allows; raise it, or let some be released"
+            "clients hold as much as the server's max_memory allows; raise it, or let some be \
+             released"
         }
         NoHeadroom { .. } => {
             "no room for the reply in the server's memory cgroup; raise its limit or lower the cap"
@@ -48,7 +51,8 @@ pub(crate) fn short_reason(error: Option<&SegmentError>) -> &'static str {
             "the reply exceeds the server's limit of file sizes, RLIMIT_FSIZE; raise it (ulimit -f)"
         }
         Private { .. } => {
-            "no private memory for the reply; raise the server's RLIMIT_AS (ulimit -v), or free some"
+            "no private memory for the reply; raise the server's RLIMIT_AS (ulimit -v), or free \
+             some"
         }
         Uncounted { .. } => {
             "inotify watches no more for the server; raise sysctl fs.inotify.max_user_watches"

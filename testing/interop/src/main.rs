@@ -47,7 +47,8 @@ fn main() {
             hostile::ambush(Path::new(path), number(seed), number(sessions));
         }
         _ => panic!(
-            "interop serve|serve-users|serve-grpc|call-grpc|call|succeed|attack|ambush: see src/main.rs"
+            "interop serve|serve-users|serve-grpc|call-grpc|call|succeed|attack|ambush: see \
+             src/main.rs"
         ),
     }
 }

@@ -46,8 +46,8 @@ pub(super) fn check_size(size: usize, cap: usize) -> Result<(), Failure> {
         return Ok(());
     }
     Err(format!(
-        "--size {size} exceeds the smaller cap of both sides, {cap} bytes; raise --cap of bench and \
-         serve"
+        "--size {size} exceeds the smaller cap of both sides, {cap} bytes; raise --cap of bench \
+         and serve"
     )
     .into())
 }

@@ -93,7 +93,10 @@ impl Report {
             "tcp_ns": self.first(Kind::Tcp, false),
             "tcp_spin_ns": self.first(Kind::Tcp, true),
             "sockets": self.sockets(),
-            "spread": { "line_min_ns": tenths(self.lowest()), "line_max_ns": tenths(self.highest()) },
+            "spread": {
+                "line_min_ns": tenths(self.lowest()),
+                "line_max_ns": tenths(self.highest()),
+            },
             "line_slices_ns": self.slices.iter().copied().map(tenths).collect::<Vec<_>>(),
         })
     }

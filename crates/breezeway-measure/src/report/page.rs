@@ -57,8 +57,11 @@ fn header(comparison: &Comparison) -> Markup {
     html! {
         header {
             h1 { "Breezeway: any size, any carrier" }
-            p class="lead" { "Calls between two processes on one machine: in µs, in " em { "floors" } ", \
-                multiples of the bare cache-line round trip that this machine can do, and in CPUs used." }
+            p class="lead" {
+                "Calls between two processes on one machine: in µs, in " em { "floors" } ", \
+                multiples of the bare cache-line round trip that this machine can do, and in CPUs \
+                used."
+            }
             p class="quiet" {
                 time datetime=(comparison.date) { (comparison.date.replace('T', " \
                     ").replace('Z', " UTC")) }
@@ -150,13 +153,17 @@ fn reading() -> Markup {
             dl class="terms" {
                 dt { "floor" }
                 dd { "One cache line there and one back between two pinned processes, with nothing \
-                    around it. It was measured before and after every figure, with all servers stopped. A machine may jump between levels (near, far) within seconds; a ratio holds within one level." }
+                    around it. It was measured before and after every figure, with all servers \
+                    stopped. A machine may jump between levels (near, far) within seconds; a ratio \
+                    holds within one level." }
                 dt { "CPUs" }
                 dd { "How many CPUs both sides used together: 2 if both spin, less if they sleep. A \
                     row that spins is fast at the price of a second program that wants the CPU." }
                 dt { "shm, unix, tcp" }
                 dd { "Breezeway's carriers: shared memory, unix stream sockets, TCP over the \
-                    loopback interface. Every byte is written before each call and compared after it, unless " em { "untouched" } " is given: then the payload is made in place and 8 bytes are read." }
+                    loopback interface. Every byte is written before each call and compared after \
+                    it, unless " em { "untouched" } " is given: then the payload is made in place \
+                    and 8 bytes are read." }
                 dt { "busy, adaptive, park" }
                 dd { "How both sides wait: spin without end; spin for a short, self-tuning time \
                     and then sleep; sleep at once." }
@@ -193,10 +200,11 @@ fn machine(comparison: &Comparison) -> Markup {
 }
 
 fn matrices(comparison: &Comparison) -> Markup {
+    let patterns = Pattern::ALL.into_iter().filter(|one| !comparison.series(*one).is_empty());
     html! {
         section {
             h2 { "In figures" }
-            @for pattern in Pattern::ALL.into_iter().filter(|one| !comparison.series(*one).is_empty()) {
+            @for pattern in patterns {
                 h3 { (caption(pattern)) }
                 (tables::matrix(comparison, pattern))
             }

@@ -134,7 +134,9 @@ fn table(comparison: &Comparison) -> Markup {
                 th scope="col" rowspan="2" { "calls a second" }
                 @for group in GROUPS { th class="group" scope="colgroup" colspan="3" { (group) } }
             }
-            tr { @for index in 0..9_usize { th scope="col" class=[group_class(index)] { (COLUMNS[index % 3]) } } }
+            tr { @for index in 0..9_usize {
+                th scope="col" class=[group_class(index)] { (COLUMNS[index % 3]) }
+            } }
         }
         tbody { @for (rare, figures) in measured(comparison) { tr {
             th scope="row" { (rare.rate) }

@@ -133,7 +133,10 @@ impl OwnedSpace {
 
     /// Returns true if the space was truncated, so that sending it gives payload memory back.
     pub fn is_cut(&self) -> bool {
-        matches!(&self.held, Held::Payload(Reserved { loan: Some(loan), len, .. }) if *len < loan.len)
+        let Held::Payload(Reserved { loan: Some(loan), len, .. }) = &self.held else {
+            return false;
+        };
+        *len < loan.len
     }
 
     /// Copies `bytes` to `offset` by the fastest method.

@@ -239,7 +239,10 @@ mod tests {
     proptest! {
         #[test]
         fn space_is_taken_and_given_back_as_by_the_simplest_means(
-            steps in prop::collection::vec((1usize..6_000, any::<prop::sample::Index>(), 0u8..5), 1..300)
+            steps in prop::collection::vec(
+                (1usize..6_000, any::<prop::sample::Index>(), 0u8..5),
+                1..300,
+            )
         ) {
             const SIZE: usize = 32 * 1024;
             // Ends past the segment as well.
@@ -276,7 +279,10 @@ mod tests {
 
         #[test]
         fn allocations_never_overlap_and_all_space_comes_back(
-            steps in prop::collection::vec((0usize..20_000, any::<prop::sample::Index>(), any::<bool>()), 1..400)
+            steps in prop::collection::vec(
+                (0usize..20_000, any::<prop::sample::Index>(), any::<bool>()),
+                1..400,
+            )
         ) {
             const SIZE: usize = 256 * 1024;
             let mut space = FreeSpace::new(SIZE);

@@ -93,7 +93,10 @@ macro_rules! numbers {
             /// Returns the numbers that only grow: state ends with its session.
             pub(super) fn without_state(mut self) -> Self {
                 for field in Field::ALL {
-                    match field { $(Field::$variant if field.is_state() => self.$name = 0,)+ _ => {} }
+                    match field {
+                        $(Field::$variant if field.is_state() => self.$name = 0,)+
+                        _ => {}
+                    }
                 }
                 self
             }

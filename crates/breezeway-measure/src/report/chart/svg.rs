@@ -51,7 +51,9 @@ fn grid(chart: &Chart, frame: Frame) -> Markup {
             @for tick in &chart.y.ticks { (horizontal(chart, frame, tick)) }
             @for tick in &chart.x.ticks { (vertical(frame, frame.x(chart.x.share(tick.value)))) }
             @for (x, line, tick) in legible(chart, frame) { (label_below(frame, x, line, tick)) }
-            text class="axis" x=(pixels(middle)) y=(pixels(frame.height - 8.0)) text-anchor="middle" { (chart.x.title) }
+            text class="axis" x=(pixels(middle)) y=(pixels(frame.height - 8.0)) text-anchor="middle" {
+                (chart.x.title)
+            }
         }
     }
 }
@@ -59,14 +61,16 @@ fn grid(chart: &Chart, frame: Frame) -> Markup {
 fn horizontal(chart: &Chart, frame: Frame, tick: &Tick) -> Markup {
     let y = frame.y(chart.y.share(tick.value));
     html! {
-        line x1=(pixels(frame.left)) x2=(pixels(frame.right_edge())) y1=(pixels(y)) y2=(pixels(y)) {}
+        line x1=(pixels(frame.left)) x2=(pixels(frame.right_edge()))
+            y1=(pixels(y)) y2=(pixels(y)) {}
         text x=(pixels(frame.left - 11.0)) y=(pixels(y + 4.0)) text-anchor="end" { (tick.label) }
     }
 }
 
 fn vertical(frame: Frame, x: f64) -> Markup {
     html! {
-        line class="tick" x1=(pixels(x)) x2=(pixels(x)) y1=(pixels(frame.top)) y2=(pixels(frame.bottom_edge())) {}
+        line class="tick" x1=(pixels(x)) x2=(pixels(x))
+            y1=(pixels(frame.top)) y2=(pixels(frame.bottom_edge())) {}
     }
 }
 
@@ -165,7 +169,8 @@ fn name(frame: Frame, line: &Line, (x, y): (f64, f64), height: f64) -> Markup {
     let left = frame.right_edge() + TO_NAME;
     html! {
         g class=(format!("line {}", line.style.class)) {
-            line class="leader" x1=(pixels(x + 6.0)) y1=(pixels(y)) x2=(pixels(left - 15.0)) y2=(pixels(height)) {}
+            line class="leader" x1=(pixels(x + 6.0)) y1=(pixels(y))
+                x2=(pixels(left - 15.0)) y2=(pixels(height)) {}
             (marker(line.style, left - 8.0, height, ""))
         }
         text x=(pixels(left)) y=(pixels(height + 4.0)) { (line.name) }

@@ -17,7 +17,9 @@ pub(crate) fn matrix(comparison: &Comparison, pattern: Pattern) -> Markup {
             thead {
                 tr {
                     th scope="col" rowspan="2" { "series" }
-                    @for size in &sizes { th class="group" scope="colgroup" colspan="3" { (bytes(*size)) } }
+                    @for size in &sizes {
+                        th class="group" scope="colgroup" colspan="3" { (bytes(*size)) }
+                    }
                 }
                 tr { @for _ in &sizes {
                     th class="group" scope="col" { (table::unit(pattern)) }
@@ -63,7 +65,8 @@ pub(crate) fn against_plain(comparison: &Comparison) -> Markup {
             section {
                 h2 { "Against a plain socket" }
                 p { "Round trips of ours over those of a plain blocking socket echo of the same \
-                    kind and size, in the same round. Differences of a few percent between blocking rows mean nothing." }
+                    kind and size, in the same round. Differences of a few percent between \
+                    blocking rows mean nothing." }
                 (scrolling(against_plain_matrix(comparison)))
             }
         }
@@ -74,7 +77,10 @@ fn against_plain_matrix(comparison: &Comparison) -> Markup {
     let sizes = comparison.sizes();
     html! { table {
         caption class="hidden" { "Ours over a plain socket, median and quartiles" }
-        thead { tr { th scope="col" { "series" } @for size in &sizes { th scope="col" { (bytes(*size)) } } } }
+        thead { tr {
+            th scope="col" { "series" }
+            @for size in &sizes { th scope="col" { (bytes(*size)) } }
+        } }
         tbody { @for series in comparison.compared_series() { tr {
             th scope="row" { (series.name()) }
             @for size in &sizes { td {
@@ -130,9 +136,14 @@ fn row(found: &Found) -> Markup {
             (subject(found))
             @match &found.figures {
                 Some(figures) => (cells(figures)),
-                None => td class="text" colspan=(OF_FIGURES) { (found.error.as_deref().unwrap_or("no figures")) },
+                None => td class="text" colspan=(OF_FIGURES) {
+                    (found.error.as_deref().unwrap_or("no figures"))
+                },
             }
-            td class="text" { details { summary { "show" } @for command in &found.commands { pre { code { (command) } } } } }
+            td class="text" { details {
+                summary { "show" }
+                @for command in &found.commands { pre { code { (command) } } }
+            } }
         }
         @for figures in &found.other_levels { tr class="other" {
             (subject(found))

@@ -365,7 +365,8 @@ mod tests {
             pieces in prop::collection::vec(1usize..200_000, 1..20),
             peek_while_current in any::<bool>(),
         ) {
-            let bodies: Vec<Vec<u8>> = lens.iter().enumerate().map(|(index, &len)| vec![index as u8; len]).collect();
+            let body = |(index, &len): (usize, &usize)| vec![index as u8; len];
+            let bodies: Vec<Vec<u8>> = lens.iter().enumerate().map(body).collect();
             let stream: Vec<u8> = bodies.iter().flat_map(|body| frame_of(body)).collect();
             let mut buffer = ReceiveBuffer::new();
             let (mut sent, mut taken) = (0, 0);

@@ -12,8 +12,8 @@ pub(super) fn check_authority(certificate: &CertificateDer<'_>) -> Result<(), St
         return Ok(());
     }
     Err(format!(
-        "'{}' is not an authority, as its basicConstraints lack cA; a root is the certificate of the \
-         issuer of the others",
+        "'{}' is not an authority, as its basicConstraints lack cA; a root is the certificate of \
+         the issuer of the others",
         parsed.subject()
     ))
 }
