@@ -23,7 +23,7 @@ mod window;
 
 pub use arrivals::{Arrival, Arrivals};
 pub use backlog::{Attempt, Backlog, BacklogBody, Lack};
-pub use calls::{Answer, Calls, PendingCall};
+pub use calls::{Answer, Calls};
 pub use metadata::{METADATA_PREFIX, MetadataError, split};
 pub use served::{Served, ServedCall};
 pub use stream::{Carried, size_in_table};
@@ -233,15 +233,12 @@ impl<M: Payload, W, B, E> Connection<M, W, B, E> {
         if is_opening && !flags.has(Flags::STREAM) && !self.is_client {
             return self.request(head, content, deadline);
         }
-        if !is_opening
-            && self.is_client
-            && let Some(call) = self.calls.pending(head.stream)
-        {
+        if !is_opening && self.is_client && self.calls.is_pending(head.stream) {
             let answer = match reply(head, Flags::METADATA)? {
                 None => Ok(content),
                 Some(code) => Err((code, content.reason())),
             };
-            return Ok(Event::Answered(call.answer(answer)));
+            return Ok(Event::Answered(self.calls.answer(head.stream, answer)));
         }
         const CALLS_ONLY: Flags = Flags::ERROR.with(Flags::NO_REPLY);
         if flags.without(CALLS_ONLY) != flags || flags.has(Flags::STREAM) != is_opening {

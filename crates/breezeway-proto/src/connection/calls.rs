@@ -1,6 +1,6 @@
 //! Calls of this side, for many callers that wait for replies.
 
-use std::collections::hash_map::{Entry, OccupiedEntry};
+use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
@@ -63,26 +63,35 @@ impl<M, W> Calls<M, W> {
         numbers.restart(next, || by_number.keys().copied().chain(others()));
     }
 
-    /// Returns the call on this number if its reply is pending.
-    pub fn pending(&mut self, number: u32) -> Option<PendingCall<'_, M, W>> {
-        match self.by_number.entry(number) {
-            Entry::Occupied(call) if !matches!(call.get(), Call::Answered(_)) => {
-                Some(PendingCall { call, pending: &mut self.pending })
-            }
-            _ => None,
+    /// Returns true if the reply to the call on this number is pending.
+    pub fn is_pending(&self, number: u32) -> bool {
+        matches!(self.by_number.get(&number), Some(Call::Waiting(_) | Call::GivenUp))
+    }
+
+    /// Stores the reply to a [pending](Self::is_pending) call, unless the call was given up.
+    /// Returns the waiter for it.
+    pub fn answer(&mut self, number: u32, answer: Answer<M>) -> Option<W> {
+        let Entry::Occupied(mut call) = self.by_number.entry(number) else { return None };
+        self.pending -= 1;
+        if let Call::Waiting(waiter) = call.get_mut() {
+            let waiter = waiter.take();
+            call.insert(Call::Answered(answer));
+            return waiter;
         }
+        call.remove();
+        None
     }
 
     /// Takes the answer to a call, if it has come.
     pub fn take(&mut self, number: u32) -> Option<Answer<M>> {
-        match self.by_number.get(&number) {
-            Some(Call::Answered(_)) => match self.by_number.remove(&number) {
-                Some(Call::Answered(answer)) => Some(answer),
-                _ => unreachable!("it was there"),
-            },
-            Some(Call::Waiting(_)) => None,
-            Some(Call::GivenUp) | None => unreachable!("the waiter of a call asks for its answer"),
+        let Entry::Occupied(call) = self.by_number.entry(number) else {
+            unreachable!("the waiter of a call asks for its answer")
+        };
+        if let Call::Waiting(_) = call.get() {
+            return None;
         }
+        let Call::Answered(answer) = call.remove() else { unreachable!("it was not given up") };
+        Some(answer)
     }
 
     /// Returns the waiter for a call without a reply.
@@ -112,25 +121,5 @@ impl<M, W> Calls<M, W> {
             Call::Waiting(waiter) => waiter.take(),
             Call::GivenUp | Call::Answered(_) => None,
         })
-    }
-}
-
-/// Call with a pending reply.
-pub struct PendingCall<'c, M, W> {
-    call: OccupiedEntry<'c, u32, Call<M, W>>,
-    pending: &'c mut usize,
-}
-
-impl<M, W> PendingCall<'_, M, W> {
-    /// Stores the reply, unless the call was given up. Returns the waiter for it.
-    pub fn answer(mut self, answer: Answer<M>) -> Option<W> {
-        *self.pending -= 1;
-        if let Call::Waiting(waiter) = self.call.get_mut() {
-            let waiter = waiter.take();
-            self.call.insert(Call::Answered(answer));
-            return waiter;
-        }
-        self.call.remove();
-        None
     }
 }

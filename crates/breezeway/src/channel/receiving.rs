@@ -169,10 +169,10 @@ impl State {
             return Ok(());
         }
         if let Some(head) = unreceived.reply()
-            && let Some(call) = self.connection.calls.pending(head.stream)
+            && self.connection.calls.is_pending(head.stream)
         {
             let failure = (ErrorCode::NoMemory, unreceived.to_string());
-            self.due.extend(call.answer(Err(failure)));
+            self.due.extend(self.connection.calls.answer(head.stream, Err(failure)));
             self.due.append(&mut self.call_waiters);
             return Ok(());
         }
