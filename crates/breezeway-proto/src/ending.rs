@@ -28,11 +28,12 @@ pub struct Ending<E> {
 /// Progress of the go-away entry, which a server sends once.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum GoAway {
-    /// This side sends none: it is a client, its client takes none, or the entry was sent.
+    /// This side sends none: it is a client, or its client takes none.
     Never,
     /// The entry may be sent, and was not asked for.
     Possible,
     Due,
+    Sent,
     /// The peer has sent the entry.
     Received,
 }
@@ -265,7 +266,7 @@ impl<E> Ending<E> {
     pub fn transmitted(&mut self) {
         match &mut self.stage {
             Stage::Closing { has_sent_shutdown, .. } => *has_sent_shutdown = true,
-            _ => self.go_away = GoAway::Never,
+            _ => self.go_away = GoAway::Sent,
         }
     }
 

@@ -19,10 +19,10 @@ impl CallId {
     }
 }
 
-/// End of a call in flight by its reply.
+/// Call that its reply has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answered {
-    /// Call that the reply answers.
+pub struct EndedCall {
+    /// Number of the call.
     pub call: CallId,
     /// Code of the failure, if the call failed.
     pub error: Option<ErrorCode>,
@@ -164,7 +164,7 @@ impl InFlight {
 
     /// Validates a message as a reply without metadata, and ends its call.
     #[inline]
-    pub fn answer(&mut self, head: RawHead) -> Result<Answered, CallViolation> {
+    pub fn answer(&mut self, head: RawHead) -> Result<EndedCall, CallViolation> {
         // This end's hello refuses metadata.
         let error = reply(head, Flags::NONE)?;
         let wanted = match self.calls.front() {
@@ -175,7 +175,7 @@ impl InFlight {
             _ => self.end_later_call(head.stream)?,
         };
         self.wanted -= usize::from(wanted);
-        Ok(Answered { call: CallId(head.stream), error, wanted })
+        Ok(EndedCall { call: CallId(head.stream), error, wanted })
     }
 
     /// Ends a call that is not the oldest. Returns true if a caller waits for it.
@@ -211,7 +211,7 @@ mod tests {
         let call = calls.call_sent();
         assert_eq!(calls.wanted(), 1);
         let reply = message(Flags::FIN, call.0);
-        assert_eq!(calls.answer(reply), Ok(Answered { call, error: None, wanted: true }));
+        assert_eq!(calls.answer(reply), Ok(EndedCall { call, error: None, wanted: true }));
         assert_eq!(calls.wanted(), 0);
         assert_eq!(calls.answer(reply), Err(CallViolation::UnexpectedReply(call.0)));
     }
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(calls.wanted(), 0);
         assert!(!calls.has_room());
         let answer = calls.answer(message(Flags::FIN.with(Flags::ERROR), call.0)).unwrap();
-        assert_eq!(answer, Answered { call, error: Some(ErrorCode::Other(9)), wanted: false });
+        assert_eq!(answer, EndedCall { call, error: Some(ErrorCode::Other(9)), wanted: false });
         assert!(calls.has_room());
     }
 

@@ -1,7 +1,7 @@
 //! The receiving side of a client: replies to calls in flight.
 
 use breezeway_os::Deadline;
-use breezeway_proto::in_flight::{Answered, CallId};
+use breezeway_proto::in_flight::{CallId, EndedCall};
 use breezeway_proto::validate::{Side, Subject, validate_plain};
 use breezeway_proto::{CallViolation, ErrorCode, Kind, LONGEST_REASON};
 use breezeway_shm::{ForeignBytes, Want};
@@ -15,11 +15,11 @@ impl Session {
     #[inline(always)]
     pub(super) fn await_reply(&mut self, deadline: Deadline) -> Result<Reply<'_>, CallError> {
         match self.next_answer(deadline) {
-            Ok(Answered { call, error: None, .. }) => {
+            Ok(EndedCall { call, error: None, .. }) => {
                 self.reply_lent = true;
                 Ok(Reply { session: self, call })
             }
-            Ok(Answered { call, error: Some(code), .. }) => Err(self.failure(call, code)),
+            Ok(EndedCall { call, error: Some(code), .. }) => Err(self.failure(call, code)),
             Err(error) => Err(self.not_answered(error)),
         }
     }
@@ -27,18 +27,18 @@ impl Session {
     /// Takes the next reply if it has arrived.
     pub(super) fn try_reply(&mut self) -> Result<Option<Reply<'_>>, CallError> {
         match self.answer_at_hand() {
-            Ok(Some(Answered { call, error: None, .. })) => {
+            Ok(Some(EndedCall { call, error: None, .. })) => {
                 self.reply_lent = true;
                 Ok(Some(Reply { session: self, call }))
             }
-            Ok(Some(Answered { call, error: Some(code), .. })) => Err(self.failure(call, code)),
+            Ok(Some(EndedCall { call, error: Some(code), .. })) => Err(self.failure(call, code)),
             Ok(None) => Ok(None),
             Err(error) => Err(self.not_answered(error)),
         }
     }
 
     /// Takes the entries that have arrived until one answers a call that was not given up.
-    fn answer_at_hand(&mut self) -> Result<Option<Answered>, CallError> {
+    fn answer_at_hand(&mut self) -> Result<Option<EndedCall>, CallError> {
         self.link.flush_now()?;
         let mut sweep = self.sweep()?;
         while self.next_is_there(&mut sweep)? {
@@ -61,7 +61,7 @@ impl Session {
 
     /// Takes entries until one answers a call that was not given up.
     #[inline(always)]
-    fn next_answer(&mut self, deadline: Deadline) -> Result<Answered, CallError> {
+    fn next_answer(&mut self, deadline: Deadline) -> Result<EndedCall, CallError> {
         loop {
             if !self.take()? && !self.wait_and_take(deadline)? {
                 continue;
@@ -105,7 +105,7 @@ impl Session {
             _ => None,
         };
         let Some(head) = reply else { return Err(error.into()) };
-        let Answered { call, wanted, .. } = self.calls.answer(head)?;
+        let EndedCall { call, wanted, .. } = self.calls.answer(head)?;
         match (wanted, error) {
             (true, LinkError::Unreceived(unreceived)) => {
                 let (code, reason) = (ErrorCode::NoMemory, unreceived.to_string());
