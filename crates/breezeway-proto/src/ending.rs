@@ -51,15 +51,11 @@ pub(crate) enum Stage {
         until: Time,
         /// True once the shutdown entry was sent, or cannot be.
         has_sent_shutdown: bool,
-        /// Limit of the entries that are still taken if the session has drained.
+        /// Number of entries that are still taken if the session has drained.
         last_entries: usize,
     },
     Over,
 }
-
-/// Number of entries that a closing session takes after it has drained: as many as the largest ring
-/// holds.
-const LAST_ENTRIES: usize = 1 << 16;
 
 #[derive(Clone, Copy)]
 pub(crate) enum Drain {
@@ -209,14 +205,14 @@ impl<E> Ending<E> {
         self.leave(reason, replaces, Stage::Over)
     }
 
-    /// Enters the closing stage, or moves the deadline of a closing to an earlier time. Returns
-    /// false if the session had ended.
-    pub fn close(&mut self, reason: E, until: Time) -> bool {
+    /// Enters the closing stage, or moves the deadline of a closing to an earlier time. A session
+    /// that has drained takes at most `last_entries` more. Returns false if the session had ended.
+    pub fn close(&mut self, reason: E, until: Time, last_entries: usize) -> bool {
         if let Stage::Closing { until: earlier, .. } = &mut self.stage {
             *earlier = until.min(*earlier);
         }
-        let (has_sent_shutdown, last_entries) = (false, LAST_ENTRIES);
-        self.leave(reason, false, Stage::Closing { until, has_sent_shutdown, last_entries })
+        let closing = Stage::Closing { until, has_sent_shutdown: false, last_entries };
+        self.leave(reason, false, closing)
     }
 
     fn leave(&mut self, reason: E, replaces: bool, stage: Stage) -> bool {

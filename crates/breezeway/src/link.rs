@@ -252,12 +252,11 @@ impl Link {
     }
 
     /// Returns the number of calls of [`Self::take`] that may be needed for everything that can
-    /// have come, with `in_flight` calls in flight.
-    pub(crate) fn max_pending(&self, in_flight: usize) -> usize {
+    /// have come; on a socket, which has no such limit, `on_socket`.
+    pub(crate) fn max_pending(&self, on_socket: usize) -> usize {
         match self {
             Memory(link) => link.endpoint.most_pending(),
-            // A reply to each call, the go-away entry, and the farewell.
-            Socket(_) => in_flight + 2,
+            Socket(_) => on_socket,
         }
     }
 

@@ -23,6 +23,9 @@ pub(crate) const LINGER: Duration = Duration::from_secs(1);
 /// Time for which the drop of a server's session waits for a client that takes its last replies
 /// slowly.
 const LONGEST_LINGER: Duration = Duration::from_secs(5);
+/// Number of entries that a closing session takes from a socket after it has drained: as many as
+/// the largest ring holds.
+const LAST_ON_SOCKET: usize = 1 << 16;
 
 // ---- go-away and drain ----
 impl State {
@@ -213,7 +216,9 @@ impl State {
 
     /// Like [`Self::close`], with its time. Returns the result of the turn that it takes.
     pub(super) fn close_by(&mut self, until: Deadline) -> Turn {
-        if self.connection.ending.close(Arc::new(CallError::ClosedHere), to_time(until)) {
+        let (reason, last_entries) =
+            (Arc::new(CallError::ClosedHere), self.link.max_pending(LAST_ON_SOCKET));
+        if self.connection.ending.close(reason, to_time(until), last_entries) {
             self.wake_all();
         }
         let turn = self.turn();

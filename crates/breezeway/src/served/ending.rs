@@ -43,7 +43,7 @@ impl ServerSession {
 
     /// Ends a session in order, unless an error has ended it: then its client sees an abrupt end.
     fn say_shutdown_alone(&mut self) {
-        if self.terms.ending.close(Arc::new(CallError::ClosedHere), Time::NEVER) {
+        if self.terms.ending.close(Arc::new(CallError::ClosedHere), Time::NEVER, 0) {
             self.transmit();
         }
     }
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn client_that_cancels_without_end_is_left_after_a_ring() {
-        const RING: u64 = 1 << 16;
+        const RING: u64 = 1 << 8;
         // Covers pieces of segments, and a last turn.
         const MORE: u64 = 1 << 12;
         let (mut server, mut peer) = session(RING as u32);

@@ -260,7 +260,8 @@ impl Session {
     /// Begins a sweep over the entries that have arrived.
     fn sweep(&mut self) -> Result<Sweep, LinkError> {
         self.link.look();
-        Ok(Sweep { left: self.link.max_pending(self.calls.len()) })
+        // A reply to each call, the go-away entry, and the shutdown.
+        Ok(Sweep { left: self.link.max_pending(self.calls.len() + 2) })
     }
 
     /// Takes the next message of a sweep if one has arrived.

@@ -15,8 +15,8 @@ fn ending() -> Ending<&'static str> {
 fn stages() -> [(&'static str, Ending<&'static str>); 4] {
     let [mut replies, mut closing, mut sent, mut over] = [(); 4].map(|()| ending());
     assert!(replies.begin_last_replies("first"));
-    assert!(closing.close("first", DEADLINE));
-    assert!(sent.close("first", DEADLINE));
+    assert!(closing.close("first", DEADLINE, 0));
+    assert!(sent.close("first", DEADLINE, 0));
     sent.transmitted();
     assert!(over.end("first", false));
     [("replies", replies), ("closing", closing), ("sent", sent), ("over", over)]
@@ -84,7 +84,7 @@ fn only_last_replies_go_on_to_another_end() {
     let ends: [(End, &str); 4] = [
         (|ending| ending.end("second", false), "first"),
         (|ending| ending.end("second", true), "second"),
-        (|ending| ending.close("second", DEADLINE), "first"),
+        (|ending| ending.close("second", DEADLINE, 0), "first"),
         (|ending| ending.begin_last_replies("second"), "first"),
     ];
     for (number, (end, reason)) in ends.into_iter().enumerate() {
@@ -102,8 +102,8 @@ fn only_last_replies_go_on_to_another_end() {
 fn second_close_shortens_the_closing_and_nothing_else() {
     for (stage, mut ending) in stages() {
         let before = (ending.next_transmit(), ending.closes_until().is_some());
-        ending.close("second", Time::NEVER);
-        ending.close("second", BEFORE);
+        ending.close("second", Time::NEVER, 0);
+        ending.close("second", BEFORE, 0);
         assert_eq!(ending.closes_until(), (stage != "over").then_some(BEFORE), "{stage}");
         if stage != "replies" {
             let after = (ending.next_transmit(), ending.closes_until().is_some());
@@ -126,7 +126,7 @@ fn closing_that_is_over_sends_nothing() {
 fn peers_shutdown_is_not_answered_by_another() {
     let mut ending = ending();
     ending.peer_closed();
-    assert!(ending.begin_last_replies("closed") && ending.close("here", DEADLINE));
+    assert!(ending.begin_last_replies("closed") && ending.close("here", DEADLINE, 0));
     assert_eq!(ending.next_transmit(), None);
     assert!(ending.may_send(), "requests that were not begun are refused");
 }
@@ -155,7 +155,7 @@ fn go_away_without_room_is_not_sent_behind_the_end() {
     let ends: [(End, Option<Kind>); 3] = [
         (|ending| ending.end("over", false), None),
         (|ending| ending.begin_last_replies("over"), None),
-        (|ending| ending.close("over", DEADLINE), Some(Kind::Shutdown)),
+        (|ending| ending.close("over", DEADLINE, 0), Some(Kind::Shutdown)),
     ];
     for (end, transmit) in ends {
         let mut ending = ending();
@@ -237,7 +237,7 @@ fn drain(server: &mut End) {
 
 #[test]
 fn closing_takes_as_many_last_entries_as_a_ring_holds() {
-    const RING: usize = 1 << 16;
+    const RING: usize = 64;
     for (turns, drains, expected) in [
         (&[RING - 1][..], true, true),
         (&[RING - 1], false, false),
@@ -249,7 +249,7 @@ fn closing_takes_as_many_last_entries_as_a_ring_holds() {
             server.ending.cut_drain();
         }
         assert!(!server.ending.takes_last_entries(), "it is open");
-        server.ending.close((), BEFORE);
+        server.ending.close((), BEFORE, RING);
         for &taken in turns {
             server.turn_taken(taken, taken == 0);
         }
@@ -298,7 +298,7 @@ fn drain_of_ended_session_serves_earlier_calls() {
 fn drain_of_closing_session_refuses_earlier_calls() {
     let (mut pair, call) = server_with_call();
     let server = &mut pair.server.connection;
-    assert!(server.ending.drain(DEADLINE) && server.ending.close((), DEADLINE));
+    assert!(server.ending.drain(DEADLINE) && server.ending.close((), DEADLINE, 0));
     assert!(server.step_drain(true, BEFORE));
     assert_eq!(server.take_refused(), Some((call, None)));
 }
@@ -328,7 +328,7 @@ fn nothing_is_refused_behind_the_own_shutdown() {
     let (mut pair, _) = server_with_call();
     let server = &mut pair.server.connection;
     server.ending.cut_drain();
-    server.ending.close((), DEADLINE);
+    server.ending.close((), DEADLINE, 0);
     server.ending.transmitted();
     assert!(server.take_refused().is_none());
 }
@@ -338,9 +338,9 @@ fn stream_entries_are_not_sent_behind_the_end() {
     type End = fn(&mut Ending<()>);
     let ends: [(&str, bool, End); 4] = [
         ("open", true, |_| ()),
-        ("closing", true, |ending| assert!(ending.close((), DEADLINE))),
+        ("closing", true, |ending| assert!(ending.close((), DEADLINE, 0))),
         ("shutdown", false, |ending| {
-            ending.close((), DEADLINE);
+            ending.close((), DEADLINE, 0);
             ending.transmitted();
         }),
         ("over", false, |ending| assert!(ending.end((), false))),
