@@ -9,8 +9,7 @@ pub struct Unserved {
     /// Calls that were not begun. Their callers received an error that states it.
     pub calls_refused: usize,
     /// Calls, and streams, that were begun and did not end. Their callers see the end of the
-    /// session, and do not know if the work was completed. Those of one session with streams count
-    /// as one.
+    /// session, and do not know if the work was completed.
     pub calls_cut: usize,
     /// One-way messages that were not served. Their senders receive no error.
     pub messages_lost: usize,

@@ -44,8 +44,8 @@ pub(crate) struct WorkerDriver {
     is_closed: bool,
     /// Time of the end of a session that drains.
     end: Option<Deadline>,
-    /// True once this has closed the session.
-    has_closed: bool,
+    /// Number of calls and streams in progress when this closed the session.
+    calls_cut: usize,
 }
 
 impl WorkerDriver {
@@ -55,7 +55,7 @@ impl WorkerDriver {
         let shared = &channel.handle.shared;
         let (has_unwritten, is_closed) =
             shared.with(|state| (state.link.has_unwritten(), state.link.is_closed()));
-        Self { channel, noticed: None, has_unwritten, is_closed, end: None, has_closed: false }
+        Self { channel, noticed: None, has_unwritten, is_closed, end: None, calls_cut: 0 }
     }
 
     pub(crate) fn channel(&self) -> &ServerChannel {
@@ -104,7 +104,7 @@ impl WorkerDriver {
     /// call: 32 ms at most in a second. An error names the shortage of this process. Closes a
     /// session that has drained.
     pub(crate) fn turn(&mut self, polls: u32) -> Result<(Attended, bool), SessionError> {
-        let (noticed, end) = (self.noticed, self.end);
+        let (noticed, end, mut calls_cut) = (self.noticed, self.end, self.calls_cut);
         let shared = self.shared();
         let seen = shared.try_with(|state| {
             if let Some(notice) = noticed {
@@ -113,6 +113,7 @@ impl WorkerDriver {
             let mut turn = shared.take_turns(state, polls);
             let end = end.filter(|_| state.connection.ending.has_drained() && !state.is_ended());
             if let Some(end) = end {
+                calls_cut = state.unserved().calls_cut;
                 turn = state.close_by(end);
             }
             // Other threads send by themselves: this one may be at another session.
@@ -123,13 +124,13 @@ impl WorkerDriver {
             let has_arrivals = state.has_arrival();
             let shortage = if has_arrivals { None } else { state.shortage.take() };
             let (unwritten, closed) = (state.link.has_unwritten(), state.link.is_closed());
-            (turn, end.is_some(), has_arrivals, shortage, unwritten, closed)
+            (turn, has_arrivals, shortage, unwritten, closed)
         });
-        let Some((turn, has_closed, has_arrivals, shortage, unwritten, closed)) = seen else {
+        let Some((turn, has_arrivals, shortage, unwritten, closed)) = seen else {
             return Ok((Attended::Busy, false));
         };
-        self.has_closed |= has_closed;
         (self.noticed, self.has_unwritten, self.is_closed) = (None, unwritten, closed);
+        self.calls_cut = calls_cut;
         match (turn, shortage) {
             (Turn::Short, Some(error)) => Err(SessionError::Shortage(error)),
             (Turn::Ended, _) => Ok((Attended::Ended, has_arrivals)),
@@ -194,9 +195,8 @@ impl WorkerDriver {
 
     /// Returns the requests that a session which is over has left undone.
     pub(crate) fn unserved(&self) -> Unserved {
-        let unserved = self.channel.unserved();
         // A client that has ended the session waits for no call.
-        if self.has_closed { unserved } else { Unserved { calls_cut: 0, ..unserved } }
+        Unserved { calls_cut: self.calls_cut, ..self.channel.unserved() }
     }
 
     /// Returns true if the client is gone.
@@ -266,6 +266,7 @@ mod tests {
 
     use super::*;
     use crate::carrier::Carrier;
+    use crate::channel::ending::tests::start;
     use crate::channel::{Channel, Driving, Stream};
     use crate::handshake;
     use crate::options::SessionOptions;
@@ -359,6 +360,19 @@ mod tests {
             !driver.has_unwritten() && driver.prepare_sleep().is_some(),
             "it sleeps for the client"
         );
+    }
+
+    #[test]
+    fn calls_that_end_behind_the_close_are_cut() {
+        let (channel, mut driver) = session();
+        let call = start(&channel, b"x");
+        take_turns(&mut driver);
+        let Some(Incoming::Call(held)) = driver.accept() else { panic!("no call") };
+        driver.drain(Deadline::after(Duration::ZERO));
+        driver.turn(1).unwrap();
+        let _ = held.echo();
+        assert_eq!(driver.unserved().calls_cut, 1);
+        drop(call);
     }
 
     #[test]
