@@ -282,7 +282,7 @@ impl ServerSession {
             });
             match waited {
                 Ok(Progress::Closed) => return Ok(()),
-                Ok(Progress::Served(_) | Progress::Closing) => {}
+                Ok(_) => {}
                 Err(error) if error.is_shortage() && self.may_retry() => {
                     if let Some(suppressed) = short.admit() {
                         tracing::warn!(peer = ?self.peer(), %error, suppressed, "session waits");

@@ -222,10 +222,12 @@ impl Worker {
         for session in arrived.sessions {
             self.start(session);
         }
-        if self.inbox.is_draining() {
+        let is_stopping = self.inbox.is_stopping();
+        // The end itself sends each go-away.
+        if self.inbox.is_draining() && !is_stopping {
             self.send_away();
         }
-        self.inbox.is_stopping()
+        is_stopping
     }
 
     fn start(&mut self, session: ServerSession) {

@@ -14,10 +14,8 @@ impl Worker {
         let is_late = self.inbox.is_out_of_time();
         let end = Deadline::after(if is_late { Duration::ZERO } else { drain });
         self.reclaim_all();
-        // No other worker takes a session any more.
-        if let Some(mut watch) = self.watch.take() {
-            watch.end(&self.sleeper)?;
-        }
+        // The guard has ended: no other worker takes a session any more.
+        self.watch = None;
         self.paused.clear();
         for token in 0..self.slots.len() {
             if let Some(slot) = &mut self.slots[token] {
