@@ -14,7 +14,6 @@
 use crate::{Kind, Time};
 
 /// Progress of a session toward its end; `E` is the reason of the end.
-#[derive(Clone)]
 pub struct Ending<E> {
     reason: Option<E>,
     pub(crate) stage: Stage,

@@ -83,7 +83,8 @@ impl ServerSession {
 
     /// Creates a session that one thread serves alone.
     pub(crate) fn new(agreed: Agreed, peer: Peer, waiting: Waiting) -> Self {
-        Self::at(Terms::new(&agreed, peer, waiting), Place::Alone(agreed.link), None)
+        let terms = Terms::new(&agreed, peer, waiting);
+        Self::at(terms, Place::alone(agreed.link, agreed.knows_go_away), None)
     }
 
     /// Creates a session that threads share from the beginning, as `threads` serve its streams. A
@@ -108,7 +109,7 @@ impl ServerSession {
     /// Makes the session return requests as slices, without a copy, from now on.
     pub fn trusting(mut self, proof: TrustedPeer) -> Self {
         match &mut self.place {
-            Place::Alone(link) => link.trust(proof),
+            Place::Alone(link, _) => link.trust(proof),
             place => place.driver().trust(proof),
         }
         self
@@ -162,7 +163,7 @@ impl ServerSession {
     /// Passes its socket to `act`: of a shared session, while no other thread uses it.
     pub(crate) fn with_socket<R>(&self, act: impl FnOnce(BorrowedFd<'_>) -> R) -> R {
         match &self.place {
-            Place::Alone(link) => act(link.socket()),
+            Place::Alone(link, _) => act(link.socket()),
             place => place.driver().with_socket(act),
         }
     }
@@ -170,7 +171,7 @@ impl ServerSession {
     /// Like [`with_socket`](Self::with_socket), unless another thread uses it now.
     pub(crate) fn try_with_socket<R>(&self, act: impl FnOnce(BorrowedFd<'_>) -> R) -> Option<R> {
         match &self.place {
-            Place::Alone(link) => Some(act(link.socket())),
+            Place::Alone(link, _) => Some(act(link.socket())),
             place => place.driver().try_with_socket(act),
         }
     }
@@ -180,7 +181,7 @@ impl ServerSession {
     /// when it is served.)
     pub(crate) fn is_exhausted(&mut self) -> bool {
         match &mut self.place {
-            Place::Alone(link) => link.is_closed() && !link.ready().unwrap_or(true),
+            Place::Alone(link, _) => link.is_closed() && !link.ready().unwrap_or(true),
             Place::Shared(_) => false,
         }
     }
@@ -188,7 +189,7 @@ impl ServerSession {
     /// Returns true if this process lacks a resource and is to try again later.
     pub(crate) fn may_retry(&mut self) -> bool {
         let is_closed = match &self.place {
-            Place::Alone(link) => link.is_closed(),
+            Place::Alone(link, _) => link.is_closed(),
             place => place.driver().is_closed(),
         };
         self.orphan.may_retry(is_closed)
@@ -200,7 +201,7 @@ impl ServerSession {
     /// are late. `None` if there is something to do.
     pub(crate) fn prepare_sleep(&mut self) -> Result<Option<Deadline>, SessionError> {
         match &mut self.place {
-            Place::Alone(link) => {
+            Place::Alone(link, _) => {
                 let unread = |link: &Link| link.is_unread().then_some(RETRY_AFTER);
                 Ok(link.prepare_sleep(false)?.then(|| Deadline::from(unread(link))))
             }
@@ -214,7 +215,7 @@ impl ServerSession {
     /// Records an event of the socket.
     pub(crate) fn notice(&mut self, notice: Notice) -> Result<(), SessionError> {
         match &mut self.place {
-            Place::Alone(link) => link.notice(notice)?,
+            Place::Alone(link, _) => link.notice(notice)?,
             place => place.driver_mut().notice(notice),
         }
         Ok(())
@@ -224,7 +225,7 @@ impl ServerSession {
     /// may be left there, or another thread had the session's lock.
     pub(crate) fn read_socket(&mut self) -> Result<bool, SessionError> {
         match &mut self.place {
-            Place::Alone(link) => {
+            Place::Alone(link, _) => {
                 link.drain()?;
                 Ok(!link.is_unread())
             }
@@ -240,7 +241,7 @@ impl ServerSession {
     /// Returns true if the client last waited on the CPU that this thread runs on.
     pub(crate) fn shares_cpu(&mut self) -> bool {
         match &mut self.place {
-            Place::Alone(link) => link.shares_cpu(),
+            Place::Alone(link, _) => link.shares_cpu(),
             place => place.driver().shares_cpu(),
         }
     }
@@ -249,7 +250,7 @@ impl ServerSession {
     #[inline(always)]
     pub(crate) fn has_unwritten(&self) -> bool {
         match &self.place {
-            Place::Alone(link) => link.has_unwritten(),
+            Place::Alone(link, _) => link.has_unwritten(),
             place => place.driver().has_unwritten(),
         }
     }

@@ -16,8 +16,8 @@ impl ServerSession {
     /// section 1.2). If there is no room for it now, the next call of this method tries again.
     pub(crate) fn say_go_away(&mut self) {
         match &mut self.place {
-            Place::Alone(_) => {
-                self.terms.ending.go_away();
+            Place::Alone(_, ending) => {
+                ending.go_away();
                 self.transmit();
             }
             place => place.driver().say_go_away(),
@@ -36,25 +36,34 @@ impl ServerSession {
     /// Returns the requests that a session which is over has left undone.
     pub(crate) fn unserved(&self) -> Unserved {
         match &self.place {
-            Place::Alone(_) => Unserved::default(),
+            Place::Alone(..) => Unserved::default(),
             place => place.driver().unserved(),
+        }
+    }
+
+    /// Records the shutdown of the client of a session that one thread serves alone.
+    pub(super) fn peer_closed(&mut self) {
+        if let Place::Alone(_, ending) = &mut self.place {
+            ending.peer_closed();
         }
     }
 
     /// Ends a session in order, unless an error has ended it: then its client sees an abrupt end.
     fn say_shutdown_alone(&mut self) {
-        if self.terms.ending.close(Arc::new(CallError::ClosedHere), Time::NEVER, 0) {
+        if let Place::Alone(_, ending) = &mut self.place
+            && ending.close(Arc::new(CallError::ClosedHere), Time::NEVER, 0)
+        {
             self.transmit();
         }
     }
 
     /// Sends the pending entry about the end, if there is room for it.
     fn transmit(&mut self) {
-        let Place::Alone(link) = &mut self.place else { return };
-        if let Some(kind) = self.terms.ending.next_transmit()
+        let Place::Alone(link, ending) = &mut self.place else { return };
+        if let Some(kind) = ending.next_transmit()
             && link.send(Head::of_session(kind, 0), Body::Bytes(&[])).is_ok()
         {
-            self.terms.ending.transmitted();
+            ending.transmitted();
         }
         // The next turn reports a dead peer.
         let _ = link.flush_now();

@@ -43,8 +43,10 @@ impl ServerSession {
             return self.serve_shared(handler, polls, slice);
         }
         let outcome = self.serve_alone(handler, polls, slice);
-        if outcome.as_ref().is_err_and(|error| !error.is_shortage()) {
-            self.terms.ending.end(Arc::new(CallError::Ended), false);
+        if outcome.as_ref().is_err_and(|error| !error.is_shortage())
+            && let Place::Alone(_, ending) = &mut self.place
+        {
+            ending.end(Arc::new(CallError::Ended), false);
         }
         outcome
     }
@@ -136,7 +138,7 @@ impl ServerSession {
             } else {
                 match validate_plain(link.head(), len, Side::Server)? {
                     Subject::Shutdown => {
-                        self.terms.ending.peer_closed();
+                        self.peer_closed();
                         return Ok(Progress::Closed);
                     }
                     // A cancel is too late here: a call is served in one piece.
@@ -209,7 +211,7 @@ impl ServerSession {
             let silent = || Failure::new(ErrorCode::Failed, "the handler did not reply");
             self.not_replied(request, replied, failure.unwrap_or_else(silent))?;
         }
-        if let Place::Alone(link) = &mut self.place {
+        if let Place::Alone(link, _) = &mut self.place {
             // For a one-way message: a reply has finished the request already.
             link.finish()?;
         }
@@ -253,7 +255,7 @@ impl ServerSession {
             tracing::warn!(method = request.method, %reason, "handler failed");
         }
         if replied || request.one_way {
-            if let Place::Alone(link) = &mut self.place {
+            if let Place::Alone(link, _) = &mut self.place {
                 link.abandon();
             }
             return Ok(());

@@ -25,8 +25,6 @@ pub(crate) struct Terms {
     /// Limit on the client's calls in flight.
     pub(crate) max_in_flight: usize,
     pub(crate) service: u16,
-    /// State of the end of a session that one thread serves alone.
-    pub(crate) ending: Ending<Arc<CallError>>,
     pub(crate) waiting: Waiting,
     /// Time that a reply waits for memory; `None` for the default.
     pub(crate) reply_timeout: Option<Duration>,
@@ -42,7 +40,6 @@ impl Terms {
             carrier: agreed.link.carrier(),
             max_in_flight: agreed.max_in_flight,
             service: agreed.service,
-            ending: Ending::new(agreed.knows_go_away, clock::ticks_in(LINGER)),
             waiting,
             reply_timeout: None,
             worker: None,
@@ -70,8 +67,9 @@ impl Terms {
 /// The place of a session's link.
 #[allow(clippy::large_enum_variant, reason = "one per session, and the large one is the fast one")]
 pub(crate) enum Place {
-    /// Owned by the thread that serves it. Each call is replied to before the next one is taken.
-    Alone(Link),
+    /// Owned by the thread that serves it, with the state of the session's end. Each call is
+    /// replied to before the next one is taken.
+    Alone(Link, Ending<Arc<CallError>>),
     /// Behind a lock, with its driver: the session has streams, or a reply comes later. `None` only
     /// while the link moves there.
     Shared(Option<WorkerDriver>),
@@ -81,6 +79,12 @@ const ALONE: &str = "a session is served alone until it is shared";
 const SHARED: &str = "a shared session has a driver";
 
 impl Place {
+    /// Returns the place of a session that one thread serves. `knows_go_away` is true if the client
+    /// takes the go-away entry.
+    pub(crate) fn alone(link: Link, knows_go_away: bool) -> Self {
+        Self::Alone(link, Ending::new(knows_go_away, clock::ticks_in(LINGER)))
+    }
+
     #[inline(always)]
     pub(crate) fn is_shared(&self) -> bool {
         matches!(self, Self::Shared(_))
@@ -89,7 +93,7 @@ impl Place {
     #[inline(always)]
     pub(crate) fn link(&self) -> &Link {
         match self {
-            Self::Alone(link) => link,
+            Self::Alone(link, _) => link,
             Self::Shared(_) => unreachable!("{ALONE}"),
         }
     }
@@ -97,7 +101,7 @@ impl Place {
     #[inline(always)]
     pub(crate) fn link_mut(&mut self) -> &mut Link {
         match self {
-            Self::Alone(link) => link,
+            Self::Alone(link, _) => link,
             Self::Shared(_) => unreachable!("{ALONE}"),
         }
     }
@@ -123,7 +127,7 @@ impl Place {
     /// threads that wait.
     #[cold]
     pub(crate) fn share(&mut self, terms: &Terms) -> &ServerChannel {
-        let Self::Alone(link) = std::mem::replace(self, Self::Shared(None)) else {
+        let Self::Alone(link, ending) = std::mem::replace(self, Self::Shared(None)) else {
             unreachable!("{ALONE}")
         };
         let agreed = Agreed {
@@ -142,7 +146,7 @@ impl Place {
         if let Some(timeout) = terms.reply_timeout {
             channel = channel.reply_timeout(timeout);
         }
-        let driver = WorkerDriver::new(channel.in_order(terms.ending.clone()));
+        let driver = WorkerDriver::new(channel.in_order(ending));
         if let Some(worker) = &terms.worker {
             driver.set_waker(&Arc::clone(worker).into());
         }
