@@ -78,14 +78,17 @@ impl Drop for ServerSession {
 
 #[cfg(test)]
 impl ServerSession {
-    /// Ends the session past its time to drain. Returns the requests that are left undone.
-    pub(crate) fn refuse_the_rest(&mut self) -> Unserved {
+    /// Ends the session past its time to drain, in turns that each follow `prepare`. Returns the
+    /// requests that are left undone.
+    pub(crate) fn refuse_the_rest(&mut self, mut prepare: impl FnMut()) -> Unserved {
         let handler = |_: crate::call::Call<'_>| panic!("no call is begun");
         self.drain(Deadline::after(std::time::Duration::ZERO));
+        prepare();
         while let Ok(progress) = self.serve_some(&handler, 1, &mut crate::slice::Slice::new(0, 0)) {
             if progress == super::Progress::Closed {
                 break;
             }
+            prepare();
         }
         self.unserved()
     }
@@ -145,19 +148,13 @@ mod tests {
         let (mut server, mut peer) = session(RING as u32);
         peer.publish(&Entry::request(1, 0, b"x"));
         let cancel = Entry { stream: 1, ..Entry::session(kind::CANCEL, 0, b"") };
-        while peer.has_room() {
-            peer.publish_silently(&cancel);
-        }
-        let taken = thread::scope(|scope| {
-            let ending = scope.spawn(|| server.refuse_the_rest());
-            while !ending.is_finished() {
-                if peer.has_room() {
-                    peer.publish_silently(&cancel);
-                }
+        let rest = server.refuse_the_rest(|| {
+            while peer.has_room() {
+                peer.publish_silently(&cancel);
             }
-            assert_eq!(ending.join().unwrap().calls_refused, 1);
-            peer.view.consumed()
         });
+        assert_eq!(rest.calls_refused, 1);
+        let taken = peer.view.consumed();
         assert!(taken <= RING + MORE, "{taken} entries are taken");
     }
 
@@ -168,7 +165,7 @@ mod tests {
         client.post(3, b"lost").unwrap();
         server.say_go_away();
         server.say_go_away();
-        let rest = server.refuse_the_rest();
+        let rest = server.refuse_the_rest(|| ());
         assert_eq!(rest, Unserved { calls_refused: 2, calls_cut: 0, messages_lost: 1 });
         drop(server);
         for call in calls {

@@ -481,7 +481,7 @@ fn call_behind_large_segment_is_refused_after_drain_time() {
         std::task::Poll::Ready(call) => call.unwrap(),
         std::task::Poll::Pending => panic!("there is room for it"),
     };
-    assert_eq!(session.refuse_the_rest().calls_refused, 1);
+    assert_eq!(session.refuse_the_rest(|| ()).calls_refused, 1);
     drop(session);
     // Takes a turn, which takes the refusal, or the end.
     channel.is_going_away();
@@ -643,5 +643,5 @@ fn messages_of_gone_client_are_counted_after_drain_time() {
         channel.post(0, b"x").unwrap();
     }
     drop(channel);
-    assert_eq!(session.refuse_the_rest().messages_lost, 3);
+    assert_eq!(session.refuse_the_rest(|| ()).messages_lost, 3);
 }
