@@ -4,7 +4,7 @@
 //!
 //! | stage | begun by | left at |
 //! |---|---|---|
-//! | last replies | the client's shutdown, at a server | the last reply, or a client that takes none |
+//! | last replies | the client's shutdown, at a server | the last reply, or the time for it |
 //! | closing | this side's close | the shutdown entry behind all entries, or the time for it |
 //! | over | an error, a server's shutdown, the end of a stage above | |
 //!
@@ -43,6 +43,8 @@ pub(crate) enum Stage {
     LastReplies {
         /// Latest time for the client to take a reply; [`Time::NEVER`] while none waits.
         until: Time,
+        /// Latest time for the client to take all replies that wait.
+        all_until: Time,
         /// Bytes that the socket had not taken in the last turn.
         unwritten: usize,
     },
@@ -189,8 +191,17 @@ impl<E> Ending<E> {
 
     /// Enters the stage of last replies, at a server. Returns false unless the session was open.
     pub fn begin_last_replies(&mut self, reason: E) -> bool {
-        let stage = Stage::LastReplies { until: Time::NEVER, unwritten: 0 };
+        let stage =
+            Stage::LastReplies { until: Time::NEVER, all_until: Time::NEVER, unwritten: 0 };
         self.reason.is_none() && self.leave(reason, false, stage)
+    }
+
+    /// Sets the latest time for the client to take all replies that wait, as a thread of the server
+    /// waits for nothing else.
+    pub fn limit_last_replies(&mut self, latest: Time) {
+        if let Stage::LastReplies { all_until, .. } = &mut self.stage {
+            *all_until = latest;
+        }
     }
 
     /// Returns true while the calls before the client's shutdown are served.

@@ -107,8 +107,9 @@ impl<M: Payload, W, B, E> Connection<M, W, B, E> {
     }
 
     /// Returns true once the last replies are over: no call is left, or the client is gone and no
-    /// reply waits, or the client has taken none of the waiting replies for too long. `sent` is
-    /// true if replies were sent since the last turn. The socket has not taken `unwritten` bytes.
+    /// reply waits, or the client has taken none of the waiting replies for too long, or not all of
+    /// them within their [limit](crate::ending::Ending::limit_last_replies). `sent` is true if
+    /// replies were sent since the last turn. The socket has not taken `unwritten` bytes.
     pub fn step_last_replies(
         &mut self,
         sent: bool,
@@ -117,7 +118,8 @@ impl<M: Payload, W, B, E> Connection<M, W, B, E> {
         now: Time,
     ) -> bool {
         let later = now.after(self.ending.linger);
-        let Stage::LastReplies { until, unwritten: before } = &mut self.ending.stage else {
+        let Stage::LastReplies { until, all_until, unwritten: before } = &mut self.ending.stage
+        else {
             return false;
         };
         let has_taken = unwritten < std::mem::replace(before, unwritten);
@@ -126,7 +128,7 @@ impl<M: Payload, W, B, E> Connection<M, W, B, E> {
             return self.served.len() == 0 || is_peer_gone;
         }
         if *until == Time::NEVER || sent || has_taken {
-            *until = later;
+            *until = later.min(*all_until);
         }
         until.has_passed_at(now)
     }

@@ -49,9 +49,10 @@ pub enum Next {
 /// it never announces. The loop must not read or write the socket.
 ///
 /// A loop takes any number of [turns](Self::turn), asks for the [next step](Self::next), and after
-/// a sleep reports the [event of the socket](Self::ready). Dropping the driver ends the session; if
-/// the session was closed and still sends pending entries, the drop waits for the rest of its
-/// second.
+/// a sleep reports the [event of the socket](Self::ready). Dropping the driver ends the session. If
+/// this side has closed the session and pending entries find no room, the drop waits for the rest
+/// of its second. If the client has closed it and has no room for the replies, the drop waits until
+/// the client has taken nothing for 1 s, and for 5 s at most.
 pub struct Driver {
     /// Copy of the session's socket. Dropped before the session, which closes its own without
     /// blocking where that is the last one.

@@ -20,9 +20,8 @@ use crate::unserved::Unserved;
 
 /// Longest wait of a session that ends for a peer that makes no room for earlier entries.
 pub(crate) const LINGER: Duration = Duration::from_secs(1);
-/// Time for which the drop of a server's session waits for a client that takes its last replies
-/// slowly.
-const LONGEST_LINGER: Duration = Duration::from_secs(5);
+/// Longest wait of the drop of a server's session for a client that takes its last replies slowly.
+const LAST_REPLIES_TIME: Duration = Duration::from_secs(5);
 /// Number of entries that a closing session takes from a socket after it has drained: as many as
 /// the largest ring holds.
 const LAST_ON_SOCKET: usize = 1 << 16;
@@ -70,7 +69,7 @@ impl State {
         }
         if unwritten > 0 || !self.connection.backlog.is_empty() {
             let replies = self.connection.backlog.len();
-            tracing::warn!(replies, "replies are lost: their client has closed and takes none");
+            tracing::warn!(replies, "replies are lost: their client takes none, or too slowly");
         }
         Err(CallError::Closed)
     }
@@ -162,7 +161,7 @@ impl State {
         if !serves {
             self.close();
         } else if !self.has_driver {
-            self.linger_for_last_replies();
+            self.send_last_replies();
         }
     }
 
@@ -171,7 +170,7 @@ impl State {
         self.has_driver = false;
         if self.connection.ending.serves_last_replies() {
             self.refuse_last_arrivals();
-            return self.linger_for_last_replies();
+            return self.send_last_replies();
         }
         self.finish(CallError::ClosedHere);
         self.linger();
@@ -187,14 +186,13 @@ impl State {
         }
     }
 
-    /// Waits until the replies that wait behind the client's shutdown are sent, or a turn ends the
-    /// session because the client takes none; but not for ever, as a client may take a little now
-    /// and then.
-    fn linger_for_last_replies(&mut self) {
-        let until = Deadline::after(LONGEST_LINGER);
+    /// Takes turns until the replies that wait behind the client's shutdown are sent, or one ends
+    /// the session because the client takes none, or too slowly.
+    fn send_last_replies(&mut self) {
+        let latest = to_time(Deadline::after(LAST_REPLIES_TIME));
+        self.connection.ending.limit_last_replies(latest);
         while self.connection.ending.serves_last_replies()
             && (!self.connection.backlog.is_empty() || self.link.has_unwritten())
-            && !until.has_passed()
         {
             let has_waited = !self.wait_to_say_more(Deadline::after(RETRY));
             if self.turn() == Turn::Idle && !has_waited {

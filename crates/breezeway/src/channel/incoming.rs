@@ -200,7 +200,8 @@ impl ServerChannel {
     /// Waits for the client's next call or stream. Returns `None` once the client or [this
     /// side](Self::close) has closed the session, or the session has [drained](Self::drain). Calls
     /// that were accepted before the client closed are still replied to, also when this channel is
-    /// dropped.
+    /// dropped. Without a [`Driver`](super::Driver), that drop waits for a client that has no room
+    /// for the replies: until it has taken nothing for 1 s, and for 5 s at most.
     pub fn accept(&self) -> Result<Option<Incoming>, SessionError> {
         self.accept_by(Deadline::NEVER)
     }

@@ -405,6 +405,21 @@ fn last_replies_wait_for_a_client_only_while_it_takes_some() {
 }
 
 #[test]
+fn last_replies_end_at_their_limit_although_the_client_takes_some() {
+    let at = Time::from_ticks;
+    let (mut pair, call) = server_of_call();
+    keep_reply(&mut pair.server, call);
+    let server = &mut pair.server.connection;
+    assert!(server.ending.begin_last_replies(()));
+    server.ending.limit_last_replies(at(250));
+    for (now, timeout) in [(10, 110), (100, 200), (200, 250), (249, 250)] {
+        assert!(!server.step_last_replies(true, 0, false, at(now)), "{now}");
+        assert_eq!(server.poll_timeout(), at(timeout), "{now}");
+    }
+    assert!(server.step_last_replies(true, 0, false, at(250)));
+}
+
+#[test]
 fn requests_are_awaited_behind_the_shutdown_while_some_may_come() {
     let (mut pair, _) = server_with_call();
     let server = &mut pair.server.connection;
