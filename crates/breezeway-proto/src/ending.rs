@@ -191,8 +191,7 @@ impl<E> Ending<E> {
 
     /// Enters the stage of last replies, at a server. Returns false unless the session was open.
     pub fn begin_last_replies(&mut self, reason: E) -> bool {
-        let stage =
-            Stage::LastReplies { until: Time::NEVER, all_until: Time::NEVER, unwritten: 0 };
+        let stage = Stage::LastReplies { until: Time::NEVER, all_until: Time::NEVER, unwritten: 0 };
         self.reason.is_none() && self.leave(reason, false, stage)
     }
 

@@ -13,6 +13,7 @@ mod option;
 mod reply;
 mod serve;
 mod session;
+mod texts;
 
 use breezeway_proto::CallViolation;
 use breezeway_shm::SocketError;

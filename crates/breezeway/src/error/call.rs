@@ -7,9 +7,10 @@ use breezeway_os::segment::SegmentError;
 use breezeway_os::shortage::advice;
 use breezeway_proto::in_flight::CallId;
 use breezeway_proto::{ErrorCode, printable};
-use breezeway_shm::{SendError, Shortage};
+use breezeway_shm::{SendError, Shortage, SocketError};
 use thiserror::Error;
 
+use super::texts::{BROKEN_PROTOCOL, ENDED_BY_TLS, SPACE_OF_ANOTHER_SESSION, too_much_metadata};
 use crate::carrier::tls::TlsError;
 use crate::violation::Violation;
 
@@ -31,10 +32,7 @@ pub enum CallError {
     #[error("the call's deadline passed")]
     DeadlinePassed,
     /// The message is larger than the session allows. The session stays usable.
-    #[error(
-        "a message of {len} bytes exceeds the session's cap of {cap} bytes; raise the cap on both \
-         sides"
-    )]
+    #[error("{}", SendError::TooLarge { len: *len, cap: *cap })]
     TooLarge {
         /// The message's length.
         len: usize,
@@ -42,7 +40,7 @@ pub enum CallError {
         cap: usize,
     },
     /// Payload memory for the message is short. The session stays usable.
-    #[error("no payload memory for {len} bytes: {shortage}")]
+    #[error("{}", SendError::NoMemory { len: *len, shortage: *shortage, until: None })]
     NoMemory {
         /// The message's length.
         len: usize,
@@ -73,7 +71,7 @@ pub enum CallError {
     #[error("the peer died")]
     PeerDied,
     /// The peer broke a rule of the protocol, which ended the session.
-    #[error("the peer broke the protocol, which ended the session: {0}")]
+    #[error("{BROKEN_PROTOCOL}: {0}")]
     Violation(Violation),
     /// This process lacks a resource that the server's next segment or message takes: open files or
     /// memory. The session stays usable; the replies of all calls in flight are given up.
@@ -84,7 +82,7 @@ pub enum CallError {
     Io(io::Error),
     /// TLS has ended the session: the bytes were changed in transit, or the server reported an
     /// error.
-    #[error("TLS has ended the session: {0}")]
+    #[error("{ENDED_BY_TLS}: {0}")]
     Tls(TlsError),
     /// An earlier error ended the session.
     #[error("an earlier error ended the session; open another one")]
@@ -93,7 +91,7 @@ pub enum CallError {
     #[error("this side has closed the session; open another one")]
     ClosedHere,
     /// This is a forked child of the process that opened the session.
-    #[error("a session cannot be used in a forked child; open one there")]
+    #[error("{}", SocketError::Forked)]
     Forked,
     /// The error that has ended a session shared by threads or tasks.
     #[error("{0}")]
@@ -106,9 +104,7 @@ pub enum CallError {
     #[error("the server takes nothing new, as it is about to end; connect to its successor")]
     GoingAway,
     /// The metadata is longer than the peer accepts. The session stays usable.
-    #[error(
-        "metadata of {len} bytes, where the other side takes {limit}; raise its option max_metadata"
-    )]
+    #[error(fmt = too_much_metadata)]
     TooMuchMetadata {
         /// The metadata's length.
         len: usize,
@@ -117,7 +113,7 @@ pub enum CallError {
     },
     /// The space was reserved from another session than the one that is to send it. Both sessions
     /// stay usable.
-    #[error("the space belongs to another session; reserve it from the one that sends it")]
+    #[error("{SPACE_OF_ANOTHER_SESSION}")]
     SpaceOfAnotherSession,
 }
 

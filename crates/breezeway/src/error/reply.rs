@@ -5,16 +5,14 @@ use breezeway_shm::{SendError, Shortage};
 use thiserror::Error;
 
 use super::SessionError;
+use super::texts::{SPACE_OF_ANOTHER_SESSION, too_much_metadata};
 
 /// Error returned when a handler could not reply.
 #[derive(Error)]
 #[non_exhaustive]
 pub enum ReplyError {
     /// The reply is larger than the session allows; the client's call fails.
-    #[error(
-        "a message of {len} bytes exceeds the session's cap of {cap} bytes; raise the cap on both \
-         sides"
-    )]
+    #[error("{}", SendError::TooLarge { len: *len, cap: *cap })]
     TooLarge {
         /// The reply's length.
         len: usize,
@@ -22,7 +20,7 @@ pub enum ReplyError {
         cap: usize,
     },
     /// Payload memory for the reply is short; the client's call fails.
-    #[error("no payload memory for {len} bytes: {shortage}")]
+    #[error("{}", SendError::NoMemory { len: *len, shortage: *shortage, until: None })]
     NoMemory {
         /// The reply's length.
         len: usize,
@@ -33,9 +31,7 @@ pub enum ReplyError {
     #[error(transparent)]
     Segment(SegmentError),
     /// The reply's metadata is longer than the client accepts; the client's call fails.
-    #[error(
-        "metadata of {len} bytes, where the other side takes {limit}; raise its option max_metadata"
-    )]
+    #[error(fmt = too_much_metadata)]
     TooMuchMetadata {
         /// The metadata's length.
         len: usize,
@@ -43,7 +39,7 @@ pub enum ReplyError {
         limit: usize,
     },
     /// The space was reserved from another session than the call's; the client's call fails.
-    #[error("the space belongs to another session; reserve it from the one that sends it")]
+    #[error("{SPACE_OF_ANOTHER_SESSION}")]
     SpaceOfAnotherSession,
     /// The client has more calls in flight than agreed, which ends its session.
     #[error("the client leaves no room for replies: it has not received {unconsumed} of them")]

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use breezeway_os::segment::SegmentError;
 use breezeway_os::shortage::advice;
+use breezeway_shm::SocketError;
 use thiserror::Error;
 
 use super::CallError;
+use super::texts::{BROKEN_PROTOCOL, ENDED_BY_TLS};
 use crate::carrier::WaitFailure;
 use crate::carrier::tls::TlsError;
 use crate::violation::Violation;
@@ -20,7 +22,7 @@ pub enum SessionError {
     #[error("the peer died")]
     PeerDied,
     /// The peer broke a rule of the protocol.
-    #[error("the peer broke the protocol, which ended the session: {0}")]
+    #[error("{BROKEN_PROTOCOL}: {0}")]
     Violation(Violation),
     /// This process lacks a resource that the client's next segment or message takes: open files or
     /// memory. The session stays usable.
@@ -31,10 +33,10 @@ pub enum SessionError {
     Io(io::Error),
     /// TLS has ended the session: the bytes were changed in transit, or the client reported an
     /// error.
-    #[error("TLS has ended the session: {0}")]
+    #[error("{ENDED_BY_TLS}: {0}")]
     Tls(TlsError),
     /// This is a forked child of the process that opened the session.
-    #[error("a session cannot be used in a forked child; open one there")]
+    #[error("{}", SocketError::Forked)]
     Forked,
     /// The error that has ended a session shared by threads or tasks.
     #[error("{0}")]
