@@ -85,6 +85,8 @@ pub(crate) struct State {
     pub(super) stand_in: StandIn,
     /// True if the driver sleeps for room as well.
     room_is_awaited: bool,
+    /// Latest end of the driver's sleep.
+    sleeps_until: Deadline,
     /// True if something was published and the peer not yet woken for it.
     pub(super) unflushed: bool,
     /// Choice of the waiting thread that drives.
@@ -134,6 +136,7 @@ impl State {
             driver: None,
             stand_in: StandIn::default(),
             room_is_awaited: false,
+            sleeps_until: Deadline::NEVER,
             unflushed: false,
             leadership,
             spinning,
@@ -367,7 +370,7 @@ impl State {
 
     /// Ends an operation: its published entries reach the peer, through the driver if that is
     /// awake. A sleeping driver is woken if something waits for room and room does not end its
-    /// sleep.
+    /// sleep, or something waits no longer than a part of it.
     #[inline]
     pub(super) fn settle(&mut self) {
         if self.connection.ending.has_begun() || !self.driver_is_awake || !self.discarded.is_empty()
@@ -387,12 +390,16 @@ impl State {
         self.note_state();
         let outcome = self.send_controls().and_then(|_| self.flush());
         match outcome.and_then(|()| self.step_end(false)) {
-            Ok(()) if !self.sleeps_for_room() && self.awaits_room() => {
-                self.due.extend(self.driver.clone());
-            }
+            Ok(()) if self.needs_driver() => self.due.extend(self.driver.clone()),
             Ok(()) => {}
             Err(error) => self.finish(error),
         }
+    }
+
+    /// Returns true if the sleep of the driver does not end in time.
+    fn needs_driver(&mut self) -> bool {
+        !self.sleeps_for_room() && self.awaits_room()
+            || to_deadline(self.connection.poll_timeout()) < self.sleeps_until
     }
 
     /// Returns true if more room ends the driver's sleep.
@@ -416,6 +423,12 @@ impl State {
     /// Announces that the driver is about to sleep. Returns the deadline of its sleep; `None` if
     /// there is something to do.
     pub(super) fn prepare_sleep(&mut self) -> Option<Deadline> {
+        let until = self.announce_sleep()?;
+        self.sleeps_until = until;
+        Some(until)
+    }
+
+    fn announce_sleep(&mut self) -> Option<Deadline> {
         // Entries that another thread has published since the last turn are flushed by this driver.
         if self.is_ended() || self.connection.backlog.is_copying() || self.unflushed {
             return None;

@@ -249,22 +249,52 @@ impl Wake for Woken {
     }
 }
 
+/// Makes the session count the wake-ups of its driver.
+fn count_wakes(server: &ServerChannel) -> Arc<Woken> {
+    let woken = Arc::new(Woken::default());
+    server.handle.shared.with(|state| state.set_driver(&Waker::from(Arc::clone(&woken))));
+    woken
+}
+
+/// Lets the driver sleep, unless there is something to do.
+fn sleep(server: &ServerChannel) -> bool {
+    let asleep = server.handle.shared.turn(|state, _| state.prepare_sleep().is_some());
+    server.handle.shared.with(|state| state.driver_is_awake = false);
+    asleep
+}
+
+#[test]
+fn driver_asleep_for_room_is_woken_for_an_earlier_limit() {
+    let (channel, server) = session(Carrier::Unix, LONG);
+    let woken = count_wakes(&server);
+    let mut cx = Context::from_waker(Waker::noop());
+    let limited = channel.poll_start_call(&mut cx, 0, None, b"x", Some(LONG));
+    let calls: Vec<_> = (0..CALLS).map(|_| start(&channel, b"x")).collect();
+    let mut accepted: Vec<_> = std::iter::from_fn(|| accept(&server)).collect();
+    assert_eq!(accepted.len(), 1 + CALLS);
+    let (earlier, unlimited) = (accepted.remove(0), accepted.pop().unwrap());
+    for call in accepted {
+        let _ = call.reply(vec![7; PART]);
+    }
+    assert!(owed(&server) > 0 && sleep(&server));
+    for (call, wakes) in [(unlimited, 0), (earlier, 1)] {
+        let before = woken.0.load(Ordering::Relaxed);
+        let _ = call.reply(b"x");
+        assert_eq!(woken.0.load(Ordering::Relaxed) - before, wakes);
+    }
+    drop((limited, calls));
+}
+
 #[test]
 fn driver_of_flooded_session_is_woken_for_a_reply() {
     const LARGE: usize = 4 << 20;
     let (channel, server) = pair(Carrier::Unix, &SessionOptions::new().max_streams(0));
-    let woken = Arc::new(Woken::default());
-    server.handle.shared.with(|state| state.set_driver(&Waker::from(Arc::clone(&woken))));
-    let sleep = || {
-        let asleep = server.handle.shared.turn(|state, _| state.prepare_sleep().is_some());
-        server.handle.shared.with(|state| state.driver_is_awake = false);
-        asleep
-    };
+    let woken = count_wakes(&server);
     let [mut first, _second] = [start(&channel, b"x"), start(&channel, b"x")];
     let [first_call, second_call] = [accept(&server).unwrap(), accept(&server).unwrap()];
     // The driver sleeps until the socket has room.
     let _ = first_call.reply(vec![7; LARGE]);
-    assert!(sleep());
+    assert!(sleep(&server));
     while poll(&channel, &mut first).is_none() {
         server.handle.shared.turn(|_, _| ());
     }
@@ -278,7 +308,7 @@ fn driver_of_flooded_session_is_woken_for_a_reply() {
         channel.handle.shared.turn(|_, _| ());
         assert!(began.elapsed() < PATIENCE, "it is not flooded");
     }
-    assert!(sleep());
+    assert!(sleep(&server));
     let before = woken.0.load(Ordering::Relaxed);
     let _ = second_call.reply(vec![7; LARGE]);
     assert!(woken.0.load(Ordering::Relaxed) > before, "no task watches the socket for room");
