@@ -105,6 +105,7 @@ mod tests {
     use super::*;
     use crate::options::SessionOptions;
     use crate::session::Session;
+    use crate::worker::Inbox;
 
     /// Creates a session, and its client with a ring of `ring_capacity` entries.
     fn session(ring_capacity: u32) -> (ServerSession, Peer) {
@@ -142,10 +143,12 @@ mod tests {
 
     #[test]
     fn client_that_cancels_without_end_is_left_after_a_ring() {
-        const RING: u64 = 1 << 8;
+        const RING: u64 = 1 << 10;
         // Covers pieces of segments, and a last turn.
         const MORE: u64 = 1 << 12;
         let (mut server, mut peer) = session(RING as u32);
+        // A session without a worker takes all turns of its end at once.
+        server.join(Arc::new(Inbox::new().unwrap()), 0);
         peer.publish(&Entry::request(1, 0, b"x"));
         let cancel = Entry { stream: 1, ..Entry::session(kind::CANCEL, 0, b"") };
         let rest = server.refuse_the_rest(|| {
