@@ -21,6 +21,7 @@ import (
 	"github.com/cloudwego/kitex/transport"
 
 	breezeway "github.com/breezeway-ipc/breezeway/go"
+	"github.com/breezeway-ipc/breezeway/go/internal/wire"
 )
 
 // clientSuite makes the options of Client for each Kitex client that uses it.
@@ -32,7 +33,7 @@ type clientSuite struct {
 // Options returns Kitex's options, as client.Suite asks for them.
 func (s clientSuite) Options() []client.Option {
 	sessions := &sessions{Client: breezeway.NewClient(s.addresses,
-		append([]breezeway.Option{breezeway.Service(rpcService)}, s.opts...)...)}
+		append([]breezeway.Option{breezeway.Service(wire.Number)}, s.opts...)...)}
 	instance := discovery.NewInstance(network, s.addresses, discovery.DefaultWeight, nil)
 	return []client.Option{
 		client.WithResolver(&discovery.SynthesizedResolver{
@@ -159,7 +160,7 @@ func (h *clientHandler) Write(ctx context.Context, conn net.Conn, message remote
 	if err, is := invoked.Extra(notConnected).(error); is {
 		return ctx, err
 	}
-	call.tag = methodTag(invoked.ServiceName(), invoked.MethodName())
+	call.tag = wire.Tag(invoked.ServiceName(), invoked.MethodName())
 	if call.body, err = encodeBody(ctx, h.opts.PayloadCodec, message.Data()); err != nil {
 		return ctx, err
 	}
@@ -169,7 +170,7 @@ func (h *clientHandler) Write(ctx context.Context, conn net.Conn, message remote
 	}
 	texts := message.TransInfo().TransStrInfo()
 	delete(texts, transmeta.HeaderIDLServiceName) // The tag names the service.
-	call.metadata, err = encodePairs(texts)
+	call.metadata, err = wire.EncodePairs(texts)
 	return ctx, err
 }
 
@@ -187,12 +188,12 @@ func (h *clientHandler) Read(ctx context.Context, conn net.Conn, message remote.
 		return ctx, failureOf(ctx, info, err)
 	}
 	if block, has := reply.Metadata(); has {
-		pairs, err := decodePairs(block)
+		pairs, err := wire.DecodePairs(block)
 		if err != nil {
 			reply.Release()
 			return ctx, remote.NewTransErrorWithMsg(remote.ProtocolError, err.Error())
 		}
-		message.TransInfo().PutTransStrInfo(withoutBackward(pairs))
+		message.TransInfo().PutTransStrInfo(wire.WithoutBackward(pairs))
 	}
 	method := info.Invocation().MethodName()
 	err = decodeBody(ctx, h.opts.PayloadCodec, method, &reply, message.Data())
@@ -217,7 +218,7 @@ func (c *clientCall) make(ctx context.Context) (breezeway.Reply, error) {
 // isBusiness notes a business error, which does not count as a failure of its call to Kitex.
 func isBusiness(err error, info rpcinfo.RPCInfo) bool {
 	var failed *breezeway.CallError
-	if !errors.As(err, &failed) || failed.Code != breezeway.ApplicationCode(businessCode) {
+	if !errors.As(err, &failed) || failed.Code != wire.BusinessCode {
 		return false
 	}
 	setter, is := info.Invocation().(rpcinfo.InvocationSetter)
@@ -272,7 +273,7 @@ func failure(ctx context.Context, err error) error {
 	case breezeway.CodeRefused:
 		return kerrors.ErrGetConnection.WithCause(err)
 	}
-	if kind, is := kindOf(failed.Code); is {
+	if kind, is := wire.KindOf(failed.Code); is {
 		return remote.NewTransErrorWithMsg(kind, failed.Reason)
 	}
 	return err

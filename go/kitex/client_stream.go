@@ -13,6 +13,7 @@ import (
 	"github.com/cloudwego/kitex/pkg/streaming"
 
 	breezeway "github.com/breezeway-ipc/breezeway/go"
+	"github.com/breezeway-ipc/breezeway/go/internal/wire"
 )
 
 // clientStreams opens Kitex's streams as streams of a session.
@@ -29,12 +30,12 @@ func (s clientStreams) NewStream(ctx context.Context, info rpcinfo.RPCInfo) (
 	}
 	pairs := map[string]string{}
 	metainfo.SaveMetaInfoToMap(ctx, pairs)
-	block, err := encodePairs(pairs)
+	block, err := wire.EncodePairs(pairs)
 	if err != nil {
 		return nil, err
 	}
 	invoked := info.Invocation()
-	tag := methodTag(invoked.ServiceName(), invoked.MethodName())
+	tag := wire.Tag(invoked.ServiceName(), invoked.MethodName())
 	s.sessions.beginStream()
 	var stream *breezeway.Stream
 	if block == nil {
@@ -195,8 +196,8 @@ func (s *clientStream) Header() (streaming.Header, error) {
 	if block == nil {
 		return nil, nil
 	}
-	pairs, err := decodePairs(block)
-	return withoutBackward(pairs), err
+	pairs, err := wire.DecodePairs(block)
+	return wire.WithoutBackward(pairs), err
 }
 
 // Trailer returns those that came with the stream's end.
@@ -205,8 +206,8 @@ func (s *clientStream) Trailer() (streaming.Trailer, error) {
 	if block == nil {
 		return nil, nil
 	}
-	pairs, err := decodePairs(block)
-	return withoutBackward(pairs), err
+	pairs, err := wire.DecodePairs(block)
+	return wire.WithoutBackward(pairs), err
 }
 
 // Context returns the context that the stream was opened with.

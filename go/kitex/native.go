@@ -15,6 +15,7 @@ import (
 	"github.com/cloudwego/kitex/pkg/serviceinfo"
 
 	breezeway "github.com/breezeway-ipc/breezeway/go"
+	"github.com/breezeway-ipc/breezeway/go/internal/wire"
 )
 
 // method is a method that a tag means.
@@ -38,7 +39,7 @@ func methodsOf(services map[string]*serviceinfo.ServiceInfo) (map[uint32]method,
 			mode := info.StreamingMode()
 			m := method{service.ServiceName, name, info.OneWay(),
 				mode == serviceinfo.StreamingNone || mode == serviceinfo.StreamingUnary}
-			tag := methodTag(m.service, m.name)
+			tag := wire.Tag(m.service, m.name)
 			if other, has := methods[tag]; has {
 				return nil, fmt.Errorf("kitex: %s.%s and %s.%s have the same number %#08x; rename "+
 					"one, or serve them at two addresses", other.service, other.name, m.service,
@@ -75,7 +76,7 @@ func (s *transServer) handle(call *breezeway.Call) error {
 			Reason: "no service here has such a method"}
 	}
 	if !called.isCall {
-		return &breezeway.CallError{Code: codeOf(remote.InvalidMessageTypeException),
+		return &breezeway.CallError{Code: wire.CodeOf(remote.InvalidMessageTypeException),
 			Reason: fmt.Sprintf("%s.%s is a stream, and was called", called.service, called.name)}
 	}
 	conn := &nativeCall{call: call, method: called, peer: peerAddr{call.Peer()}}
@@ -162,7 +163,7 @@ func (c nativeCodec) Decode(ctx context.Context, message remote.Message,
 		return err
 	}
 	if block, has := call.Request().Metadata(); has {
-		pairs, err := decodePairs(block)
+		pairs, err := wire.DecodePairs(block)
 		if err != nil {
 			return remote.NewTransError(remote.ProtocolError, err)
 		}
@@ -188,9 +189,9 @@ func (c nativeCodec) Encode(ctx context.Context, message remote.Message,
 		return native.fail(message.Data())
 	}
 	if business := message.RPCInfo().Invocation().BizStatusErr(); business != nil {
-		return native.call.Fail(breezeway.ApplicationCode(businessCode), reasonOf(business))
+		return native.call.Fail(wire.BusinessCode, reasonOf(business))
 	}
-	block, err := encodePairs(message.TransInfo().TransStrInfo())
+	block, err := wire.EncodePairs(message.TransInfo().TransStrInfo())
 	if err != nil {
 		return errors.Join(err, native.call.Fail(breezeway.CodeFailed, err.Error()))
 	}
@@ -234,7 +235,7 @@ func (c *nativeCall) fail(why any) error {
 	code := breezeway.CodeFailed
 	var exception *remote.TransError
 	if errors.As(err, &exception) {
-		code = codeOf(exception.TypeID())
+		code = wire.CodeOf(exception.TypeID())
 	}
 	switch {
 	case errors.Is(c.call.Context().Err(), context.DeadlineExceeded):

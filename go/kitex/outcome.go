@@ -11,21 +11,16 @@ import (
 	"github.com/cloudwego/kitex/pkg/remote"
 	"github.com/cloudwego/kitex/pkg/transmeta"
 	"github.com/cloudwego/kitex/pkg/utils"
-)
 
-// A server's last message on a stream that failed begins with the mark, which begins no struct, and
-// one of these.
-const (
-	outcomeMark     = 0xff
-	outcomeThrown   = 0
-	outcomeFailed   = 1
-	outcomeBusiness = 2
+	"github.com/breezeway-ipc/breezeway/go/internal/wire"
 )
 
 var errOutcome = errors.New("the stream ended in an unknown way")
 
 // isOutcome returns true for a message that holds the reason of a stream's failure.
-func isOutcome(message []byte) bool { return len(message) > 0 && message[0] == outcomeMark }
+func isOutcome(message []byte) bool {
+	return len(message) > 0 && message[0] == wire.OutcomeMark
+}
 
 // encodeOutcome returns the last message of a stream whose handler failed. Result is the method's
 // reply, in which declared exceptions are found.
@@ -34,7 +29,8 @@ func encodeOutcome(err error, result any) ([]byte, error) {
 		return encodeBusiness(business)
 	}
 	if reply := thrown(err, result); reply != nil {
-		return append([]byte{outcomeMark, outcomeThrown}, thrift.FastMarshal(reply)...), nil
+		return append([]byte{wire.OutcomeMark, wire.OutcomeThrown},
+			thrift.FastMarshal(reply)...), nil
 	}
 	var detailed *kerrors.DetailedError
 	if errors.As(err, &detailed) && detailed.Is(kerrors.ErrBiz) {
@@ -42,7 +38,8 @@ func encodeOutcome(err error, result any) ([]byte, error) {
 	}
 	failed := remote.NewTransError(remote.InternalError, err)
 	exception := thrift.NewApplicationException(failed.TypeID(), failed.Error())
-	return append([]byte{outcomeMark, outcomeFailed}, thrift.FastMarshal(exception)...), nil
+	return append([]byte{wire.OutcomeMark, wire.OutcomeFailed},
+		thrift.FastMarshal(exception)...), nil
 }
 
 func encodeBusiness(business kerrors.BizStatusErrorIface) ([]byte, error) {
@@ -55,8 +52,8 @@ func encodeBusiness(business kerrors.BizStatusErrorIface) ([]byte, error) {
 		}
 		pairs["biz-extra"] = text
 	}
-	block, err := encodePairs(pairs)
-	return append([]byte{outcomeMark, outcomeBusiness}, block...), err
+	block, err := wire.EncodePairs(pairs)
+	return append([]byte{wire.OutcomeMark, wire.OutcomeBusiness}, block...), err
 }
 
 // decodeOutcome returns the error that a stream ended with. Result is the method's reply, to which
@@ -67,16 +64,16 @@ func decodeOutcome(message []byte, result any) error {
 	}
 	rest := message[2:]
 	switch message[1] {
-	case outcomeThrown:
+	case wire.OutcomeThrown:
 		return declared(rest, result)
-	case outcomeFailed:
+	case wire.OutcomeFailed:
 		exception := thrift.NewApplicationException(remote.UnknownApplicationException, "")
 		if err := readStruct(rest, exception); err != nil {
 			return errors.Join(errOutcome, err)
 		}
 		return remote.NewTransErrorWithMsg(exception.TypeID(), exception.Msg())
-	case outcomeBusiness:
-		pairs, err := decodePairs(rest)
+	case wire.OutcomeBusiness:
+		pairs, err := wire.DecodePairs(rest)
 		if err != nil {
 			return errors.Join(errOutcome, err)
 		}

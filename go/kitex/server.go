@@ -16,6 +16,7 @@ import (
 	"github.com/cloudwego/kitex/server"
 
 	breezeway "github.com/breezeway-ipc/breezeway/go"
+	"github.com/breezeway-ipc/breezeway/go/internal/wire"
 )
 
 // mostHandlers is how many handlers run at the same time, unless the option Offload sets another
@@ -108,7 +109,7 @@ func (s *transServer) CreateListener(net.Addr) (net.Listener, error) {
 		return nil, err
 	}
 	s.methods = methods
-	own := []breezeway.Option{breezeway.Service(rpcService), breezeway.Offload(mostHandlers),
+	own := []breezeway.Option{breezeway.Service(wire.Number), breezeway.Offload(mostHandlers),
 		breezeway.ForeignProtocol(thriftProtocol)}
 	sessions := &breezeway.Server{Handler: s.handle, Streams: s.serveStream}
 	listener, err := sessions.ListenNet(s.factory.addresses, append(own, s.factory.opts...)...)

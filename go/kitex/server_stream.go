@@ -16,6 +16,7 @@ import (
 	"github.com/cloudwego/kitex/pkg/streaming"
 
 	breezeway "github.com/breezeway-ipc/breezeway/go"
+	"github.com/breezeway-ipc/breezeway/go/internal/wire"
 )
 
 // nativeStream is a stream of a session, which stands for a connection with one request to the
@@ -118,7 +119,7 @@ func (s *transServer) openedStream(ctx context.Context, conn *nativeStream) (con
 	ctx = context.WithValue(ctx, consts.CtxKeyMethod, called.name)
 	ctx = metainfo.WithBackwardValuesToSend(ctx)
 	if block, has := stream.Metadata(); has {
-		pairs, err := decodePairs(block)
+		pairs, err := wire.DecodePairs(block)
 		if err != nil {
 			return ctx, info, remote.NewTransError(remote.ProtocolError, err)
 		}
@@ -197,7 +198,7 @@ func (s *serverStream) SendHeader(values streaming.Header) error {
 // sendHeader sends the header in an entry without a message. A client that takes no metadata at all
 // gets none of it.
 func (s *serverStream) sendHeader(ctx context.Context) error {
-	block, err := encodePairs(s.header)
+	block, err := wire.EncodePairs(s.header)
 	if err != nil {
 		return err
 	}
@@ -237,7 +238,7 @@ func (s *serverStream) finish(ctx context.Context, info rpcinfo.RPCInfo, err err
 		maps.Copy(s.values, s.header)
 	}
 	maps.Copy(s.values, metainfo.AllBackwardValuesToSend(ctx))
-	block, failed := encodePairs(s.values)
+	block, failed := wire.EncodePairs(s.values)
 	if failed == nil {
 		failed = s.stream.CloseSendWith(block)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/cloudwego/kitex/pkg/rpcinfo"
 
 	breezeway "github.com/breezeway-ipc/breezeway/go"
+	"github.com/breezeway-ipc/breezeway/go/internal/wire"
 	"github.com/breezeway-ipc/breezeway/go/kitex/kitex_gen/users"
 )
 
@@ -50,7 +52,7 @@ func unhex(t *testing.T, column string) []byte {
 
 func TestTagVectors(t *testing.T) {
 	for _, row := range rows(t, "tag") {
-		tag := methodTag(text(row[0][0]), text(row[0][1]))
+		tag := wire.Tag(text(row[0][0]), text(row[0][1]))
 		if fmt.Sprint(tag) != row[1][0] {
 			t.Errorf("%v is %d, and not %s", row[0], tag, row[1][0])
 		}
@@ -60,7 +62,7 @@ func TestTagVectors(t *testing.T) {
 func TestPairVectors(t *testing.T) {
 	for _, row := range rows(t, "pairs") {
 		block := unhex(t, row[0][0])
-		pairs, err := decodePairs(block)
+		pairs, err := wire.DecodePairs(block)
 		if row[1][0] == "violation" {
 			if err == nil {
 				t.Errorf("%x is %v", block, pairs)
@@ -75,9 +77,9 @@ func TestPairVectors(t *testing.T) {
 		if err != nil || !maps.Equal(pairs, expected) {
 			t.Errorf("%x is %v, %v, and not %v", block, pairs, err, expected)
 		}
-		again, err := encodePairs(pairs)
+		again, err := wire.EncodePairs(pairs)
 		if len(pairs) == len(row[1]) && err == nil {
-			pairs, err = decodePairs(again)
+			pairs, err = wire.DecodePairs(again)
 		}
 		if err != nil || !maps.Equal(pairs, expected) {
 			t.Errorf("%v is encoded as %x: %v", expected, again, err)
@@ -120,10 +122,10 @@ func outcomeOf(failed error) string {
 func TestKindsTravelAsCodesAndBack(t *testing.T) {
 	for kind := int32(-2); kind < 1<<17; kind++ {
 		expected := kind
-		if kind < 0 || kind >= businessCode {
+		if kind < 0 || kind >= math.MaxUint16 {
 			expected = remote.InternalError
 		}
-		if back, is := kindOf(codeOf(kind)); !is || back != expected {
+		if back, is := wire.KindOf(wire.CodeOf(kind)); !is || back != expected {
 			t.Fatalf("kind %d comes back as %d", kind, back)
 		}
 	}
@@ -132,7 +134,7 @@ func TestKindsTravelAsCodesAndBack(t *testing.T) {
 func TestPairsBeyondTheirLengthsAreRefused(t *testing.T) {
 	long := strings.Repeat("x", 1<<16)
 	for _, pairs := range []map[string]string{{"a": long}, {long: "a"}} {
-		if _, err := encodePairs(pairs); !errors.Is(err, errLong) {
+		if _, err := wire.EncodePairs(pairs); !errors.Is(err, wire.ErrLong) {
 			t.Error(err)
 		}
 	}
