@@ -1,0 +1,142 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	breezeway "github.com/breezeway-ipc/breezeway/go"
+	"github.com/breezeway-ipc/breezeway/go/internal/wire"
+	"github.com/breezeway-ipc/breezeway/go/thrift"
+)
+
+// mostHandlers is the number of handlers that run at the same time, unless the option Offload sets
+// another limit: the most that it takes.
+const mostHandlers = 65536
+
+// A Server serves services. Register them with the functions of the generated code, then call
+// Listen, and Serve or another method of [breezeway.Server]. Handlers run concurrently.
+type Server struct {
+	breezeway.Server
+	methods map[uint32]method
+	failed  error // of a registration
+}
+
+// method is a method with its handler: of calls or of streams.
+type method struct {
+	Method
+	call   func(ctx context.Context, call *Call) error
+	stream func(ctx context.Context, stream *ServerStream) error
+}
+
+// Handle registers the handler of a method's calls for generated code.
+func (s *Server) Handle(m Method, handler func(ctx context.Context, call *Call) error) {
+	s.add(method{Method: m, call: handler})
+}
+
+// HandleStream registers the handler of a method's streams for generated code.
+func (s *Server) HandleStream(m Method,
+	handler func(ctx context.Context, stream *ServerStream) error) {
+	s.add(method{Method: m, stream: handler})
+}
+
+func (s *Server) add(m method) {
+	if other, has := s.methods[m.tag]; has && s.failed == nil {
+		s.failed = fmt.Errorf("rpc: %v and %v have the same number %#08x; rename one, or serve "+
+			"them at two addresses", other, m, m.tag)
+	}
+	if s.methods == nil {
+		s.methods = map[uint32]method{}
+	}
+	s.methods[m.tag] = m
+}
+
+// Listen listens at the given addresses, separated by commas. It fails if two registered methods
+// have one number.
+func (s *Server) Listen(addresses string, opts ...breezeway.Option) error {
+	if s.failed != nil {
+		return s.failed
+	}
+	s.Handler, s.Streams = s.serve, s.serveStream
+	own := []breezeway.Option{breezeway.Service(wire.Number), breezeway.Offload(mostHandlers)}
+	return s.Server.Listen(addresses, append(own, opts...)...)
+}
+
+// A Call is a request that a handler of generated code serves.
+type Call struct {
+	native    *breezeway.Call
+	ctx       *served
+	isReplied bool
+}
+
+func (s *Server) serve(native *breezeway.Call) error {
+	m, has := s.methods[native.Method()]
+	switch {
+	case !has:
+		return &breezeway.CallError{Code: breezeway.CodeNoSuchMethod,
+			Reason: "no service here has such a method"}
+	case m.call == nil:
+		return &breezeway.CallError{Code: wire.CodeOf(KindInvalidMessageType),
+			Reason: m.name + " is a stream, and was called"}
+	}
+	block, has := native.Request().Metadata()
+	ctx, err := newServed(native.Context(), block, has)
+	call := &Call{native: native, ctx: ctx}
+	if err == nil {
+		err = m.call(ctx, call)
+	}
+	switch {
+	case call.isReplied:
+		return err
+	case err != nil:
+		return codeOf(ctx, err)
+	}
+	return native.Reply(nil)
+}
+
+// Read reads the arguments.
+func (c *Call) Read(args thrift.Struct) error {
+	request := c.native.Request()
+	defer request.Release()
+	if err := thrift.Unmarshal(request.Bytes(), args); err != nil {
+		return &Exception{Kind: KindProtocolError,
+			Message: "the arguments cannot be read: " + err.Error()}
+	}
+	return nil
+}
+
+// Reply replies with a result, or with err if it is an exception that the result has a field for.
+// It returns other errors.
+func (c *Call) Reply(result Result, err error) error {
+	if err != nil && !result.SetErr(err) {
+		return err
+	}
+	block, err := c.ctx.takeBlock()
+	if err != nil {
+		return err
+	}
+	err = c.reply(block, result)
+	var tooMuch *breezeway.TooMuchMetadataError
+	if errors.As(err, &tooMuch) {
+		if tooMuch.Max > 0 {
+			return err
+		}
+		err = c.reply(nil, result) // The client takes no metadata at all.
+	}
+	c.isReplied = !errors.Is(err, errChanged)
+	return err
+}
+
+func (c *Call) reply(block []byte, result Result) error {
+	n := result.BLength()
+	if n > inPlace {
+		return c.native.ReplyFilled(block, n, fill(result))
+	}
+	space := scratch.Get().(*[inPlace]byte)
+	defer scratch.Put(space)
+	bytes := space[:result.FastWrite(space[:n])]
+	if block == nil {
+		return c.native.Reply(bytes)
+	}
+	return c.native.ReplyWithMetadata(block, bytes)
+}

@@ -1,0 +1,207 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	breezeway "github.com/breezeway-ipc/breezeway/go"
+	"github.com/breezeway-ipc/breezeway/go/thrift"
+)
+
+// A ServerStream is a server's end of a stream, for generated code.
+type ServerStream struct {
+	native   *breezeway.Stream
+	ctx      *served
+	hasBegun bool // the first entry was sent
+}
+
+// serveStream serves a stream.
+func (s *Server) serveStream(native *breezeway.Stream) {
+	m, has := s.methods[native.Method()]
+	if !has {
+		native.Reset(breezeway.CodeNoSuchMethod)
+		return
+	}
+	block, has := native.Metadata()
+	ctx, err := newServed(native.Context(), block, has)
+	stream := &ServerStream{native: native, ctx: ctx}
+	switch {
+	case m.stream == nil:
+		err = &Exception{Kind: KindInvalidMessageType,
+			Message: fmt.Sprintf("%v is called, and was opened as a stream", m)}
+		_ = stream.End(err, nil)
+	case err != nil:
+		_ = stream.End(err, nil)
+	default:
+		_ = m.stream(ctx, stream) // The client has learnt of it.
+	}
+	stream.drain()
+}
+
+// farewell is the time for which a server takes messages behind the end of a stream's handler, so
+// that a client which is about to end is not reset.
+const farewell = time.Second
+
+// drain releases the client's messages until its end.
+func (s *ServerStream) drain() {
+	ctx, cancel := context.WithTimeout(context.Background(), farewell)
+	defer cancel()
+	for {
+		message, err := s.native.Recv(ctx)
+		if err != nil {
+			return
+		}
+		message.Release()
+	}
+}
+
+// Request reads the only request of a method that streams replies.
+func (s *ServerStream) Request(ctx context.Context, request thrift.Struct) error {
+	err := s.recv(ctx, request)
+	if errors.Is(err, io.EOF) {
+		return &Exception{Kind: KindProtocolError, Message: "the stream has no request"}
+	}
+	return err
+}
+
+// recv receives the client's next message; io.EOF behind the last one.
+func (s *ServerStream) recv(ctx context.Context, message thrift.Struct) error {
+	next, err := s.native.Recv(ctx)
+	if err != nil {
+		return err
+	}
+	defer next.Release()
+	return readMessage(next.Bytes(), message)
+}
+
+// send sends a message behind the metadata that was set before it.
+func (s *ServerStream) send(ctx context.Context, message thrift.Struct) error {
+	if !s.hasBegun {
+		if err := s.begin(ctx); err != nil {
+			return err
+		}
+	}
+	return sendStruct(ctx, s.native, message)
+}
+
+// begin sends the metadata that was set so far, if there is any, in an entry without a message. A
+// client that takes no metadata at all gets none of it.
+func (s *ServerStream) begin(ctx context.Context) error {
+	s.hasBegun = true
+	block, err := s.ctx.takeBlock()
+	if err != nil || block == nil {
+		return err
+	}
+	err = s.native.SendEntry(ctx, breezeway.Entry{Metadata: block})
+	var tooMuch *breezeway.TooMuchMetadataError
+	if errors.As(err, &tooMuch) && tooMuch.Max == 0 {
+		return s.native.SendEntry(ctx, breezeway.Entry{})
+	}
+	return err
+}
+
+// SendHeader sends the metadata that was set so far, before the first message. It has no effect
+// once metadata or a message was sent.
+func (s *ServerStream) SendHeader(ctx context.Context) error {
+	if s.hasBegun {
+		return nil
+	}
+	return s.begin(ctx)
+}
+
+// End ends a stream whose handler has returned err. Result is an empty one of the method.
+func (s *ServerStream) End(err error, result Result) error {
+	switch {
+	case err != nil && errors.Is(s.ctx.Err(), context.DeadlineExceeded):
+		s.native.Reset(breezeway.CodeDeadlinePassed)
+		return err
+	case err != nil:
+		if failed := s.sendOutcome(err, result); failed != nil {
+			return failed
+		}
+	}
+	block, failed := s.ctx.takeBlock()
+	if failed == nil {
+		failed = s.native.CloseSendWith(block)
+	}
+	if failed == nil {
+		return nil
+	}
+	var tooMuch *breezeway.TooMuchMetadataError
+	if is := errors.As(failed, &tooMuch); err == nil && !(is && tooMuch.Max == 0) {
+		if failed := s.sendOutcome(failed, nil); failed != nil {
+			return failed
+		}
+	}
+	if failed = s.native.CloseSend(); failed != nil {
+		s.native.Reset(breezeway.CodeFailed)
+	}
+	return failed
+}
+
+// sendOutcome sends the last message of a stream that has failed.
+func (s *ServerStream) sendOutcome(err error, result Result) error {
+	outcome, failed := encodeOutcome(err, result)
+	if failed == nil {
+		failed = s.native.Send(s.ctx, outcome)
+	}
+	if failed != nil {
+		s.native.Reset(breezeway.CodeFailed)
+	}
+	return failed
+}
+
+// EndWith ends a stream of requests with its only reply, or like End.
+func (s *ServerStream) EndWith(reply thrift.Struct, err error, result Result) error {
+	if err == nil {
+		err = s.send(s.ctx, reply)
+	}
+	return s.End(err, result)
+}
+
+// A ServerStreamingServer sends the replies of a method that streams them.
+type ServerStreamingServer[Res any] struct{ *ServerStream }
+
+// NewServerStreamingServer returns a handler's stream for generated code.
+func NewServerStreamingServer[Res any](stream *ServerStream) *ServerStreamingServer[Res] {
+	return &ServerStreamingServer[Res]{stream}
+}
+
+// Send sends a reply, and waits while the client does not read.
+func (s *ServerStreamingServer[Res]) Send(ctx context.Context, reply *Res) error {
+	return s.send(ctx, structOf(reply))
+}
+
+// A ClientStreamingServer receives the requests of a method that streams them.
+type ClientStreamingServer[Req any] struct{ *ServerStream }
+
+// NewClientStreamingServer returns a handler's stream for generated code.
+func NewClientStreamingServer[Req any](stream *ServerStream) *ClientStreamingServer[Req] {
+	return &ClientStreamingServer[Req]{stream}
+}
+
+// Recv returns the next request, or io.EOF behind the last one.
+func (s *ClientStreamingServer[Req]) Recv(ctx context.Context) (*Req, error) {
+	return received[Req](ctx, s.recv)
+}
+
+// A BidiStreamingServer receives the requests and sends the replies of a method that streams both.
+type BidiStreamingServer[Req, Res any] struct{ *ServerStream }
+
+// NewBidiStreamingServer returns a handler's stream for generated code.
+func NewBidiStreamingServer[Req, Res any](stream *ServerStream) *BidiStreamingServer[Req, Res] {
+	return &BidiStreamingServer[Req, Res]{stream}
+}
+
+// Recv returns the next request, or io.EOF behind the last one.
+func (s *BidiStreamingServer[Req, Res]) Recv(ctx context.Context) (*Req, error) {
+	return received[Req](ctx, s.recv)
+}
+
+// Send sends a reply, and waits while the client does not read.
+func (s *BidiStreamingServer[Req, Res]) Send(ctx context.Context, reply *Res) error {
+	return s.send(ctx, structOf(reply))
+}
