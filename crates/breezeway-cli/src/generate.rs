@@ -1,4 +1,4 @@
-//! `breezeway gen`: Rust from a .thrift file, as the build script API makes it.
+//! `breezeway gen`: Rust or Go from a .thrift file, as the build script API makes it.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -17,18 +17,23 @@ Examples:
                                                write as Kitex does, read text that is not UTF-8
   breezeway gen user.thrift --extern common.thrift=::common_idl::common
                                                types of another crate
+  breezeway gen user.thrift --lang go --out gen
+                                               Go, a folder per package in gen/
 
-The text has a module per namespace, for the file and all it includes, and needs the crate \
-breezeway-thrift, or with --services the crate breezeway-rpc. In a build script, use \
-breezeway_idl::Builder instead.";
+The text in Rust has a module per namespace, for the file and all it includes, and needs the \
+crate breezeway-thrift, or with --services the crate breezeway-rpc. In a build script, use \
+breezeway_idl::Builder instead. Go needs the module github.com/breezeway-ipc/breezeway/go.";
 
-/// Generate Rust from a .thrift file
+/// Generate Rust or Go from a .thrift file
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The .thrift file
     file: PathBuf,
-    /// File for the Rust text; - is standard output
+    /// Language of the generated text
+    #[arg(long, value_enum, default_value_t = Language::Rust)]
+    lang: Language,
+    /// File for the Rust text; - is standard output. Folder for the packages of Go
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     out: PathBuf,
     /// Another directory to search for included files (repeatable)
@@ -68,6 +73,15 @@ fn external(text: &str) -> Result<(PathBuf, String), String> {
     let (file, path) =
         parts.ok_or("a file and a path, such as common.thrift=::common_idl::common")?;
     Ok((file.into(), path.to_owned()))
+}
+
+/// Language of the generated text.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Language {
+    /// One file, for breezeway-thrift or breezeway-rpc
+    Rust,
+    /// A file per .thrift file, with its services
+    Go,
 }
 
 /// In which order fields are written.
@@ -124,6 +138,14 @@ impl From<Services> for breezeway_idl::Services {
 }
 
 impl Args {
+    /// Returns true if an option is set that has no effect on Go.
+    fn is_for_rust(&self) -> bool {
+        let is_form = matches!(self.strings, Strings::Small)
+            || matches!(self.binary, Binary::Shared)
+            || !matches!(self.services, Services::Trait);
+        is_form || self.in_place || self.ordered || self.serde || self.runtime_path.is_some()
+    }
+
     fn builder(&self) -> breezeway_idl::Builder {
         let mut builder = breezeway_idl::Builder::new().services(self.services.into());
         for dir in &self.include_dirs {
@@ -165,12 +187,51 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     for warning in schema.missing_includes() {
         eprintln!("breezeway: {warning}");
     }
+    if let Language::Go = args.lang {
+        return write_go(&args, &schema);
+    }
     let text = breezeway_idl::generate(&schema)?;
     if args.out == Path::new("-") {
         return print(&text);
     }
     fs::write(&args.out, text)
         .map_err(|error| format!("cannot write {}: {error}", args.out.display()).into())
+}
+
+/// Writes a file for each .thrift file into the folder of its package.
+fn write_go(args: &Args, schema: &breezeway_idl::model::Schema) -> Result<(), Failure> {
+    if args.is_for_rust() {
+        return Err("of these options, Go has --order, --strings bytes and --extern alone".into());
+    }
+    if args.out == Path::new("-") {
+        return Err("Go is a folder of packages: name it with --out".into());
+    }
+    fs::create_dir_all(&args.out).map_err(|error| unwritable(&args.out, &error))?;
+    for file in breezeway_idl::generate_go(schema, &import_path(&args.out)?)? {
+        let path = args.out.join(file.path);
+        let written = path.parent().map_or(Ok(()), fs::create_dir_all);
+        written.and_then(|()| fs::write(&path, file.text)).map_err(|e| unwritable(&path, &e))?;
+    }
+    Ok(())
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    format!("cannot write {}: {error}", path.display()).into()
+}
+
+/// Returns the import path of a folder, by the go.mod in it or above it.
+fn import_path(folder: &Path) -> Result<String, Failure> {
+    let folder = folder.canonicalize().map_err(|error| unwritable(folder, &error))?;
+    for module in folder.ancestors() {
+        let Ok(text) = fs::read_to_string(module.join("go.mod")) else { continue };
+        let name = text.lines().find_map(|line| line.trim().strip_prefix("module "));
+        let name = name.map(|name| name.trim().trim_matches('"'));
+        let below = folder.strip_prefix(module).unwrap_or(Path::new(""));
+        let parts = below.iter().map(|part| part.to_string_lossy().into_owned());
+        let parts: Vec<_> = name.map(str::to_owned).into_iter().chain(parts).collect();
+        return Ok(parts.join("/"));
+    }
+    Err(format!("{} lies in no module of Go: run `go mod init` there", folder.display()).into())
 }
 
 /// A closed reader, such as `head` after its lines, is not an error.

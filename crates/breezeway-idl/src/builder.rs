@@ -206,7 +206,7 @@ impl Builder {
 
 /// Checks that replies are structs, so that a failure can be distinguished from them by its first
 /// byte.
-fn check_streams(schema: &Schema) -> Result<(), Error> {
+pub(crate) fn check_streams(schema: &Schema) -> Result<(), Error> {
     let is_struct = |ty: &Type| matches!(ty.kind, TypeKind::Struct(_));
     for id in schema.ids() {
         let definition = schema.definition(id);

@@ -66,6 +66,12 @@ pub enum Error {
     /// In-place serving was requested without services for breezeway-rpc.
     #[error("in_place() is of services for breezeway-rpc: choose which with services()")]
     InPlaceWithoutServices,
+    /// A method of Go that streams takes no struct.
+    #[error("'{0}' streams: for Go its argument is a struct")]
+    GoStreamsNoStruct(String),
+    /// Packages of Go would import each other.
+    #[error("packages of Go would import each other, which Go refuses: {0}")]
+    GoImportCycle(String),
     /// No output directory was given, and cargo's is not set.
     #[error("no output directory: set one with out_dir(), or run from a build script")]
     NoOutDir,

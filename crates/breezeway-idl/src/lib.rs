@@ -33,6 +33,7 @@ mod docs;
 mod error;
 mod files;
 mod generate;
+mod go;
 mod grammar;
 mod layout;
 pub mod model;
@@ -51,6 +52,7 @@ use std::path::PathBuf;
 pub use builder::Builder;
 pub use error::{Error, Position, Problem};
 pub use generate::StructPaths;
+pub use go::GoFile;
 use model::Schema;
 pub use model::Services;
 use resolve::Strings;
@@ -74,6 +76,12 @@ fn read_with(
 /// Returns the Rust text for a schema: a module per namespace.
 pub fn generate(schema: &Schema) -> Result<String, Error> {
     generate::generate(schema)
+}
+
+/// Returns the Go files for a schema: one for each of its files, in the folder of its package.
+/// `root` is the import path of the folder that all packages lie in.
+pub fn generate_go(schema: &Schema, root: &str) -> Result<Vec<GoFile>, Error> {
+    go::generate(schema, root)
 }
 
 /// Returns the paths of a schema's structs, unions and exceptions in its generated text.

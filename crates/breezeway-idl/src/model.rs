@@ -71,6 +71,8 @@ pub struct File {
     pub stem: String,
     /// Path of its Rust module: `namespace rs`, else `namespace *`, else the stem.
     pub module: Vec<String>,
+    /// Path of its Go package: `namespace go`, else `namespace *`, else the stem.
+    pub go_package: Vec<String>,
     /// Comment at the beginning of the file, line by line.
     pub docs: Vec<String>,
     /// Path of the module with its types, if another crate has them.

@@ -24,7 +24,8 @@ pub(crate) fn resolve(files: &[SourceFile], strings: Strings) -> Result<Schema, 
         schema.files.push(File {
             path: file.path.clone(),
             stem: file.stem.clone(),
-            module: module_of(file),
+            module: module_of(file, "rs"),
+            go_package: module_of(file, "go"),
             docs: file.tree.docs.clone(),
             external: None,
             includes: file.includes.clone(),
@@ -38,9 +39,10 @@ pub(crate) fn resolve(files: &[SourceFile], strings: Strings) -> Result<Schema, 
     Ok(schema)
 }
 
-fn module_of(file: &SourceFile) -> Vec<String> {
+/// Returns the namespace for a language, else that for all, else the file's name.
+fn module_of(file: &SourceFile, language: &str) -> Vec<String> {
     let named = |scope| file.tree.namespaces.iter().find(|namespace| namespace.scope == scope);
-    named("rs")
+    named(language)
         .or_else(|| named("*"))
         .map_or_else(|| vec![file.stem.clone()], |found| found.path.clone())
 }

@@ -261,3 +261,33 @@ fn an_extern_without_a_path_or_of_no_file_is_refused() {
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.contains("no.thrift") && output.status.code() == Some(1), "{error}");
 }
+
+#[test]
+fn go_packages_lie_in_folder_of_a_module() {
+    let dir = directory(CALL);
+    fs::write(dir.path().join("go.mod"), "module example.com/app\n").unwrap();
+    let include =
+        "include 'echo.thrift'\nnamespace go acme.more\nstruct More { 1: echo.Reply reply }";
+    fs::write(dir.path().join("more.thrift"), include).unwrap();
+    let arguments = ["gen", "more.thrift", "--lang", "go", "--out", "gen/idl"];
+    assert!(run(dir.path(), &arguments).status.success());
+    let read = |path| fs::read_to_string(dir.path().join("gen/idl").join(path)).unwrap();
+    assert!(read("echo/echo.go").contains("\npackage echo\n"));
+    let more = read("acme/more/more.go");
+    assert!(more.contains("\npackage more\n"), "{more}");
+    assert!(more.contains("\t\"example.com/app/gen/idl/echo\"\n"), "{more}");
+}
+
+#[test]
+fn go_without_folder_or_with_options_of_rust_is_refused() {
+    let base = ["gen", "echo.thrift", "--lang", "go"];
+    refused(CALL, &base, "Go is a folder of packages: name it with --out");
+    for option in ["--serde", "--ordered", "--services=both", "--strings=small"] {
+        let expected = "of these options, Go has --order, --strings bytes and --extern alone";
+        refused(CALL, &[&base[..], &[option]].concat(), expected);
+    }
+    let dir = directory(CALL);
+    let output = run(dir.path(), &[&base[..], &["--out", "."]].concat());
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("lies in no module of Go: run `go mod init` there"), "{text}");
+}

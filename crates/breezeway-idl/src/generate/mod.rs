@@ -27,6 +27,7 @@ use context::Context;
 pub(crate) use context::RUNTIME;
 use field::Fields;
 use naming::{Module, Naming};
+pub(crate) use types::min_size;
 
 /// Lints that an IDL can violate and the generated text cannot avoid: names and shapes are the
 /// IDL's, and programs use a part of them.

@@ -1,0 +1,153 @@
+//! Structs, unions and exceptions.
+
+use super::context::Context;
+use super::fields::{Fields, Named};
+use super::text::Text;
+use super::types::is_pointer;
+use super::{length, read, value, write};
+use crate::model::{Definition, Requiredness, Shape, Struct, TypeKind};
+
+/// Writes a struct of the IDL. Its documentation was written before.
+pub(crate) fn write(
+    text: &mut Text,
+    context: &Context<'_>,
+    name: &str,
+    definition: &Definition,
+    fields: &Fields<'_>,
+) {
+    declare(text, context, name, fields);
+    text.blank();
+    text.line(&format!("// New{name} returns a {name} with the defaults of its fields."));
+    text.block(&format!("func New{name}() *{name} {{"), |text| {
+        text.line(&format!("p := new({name})"));
+        text.line("p.InitDefault()");
+        text.line("return p");
+    });
+    getters(text, context, name, fields);
+    codec(text, context, name, &definition.name, fields);
+    if fields.shape == Shape::Exception {
+        text.blank();
+        error(text, context, name, definition, fields);
+    }
+}
+
+/// Writes the arguments or the result of a method. Its documentation was written before.
+pub(crate) fn write_part(
+    text: &mut Text,
+    context: &Context<'_>,
+    name: &str,
+    shown: &str,
+    fields: &Fields<'_>,
+) {
+    declare(text, context, name, fields);
+    codec(text, context, name, shown, fields);
+}
+
+fn declare(text: &mut Text, context: &Context<'_>, name: &str, fields: &Fields<'_>) {
+    if fields.all.is_empty() {
+        return text.line(&format!("type {name} struct{{}}"));
+    }
+    let rows = fields.all.iter().map(|named| {
+        let field = named.field;
+        let docs = super::docs::lines(&field.docs, &field.annotations);
+        (docs, vec![named.go.clone(), context.field(field, named.is_optional()), tag(named)])
+    });
+    let rows: Vec<_> = rows.collect();
+    text.block(&format!("type {name} struct {{"), |text| text.rows(&rows));
+}
+
+/// Returns a field's tag, as thriftgo writes it.
+fn tag(named: &Named<'_>) -> String {
+    let field = named.field;
+    let (requiredness, omitted) = match field.requiredness {
+        _ if named.is_optional() => (",optional", ",omitempty"),
+        Requiredness::Required => (",required", ""),
+        _ => ("", ""),
+    };
+    let name = &field.name;
+    format!("`thrift:\"{name},{}{requiredness}\" json:\"{name}{omitted}\"`", field.id)
+}
+
+/// Writes the methods of the interface Struct.
+fn codec(text: &mut Text, context: &Context<'_>, name: &str, shown: &str, fields: &Fields<'_>) {
+    text.blank();
+    text.line("// InitDefault gives each field its default.");
+    text.block(&format!("func (p *{name}) InitDefault() {{"), |text| {
+        text.line(&format!("*p = {name}{{}}"));
+        for named in &fields.all {
+            if let Some(preset) = named.preset() {
+                let preset = value::of_field(context, named.field, named.is_optional(), preset);
+                text.line(&format!("p.{} = {preset}", named.go));
+            }
+        }
+    });
+    text.blank();
+    length::write(text, name, fields);
+    text.blank();
+    write::write(text, context, name, fields);
+    text.blank();
+    text.line("// FastRead reads the struct, and keeps nothing of buf.");
+    text.block(&format!("func (p *{name}) FastRead(buf []byte) (int, error) {{"), |text| {
+        text.line(&format!("r := {}(buf)", context.thrift("NewReader")));
+        text.line("p.InitDefault()");
+        text.line("p.ReadFields(&r)");
+        text.line("return r.End()");
+    });
+    text.blank();
+    read::write(text, context, name, shown, fields);
+}
+
+/// Writes the getters of fields that are pointers only because they may be absent.
+fn getters(text: &mut Text, context: &Context<'_>, name: &str, fields: &Fields<'_>) {
+    for named in fields.all.iter().filter(|named| is_pointer(named.field, named.is_optional())) {
+        let (go, getter) = (&named.go, &named.getter);
+        let ty = context.ty(&named.field.ty);
+        text.blank();
+        text.line(&format!("// {getter} returns {go}, or its default if it is absent."));
+        text.block(&format!("func (p *{name}) {getter}() (v {ty}) {{"), |text| {
+            text.block(&format!("if p != nil && p.{go} != nil {{"), |text| {
+                text.line(&format!("return *p.{go}"));
+            });
+            match named.preset() {
+                Some(preset) => {
+                    let preset = value::of_type(context, &named.field.ty, preset);
+                    text.line(&format!("return {preset}"));
+                }
+                None => text.line("return v"),
+            }
+        });
+    }
+}
+
+/// Writes the error of an exception: its message, or all of it.
+fn error(
+    text: &mut Text,
+    context: &Context<'_>,
+    name: &str,
+    definition: &Definition,
+    fields: &Fields<'_>,
+) {
+    let annotated = definition.annotations.iter().find(|(key, _)| key == "message");
+    let wanted = annotated.map_or("message", |(_, field)| field);
+    let message = fields.all.iter().find(|named| {
+        named.field.name == wanted && matches!(named.field.ty.kind, TypeKind::String)
+    });
+    text.line("// Error implements error.");
+    text.block(&format!("func (p *{name}) Error() string {{"), |text| match message {
+        Some(named) if named.is_optional() => text.line(&format!("return p.{}()", named.getter)),
+        Some(named) => text.line(&format!("return p.{}", named.go)),
+        None => {
+            let text_of = context.thrift("ErrorText");
+            text.line(&format!("return {text_of}({:?}, *p)", definition.name));
+        }
+    });
+}
+
+/// Returns the fields of a struct of the IDL.
+pub(crate) fn fields_of<'a>(
+    context: &Context<'_>,
+    id: crate::model::Id,
+    found: &'a Struct,
+) -> Fields<'a> {
+    Fields::new(found, context.naming.fields[&id].clone())
+}
