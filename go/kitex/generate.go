@@ -5,3 +5,4 @@ package kitex
 //go:generate kitex idl/lists.thrift
 //go:generate kitex ../../crates/breezeway-rpc/tests/idl/users.thrift
 //go:generate kitex -streamx ../../crates/breezeway-rpc/tests/idl/room.thrift
+//go:generate kitex idl/shapes.thrift
