@@ -129,33 +129,23 @@ func (s *Server) runOffloaded(call *Call) {
 	s.run(call)
 }
 
-// mostPosts is the maximum number of a session's running handlers of one-way messages, unless their
-// messages reach the session's cap in bytes before. It is that of Rust's servers.
-const mostPosts = 1024
-
-// beginPost counts the handler of a one-way message of n bytes. It waits while too many of them
-// run: one-way messages have no limit of calls in flight, and a refusal could not reach a caller.
-// The client's window bounds handlers that hold their message; this limit also bounds those that
-// have released it. This session's goroutine reads the session in that time. The session's end ends
-// the wait.
+// beginPost counts the handler of a one-way message of n bytes. It waits while as many of them run
+// as the rules allow. This session's goroutine reads the session in that time. The session's end
+// ends the wait.
 func (s *session) beginPost(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.mayPost() {
-		_ = s.waitIn(&s.postWaiters, s.newWaiter(), &limit{}, s.mayPost)
+	if !s.rules.Served.MayRunPost() {
+		_ = s.waitIn(&s.postWaiters, s.newWaiter(), &limit{}, s.rules.Served.MayRunPost)
 	}
-	s.posting++
-	s.postedBytes += n
+	s.rules.Served.BeginPost(n)
 }
-
-func (s *session) mayPost() bool { return s.posting < mostPosts && s.postedBytes < s.maxMessage }
 
 func (s *session) endPost(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.posting--
-	s.postedBytes -= n
-	if s.mayPost() {
+	s.rules.Served.PostServed(n)
+	if s.rules.Served.MayRunPost() {
 		wakeNext(s.postWaiters)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
 // goroutine returns the first line of the caller's stack, which has the goroutine's number.
@@ -137,7 +139,7 @@ func TestOffloadedBlockedHandlerLearnsOfClientsEnd(t *testing.T) {
 
 func TestOffloadedPostsOfClientAreBounded(t *testing.T) {
 	onBothLinks(t, func(t *testing.T, address string) {
-		const posts = mostPosts + 64
+		const posts = proto.MostPosts + 64
 		var running, most, ran atomic.Int64
 		over, done := make(chan struct{}), make(chan struct{})
 		server, address := quietServer(t, address, func(call *Call) error {
@@ -175,9 +177,9 @@ func TestOffloadedPostsOfClientAreBounded(t *testing.T) {
 		if err := soon(t, "the last post", posted); err != nil {
 			t.Error(err)
 		}
-		if most.Load() > mostPosts {
+		if most.Load() > proto.MostPosts {
 			t.Errorf("%d handlers of one-way messages have run at one time, above %d", most.Load(),
-				mostPosts)
+				proto.MostPosts)
 		}
 		if _, err := conn.Call(contextOf(t), 0, nil); err != nil {
 			t.Error(err)

@@ -85,10 +85,7 @@ type session struct {
 	posters     []*waiter // wait for the window of one-way messages
 	throttle    proto.Throttle
 	serving     map[uint32]*Call
-	// posting counts the running handlers of one-way messages, with Offload, and postedBytes the
-	// bytes of their messages.
-	posting, postedBytes int
-	postWaiters          []*waiter // wait for one of them to end
+	postWaiters []*waiter // wait for the handler of a one-way message to end
 
 	arrivals      []arrival
 	arrivalFirst  int

@@ -12,6 +12,8 @@ type Served struct {
 	streams   int
 	// handlers counts the running handlers of streams, up to maxHandlers.
 	handlers, maxHandlers int
+	// running counts the running handlers of one-way messages, and runningBytes the bytes of these.
+	running, runningBytes int
 	// stopped is set once no request is taken up any more.
 	stopped  bool
 	maxCalls int
@@ -39,6 +41,27 @@ func (s *Served) BeginStream() bool {
 
 // StreamServed records the end of a stream's handler.
 func (s *Served) StreamServed() { s.handlers-- }
+
+// MostPosts is the maximum number of running handlers of one-way messages, unless their messages
+// reach the length of the longest message before. It is that of Rust's servers.
+const MostPosts = 1024
+
+// MayRunPost returns true if the handler of another one-way message may run: these have no limit of
+// calls in flight, and a refusal could not reach a caller. The client's window bounds handlers that
+// hold their message; this limit also bounds those that have released it.
+func (s *Served) MayRunPost() bool { return s.running < MostPosts && s.runningBytes < s.most }
+
+// BeginPost records that the handler of a one-way message of length bytes runs.
+func (s *Served) BeginPost(length int) {
+	s.running++
+	s.runningBytes += length
+}
+
+// PostServed records the end of such a handler.
+func (s *Served) PostServed(length int) {
+	s.running--
+	s.runningBytes -= length
+}
 
 // Stop ends the taking up of requests: this side closes.
 func (s *Served) Stop() { s.stopped = true }
