@@ -165,66 +165,6 @@ func (s *session) giveUp(p *callInFlight) {
 	s.ended()
 }
 
-// postAll sends one-way messages and wakes the peer once.
-func (s *session) postAll(ctx context.Context, method uint32, messages [][]byte) error {
-	lim := limitOf(ctx)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, message := range messages {
-		err := s.mayBegin(&outgoing{})
-		if err == nil {
-			err = s.postOne(method, message, lim)
-		}
-		if err != nil {
-			if s.err == nil {
-				s.flush() // Wakes the peer for the messages before the failed one.
-			}
-			return timedOut(err)
-		}
-	}
-	s.flush()
-	return nil
-}
-
-func (s *session) postOne(method uint32, message []byte, lim limit) error {
-	if err := lim.err(); err != nil {
-		return err
-	}
-	if err := s.waitForOneWayWindow(lim); err != nil {
-		return err
-	}
-	if s.memory != nil && s.rules.IsThrottled(len(message)) {
-		if err := s.holdBack(len(message), lim); err != nil {
-			return err
-		}
-	}
-	head := proto.Head{Kind: proto.KindMessage, Flags: proto.OneWayFlags,
-		Stream: s.rules.TakeNumber(), Tag: method}
-	if head.Stream%postsPerLook == 1 && !s.isDriven() {
-		// Otherwise the peer's end would go unnoticed. A driver reads the socket itself, and would
-		// sleep through what is read here.
-		if s.look(); s.err == nil && s.link.isClosed() {
-			s.takeTurns(catchUpTurns, false)
-		}
-	}
-	out := outgoing{bytes: message}
-	for {
-		if s.err != nil {
-			return s.err
-		}
-		err := s.transmit(head, &out)
-		if err == nil {
-			s.rules.Streams.Posted(len(message))
-			return nil
-		}
-		if err := s.waitForRoom(err, lim); err != nil {
-			return err
-		}
-	}
-}
-
-const postsPerLook = 128
-
 // answer stores a reply for its caller and wakes it.
 func (s *session) answer(w *waiter, head *proto.Head, m *Message) {
 	s.callEnded()

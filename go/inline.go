@@ -129,27 +129,6 @@ func (s *Server) runOffloaded(call *Call) {
 	s.run(call)
 }
 
-// beginPost counts the handler of a one-way message of n bytes. It waits while as many of them run
-// as the rules allow. This session's goroutine reads the session in that time. The session's end
-// ends the wait.
-func (s *session) beginPost(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.rules.Served.MayRunPost() {
-		_ = s.waitIn(&s.postWaiters, s.newWaiter(), &limit{}, s.rules.Served.MayRunPost)
-	}
-	s.rules.Served.BeginPost(n)
-}
-
-func (s *session) endPost(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.rules.Served.PostServed(n)
-	if s.rules.Served.MayRunPost() {
-		wakeNext(s.postWaiters)
-	}
-}
-
 func (r *inlineRunner) arm() {
 	if !r.watched.Load() && r.watched.CompareAndSwap(false, true) {
 		r.server.served.Add(1)

@@ -345,3 +345,43 @@ func IsReset(err error) (Code, bool) {
 	}
 	return 0, false
 }
+
+type (
+	streamState = proto.Stream[*Stream]
+	streams     = proto.Streams[*Stream]
+	streamEvent = proto.StreamEvent[*Stream]
+)
+
+// A queue holds the messages of a stream that were not received. After it is emptied it keeps a
+// small array.
+type queue struct {
+	messages []Message
+	first    int
+}
+
+const keptRoom = 4
+
+func (q *queue) len() int { return len(q.messages) - q.first }
+
+func (q *queue) add(m *Message) {
+	if q.first > 0 && len(q.messages) == cap(q.messages) {
+		left := copy(q.messages, q.messages[q.first:])
+		clear(q.messages[left:])
+		q.messages, q.first = q.messages[:left], 0
+	}
+	q.messages = append(q.messages, *m)
+}
+
+// take removes and returns the oldest message. The queue must not be empty.
+func (q *queue) take() Message {
+	m := q.messages[q.first]
+	q.messages[q.first] = Message{}
+	q.first++
+	if q.first == len(q.messages) {
+		q.messages, q.first = q.messages[:0], 0
+		if cap(q.messages) > keptRoom {
+			q.messages = nil
+		}
+	}
+	return m
+}
