@@ -320,9 +320,14 @@ impl<D: Destination> Acceptor<D> {
 
     /// Returns the reason to refuse a client before its hello arrives, or None.
     fn objection(&mut self, peer: &Peer) -> Option<Objection> {
-        if let Err(reason) = self.authorize(peer) {
-            return Some(Objection::Denied(reason));
+        match self.authorize(peer) {
+            Err(reason) => Some(Objection::Denied(reason)),
+            Ok(()) => self.reached_limit(peer),
         }
+    }
+
+    /// Returns the limit on sessions that is reached, or None.
+    fn reached_limit(&mut self, peer: &Peer) -> Option<Objection> {
         if self.is_full() {
             return Some(Objection::Full);
         }
@@ -332,21 +337,37 @@ impl<D: Destination> Acceptor<D> {
     /// Sends a client the reason of its refusal.
     fn turn_away(&mut self, client: HalfOpen, objection: Objection) {
         let HalfOpen { mut wire, peer, .. } = client;
-        match objection {
-            Objection::Denied(reason) => {
+        let (reason, refusal, text) = match objection {
+            Objection::Denied(text) => {
                 match self.log.denied.admit() {
                     Some(suppressed) => {
-                        tracing::info!(?peer, %reason, suppressed, "client denied");
+                        tracing::info!(?peer, reason = %text, suppressed, "client denied");
                     }
-                    None => tracing::debug!(?peer, %reason, "client denied"),
+                    None => tracing::debug!(?peer, reason = %text, "client denied"),
                 }
-                self.monitor.turned_away(Reason::Denied);
-                refuse(&mut wire, Refusal::Denied, &reason);
-                wire.close();
+                (Reason::Denied, Refusal::Denied, text)
             }
-            Objection::Full => self.refuse_beyond_limit(wire),
-            Objection::UserHasEnough => self.refuse_beyond_user_limit(wire, &peer),
-        }
+            Objection::Full => {
+                let limit = self.options.max_sessions;
+                let sessions =
+                    if limit == 1 { "1 session is" } else { &format!("{limit} sessions are") };
+                let text = format!("{sessions} open; the server's max_sessions allows no more");
+                (Reason::BeyondLimit, Refusal::Busy, text)
+            }
+            Objection::UserHasEnough => {
+                let limit = self.options.max_sessions_of_user.unwrap_or_default();
+                let user =
+                    peer.uid.map_or("users unknown here".to_owned(), |uid| format!("user {uid}"));
+                let text = format!(
+                    "sessions of {user} open: {limit}; the server's max_sessions_of_user allows no \
+                     more"
+                );
+                (Reason::BeyondUserLimit, Refusal::Busy, text)
+            }
+        };
+        self.monitor.turned_away(reason);
+        refuse(&mut wire, refusal, &text);
+        wire.close();
     }
 
     /// Stores a client until its hello arrives, and makes room for it if required.
@@ -388,16 +409,6 @@ impl<D: Destination> Acceptor<D> {
         full
     }
 
-    /// Sends a client the refusal that the limit on sessions is reached.
-    fn refuse_beyond_limit(&self, mut wire: Wire) {
-        self.monitor.turned_away(Reason::BeyondLimit);
-        let limit = self.options.max_sessions;
-        let sessions = if limit == 1 { "1 session is" } else { &format!("{limit} sessions are") };
-        let reason = format!("{sessions} open; the server's max_sessions allows no more");
-        refuse(&mut wire, Refusal::Busy, &reason);
-        wire.close();
-    }
-
     /// Returns true if a client's user has reached the limit on sessions of a user. Over TCP the
     /// user is unknown, so the limit does not apply.
     fn user_has_enough(&mut self, peer: &Peer) -> bool {
@@ -413,18 +424,6 @@ impl<D: Destination> Acceptor<D> {
             );
         }
         full
-    }
-
-    /// Sends a client the refusal that its user has reached the limit on sessions of a user.
-    fn refuse_beyond_user_limit(&self, mut wire: Wire, peer: &Peer) {
-        self.monitor.turned_away(Reason::BeyondUserLimit);
-        let limit = self.options.max_sessions_of_user.unwrap_or_default();
-        let user = peer.uid.map_or("users unknown here".to_owned(), |uid| format!("user {uid}"));
-        let reason = format!(
-            "sessions of {user} open: {limit}; the server's max_sessions_of_user allows no more"
-        );
-        refuse(&mut wire, Refusal::Busy, &reason);
-        wire.close();
     }
 
     /// Asks the policy; one that panics admits no client. A process whose descriptors arrive faster
@@ -525,13 +524,12 @@ impl<D: Destination> Acceptor<D> {
 
     /// Answers a hello and hands the session over.
     fn open(&mut self, client: HalfOpen, received: Result<Received, HandshakeError>) {
+        if received.is_ok()
+            && let Some(objection) = self.reached_limit(&client.peer)
+        {
+            return self.turn_away(client, objection);
+        }
         let HalfOpen { wire, carrier, peer, .. } = client;
-        if received.is_ok() && self.is_full() {
-            return self.refuse_beyond_limit(wire);
-        }
-        if received.is_ok() && self.user_has_enough(&peer) {
-            return self.refuse_beyond_user_limit(wire, &peer);
-        }
         let was_pushed_out = matches!(received, Err(HandshakeError::PushedOut));
         let is_plain = received.as_ref().is_ok_and(|(greeting, _)| greeting.is_plain());
         let plain = (is_plain && self.destination.prefers_plain())
