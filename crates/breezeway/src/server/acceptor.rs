@@ -1,9 +1,10 @@
 //! Accepts clients and completes their handshakes without waiting for any of them: a silent client
 //! delays no other.
 
+mod admission;
+
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,8 +12,9 @@ use breezeway_os::{
     Notifier, Peer, Sleeper, TrustedPeer, exit_descriptor, has_too_many_to_close, open_files_limit,
     scm,
 };
-use breezeway_proto::hello::{HelloError, Refusal};
+use breezeway_proto::hello::HelloError;
 
+use self::admission::{Objection, TOO_MANY_TO_CLOSE};
 use super::address;
 use super::half_open::{self, HalfOpen, HalfOpens, Shaken};
 use super::listening::{Listening, Succession};
@@ -25,7 +27,7 @@ use crate::connect;
 use crate::error::{HandshakeError, ServeError};
 use crate::foreign::{ForeignConnection, ForeignProtocol};
 use crate::hand_over::Door;
-use crate::handshake::{Agreed, GreetingReceiver, ReadyControl, Received, refuse, welcome};
+use crate::handshake::{Agreed, GreetingReceiver, ReadyControl, Received, welcome};
 use crate::listener::Listener;
 use crate::log_limit::LogLimit;
 use crate::options::ServerOptions;
@@ -34,9 +36,6 @@ use crate::options::ServerOptions;
 const ACCEPTS_PER_TURN: usize = 32;
 /// Pause after a failure to accept that passes only with time, such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Reason sent to a process that gets no session for now.
-const TOO_MANY_TO_CLOSE: &str = "too many file descriptors that this process has sent wait to be \
-                                 closed, as closing them takes long; send segments only";
 /// Token of the stopper; those of listeners follow.
 const STOPPER: u64 = 1 << 63;
 
@@ -87,16 +86,6 @@ pub(super) struct Acceptor<D> {
     /// End of the pause while accepting fails for lack of a resource.
     pause_until: Option<Instant>,
     log: Logs,
-}
-
-/// Reason for refusing a client before its hello arrives.
-enum Objection {
-    /// The policy refused the client, for this reason.
-    Denied(String),
-    /// The limit on sessions is reached.
-    Full,
-    /// The client's user has reached the limit on sessions of a user.
-    UserHasEnough,
 }
 
 /// One limit for each kind of log line that untrusted clients can cause.
@@ -318,58 +307,6 @@ impl<D: Destination> Acceptor<D> {
         }
     }
 
-    /// Returns the reason to refuse a client before its hello arrives, or None.
-    fn objection(&mut self, peer: &Peer) -> Option<Objection> {
-        match self.authorize(peer) {
-            Err(reason) => Some(Objection::Denied(reason)),
-            Ok(()) => self.reached_limit(peer),
-        }
-    }
-
-    /// Returns the limit on sessions that is reached, or None.
-    fn reached_limit(&mut self, peer: &Peer) -> Option<Objection> {
-        if self.is_full() {
-            return Some(Objection::Full);
-        }
-        self.user_has_enough(peer).then_some(Objection::UserHasEnough)
-    }
-
-    /// Sends a client the reason of its refusal.
-    fn turn_away(&mut self, client: HalfOpen, objection: Objection) {
-        let HalfOpen { mut wire, peer, .. } = client;
-        let (reason, refusal, text) = match objection {
-            Objection::Denied(text) => {
-                match self.log.denied.admit() {
-                    Some(suppressed) => {
-                        tracing::info!(?peer, reason = %text, suppressed, "client denied");
-                    }
-                    None => tracing::debug!(?peer, reason = %text, "client denied"),
-                }
-                (Reason::Denied, Refusal::Denied, text)
-            }
-            Objection::Full => {
-                let limit = self.options.max_sessions;
-                let sessions =
-                    if limit == 1 { "1 session is" } else { &format!("{limit} sessions are") };
-                let text = format!("{sessions} open; the server's max_sessions allows no more");
-                (Reason::BeyondLimit, Refusal::Busy, text)
-            }
-            Objection::UserHasEnough => {
-                let limit = self.options.max_sessions_of_user.unwrap_or_default();
-                let user =
-                    peer.uid.map_or("users unknown here".to_owned(), |uid| format!("user {uid}"));
-                let text = format!(
-                    "sessions of {user} open: {limit}; the server's max_sessions_of_user allows no \
-                     more"
-                );
-                (Reason::BeyondUserLimit, Refusal::Busy, text)
-            }
-        };
-        self.monitor.turned_away(reason);
-        refuse(&mut wire, refusal, &text);
-        wire.close();
-    }
-
     /// Stores a client until its hello arrives, and makes room for it if required.
     fn keep(&mut self, client: HalfOpen) {
         while self.half_open.is_full()
@@ -391,51 +328,6 @@ impl<D: Destination> Acceptor<D> {
             }
             Err(error) => self.complete(client, Err(error.into())),
         }
-    }
-
-    /// Returns true if the limit on sessions is reached, and logs a line: a client is about to be
-    /// refused.
-    fn is_full(&mut self) -> bool {
-        let limit = self.options.max_sessions;
-        let foreign = Arc::strong_count(&self.foreign) - 1;
-        let full = self.destination.sessions() + foreign >= limit;
-        if full && let Some(suppressed) = self.log.refused.admit() {
-            tracing::warn!(
-                limit,
-                suppressed,
-                "client refused: as many sessions as max_sessions allows are open"
-            );
-        }
-        full
-    }
-
-    /// Returns true if a client's user has reached the limit on sessions of a user. Over TCP the
-    /// user is unknown, so the limit does not apply.
-    fn user_has_enough(&mut self, peer: &Peer) -> bool {
-        let Some(limit) = self.options.max_sessions_of_user else { return false };
-        let full = peer.remote.is_none() && self.monitor.sessions_of(peer.uid) >= limit;
-        if full && let Some(suppressed) = self.log.refused.admit() {
-            let user = peer.uid;
-            tracing::warn!(
-                limit,
-                ?user,
-                suppressed,
-                "client refused: its user has as many sessions as max_sessions_of_user allows"
-            );
-        }
-        full
-    }
-
-    /// Asks the policy; one that panics admits no client. A process whose descriptors arrive faster
-    /// than they can be closed is refused too.
-    fn authorize(&self, peer: &Peer) -> Result<(), String> {
-        if has_too_many_to_close(peer) {
-            return Err(TOO_MANY_TO_CLOSE.to_owned());
-        }
-        let policy = &self.options.authorize;
-        // A policy is a shared function without state of ours, so a panic leaves nothing half done.
-        catch_unwind(AssertUnwindSafe(|| policy(peer)))
-            .unwrap_or_else(|_| Err("the server's policy failed".to_owned()))
     }
 
     fn trust(&self, peer: &Peer) -> Option<TrustedPeer> {
