@@ -1,6 +1,6 @@
 # Measurements: run them on a quiet machine.
 
-## The charts of the README, with iceoryx2 and the bare lines (three minutes after the builds).
+## The charts of docs/performance.md, with iceoryx2 and the bare lines (three minutes after the builds).
 charts: release
 	cd bench && $(CARGO) build --release --locked --quiet -p iceoryx2-ping-pong
 	.ci/charts
