@@ -11,7 +11,7 @@ import (
 // longestBlock is the length of the longest metadata block of a call.
 const longestBlock = 65535
 
-// Flags of a block (docs/grpc.md, "Blocks").
+// Flags of a block (docs/grpc-reference.md, "Blocks").
 const (
 	isGRPC        = 1 // content-type: application/grpc is left out
 	takesTrailers = 2 // te: trailers is left out

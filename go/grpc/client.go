@@ -17,7 +17,7 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/redial"
 )
 
-// Numbers of docs/grpc.md.
+// Numbers of docs/grpc-reference.md.
 const (
 	grpcService      = 2 // in a hello
 	connectionMethod = 0 // of a stream that is a connection of HTTP/2

@@ -1,5 +1,5 @@
-//! The settings and limits of HTTP/2 for peers on one machine (`docs/grpc.md`, "Settings of
-//! HTTP/2").
+//! The settings and limits of HTTP/2 for peers on one machine (`docs/grpc-reference.md`,
+//! "Settings of HTTP/2").
 
 use hyper::server::conn::http2;
 use tonic::transport::Endpoint;

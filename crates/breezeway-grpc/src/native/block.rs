@@ -1,4 +1,4 @@
-//! Headers and trailers as metadata blocks (`docs/grpc.md`, "The native gear").
+//! Headers and trailers as metadata blocks (`docs/grpc-reference.md`, "The native gear").
 
 use http::header::{CONTENT_TYPE, TE};
 use http::uri::PathAndQuery;
