@@ -121,14 +121,14 @@ var setter = regexp.MustCompile(`pub fn ([a-z_]+)\(\s*mut self,`)
 
 func TestTheListHasEveryOptionOfRust(t *testing.T) {
 	known := map[string]bool{"session": true} // Shared by clients and servers.
-	page, err := os.ReadFile("../docs/go.md")
+	page, err := os.ReadFile("../docs/go-reference.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, line := range listed(t) {
 		known[line[0]+"."+line[1]] = true
 		if line[5] == "-" && !strings.Contains(string(page), "`"+line[1]+"`") {
-			t.Errorf("docs/go.md does not say why Go has no %s", line[1])
+			t.Errorf("docs/go-reference.md does not say why Go has no %s", line[1])
 		}
 	}
 	found := 0
