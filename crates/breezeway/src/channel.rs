@@ -55,8 +55,9 @@ pub use incoming::{Incoming, ServerChannel};
 pub use owned_call::OwnedCall;
 pub use pending::PendingCall;
 pub use space::OwnedSpace;
+pub(crate) use state::Turn;
 pub use stream::{ReceiveHalf, SendHalf, Stream, StreamError};
-pub(crate) use worker_driver::{Attended, WorkerDriver};
+pub(crate) use worker_driver::WorkerDriver;
 
 use leadership::Leadership;
 use outgoing::Outgoing;

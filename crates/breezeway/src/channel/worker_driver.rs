@@ -19,21 +19,6 @@ use crate::carrier::Notice;
 use crate::error::SessionError;
 use crate::unserved::Unserved;
 
-/// Result of a turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Attended {
-    /// Another thread had the session's lock.
-    Busy,
-    /// Nothing came.
-    Idle,
-    /// Something came, or a waiting entry was sent.
-    Worked,
-    /// The session is over, except for entries that the client has not taken yet.
-    Closing,
-    /// The session is over.
-    Ended,
-}
-
 /// A worker's driver of a shared session.
 pub(crate) struct WorkerDriver {
     channel: ServerChannel,
@@ -99,11 +84,11 @@ impl WorkerDriver {
         }
     }
 
-    /// Takes turns, at most `polls`, until one finds something. Returns its result, and true if
-    /// anything can be accepted. Never waits, except where the kernel has no memory for a system
-    /// call: 32 ms at most in a second. An error names the shortage of this process. Closes a
-    /// session that has drained.
-    pub(crate) fn turn(&mut self, polls: u32) -> Result<(Attended, bool), SessionError> {
+    /// Takes turns, at most `polls`, until one finds something. Returns its result, or `None` if
+    /// another thread had the session's lock, and true if anything can be accepted. Never waits,
+    /// except where the kernel has no memory for a system call: 32 ms at most in a second. An error
+    /// names the shortage of this process. Closes a session that has drained.
+    pub(crate) fn turn(&mut self, polls: u32) -> Result<(Option<Turn>, bool), SessionError> {
         let (noticed, end, mut calls_cut) = (self.noticed, self.end, self.calls_cut);
         let shared = self.shared();
         let seen = shared.try_with(|state| {
@@ -127,16 +112,13 @@ impl WorkerDriver {
             (turn, has_arrivals, shortage, unwritten, closed)
         });
         let Some((turn, has_arrivals, shortage, unwritten, closed)) = seen else {
-            return Ok((Attended::Busy, false));
+            return Ok((None, false));
         };
         (self.noticed, self.has_unwritten, self.is_closed) = (None, unwritten, closed);
         self.calls_cut = calls_cut;
         match (turn, shortage) {
             (Turn::Short, Some(error)) => Err(SessionError::Shortage(error)),
-            (Turn::Ended, _) => Ok((Attended::Ended, has_arrivals)),
-            (Turn::Closing, _) => Ok((Attended::Closing, has_arrivals)),
-            (Turn::Worked, _) => Ok((Attended::Worked, has_arrivals)),
-            _ => Ok((Attended::Idle, has_arrivals)),
+            _ => Ok((Some(turn), has_arrivals)),
         }
     }
 
@@ -301,7 +283,7 @@ mod tests {
 
     /// Takes turns until one finds nothing.
     fn take_turns(driver: &mut WorkerDriver) {
-        let finds_nothing = |_| driver.turn(1).unwrap().0 == Attended::Idle;
+        let finds_nothing = |_| driver.turn(1).unwrap().0 == Some(Turn::Idle);
         assert!((0..1000).any(finds_nothing), "each turn finds something");
     }
 
@@ -415,7 +397,7 @@ mod tests {
                     assert!(began.elapsed() < PATIENCE, "it does not end");
                 }
             });
-            while driver.turn(1).unwrap().0 != Attended::Ended {
+            while driver.turn(1).unwrap().0 != Some(Turn::Ended) {
                 thread::yield_now();
             }
             drop(driver);

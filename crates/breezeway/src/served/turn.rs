@@ -11,7 +11,7 @@ use breezeway_proto::{CallViolation, ErrorCode, Kind};
 use super::ServerSession;
 use crate::call::{Call, Handler, HandlerError};
 use crate::carrier::LinkError;
-use crate::channel::{Attended, Incoming};
+use crate::channel::{Incoming, Turn};
 use crate::error::{CallError, ReplyError, SessionError};
 use crate::offload;
 use crate::reasons::panic_message;
@@ -61,10 +61,10 @@ impl ServerSession {
         slice: &mut Slice<'_>,
     ) -> Result<Progress, SessionError> {
         self.terms.begin_turn();
-        let (attended, mut has_arrivals) = self.place.driver_mut().turn(polls)?;
+        let (turn, mut has_arrivals) = self.place.driver_mut().turn(polls)?;
         let driver = self.place.driver();
         let mut served = 0;
-        if attended == Attended::Worked {
+        if turn == Some(Turn::Worked) {
             served += 1;
             has_arrivals &= slice.goes_on_after(0);
         }
@@ -72,12 +72,12 @@ impl ServerSession {
             served += 1;
             has_arrivals = slice.goes_on_after(self.serve_incoming(incoming, handler));
         }
-        match attended {
+        match turn {
             // If another thread has the lock, there is still something to accept.
-            Attended::Ended if served == 0 && !has_arrivals => {
+            Some(Turn::Ended) if served == 0 && !has_arrivals => {
                 driver.error().map_or(Ok(Progress::Closed), Err)
             }
-            Attended::Closing => Ok(Progress::Closing),
+            Some(Turn::Closing) => Ok(Progress::Closing),
             _ => Ok(Progress::Served(served)),
         }
     }
