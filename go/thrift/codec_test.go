@@ -2,10 +2,12 @@ package thrift_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"math"
 	"reflect"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -269,4 +271,88 @@ func FuzzUnmarshal(f *testing.F) {
 			}
 		}
 	})
+}
+
+// nestedLists returns a message of n bytes in which lists of trees lie inside each other, each of
+// which announces as many elements as there are bytes left.
+func nestedLists(n int) []byte {
+	var message []byte
+	for range 31 {
+		message = append(message, 15, 0, 4, 12)
+		message = binary.BigEndian.AppendUint32(message, uint32(n-len(message)-4))
+	}
+	return append(message, bytes.Repeat([]byte{255}, n-len(message))...)
+}
+
+// allocated returns the number of bytes that a function allocates.
+func allocated(run func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	run()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+func TestNestedAnnouncedCountsAllocateLittle(t *testing.T) {
+	message := nestedLists(1 << 20)
+	n := allocated(func() {
+		if thrift.Unmarshal(message, new(recursive.Tree)) == nil {
+			t.Error("the message is read")
+		}
+	})
+	if n > 32<<20 {
+		t.Errorf("%d bytes are allocated", n)
+	}
+}
+
+func TestAnnouncedMapAllocatesLittle(t *testing.T) {
+	message := append([]byte{13, 0, 3, 11, 12}, 0, 1, 0, 0)
+	message = append(message, bytes.Repeat([]byte{255}, 1<<20)...)
+	n := allocated(func() {
+		if err := thrift.Unmarshal(message, new(recursive.Company)); err == nil {
+			t.Error("the message is read")
+		}
+	})
+	if n > 64<<20 {
+		t.Errorf("%d bytes are allocated", n)
+	}
+}
+
+func TestListBeyondTheMemoryIsAnError(t *testing.T) {
+	n := 8 << 20
+	message := append([]byte{15, 0, 4, 12}, binary.BigEndian.AppendUint32(nil, uint32(n))...)
+	message = append(message, make([]byte, n+1)...)
+	if err := thrift.Unmarshal(message, new(recursive.Tree)); !errors.Is(err, thrift.ErrMemory) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestListWithoutCreditIsRead(t *testing.T) {
+	value := &recursive.Tree{Others: make([]*recursive.Tree, 4000)}
+	message := append([]byte{15, 0, 4, 12}, binary.BigEndian.AppendUint32(nil, 4000)...)
+	for i := range value.Others {
+		value.Others[i] = new(recursive.Tree)
+		if i%100 == 0 {
+			value.Others[i].Value = int32(i)
+			message = append(message, 8, 0, 1)
+			message = binary.BigEndian.AppendUint32(message, uint32(i))
+		}
+		message = append(message, 0)
+	}
+	read := new(recursive.Tree)
+	err := thrift.Unmarshal(append(message, 0), read)
+	if err != nil || !reflect.DeepEqual(read, value) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestContainersCountAsLevels(t *testing.T) {
+	for structs, expected := range map[int]error{63: nil, 64: thrift.ErrDepth} {
+		message := bytes.Repeat([]byte{12, 0, 2}, structs-1) // The left tree of the left tree.
+		message = append(message, 15, 0, 4, 12, 0, 0, 0, 0)
+		message = append(message, make([]byte, structs)...)
+		if err := thrift.Unmarshal(message, new(recursive.Tree)); !errors.Is(err, expected) {
+			t.Errorf("a list in %d structs: %v", structs, err)
+		}
+	}
 }

@@ -10,6 +10,7 @@ func ReadBools(r *Reader) []bool {
 	for i, v := range r.take(len(list)) {
 		list[i] = v != 0
 	}
+	r.EndList()
 	return list
 }
 
@@ -19,6 +20,7 @@ func ReadI8s(r *Reader) []int8 {
 	for i, v := range r.take(len(list)) {
 		list[i] = int8(v)
 	}
+	r.EndList()
 	return list
 }
 
@@ -30,6 +32,7 @@ func ReadI16s(r *Reader) []int16 {
 		list[i] = int16(binary.BigEndian.Uint16(b))
 		b = b[2:]
 	}
+	r.EndList()
 	return list
 }
 
@@ -53,6 +56,7 @@ func ReadI32s[T ~int32](r *Reader) []T {
 		rest[i] = T(GetI32(b))
 		b = b[4:]
 	}
+	r.EndList()
 	return list
 }
 
@@ -76,6 +80,7 @@ func ReadI64s(r *Reader) []int64 {
 		rest[i] = GetI64(b)
 		b = b[8:]
 	}
+	r.EndList()
 	return list
 }
 
@@ -99,6 +104,7 @@ func ReadDoubles(r *Reader) []float64 {
 		rest[i] = GetDouble(b)
 		b = b[8:]
 	}
+	r.EndList()
 	return list
 }
 
@@ -108,6 +114,7 @@ func ReadStrings(r *Reader) []string {
 	for i := range list {
 		list[i] = r.Text()
 	}
+	r.EndList()
 	return list
 }
 

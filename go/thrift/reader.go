@@ -10,19 +10,29 @@ import (
 // maxDepth is the number of structs and containers that may lie inside each other.
 const maxDepth = 64
 
+// maxMemory is the memory that the containers of a message may need, in bytes.
+const maxMemory = 256 << 20
+
 // A Reader reads a message for generated code. After an error its methods return zero values, and
 // Head returns the end of the struct. Sizes in the message are compared with the bytes left before
 // memory is allocated.
 type Reader struct {
-	buf   []byte
-	at    int
-	depth int
-	owned bool // strings and binaries are parts of buf
-	err   error
+	buf    []byte
+	at     int
+	depth  int
+	memory int  // that further containers may need
+	credit int  // of the memory that is allocated before elements were read
+	owned  bool // strings and binaries are parts of buf
+	err    error
 }
 
 // NewReader returns a reader of bytes, which copies strings and binaries.
-func NewReader(buf []byte) Reader { return Reader{buf: buf, depth: maxDepth} }
+func NewReader(buf []byte) Reader {
+	return Reader{buf: buf, depth: maxDepth, memory: maxMemory, credit: 16 * len(buf)}
+}
+
+// OK returns true before the first error.
+func (r *Reader) OK() bool { return r.err == nil }
 
 // End returns the number of bytes that were read, and the first error.
 func (r *Reader) End() (int, error) { return r.at, r.err }
@@ -35,7 +45,7 @@ func (r *Reader) fail(err error) {
 	r.buf, r.at = nil, 0
 }
 
-// Begin begins a struct.
+// Begin begins a struct or a container.
 func (r *Reader) Begin() {
 	if r.depth--; r.depth < 0 {
 		r.fail(ErrDepth)
@@ -44,6 +54,9 @@ func (r *Reader) Begin() {
 
 // EndStruct ends a struct.
 func (r *Reader) EndStruct() { r.depth++ }
+
+// EndList ends a list, set or map.
+func (r *Reader) EndList() { r.depth++ }
 
 // Missing reports the first required field of a struct that has no bit in seen.
 func (r *Reader) Missing(seen uint64, fields ...string) {
@@ -183,7 +196,8 @@ func (r *Reader) Bytes() []byte {
 
 // counted reads a length and as many bytes.
 func (r *Reader) counted() []byte {
-	n, at := int(r.I32()), r.at
+	n := int(r.I32())
+	at := r.at
 	if n < 0 || len(r.buf)-at < n {
 		r.fail(ErrTruncated)
 		return nil
@@ -192,9 +206,32 @@ func (r *Reader) counted() []byte {
 	return r.buf[at : at+n : at+n]
 }
 
+// Room returns the number of a container's n elements to allocate memory for before any was read:
+// one at least, and all of them while the message has credit. Containers inside each other can each
+// announce an element for each byte left, so that memory for further elements is allocated only
+// when as many were read.
+func Room[T any](r *Reader, n int) int {
+	var element struct {
+		_ T
+		_ uintptr // its pointer, or its place in a table
+	}
+	size := int(unsafe.Sizeof(element))
+	if n > r.memory/size {
+		r.fail(ErrMemory)
+		return 0
+	}
+	r.memory -= n * size
+	if n*size > r.credit {
+		n = min(n, max(r.credit/size, 1))
+	}
+	r.credit = max(r.credit-n*size, 0)
+	return n
+}
+
 // List reads the head of a list or set with elements of a type, each of which takes at least so
-// many bytes. It returns the number of elements.
+// many bytes. It returns the number of elements. EndList ends the list.
 func (r *Reader) List(element byte, least int) int {
+	r.Begin()
 	b := r.take(5)
 	if b == nil {
 		return 0
@@ -203,8 +240,9 @@ func (r *Reader) List(element byte, least int) int {
 }
 
 // Map reads the head of a map with keys and values of these types, a pair of which takes at least
-// so many bytes. It returns the number of pairs.
+// so many bytes. It returns the number of pairs. EndList ends the map.
 func (r *Reader) Map(key, value byte, least int) int {
+	r.Begin()
 	b := r.take(6)
 	if b == nil {
 		return 0

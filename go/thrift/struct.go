@@ -34,7 +34,8 @@ func Marshal(value Struct) []byte {
 // strings and binaries of the struct are parts of it, and keep all of it in memory.
 func Unmarshal(message []byte, value Struct) error {
 	r := readers.Get().(*Reader)
-	*r = Reader{buf: message, depth: maxDepth, owned: true}
+	*r = NewReader(message)
+	r.owned = true
 	value.InitDefault()
 	value.ReadFields(r)
 	n, err := r.End()
@@ -51,7 +52,8 @@ var readers = sync.Pool{New: func() any { return new(Reader) }}
 // Errors of bytes that are not the struct they should be.
 var (
 	ErrTruncated = errors.New("thrift: the message ends within the struct")
-	ErrDepth     = errors.New("thrift: the struct is nested more than 64 deep")
+	ErrDepth     = errors.New("thrift: structs and containers are nested more than 64 deep")
+	ErrMemory    = errors.New("thrift: the containers need more than 256 MiB of memory")
 	ErrSize      = errors.New("thrift: a container has more elements than there are bytes")
 	ErrElement   = errors.New("thrift: a container has elements of another type")
 	ErrType      = errors.New("thrift: a field has an unknown type")

@@ -31,7 +31,15 @@ func EnumError(enum, name string) error {
 	return fmt.Errorf("thrift: %q is no value of %s", name, enum)
 }
 
-// ErrorText returns the text of an exception without a message: its name and its fields.
-func ErrorText(exception string, fields any) string {
-	return fmt.Sprintf("%s%+v", exception, fields)
+// ErrorText returns the text of an exception without a message: its name, and the names and values
+// of its fields in turn.
+func ErrorText(exception string, fields ...any) string {
+	text := exception + "{"
+	for i := 0; i+1 < len(fields); i += 2 {
+		if i > 0 {
+			text += " "
+		}
+		text += fmt.Sprintf("%s:%+v", fields[i], fields[i+1])
+	}
+	return text + "}"
 }

@@ -224,7 +224,8 @@ fn import_path(folder: &Path) -> Result<String, Failure> {
     let folder = folder.canonicalize().map_err(|error| unwritable(folder, &error))?;
     for module in folder.ancestors() {
         let Ok(text) = fs::read_to_string(module.join("go.mod")) else { continue };
-        let name = text.lines().find_map(|line| line.trim().strip_prefix("module "));
+        let mut lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
+        let name = lines.find_map(|line| line.trim().strip_prefix("module "));
         let name = name.map(|name| name.trim().trim_matches('"'));
         let below = folder.strip_prefix(module).unwrap_or(Path::new(""));
         let parts = below.iter().map(|part| part.to_string_lossy().into_owned());

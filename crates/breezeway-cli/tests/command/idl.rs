@@ -265,7 +265,7 @@ fn an_extern_without_a_path_or_of_no_file_is_refused() {
 #[test]
 fn go_packages_lie_in_folder_of_a_module() {
     let dir = directory(CALL);
-    fs::write(dir.path().join("go.mod"), "module example.com/app\n").unwrap();
+    fs::write(dir.path().join("go.mod"), "module example.com/app // the app\n").unwrap();
     let include =
         "include 'echo.thrift'\nnamespace go acme.more\nstruct More { 1: echo.Reply reply }";
     fs::write(dir.path().join("more.thrift"), include).unwrap();

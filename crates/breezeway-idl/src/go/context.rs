@@ -54,13 +54,12 @@ impl<'a> Context<'a> {
         if external.is_none() && self.naming.packages[id.file] == self.naming.packages[self.file] {
             return name.to_owned();
         }
-        let path = external.cloned().unwrap_or_else(|| self.import_path(id.file));
+        let path = self.import_path(id.file);
         let mut imports = self.imports.borrow_mut();
         if let Some(known) = imports.get(&path) {
             return format!("{known}.{name}");
         }
-        let wanted = names::package(path.rsplit('/').next().unwrap_or_default());
-        let mut alias = wanted.clone();
+        let mut alias = self.wanted_alias(id.file);
         while imports.values().any(|other| *other == alias) {
             alias += "_";
         }
@@ -68,8 +67,16 @@ impl<'a> Context<'a> {
         format!("{alias}.{name}")
     }
 
+    /// Returns the local name of a file's package, unless another import has it.
+    pub(crate) fn wanted_alias(&self, file: usize) -> String {
+        names::package(self.import_path(file).rsplit('/').next().unwrap_or_default())
+    }
+
     /// Returns the import path of a file's package.
     pub(crate) fn import_path(&self, file: usize) -> String {
+        if let Some(path) = &self.schema.files[file].external {
+            return path.clone();
+        }
         let path = self.naming.packages[file].join("/");
         if self.root.is_empty() { path } else { format!("{}/{path}", self.root) }
     }
@@ -82,10 +89,13 @@ impl<'a> Context<'a> {
     /// Returns the lines of the imports: the standard library's, and the others.
     pub(crate) fn imports(&self) -> Vec<String> {
         let imports = self.imports.borrow();
+        let files = &self.schema.files;
+        let is_external = |path| files.iter().any(|file| file.external.as_ref() == Some(path));
         let (standard, others): (Vec<_>, Vec<_>) = imports
             .iter()
             .map(|(path, alias)| {
-                let is_last = path.rsplit('/').next() == Some(alias);
+                // The name of an external package may differ from the end of its path.
+                let is_last = path.rsplit('/').next() == Some(alias) && !is_external(path);
                 let alias = if is_last { String::new() } else { format!("{alias} ") };
                 (path, format!("{alias}\"{path}\""))
             })

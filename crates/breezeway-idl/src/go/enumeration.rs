@@ -41,8 +41,9 @@ pub(crate) fn write(text: &mut Text, context: &Context<'_>, id: Id, values: &[En
         text.line(&format!("return {}({shown:?}, int32(p))", context.thrift("EnumText")));
     });
     text.blank();
-    text.line(&format!("// {name}FromString returns the value of a name in the IDL."));
-    let head = format!("func {name}FromString(name string) ({name}, error) {{");
+    let from_string = &context.naming.makers[&id];
+    text.line(&format!("// {from_string} returns the value of a name in the IDL."));
+    let head = format!("func {from_string}(name string) ({name}, error) {{");
     text.block(&head, |text| {
         if !values.is_empty() {
             text.line("switch name {");

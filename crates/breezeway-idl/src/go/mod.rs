@@ -146,7 +146,7 @@ fn definition(text: &mut Text, context: &Context<'_>, id: Id, definition: &Defin
         Kind::Enum(values) => enumeration::write(text, context, id, values),
         Kind::Struct(found) => {
             let fields = structure::fields_of(context, id, found);
-            structure::write(text, context, name, definition, &fields);
+            structure::write(text, context, id, definition, &fields);
         }
         Kind::Service(found) => service::write(text, context, id, definition, found),
     }

@@ -29,6 +29,12 @@ pub(crate) struct Naming {
     /// Name of each file, without `.go`.
     pub(crate) files: Vec<String>,
     pub(crate) names: HashMap<Id, String>,
+    /// Functions that return a new struct, an enum's value of a name, or a client of a service.
+    pub(crate) makers: HashMap<Id, String>,
+    /// Clients of services.
+    pub(crate) clients: HashMap<Id, String>,
+    /// Functions that register a service's handler.
+    pub(crate) registers: HashMap<Id, String>,
     /// Constants of an enum's values, in order.
     pub(crate) values: HashMap<Id, Vec<String>>,
     /// Fields of structs and of the arguments of methods, in order.
@@ -70,17 +76,21 @@ impl Naming {
                     values.iter().map(|value| self.give(id, &format!("{name}_{}", value.name)));
                 let values = values.collect();
                 self.values.insert(id, values);
-                self.give(id, &format!("{name}FromString"));
+                let maker = self.give(id, &format!("{name}FromString"));
+                self.makers.insert(id, maker);
             }
             Kind::Struct(found) => {
-                self.give(id, &format!("New{name}"));
+                let maker = self.give(id, &format!("New{name}"));
+                self.makers.insert(id, maker);
                 self.fields.insert(id, fields(found));
             }
             Kind::Service(service) => {
-                for derived in [format!("{name}Client"), format!("New{name}Client")] {
-                    self.give(id, &derived);
-                }
-                self.give(id, &format!("Register{name}"));
+                let client = self.give(id, &format!("{name}Client"));
+                self.clients.insert(id, client);
+                let maker = self.give(id, &format!("New{name}Client"));
+                self.makers.insert(id, maker);
+                let register = self.give(id, &format!("Register{name}"));
+                self.registers.insert(id, register);
                 let mut taken = Taken::default();
                 let inherited = service.extends.map(|parent| inherited(schema, parent));
                 for method in inherited.into_iter().flatten() {

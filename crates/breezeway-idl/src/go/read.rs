@@ -159,43 +159,48 @@ fn value(text: &mut Text, context: &Context<'_>, ty: &Type, to: &str, depth: usi
             }
             text.line(&format!("{place}.ReadFields(r)"));
         }
-        TypeKind::List(of) | TypeKind::Set(of) => {
-            let i = "i".repeat(depth);
-            let count = format!("r.List({}, {})", of.kind.wire_type(), least(context, of));
-            if let TypeKind::Struct(id) = of.kind {
-                return structs(text, context, of, id, to, &i, &count);
-            }
-            text.line(&format!("{to} make({}, {count})", context.ty(ty)));
-            text.block(&format!("for {i} := range {place} {{"), |text| {
-                value(text, context, of, &format!("{place}[{i}] ="), depth + 1);
-            });
-        }
+        TypeKind::List(of) | TypeKind::Set(of) => list(text, context, ty, of, to, depth),
         TypeKind::Map(key, item) => map(text, context, ty, key, item, to, depth),
         _ => {}
     }
 }
 
-/// Reads a list of structs, which lie together in memory.
-fn structs(
-    text: &mut Text,
-    context: &Context<'_>,
-    of: &Type,
-    id: Id,
-    to: &str,
-    i: &str,
-    count: &str,
-) {
-    let place = place(to);
-    let (name, items) = (context.struct_name(of), format!("s{i}"));
-    text.line(&format!("{items} := make([]{name}, {count})"));
-    text.line(&format!("{to} make([]*{name}, len({items}))"));
-    text.block(&format!("for {i} := range {items} {{"), |text| {
+/// Reads a list. Structs lie together in memory.
+fn list(text: &mut Text, context: &Context<'_>, ty: &Type, of: &Type, to: &str, depth: usize) {
+    let [n, list, v] = ["n", "l", "v"].map(|letter| letter.repeat(depth));
+    let (wire, least) = (of.kind.wire_type(), least(context, of));
+    text.line(&format!("{n} := r.List({wire}, {least})"));
+    let room = context.thrift("Room");
+    let TypeKind::Struct(id) = of.kind else {
+        let (ty, of_ty) = (context.ty(ty), context.ty(of));
+        text.line(&format!("{list} := make({ty}, 0, {room}[{of_ty}](r, {n}))"));
+        elements(text, &n, |text| {
+            value(text, context, of, &format!("{v} :="), depth + 1);
+            text.line(&format!("{list} = append({list}, {v})"));
+        });
+        return text.line(&format!("{to} {list}"));
+    };
+    let (name, items) = (context.struct_name(of), format!("s{}", "i".repeat(depth)));
+    text.line(&format!("{items} := make([]{name}, {room}[{name}](r, {n}))"));
+    text.line(&format!("{list} := make([]*{name}, 0, len({items}))"));
+    elements(text, &n, |text| {
+        text.block(&format!("if len({items}) == 0 {{"), |text| {
+            text.line(&format!("{items} = make([]{name}, min({n}, len({list})))"));
+        });
         if has_presets(context, id) {
-            text.line(&format!("{items}[{i}].InitDefault()"));
+            text.line(&format!("{items}[0].InitDefault()"));
         }
-        text.line(&format!("{items}[{i}].ReadFields(r)"));
-        text.line(&format!("{place}[{i}] = &{items}[{i}]"));
+        text.line(&format!("{items}[0].ReadFields(r)"));
+        text.line(&format!("{list} = append({list}, &{items}[0])"));
+        text.line(&format!("{items} = {items}[1:]"));
     });
+    text.line(&format!("{to} {list}"));
+}
+
+/// Reads the elements of a container, of which `n` are left.
+fn elements(text: &mut Text, n: &str, one: impl FnOnce(&mut Text)) {
+    text.block(&format!("for ; {n} > 0 && r.OK(); {n}-- {{"), one);
+    text.line("r.EndList()");
 }
 
 fn map(
@@ -207,34 +212,32 @@ fn map(
     to: &str,
     depth: usize,
 ) {
-    let place = place(to);
+    let [n, list, k, v] = ["n", "l", "k", "v"].map(|letter| letter.repeat(depth));
     let [left, right] = [key, item].map(|ty| ty.kind.wire_type());
     let least = least(context, key) + least(context, item);
-    let count = format!("r.Map({left}, {right}, {least})");
-    if !is_key(key) {
-        let i = "i".repeat(depth);
-        text.line(&format!("{to} make({}, {count})", context.ty(ty)));
-        return text.block(&format!("for {i} := range {place} {{"), |text| {
-            for (ty, field) in [(key, "Key"), (item, "Value")] {
-                let to = format!("{place}[{i}].{field} =");
-                match one(context, ty) {
-                    Some(_) => value(text, context, ty, &to, depth + 1),
-                    None => text.block("{", |text| value(text, context, ty, &to, depth + 1)),
-                }
-            }
-        });
+    text.line(&format!("{n} := r.Map({left}, {right}, {least})"));
+    let (go, pair, room) = (context.ty(ty), context.pair(key, item), context.thrift("Room"));
+    if is_key(key) {
+        text.line(&format!("{list} := make({go}, {room}[{pair}](r, {n}))"));
+    } else {
+        text.line(&format!("{list} := make({go}, 0, {room}[{pair}](r, {n}))"));
     }
-    let [n, k, v] = ["n", "k", "v"].map(|letter| letter.repeat(depth));
-    text.line(&format!("{n} := {count}"));
-    text.line(&format!("{to} make({}, {n})", context.ty(ty)));
-    text.block(&format!("for ; {n} > 0; {n}-- {{"), |text| {
+    elements(text, &n, |text| {
         match key.kind {
             TypeKind::Binary => text.line(&format!("{k} := r.Text()")),
+            TypeKind::List(_) | TypeKind::Set(_) | TypeKind::Map(..) => {
+                text.line(&format!("var {k} {}", context.ty(key)));
+                text.block("{", |text| value(text, context, key, &format!("{k} ="), depth + 1));
+            }
             _ => value(text, context, key, &format!("{k} :="), depth + 1),
         }
         value(text, context, item, &format!("{v} :="), depth + 1);
-        text.line(&format!("{place}[{k}] = {v}"));
+        text.line(&match is_key(key) {
+            true => format!("{list}[{k}] = {v}"),
+            false => format!("{list} = append({list}, {pair}{{Key: {k}, Value: {v}}})"),
+        });
     });
+    text.line(&format!("{to} {list}"));
 }
 
 /// Returns the place that an assignment or a declaration begins with.

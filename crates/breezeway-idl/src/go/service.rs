@@ -35,7 +35,7 @@ pub(crate) fn write(
             .into_iter()
             .flat_map(|(owner, methods)| {
                 methods.iter().zip(&context.naming.methods[&owner]).map(move |(method, names)| {
-                    Called { owner, method, names, parameters: parameters(method) }
+                    Called { owner, method, names, parameters: parameters(context, method) }
                 })
             })
             .collect();
@@ -43,16 +43,19 @@ pub(crate) fn write(
     interface(text, context, name, service, &own);
     text.blank();
     tags(text, context, name, definition, &methods);
-    client(text, context, name, &methods);
+    client(text, context, id, &methods);
     text.blank();
-    register(text, context, name, &methods);
+    register(text, context, id, &methods);
     for called in own {
         parts(text, context, &definition.name, called);
     }
 }
 
-fn parameters(method: &Method) -> Vec<String> {
-    let mut taken = Taken::default();
+/// Returns the names of a method's parameters, which hide no package.
+fn parameters(context: &Context<'_>, method: &Method) -> Vec<String> {
+    let packages: Vec<_> =
+        (0..context.schema.files.len()).map(|file| context.wanted_alias(file)).collect();
+    let mut taken = Taken::new(packages.iter().map(String::as_str));
     let names = method.arguments.fields.iter().map(|field| names::parameter(&field.name));
     names.map(|name| taken.give(&name)).collect()
 }
@@ -101,31 +104,32 @@ fn tags(
     text.blank();
 }
 
-fn client(text: &mut Text, context: &Context<'_>, name: &str, methods: &[Called<'_>]) {
+fn client(text: &mut Text, context: &Context<'_>, id: Id, methods: &[Called<'_>]) {
+    let naming = context.naming;
+    let (name, own, new) = (&naming.names[&id], &naming.clients[&id], &naming.makers[&id]);
     let client = context.runtime("rpc", "Client");
-    text.line(&format!("// {name}Client makes the calls of {name}."));
-    text.block(&format!("type {name}Client struct {{"), |text| {
+    text.line(&format!("// {own} makes the calls of {name}."));
+    text.block(&format!("type {own} struct {{"), |text| {
         text.line(&format!("client *{client}"));
     });
     text.blank();
-    text.line(&format!(
-        "// New{name}Client returns a client of the service on the client's session."
-    ));
-    let head = format!("func New{name}Client(client *{client}) *{name}Client {{");
-    text.block(&head, |text| text.line(&format!("return &{name}Client{{client}}")));
+    text.line(&format!("// {new} returns a client of the service on the client's session."));
+    let head = format!("func {new}(client *{client}) *{own} {{");
+    text.block(&head, |text| text.line(&format!("return &{own}{{client}}")));
     for called in methods {
         text.blank();
         let go = &called.names.go;
-        let head = format!("func (c *{name}Client) {go}{} {{", called.caller(context));
+        let head = format!("func (c *{own}) {go}{} {{", called.caller(context));
         text.line(&format!("// {go} calls the method {} of the service.", called.method.name));
         text.block(&head, |text| called.call(text, context, name));
     }
 }
 
-fn register(text: &mut Text, context: &Context<'_>, name: &str, methods: &[Called<'_>]) {
+fn register(text: &mut Text, context: &Context<'_>, id: Id, methods: &[Called<'_>]) {
+    let (name, register) = (&context.naming.names[&id], &context.naming.registers[&id]);
     let server = context.runtime("rpc", "Server");
-    text.line(&format!("// Register{name} has a server serve the handler's methods."));
-    let head = format!("func Register{name}(server *{server}, handler {name}) {{");
+    text.line(&format!("// {register} has a server serve the handler's methods."));
+    let head = format!("func {register}(server *{server}, handler {name}) {{");
     if methods.is_empty() {
         return text.line(&format!("{head}}}"));
     }
@@ -193,8 +197,10 @@ fn outcome(text: &mut Text, context: &Context<'_>, called: &Called<'_>, fields: 
             return text.line("return false");
         }
         context.standard("errors");
-        let tries: Vec<_> =
-            thrown.iter().map(|named| format!("errors.As(err, &p.{})", named.go)).collect();
+        let tries: Vec<_> = thrown
+            .iter()
+            .map(|named| format!("errors.As(err, &p.{0}) && p.{0} != nil", named.go))
+            .collect();
         text.line(&format!("return {}", tries.join(" || ")));
     });
 }
@@ -333,7 +339,7 @@ impl Called<'_> {
     /// Writes the default of an absent struct, which handlers need not expect.
     fn complete(&self, text: &mut Text, context: &Context<'_>, ty: &Type, go: &str) {
         if let TypeKind::Struct(id) = ty.kind {
-            let new = context.path(id, &format!("New{}", context.naming.names[&id]));
+            let new = context.path(id, &context.naming.makers[&id]);
             text.block(&format!("if args.{go} == nil {{"), |text| {
                 text.line(&format!("args.{go} = {new}()"));
             });
@@ -342,10 +348,12 @@ impl Called<'_> {
 
     /// Writes an empty value for a nil one, which would be none.
     fn succeed(&self, text: &mut Text, context: &Context<'_>, ty: &Type) {
-        if is_nilable(ty) && !matches!(ty.kind, TypeKind::Struct(_)) {
-            text.block("if success == nil {", |text| {
-                text.line(&format!("success = {}{{}}", context.ty(ty)));
-            });
+        if is_nilable(ty) {
+            let empty = match ty.kind {
+                TypeKind::Struct(id) => context.path(id, &context.naming.makers[&id]) + "()",
+                _ => format!("{}{{}}", context.ty(ty)),
+            };
+            text.block("if success == nil {", |text| text.line(&format!("success = {empty}")));
         }
     }
 

@@ -5,20 +5,21 @@ use super::fields::{Fields, Named};
 use super::text::Text;
 use super::types::is_pointer;
 use super::{length, read, value, write};
-use crate::model::{Definition, Requiredness, Shape, Struct, TypeKind};
+use crate::model::{Definition, Id, Requiredness, Shape, Struct, TypeKind};
 
 /// Writes a struct of the IDL. Its documentation was written before.
 pub(crate) fn write(
     text: &mut Text,
     context: &Context<'_>,
-    name: &str,
+    id: Id,
     definition: &Definition,
     fields: &Fields<'_>,
 ) {
+    let (name, new) = (&context.naming.names[&id], &context.naming.makers[&id]);
     declare(text, context, name, fields);
     text.blank();
-    text.line(&format!("// New{name} returns a {name} with the defaults of its fields."));
-    text.block(&format!("func New{name}() *{name} {{"), |text| {
+    text.line(&format!("// {new} returns a {name} with the defaults of its fields."));
+    text.block(&format!("func {new}() *{name} {{"), |text| {
         text.line(&format!("p := new({name})"));
         text.line("p.InitDefault()");
         text.line("return p");
@@ -137,17 +138,19 @@ fn error(
         Some(named) if named.is_optional() => text.line(&format!("return p.{}()", named.getter)),
         Some(named) => text.line(&format!("return p.{}", named.go)),
         None => {
-            let text_of = context.thrift("ErrorText");
-            text.line(&format!("return {text_of}({:?}, *p)", definition.name));
+            let fields = fields.all.iter().map(|named| {
+                let is_pointer = is_pointer(named.field, named.is_optional());
+                let value =
+                    if is_pointer { format!("{}()", named.getter) } else { named.go.clone() };
+                format!(", {:?}, p.{value}", named.field.name)
+            });
+            let (text_of, fields) = (context.thrift("ErrorText"), fields.collect::<String>());
+            text.line(&format!("return {text_of}({:?}{fields})", definition.name));
         }
     });
 }
 
 /// Returns the fields of a struct of the IDL.
-pub(crate) fn fields_of<'a>(
-    context: &Context<'_>,
-    id: crate::model::Id,
-    found: &'a Struct,
-) -> Fields<'a> {
+pub(crate) fn fields_of<'a>(context: &Context<'_>, id: Id, found: &'a Struct) -> Fields<'a> {
     Fields::new(found, context.naming.fields[&id].clone())
 }

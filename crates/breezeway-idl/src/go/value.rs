@@ -55,21 +55,27 @@ fn map(
     item: &Type,
     pairs: &[(Value, Value)],
 ) -> String {
-    let mut shown: Vec<(String, String)> = Vec::new();
+    let mut shown: Vec<(String, (String, String))> = Vec::new();
     for (left, right) in pairs {
+        let number = match left {
+            Value::Enum(id, index) => Some(context.schema.enum_values(*id)[*index].number),
+            _ => None,
+        };
         let left = match left {
             Value::Binary(bytes) => quoted_bytes(bytes),
             _ => of_type(context, key, left),
         };
-        // Of two pairs with one key the last one counts, and Go refuses both.
-        shown.retain(|(known, _)| *known != left);
-        shown.push((left, of_type(context, item, right)));
+        // Of two pairs with one key the last one counts, and Go refuses both. Values of an enum can
+        // have the same number.
+        let identity = number.map_or_else(|| left.clone(), |number| number.to_string());
+        shown.retain(|(known, _)| *known != identity);
+        shown.push((identity, (left, of_type(context, item, right))));
     }
     let pair = |(left, right): (String, String)| match is_key(key) {
         true => format!("{left}: {right}"),
         false => format!("{{Key: {left}, Value: {right}}}"),
     };
-    let pairs: Vec<_> = shown.into_iter().map(pair).collect();
+    let pairs: Vec<_> = shown.into_iter().map(|(_, shown)| pair(shown)).collect();
     format!("{}{{{}}}", context.ty(ty), pairs.join(", "))
 }
 

@@ -3,4 +3,5 @@
 mod bad_idl;
 mod builder;
 mod damaged_idl;
+mod go_names;
 mod golden;

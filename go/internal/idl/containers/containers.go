@@ -324,45 +324,74 @@ func (p *Lists) ReadFields(r *thrift.Reader) {
 		case 0x0f0007:
 			p.Strings = thrift.ReadStrings(r)
 		case 0x0f0008:
-			p.Binaries = make([][]byte, r.List(11, 4))
-			for i := range p.Binaries {
-				p.Binaries[i] = r.Bytes()
+			n := r.List(11, 4)
+			l := make([][]byte, 0, thrift.Room[[]byte](r, n))
+			for ; n > 0 && r.OK(); n-- {
+				v := r.Bytes()
+				l = append(l, v)
 			}
+			r.EndList()
+			p.Binaries = l
 		case 0x0f0009:
-			p.Uuids = make([]thrift.UUID, r.List(16, 16))
-			for i := range p.Uuids {
-				p.Uuids[i] = r.UUID()
+			n := r.List(16, 16)
+			l := make([]thrift.UUID, 0, thrift.Room[thrift.UUID](r, n))
+			for ; n > 0 && r.OK(); n-- {
+				v := r.UUID()
+				l = append(l, v)
 			}
+			r.EndList()
+			p.Uuids = l
 		case 0x0f000a:
 			p.Colours = thrift.ReadI32s[Colour](r)
 		case 0x0f000b:
-			si := make([]Item, r.List(12, 1))
-			p.Items = make([]*Item, len(si))
-			for i := range si {
-				si[i].ReadFields(r)
-				p.Items[i] = &si[i]
+			n := r.List(12, 1)
+			si := make([]Item, thrift.Room[Item](r, n))
+			l := make([]*Item, 0, len(si))
+			for ; n > 0 && r.OK(); n-- {
+				if len(si) == 0 {
+					si = make([]Item, min(n, len(l)))
+				}
+				si[0].ReadFields(r)
+				l = append(l, &si[0])
+				si = si[1:]
 			}
+			r.EndList()
+			p.Items = l
 		case 0x0f000c:
-			p.Nested = make([][]int32, r.List(15, 5))
-			for i := range p.Nested {
-				p.Nested[i] = thrift.ReadI32s[int32](r)
+			n := r.List(15, 5)
+			l := make([][]int32, 0, thrift.Room[[]int32](r, n))
+			for ; n > 0 && r.OK(); n-- {
+				v := thrift.ReadI32s[int32](r)
+				l = append(l, v)
 			}
+			r.EndList()
+			p.Nested = l
 		case 0x0f000d:
-			p.Sets = make([][]string, r.List(14, 5))
-			for i := range p.Sets {
-				p.Sets[i] = thrift.ReadStrings(r)
+			n := r.List(14, 5)
+			l := make([][]string, 0, thrift.Room[[]string](r, n))
+			for ; n > 0 && r.OK(); n-- {
+				v := thrift.ReadStrings(r)
+				l = append(l, v)
 			}
+			r.EndList()
+			p.Sets = l
 		case 0x0f000e:
-			p.Maps = make([]map[string]int32, r.List(13, 6))
-			for i := range p.Maps {
+			n := r.List(13, 6)
+			l := make([]map[string]int32, 0, thrift.Room[map[string]int32](r, n))
+			for ; n > 0 && r.OK(); n-- {
 				nn := r.Map(11, 8, 8)
-				p.Maps[i] = make(map[string]int32, nn)
-				for ; nn > 0; nn-- {
+				ll := make(map[string]int32, thrift.Room[thrift.Pair[string, int32]](r, nn))
+				for ; nn > 0 && r.OK(); nn-- {
 					kk := r.Text()
 					vv := r.I32()
-					p.Maps[i][kk] = vv
+					ll[kk] = vv
 				}
+				r.EndList()
+				v := ll
+				l = append(l, v)
 			}
+			r.EndList()
+			p.Maps = l
 		default:
 			r.Skip(head)
 		}
@@ -513,41 +542,71 @@ func (p *Sets) ReadFields(r *thrift.Reader) {
 		case 0x0e0007:
 			p.Strings = thrift.ReadStrings(r)
 		case 0x0e0008:
-			p.Binaries = make([][]byte, r.List(11, 4))
-			for i := range p.Binaries {
-				p.Binaries[i] = r.Bytes()
+			n := r.List(11, 4)
+			l := make([][]byte, 0, thrift.Room[[]byte](r, n))
+			for ; n > 0 && r.OK(); n-- {
+				v := r.Bytes()
+				l = append(l, v)
 			}
+			r.EndList()
+			p.Binaries = l
 		case 0x0e0009:
-			p.Uuids = make([]thrift.UUID, r.List(16, 16))
-			for i := range p.Uuids {
-				p.Uuids[i] = r.UUID()
+			n := r.List(16, 16)
+			l := make([]thrift.UUID, 0, thrift.Room[thrift.UUID](r, n))
+			for ; n > 0 && r.OK(); n-- {
+				v := r.UUID()
+				l = append(l, v)
 			}
+			r.EndList()
+			p.Uuids = l
 		case 0x0e000a:
 			p.Colours = thrift.ReadI32s[Colour](r)
 		case 0x0e000b:
-			si := make([]Item, r.List(12, 1))
-			p.Items = make([]*Item, len(si))
-			for i := range si {
-				si[i].ReadFields(r)
-				p.Items[i] = &si[i]
+			n := r.List(12, 1)
+			si := make([]Item, thrift.Room[Item](r, n))
+			l := make([]*Item, 0, len(si))
+			for ; n > 0 && r.OK(); n-- {
+				if len(si) == 0 {
+					si = make([]Item, min(n, len(l)))
+				}
+				si[0].ReadFields(r)
+				l = append(l, &si[0])
+				si = si[1:]
 			}
+			r.EndList()
+			p.Items = l
 		case 0x0e000c:
-			p.Nested = make([][]int32, r.List(15, 5))
-			for i := range p.Nested {
-				p.Nested[i] = thrift.ReadI32s[int32](r)
+			n := r.List(15, 5)
+			l := make([][]int32, 0, thrift.Room[[]int32](r, n))
+			for ; n > 0 && r.OK(); n-- {
+				v := thrift.ReadI32s[int32](r)
+				l = append(l, v)
 			}
+			r.EndList()
+			p.Nested = l
 		case 0x0e000d:
-			si := make([]Weight, r.List(12, 1))
-			p.Weights = make([]*Weight, len(si))
-			for i := range si {
-				si[i].ReadFields(r)
-				p.Weights[i] = &si[i]
+			n := r.List(12, 1)
+			si := make([]Weight, thrift.Room[Weight](r, n))
+			l := make([]*Weight, 0, len(si))
+			for ; n > 0 && r.OK(); n-- {
+				if len(si) == 0 {
+					si = make([]Weight, min(n, len(l)))
+				}
+				si[0].ReadFields(r)
+				l = append(l, &si[0])
+				si = si[1:]
 			}
+			r.EndList()
+			p.Weights = l
 		case 0x0e000e:
-			p.More = make([][]float64, r.List(14, 5))
-			for i := range p.More {
-				p.More[i] = thrift.ReadDoubles(r)
+			n := r.List(14, 5)
+			l := make([][]float64, 0, thrift.Room[[]float64](r, n))
+			for ; n > 0 && r.OK(); n-- {
+				v := thrift.ReadDoubles(r)
+				l = append(l, v)
 			}
+			r.EndList()
+			p.More = l
 		default:
 			r.Skip(head)
 		}
@@ -729,116 +788,154 @@ func (p *Maps) ReadFields(r *thrift.Reader) {
 			return
 		case 0x0d0001:
 			n := r.Map(2, 2, 2)
-			p.Bools = make(map[bool]bool, n)
-			for ; n > 0; n-- {
+			l := make(map[bool]bool, thrift.Room[thrift.Pair[bool, bool]](r, n))
+			for ; n > 0 && r.OK(); n-- {
 				k := r.Bool()
 				v := r.Bool()
-				p.Bools[k] = v
+				l[k] = v
 			}
+			r.EndList()
+			p.Bools = l
 		case 0x0d0002:
 			n := r.Map(3, 6, 3)
-			p.Bytes = make(map[int8]int16, n)
-			for ; n > 0; n-- {
+			l := make(map[int8]int16, thrift.Room[thrift.Pair[int8, int16]](r, n))
+			for ; n > 0 && r.OK(); n-- {
 				k := r.I8()
 				v := r.I16()
-				p.Bytes[k] = v
+				l[k] = v
 			}
+			r.EndList()
+			p.Bytes = l
 		case 0x0d0003:
 			n := r.Map(8, 10, 12)
-			p.Ints = make(map[int32]int64, n)
-			for ; n > 0; n-- {
+			l := make(map[int32]int64, thrift.Room[thrift.Pair[int32, int64]](r, n))
+			for ; n > 0 && r.OK(); n-- {
 				k := r.I32()
 				v := r.I64()
-				p.Ints[k] = v
+				l[k] = v
 			}
+			r.EndList()
+			p.Ints = l
 		case 0x0d0004:
 			n := r.Map(4, 4, 16)
-			p.Doubles = make(map[float64]float64, n)
-			for ; n > 0; n-- {
+			l := make(map[float64]float64, thrift.Room[thrift.Pair[float64, float64]](r, n))
+			for ; n > 0 && r.OK(); n-- {
 				k := r.Double()
 				v := r.Double()
-				p.Doubles[k] = v
+				l[k] = v
 			}
+			r.EndList()
+			p.Doubles = l
 		case 0x0d0005:
 			n := r.Map(11, 11, 8)
-			p.Strings = make(map[string][]byte, n)
-			for ; n > 0; n-- {
+			l := make(map[string][]byte, thrift.Room[thrift.Pair[string, []byte]](r, n))
+			for ; n > 0 && r.OK(); n-- {
 				k := r.Text()
 				v := r.Bytes()
-				p.Strings[k] = v
+				l[k] = v
 			}
+			r.EndList()
+			p.Strings = l
 		case 0x0d0006:
 			n := r.Map(16, 16, 32)
-			p.Uuids = make(map[thrift.UUID]thrift.UUID, n)
-			for ; n > 0; n-- {
+			l := make(map[thrift.UUID]thrift.UUID, thrift.Room[thrift.Pair[thrift.UUID, thrift.UUID]](r, n))
+			for ; n > 0 && r.OK(); n-- {
 				k := r.UUID()
 				v := r.UUID()
-				p.Uuids[k] = v
+				l[k] = v
 			}
+			r.EndList()
+			p.Uuids = l
 		case 0x0d0007:
 			n := r.Map(8, 12, 5)
-			p.Colours = make(map[Colour]*Item, n)
-			for ; n > 0; n-- {
+			l := make(map[Colour]*Item, thrift.Room[thrift.Pair[Colour, *Item]](r, n))
+			for ; n > 0 && r.OK(); n-- {
 				k := Colour(r.I32())
 				v := new(Item)
 				v.ReadFields(r)
-				p.Colours[k] = v
+				l[k] = v
 			}
+			r.EndList()
+			p.Colours = l
 		case 0x0d0008:
-			p.Items = make([]thrift.Pair[*Item, Colour], r.Map(12, 8, 5))
-			for i := range p.Items {
-				{
-					p.Items[i].Key = new(Item)
-					p.Items[i].Key.ReadFields(r)
-				}
-				p.Items[i].Value = Colour(r.I32())
+			n := r.Map(12, 8, 5)
+			l := make([]thrift.Pair[*Item, Colour], 0, thrift.Room[thrift.Pair[*Item, Colour]](r, n))
+			for ; n > 0 && r.OK(); n-- {
+				k := new(Item)
+				k.ReadFields(r)
+				v := Colour(r.I32())
+				l = append(l, thrift.Pair[*Item, Colour]{Key: k, Value: v})
 			}
+			r.EndList()
+			p.Items = l
 		case 0x0d0009:
-			p.Weights = make([]thrift.Pair[*Weight, int32], r.Map(12, 8, 5))
-			for i := range p.Weights {
-				{
-					p.Weights[i].Key = new(Weight)
-					p.Weights[i].Key.ReadFields(r)
-				}
-				p.Weights[i].Value = r.I32()
+			n := r.Map(12, 8, 5)
+			l := make([]thrift.Pair[*Weight, int32], 0, thrift.Room[thrift.Pair[*Weight, int32]](r, n))
+			for ; n > 0 && r.OK(); n-- {
+				k := new(Weight)
+				k.ReadFields(r)
+				v := r.I32()
+				l = append(l, thrift.Pair[*Weight, int32]{Key: k, Value: v})
 			}
+			r.EndList()
+			p.Weights = l
 		case 0x0d000a:
-			p.Odd = make([]thrift.Pair[[]int32, []string], r.Map(15, 14, 10))
-			for i := range p.Odd {
-				p.Odd[i].Key = thrift.ReadI32s[int32](r)
-				p.Odd[i].Value = thrift.ReadStrings(r)
+			n := r.Map(15, 14, 10)
+			l := make([]thrift.Pair[[]int32, []string], 0, thrift.Room[thrift.Pair[[]int32, []string]](r, n))
+			for ; n > 0 && r.OK(); n-- {
+				var k []int32
+				{
+					k = thrift.ReadI32s[int32](r)
+				}
+				v := thrift.ReadStrings(r)
+				l = append(l, thrift.Pair[[]int32, []string]{Key: k, Value: v})
 			}
+			r.EndList()
+			p.Odd = l
 		case 0x0d000b:
-			p.Deep = make([]thrift.Pair[map[int32]int32, map[string][]map[int8][]int64], r.Map(13, 13, 12))
-			for i := range p.Deep {
+			n := r.Map(13, 13, 12)
+			l := make([]thrift.Pair[map[int32]int32, map[string][]map[int8][]int64], 0, thrift.Room[thrift.Pair[map[int32]int32, map[string][]map[int8][]int64]](r, n))
+			for ; n > 0 && r.OK(); n-- {
+				var k map[int32]int32
 				{
 					nn := r.Map(8, 8, 8)
-					p.Deep[i].Key = make(map[int32]int32, nn)
-					for ; nn > 0; nn-- {
+					ll := make(map[int32]int32, thrift.Room[thrift.Pair[int32, int32]](r, nn))
+					for ; nn > 0 && r.OK(); nn-- {
 						kk := r.I32()
 						vv := r.I32()
-						p.Deep[i].Key[kk] = vv
+						ll[kk] = vv
 					}
+					r.EndList()
+					k = ll
 				}
-				{
-					nn := r.Map(11, 15, 9)
-					p.Deep[i].Value = make(map[string][]map[int8][]int64, nn)
-					for ; nn > 0; nn-- {
-						kk := r.Text()
-						vv := make([]map[int8][]int64, r.List(13, 6))
-						for iii := range vv {
-							nnnn := r.Map(3, 14, 6)
-							vv[iii] = make(map[int8][]int64, nnnn)
-							for ; nnnn > 0; nnnn-- {
-								kkkk := r.I8()
-								vvvv := thrift.ReadI64s(r)
-								vv[iii][kkkk] = vvvv
-							}
+				nn := r.Map(11, 15, 9)
+				ll := make(map[string][]map[int8][]int64, thrift.Room[thrift.Pair[string, []map[int8][]int64]](r, nn))
+				for ; nn > 0 && r.OK(); nn-- {
+					kk := r.Text()
+					nnn := r.List(13, 6)
+					lll := make([]map[int8][]int64, 0, thrift.Room[map[int8][]int64](r, nnn))
+					for ; nnn > 0 && r.OK(); nnn-- {
+						nnnn := r.Map(3, 14, 6)
+						llll := make(map[int8][]int64, thrift.Room[thrift.Pair[int8, []int64]](r, nnnn))
+						for ; nnnn > 0 && r.OK(); nnnn-- {
+							kkkk := r.I8()
+							vvvv := thrift.ReadI64s(r)
+							llll[kkkk] = vvvv
 						}
-						p.Deep[i].Value[kk] = vv
+						r.EndList()
+						vvv := llll
+						lll = append(lll, vvv)
 					}
+					r.EndList()
+					vv := lll
+					ll[kk] = vv
 				}
+				r.EndList()
+				v := ll
+				l = append(l, thrift.Pair[map[int32]int32, map[string][]map[int8][]int64]{Key: k, Value: v})
 			}
+			r.EndList()
+			p.Deep = l
 		default:
 			r.Skip(head)
 		}
@@ -959,29 +1056,40 @@ func (p *OptionalContainers) ReadFields(r *thrift.Reader) {
 			p.Strings = thrift.ReadStrings(r)
 		case 0x0d0003:
 			n := r.Map(11, 15, 9)
-			p.Items = make(map[string][]*Item, n)
-			for ; n > 0; n-- {
+			l := make(map[string][]*Item, thrift.Room[thrift.Pair[string, []*Item]](r, n))
+			for ; n > 0 && r.OK(); n-- {
 				k := r.Text()
-				sii := make([]Item, r.List(12, 1))
-				v := make([]*Item, len(sii))
-				for ii := range sii {
-					sii[ii].ReadFields(r)
-					v[ii] = &sii[ii]
+				nn := r.List(12, 1)
+				sii := make([]Item, thrift.Room[Item](r, nn))
+				ll := make([]*Item, 0, len(sii))
+				for ; nn > 0 && r.OK(); nn-- {
+					if len(sii) == 0 {
+						sii = make([]Item, min(nn, len(ll)))
+					}
+					sii[0].ReadFields(r)
+					ll = append(ll, &sii[0])
+					sii = sii[1:]
 				}
-				p.Items[k] = v
+				r.EndList()
+				v := ll
+				l[k] = v
 			}
+			r.EndList()
+			p.Items = l
 		case 0x0f0004:
 			p.Doubles = thrift.ReadDoubles(r)
 			seen |= 0x1
 		case 0x0d0005:
 			n := r.Map(8, 12, 5)
-			p.Weights = make(map[int32]*Weight, n)
-			for ; n > 0; n-- {
+			l := make(map[int32]*Weight, thrift.Room[thrift.Pair[int32, *Weight]](r, n))
+			for ; n > 0 && r.OK(); n-- {
 				k := r.I32()
 				v := new(Weight)
 				v.ReadFields(r)
-				p.Weights[k] = v
+				l[k] = v
 			}
+			r.EndList()
+			p.Weights = l
 			seen |= 0x2
 		default:
 			r.Skip(head)
@@ -1100,22 +1208,32 @@ func (p *OneContainer) ReadFields(r *thrift.Reader) {
 		case 0x0d0003:
 			*p = OneContainer{}
 			n := r.Map(11, 12, 5)
-			p.Items = make(map[string]*Item, n)
-			for ; n > 0; n-- {
+			l := make(map[string]*Item, thrift.Room[thrift.Pair[string, *Item]](r, n))
+			for ; n > 0 && r.OK(); n-- {
 				k := r.Text()
 				v := new(Item)
 				v.ReadFields(r)
-				p.Items[k] = v
+				l[k] = v
 			}
+			r.EndList()
+			p.Items = l
 		case 0x0f0004:
 			*p = OneContainer{}
-			p.Cube = make([][][]float64, r.List(15, 5))
-			for i := range p.Cube {
-				p.Cube[i] = make([][]float64, r.List(15, 5))
-				for ii := range p.Cube[i] {
-					p.Cube[i][ii] = thrift.ReadDoubles(r)
+			n := r.List(15, 5)
+			l := make([][][]float64, 0, thrift.Room[[][]float64](r, n))
+			for ; n > 0 && r.OK(); n-- {
+				nn := r.List(15, 5)
+				ll := make([][]float64, 0, thrift.Room[[]float64](r, nn))
+				for ; nn > 0 && r.OK(); nn-- {
+					vv := thrift.ReadDoubles(r)
+					ll = append(ll, vv)
 				}
+				r.EndList()
+				v := ll
+				l = append(l, v)
 			}
+			r.EndList()
+			p.Cube = l
 		default:
 			r.Skip(head)
 		}
@@ -1390,24 +1508,40 @@ func (p *ContainersItemsArgs) ReadFields(r *thrift.Reader) {
 			return
 		case 0x0d0001:
 			n := r.Map(11, 15, 9)
-			p.Items = make(map[string][]*Item, n)
-			for ; n > 0; n-- {
+			l := make(map[string][]*Item, thrift.Room[thrift.Pair[string, []*Item]](r, n))
+			for ; n > 0 && r.OK(); n-- {
 				k := r.Text()
-				sii := make([]Item, r.List(12, 1))
-				v := make([]*Item, len(sii))
-				for ii := range sii {
-					sii[ii].ReadFields(r)
-					v[ii] = &sii[ii]
+				nn := r.List(12, 1)
+				sii := make([]Item, thrift.Room[Item](r, nn))
+				ll := make([]*Item, 0, len(sii))
+				for ; nn > 0 && r.OK(); nn-- {
+					if len(sii) == 0 {
+						sii = make([]Item, min(nn, len(ll)))
+					}
+					sii[0].ReadFields(r)
+					ll = append(ll, &sii[0])
+					sii = sii[1:]
 				}
-				p.Items[k] = v
+				r.EndList()
+				v := ll
+				l[k] = v
 			}
+			r.EndList()
+			p.Items = l
 		case 0x0e0002:
-			si := make([]Weight, r.List(12, 1))
-			p.Weights = make([]*Weight, len(si))
-			for i := range si {
-				si[i].ReadFields(r)
-				p.Weights[i] = &si[i]
+			n := r.List(12, 1)
+			si := make([]Weight, thrift.Room[Weight](r, n))
+			l := make([]*Weight, 0, len(si))
+			for ; n > 0 && r.OK(); n-- {
+				if len(si) == 0 {
+					si = make([]Weight, min(n, len(l)))
+				}
+				si[0].ReadFields(r)
+				l = append(l, &si[0])
+				si = si[1:]
 			}
+			r.EndList()
+			p.Weights = l
 		default:
 			r.Skip(head)
 		}
@@ -1482,17 +1616,26 @@ func (p *ContainersItemsResult) ReadFields(r *thrift.Reader) {
 			return
 		case 0x0d0000:
 			n := r.Map(11, 15, 9)
-			p.Success = make(map[string][]*Item, n)
-			for ; n > 0; n-- {
+			l := make(map[string][]*Item, thrift.Room[thrift.Pair[string, []*Item]](r, n))
+			for ; n > 0 && r.OK(); n-- {
 				k := r.Text()
-				sii := make([]Item, r.List(12, 1))
-				v := make([]*Item, len(sii))
-				for ii := range sii {
-					sii[ii].ReadFields(r)
-					v[ii] = &sii[ii]
+				nn := r.List(12, 1)
+				sii := make([]Item, thrift.Room[Item](r, nn))
+				ll := make([]*Item, 0, len(sii))
+				for ; nn > 0 && r.OK(); nn-- {
+					if len(sii) == 0 {
+						sii = make([]Item, min(nn, len(ll)))
+					}
+					sii[0].ReadFields(r)
+					ll = append(ll, &sii[0])
+					sii = sii[1:]
 				}
-				p.Success[k] = v
+				r.EndList()
+				v := ll
+				l[k] = v
 			}
+			r.EndList()
+			p.Success = l
 		default:
 			r.Skip(head)
 		}

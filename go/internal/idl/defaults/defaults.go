@@ -321,20 +321,29 @@ func (p *Defaults) ReadFields(r *thrift.Reader) {
 			p.Words = thrift.ReadStrings(r)
 		case 0x0d000e:
 			n := r.Map(11, 8, 8)
-			p.Ages = make(map[string]int32, n)
-			for ; n > 0; n-- {
+			l := make(map[string]int32, thrift.Room[thrift.Pair[string, int32]](r, n))
+			for ; n > 0 && r.OK(); n-- {
 				k := r.Text()
 				v := r.I32()
-				p.Ages[k] = v
+				l[k] = v
 			}
+			r.EndList()
+			p.Ages = l
 		case 0x0f000f:
-			si := make([]Inner, r.List(12, 1))
-			p.Inners = make([]*Inner, len(si))
-			for i := range si {
-				si[i].InitDefault()
-				si[i].ReadFields(r)
-				p.Inners[i] = &si[i]
+			n := r.List(12, 1)
+			si := make([]Inner, thrift.Room[Inner](r, n))
+			l := make([]*Inner, 0, len(si))
+			for ; n > 0 && r.OK(); n-- {
+				if len(si) == 0 {
+					si = make([]Inner, min(n, len(l)))
+				}
+				si[0].InitDefault()
+				si[0].ReadFields(r)
+				l = append(l, &si[0])
+				si = si[1:]
 			}
+			r.EndList()
+			p.Inners = l
 		default:
 			r.Skip(head)
 		}
@@ -644,12 +653,14 @@ func (p *RequiredDefaults) ReadFields(r *thrift.Reader) {
 			seen |= 0x4
 		case 0x0d0004:
 			n := r.Map(11, 15, 9)
-			p.Lists = make(map[string][]int32, n)
-			for ; n > 0; n-- {
+			l := make(map[string][]int32, thrift.Room[thrift.Pair[string, []int32]](r, n))
+			for ; n > 0 && r.OK(); n-- {
 				k := r.Text()
 				v := thrift.ReadI32s[int32](r)
-				p.Lists[k] = v
+				l[k] = v
 			}
+			r.EndList()
+			p.Lists = l
 			seen |= 0x8
 		default:
 			r.Skip(head)

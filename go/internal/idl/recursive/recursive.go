@@ -171,12 +171,19 @@ func (p *Tree) ReadFields(r *thrift.Reader) {
 			p.Right = new(Tree)
 			p.Right.ReadFields(r)
 		case 0x0f0004:
-			si := make([]Tree, r.List(12, 1))
-			p.Others = make([]*Tree, len(si))
-			for i := range si {
-				si[i].ReadFields(r)
-				p.Others[i] = &si[i]
+			n := r.List(12, 1)
+			si := make([]Tree, thrift.Room[Tree](r, n))
+			l := make([]*Tree, 0, len(si))
+			for ; n > 0 && r.OK(); n-- {
+				if len(si) == 0 {
+					si = make([]Tree, min(n, len(l)))
+				}
+				si[0].ReadFields(r)
+				l = append(l, &si[0])
+				si = si[1:]
 			}
+			r.EndList()
+			p.Others = l
 		default:
 			r.Skip(head)
 		}
@@ -339,12 +346,19 @@ func (p *Person) ReadFields(r *thrift.Reader) {
 			p.Employer = new(Company)
 			p.Employer.ReadFields(r)
 		case 0x0f0003:
-			si := make([]Person, r.List(12, 8))
-			p.Friends = make([]*Person, len(si))
-			for i := range si {
-				si[i].ReadFields(r)
-				p.Friends[i] = &si[i]
+			n := r.List(12, 8)
+			si := make([]Person, thrift.Room[Person](r, n))
+			l := make([]*Person, 0, len(si))
+			for ; n > 0 && r.OK(); n-- {
+				if len(si) == 0 {
+					si = make([]Person, min(n, len(l)))
+				}
+				si[0].ReadFields(r)
+				l = append(l, &si[0])
+				si = si[1:]
 			}
+			r.EndList()
+			p.Friends = l
 		default:
 			r.Skip(head)
 		}
@@ -435,13 +449,15 @@ func (p *Company) ReadFields(r *thrift.Reader) {
 			p.Head.ReadFields(r)
 		case 0x0d0003:
 			n := r.Map(11, 12, 12)
-			p.Staff = make(map[string]*Person, n)
-			for ; n > 0; n-- {
+			l := make(map[string]*Person, thrift.Room[thrift.Pair[string, *Person]](r, n))
+			for ; n > 0 && r.OK(); n-- {
 				k := r.Text()
 				v := new(Person)
 				v.ReadFields(r)
-				p.Staff[k] = v
+				l[k] = v
 			}
+			r.EndList()
+			p.Staff = l
 		default:
 			r.Skip(head)
 		}
@@ -575,12 +591,19 @@ func (p *Expression) ReadFields(r *thrift.Reader) {
 			p.Binary.ReadFields(r)
 		case 0x0f0004:
 			*p = Expression{}
-			si := make([]Expression, r.List(12, 1))
-			p.Call = make([]*Expression, len(si))
-			for i := range si {
-				si[i].ReadFields(r)
-				p.Call[i] = &si[i]
+			n := r.List(12, 1)
+			si := make([]Expression, thrift.Room[Expression](r, n))
+			l := make([]*Expression, 0, len(si))
+			for ; n > 0 && r.OK(); n-- {
+				if len(si) == 0 {
+					si = make([]Expression, min(n, len(l)))
+				}
+				si[0].ReadFields(r)
+				l = append(l, &si[0])
+				si = si[1:]
 			}
+			r.EndList()
+			p.Call = l
 		case 0x0c0005:
 			*p = Expression{}
 			p.Negated = new(Expression)
@@ -996,12 +1019,19 @@ func (p *C) ReadFields(r *thrift.Reader) {
 			p.A = new(A)
 			p.A.ReadFields(r)
 		case 0x0e0002:
-			si := make([]A, r.List(12, 1))
-			p.All = make([]*A, len(si))
-			for i := range si {
-				si[i].ReadFields(r)
-				p.All[i] = &si[i]
+			n := r.List(12, 1)
+			si := make([]A, thrift.Room[A](r, n))
+			l := make([]*A, 0, len(si))
+			for ; n > 0 && r.OK(); n-- {
+				if len(si) == 0 {
+					si = make([]A, min(n, len(l)))
+				}
+				si[0].ReadFields(r)
+				l = append(l, &si[0])
+				si = si[1:]
 			}
+			r.EndList()
+			p.All = l
 		default:
 			r.Skip(head)
 		}
@@ -1200,5 +1230,5 @@ func (p *EvaluatorEvaluateResult) Err() error {
 // SetErr sets the exception that err is or wraps, if the method declares it.
 func (p *EvaluatorEvaluateResult) SetErr(err error) bool {
 	*p = EvaluatorEvaluateResult{}
-	return errors.As(err, &p.Caused)
+	return errors.As(err, &p.Caused) && p.Caused != nil
 }

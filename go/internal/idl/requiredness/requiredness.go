@@ -226,25 +226,34 @@ func (p *Required) ReadFields(r *thrift.Reader) {
 			p.J.ReadFields(r)
 			seen |= 0x200
 		case 0x0f000b:
-			si := make([]Inner, r.List(12, 8))
-			p.K = make([]*Inner, len(si))
-			for i := range si {
-				si[i].ReadFields(r)
-				p.K[i] = &si[i]
+			n := r.List(12, 8)
+			si := make([]Inner, thrift.Room[Inner](r, n))
+			l := make([]*Inner, 0, len(si))
+			for ; n > 0 && r.OK(); n-- {
+				if len(si) == 0 {
+					si = make([]Inner, min(n, len(l)))
+				}
+				si[0].ReadFields(r)
+				l = append(l, &si[0])
+				si = si[1:]
 			}
+			r.EndList()
+			p.K = l
 			seen |= 0x400
 		case 0x0e000c:
 			p.L = thrift.ReadI32s[int32](r)
 			seen |= 0x800
 		case 0x0d000d:
 			n := r.Map(11, 12, 12)
-			p.M = make(map[string]*Inner, n)
-			for ; n > 0; n-- {
+			l := make(map[string]*Inner, thrift.Room[thrift.Pair[string, *Inner]](r, n))
+			for ; n > 0 && r.OK(); n-- {
 				k := r.Text()
 				v := new(Inner)
 				v.ReadFields(r)
-				p.M[k] = v
+				l[k] = v
 			}
+			r.EndList()
+			p.M = l
 			seen |= 0x1000
 		default:
 			r.Skip(head)
@@ -514,23 +523,32 @@ func (p *Optional) ReadFields(r *thrift.Reader) {
 			p.J = new(Inner)
 			p.J.ReadFields(r)
 		case 0x0f000b:
-			si := make([]Inner, r.List(12, 8))
-			p.K = make([]*Inner, len(si))
-			for i := range si {
-				si[i].ReadFields(r)
-				p.K[i] = &si[i]
+			n := r.List(12, 8)
+			si := make([]Inner, thrift.Room[Inner](r, n))
+			l := make([]*Inner, 0, len(si))
+			for ; n > 0 && r.OK(); n-- {
+				if len(si) == 0 {
+					si = make([]Inner, min(n, len(l)))
+				}
+				si[0].ReadFields(r)
+				l = append(l, &si[0])
+				si = si[1:]
 			}
+			r.EndList()
+			p.K = l
 		case 0x0e000c:
 			p.L = thrift.ReadI32s[int32](r)
 		case 0x0d000d:
 			n := r.Map(11, 12, 12)
-			p.M = make(map[string]*Inner, n)
-			for ; n > 0; n-- {
+			l := make(map[string]*Inner, thrift.Room[thrift.Pair[string, *Inner]](r, n))
+			for ; n > 0 && r.OK(); n-- {
 				k := r.Text()
 				v := new(Inner)
 				v.ReadFields(r)
-				p.M[k] = v
+				l[k] = v
 			}
+			r.EndList()
+			p.M = l
 		default:
 			r.Skip(head)
 		}
@@ -681,23 +699,32 @@ func (p *Default) ReadFields(r *thrift.Reader) {
 			p.J = new(Inner)
 			p.J.ReadFields(r)
 		case 0x0f000b:
-			si := make([]Inner, r.List(12, 8))
-			p.K = make([]*Inner, len(si))
-			for i := range si {
-				si[i].ReadFields(r)
-				p.K[i] = &si[i]
+			n := r.List(12, 8)
+			si := make([]Inner, thrift.Room[Inner](r, n))
+			l := make([]*Inner, 0, len(si))
+			for ; n > 0 && r.OK(); n-- {
+				if len(si) == 0 {
+					si = make([]Inner, min(n, len(l)))
+				}
+				si[0].ReadFields(r)
+				l = append(l, &si[0])
+				si = si[1:]
 			}
+			r.EndList()
+			p.K = l
 		case 0x0e000c:
 			p.L = thrift.ReadI32s[int32](r)
 		case 0x0d000d:
 			n := r.Map(11, 12, 12)
-			p.M = make(map[string]*Inner, n)
-			for ; n > 0; n-- {
+			l := make(map[string]*Inner, thrift.Room[thrift.Pair[string, *Inner]](r, n))
+			for ; n > 0 && r.OK(); n-- {
 				k := r.Text()
 				v := new(Inner)
 				v.ReadFields(r)
-				p.M[k] = v
+				l[k] = v
 			}
+			r.EndList()
+			p.M = l
 		default:
 			r.Skip(head)
 		}

@@ -233,7 +233,7 @@ func (p *NoSuchRoom) ReadFields(r *thrift.Reader) {
 
 // Error implements error.
 func (p *NoSuchRoom) Error() string {
-	return thrift.ErrorText("NoSuchRoom", *p)
+	return thrift.ErrorText("NoSuchRoom", "name", p.Name)
 }
 
 type Room interface {
@@ -322,6 +322,9 @@ func RegisterRoom(server *rpc.Server, handler Room) {
 			args.Line = NewLine()
 		}
 		success, err := handler.Say(ctx, args.Line)
+		if success == nil {
+			success = NewLine()
+		}
 		return call.Reply(&RoomSayResult{Success: success}, err)
 	})
 }
@@ -413,7 +416,7 @@ func (p *RoomListenResult) Err() error {
 // SetErr sets the exception that err is or wraps, if the method declares it.
 func (p *RoomListenResult) SetErr(err error) bool {
 	*p = RoomListenResult{}
-	return errors.As(err, &p.Missing)
+	return errors.As(err, &p.Missing) && p.Missing != nil
 }
 
 // RoomTellResult is what Room.tell returns or throws.
@@ -503,7 +506,7 @@ func (p *RoomTellResult) Err() error {
 // SetErr sets the exception that err is or wraps, if the method declares it.
 func (p *RoomTellResult) SetErr(err error) bool {
 	*p = RoomTellResult{}
-	return errors.As(err, &p.Missing)
+	return errors.As(err, &p.Missing) && p.Missing != nil
 }
 
 // RoomTalkResult is what Room.talk returns or throws.
@@ -593,7 +596,7 @@ func (p *RoomTalkResult) Err() error {
 // SetErr sets the exception that err is or wraps, if the method declares it.
 func (p *RoomTalkResult) SetErr(err error) bool {
 	*p = RoomTalkResult{}
-	return errors.As(err, &p.Missing)
+	return errors.As(err, &p.Missing) && p.Missing != nil
 }
 
 // RoomSayArgs are the arguments of Room.say.
@@ -745,5 +748,5 @@ func (p *RoomSayResult) Err() error {
 // SetErr sets the exception that err is or wraps, if the method declares it.
 func (p *RoomSayResult) SetErr(err error) bool {
 	*p = RoomSayResult{}
-	return errors.As(err, &p.Missing)
+	return errors.As(err, &p.Missing) && p.Missing != nil
 }

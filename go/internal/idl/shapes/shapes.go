@@ -297,12 +297,14 @@ func (p *Texts) ReadFields(r *thrift.Reader) {
 			p.Tags = thrift.ReadStrings(r)
 		case 0x0d0003:
 			n := r.Map(11, 11, 8)
-			p.Labels = make(map[string]string, n)
-			for ; n > 0; n-- {
+			l := make(map[string]string, thrift.Room[thrift.Pair[string, string]](r, n))
+			for ; n > 0 && r.OK(); n-- {
 				k := r.Text()
 				v := r.Text()
-				p.Labels[k] = v
+				l[k] = v
 			}
+			r.EndList()
+			p.Labels = l
 		case 0x0b0004:
 			p.Body = r.Bytes()
 		default:
@@ -372,12 +374,19 @@ func (p *Batch) ReadFields(r *thrift.Reader) {
 			r.EndStruct()
 			return
 		case 0x0f0001:
-			si := make([]Five, r.List(12, 19))
-			p.Items = make([]*Five, len(si))
-			for i := range si {
-				si[i].ReadFields(r)
-				p.Items[i] = &si[i]
+			n := r.List(12, 19)
+			si := make([]Five, thrift.Room[Five](r, n))
+			l := make([]*Five, 0, len(si))
+			for ; n > 0 && r.OK(); n-- {
+				if len(si) == 0 {
+					si = make([]Five, min(n, len(l)))
+				}
+				si[0].ReadFields(r)
+				l = append(l, &si[0])
+				si = si[1:]
 			}
+			r.EndList()
+			p.Items = l
 		default:
 			r.Skip(head)
 		}

@@ -78,7 +78,7 @@ func (p *NoSuchUser) ReadFields(r *thrift.Reader) {
 
 // Error implements error.
 func (p *NoSuchUser) Error() string {
-	return thrift.ErrorText("NoSuchUser", *p)
+	return thrift.ErrorText("NoSuchUser", "name", p.Name)
 }
 
 type Visit struct {
@@ -363,7 +363,7 @@ func (p *UsersAgeResult) Err() error {
 // SetErr sets the exception that err is or wraps, if the method declares it.
 func (p *UsersAgeResult) SetErr(err error) bool {
 	*p = UsersAgeResult{}
-	return errors.As(err, &p.Missing)
+	return errors.As(err, &p.Missing) && p.Missing != nil
 }
 
 // UsersSeenArgs are the arguments of Users.seen.

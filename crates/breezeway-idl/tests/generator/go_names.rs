@@ -1,0 +1,76 @@
+//! Names in generated Go.
+
+use std::fs;
+
+use breezeway_idl::Builder;
+
+/// Returns the Go of a file, beside which `base.thrift` lies. The other package is external if it
+/// has a path.
+fn generated(text: &str, base: &str, external: Option<&str>) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file.thrift");
+    fs::write(dir.path().join("base.thrift"), base).unwrap();
+    fs::write(&file, text).unwrap();
+    let mut builder = Builder::new();
+    if let Some(path) = external {
+        builder = builder.extern_path(dir.path().join("base.thrift"), path);
+    }
+    let schema = builder.read(&[&file]).unwrap_or_else(|error| panic!("{error}"));
+    let files = breezeway_idl::generate_go(&schema, "example.com/gen").unwrap();
+    let is_own = |file: &&breezeway_idl::GoFile| file.path.ends_with("file.go");
+    files.iter().find(is_own).unwrap().text.clone()
+}
+
+#[track_caller]
+fn assert_has(text: &str, lines: &[&str]) {
+    for line in lines {
+        assert!(text.contains(line), "{line} is missing in:\n{text}");
+    }
+}
+
+#[test]
+fn derived_names_make_way_for_those_of_the_idl() {
+    let idl = "struct User {} struct NewUser {} enum Mode { A } struct ModeFromString {}
+        service Users { User get(1: User user) } struct UsersClient {} struct NewUsersClient {}
+        struct RegisterUsers {}";
+    let text = generated(idl, "", None);
+    let lines = [
+        "func NewUser2() *User {",
+        "func ModeFromString2(name string) (Mode, error) {",
+        "type UsersClient2 struct {",
+        "func NewUsersClient2(client *rpc.Client) *UsersClient2 {",
+        "func (c *UsersClient2) Get(",
+        "func RegisterUsers2(",
+        "args.User = NewUser2()",
+        "success = NewUser2()",
+    ];
+    assert_has(&text, &lines);
+}
+
+#[test]
+fn parameters_hide_no_package() {
+    let idl = "include 'base.thrift'
+        service S { base.Reply f(1: base.Request base, 2: base.Request other) }";
+    let text = generated(idl, "struct Request {} struct Reply {}", None);
+    assert_has(&text, &["base_2 *base.Request, other *base.Request) (success *base.Reply, err"]);
+}
+
+#[test]
+fn external_packages_are_imported_by_name() {
+    let idl = "include 'base.thrift'\nstruct A { 1: base.Request request }";
+    let text = generated(idl, "struct Request {}", Some("github.com/acme/base/v2"));
+    assert_has(&text, &["\tv2 \"github.com/acme/base/v2\"\n", "*v2.Request"]);
+}
+
+#[test]
+fn keys_of_one_number_are_one_pair() {
+    let idl = "enum E { A = 1, B = 1, C = 2 } const map<E, i32> M = { E.A: 1, E.B: 2, E.C: 3 }";
+    assert_has(&generated(idl, "", None), &["var M = map[E]int32{E_B: 2, E_C: 3}"]);
+}
+
+#[test]
+fn exceptions_show_values_and_no_pointers() {
+    let idl = "exception X { 1: i32 code, 2: optional string why }";
+    let line = "return thrift.ErrorText(\"X\", \"code\", p.Code, \"why\", p.GetWhy())";
+    assert_has(&generated(idl, "", None), &[line]);
+}
