@@ -19,51 +19,73 @@ pub(crate) fn write(text: &mut Text, context: &Context<'_>, name: &str, fields: 
             return text.line("return 1");
         }
         text.line("off := 0");
-        for group in fields.groups(context.schema.order) {
-            match &group[..] {
-                [one] => field(text, context, one),
-                many => write_group(text, context, many),
+        let mut block = Block::default();
+        for named in fields.groups(context.schema.order).into_iter().flatten() {
+            let go = format!("p.{}", named.go);
+            if !is_left_out(named.field, named.is_optional()) {
+                block.field(text, context, named, &go);
+                continue;
             }
+            block.flush(text);
+            text.block(&format!("if {go} != nil {{"), |text| {
+                let is_pointer = is_pointer(named.field, named.is_optional());
+                let value = if is_pointer { format!("*{go}") } else { go.clone() };
+                let mut block = Block::default();
+                block.field(text, context, named, &value);
+                block.flush(text);
+            });
         }
+        block.flush(text);
         text.line("buf[off] = 0");
         text.line("return off + 1");
     });
 }
 
-/// Writes neighbours of fixed size, which one check covers.
-fn write_group(text: &mut Text, context: &Context<'_>, group: &[&Named<'_>]) {
-    let size: usize =
-        group.iter().map(|named| 3 + fixed_size(&named.field.ty).unwrap_or_default()).sum();
-    text.block("{", |text| {
-        text.line(&format!("b := (*[{size}]byte)(buf[off:])"));
-        let mut at = 0;
-        for named in group {
-            let put = context.thrift("PutHead");
-            text.line(&format!("{put}(b[{at}:], {})", head(named.field)));
-            at += 3;
-            let go = format!("p.{}", named.go);
-            let value = put_fixed(context, &named.field.ty, &format!("b[{at}:]"), &go);
-            text.line(&value);
-            at += fixed_size(&named.field.ty).unwrap_or_default();
-        }
-        text.line(&format!("off += {size}"));
-    });
+/// Neighbours of fixed size, which one check covers: heads, values, and the lengths in front of
+/// others.
+#[derive(Default)]
+struct Block {
+    size: usize,
+    lines: Vec<String>,
 }
 
-fn field(text: &mut Text, context: &Context<'_>, named: &Named<'_>) {
-    let go = format!("p.{}", named.go);
-    let write = |text: &mut Text, expr: &str| {
-        let put = context.thrift("PutHead");
-        text.line(&format!("off += {put}(buf[off:], {})", head(named.field)));
-        value(text, context, &named.field.ty, expr, 1);
-    };
-    if !is_left_out(named.field, named.is_optional()) {
-        return write(text, &go);
+impl Block {
+    /// Adds bytes that a function of the runtime writes.
+    fn add(&mut self, size: usize, write: impl FnOnce(&str) -> String) {
+        self.lines.push(write(&format!("b[{}:]", self.size)));
+        self.size += size;
     }
-    text.block(&format!("if {go} != nil {{"), |text| {
-        let is_pointer = is_pointer(named.field, named.is_optional());
-        write(text, &if is_pointer { format!("*{go}") } else { go.clone() });
-    });
+
+    /// Writes what was added.
+    fn flush(&mut self, text: &mut Text) {
+        let Self { size, lines } = std::mem::take(self);
+        if size == 0 {
+            return;
+        }
+        text.block("{", |text| {
+            text.line(&format!("b := (*[{size}]byte)(buf[off:])"));
+            lines.iter().for_each(|line| text.line(line));
+            text.line(&format!("off += {size}"));
+        });
+    }
+
+    /// Adds a field. Only a value of fixed size stays in the block.
+    fn field(&mut self, text: &mut Text, context: &Context<'_>, named: &Named<'_>, expr: &str) {
+        let put = context.thrift("PutHead");
+        self.add(3, |to| format!("{put}({to}, {})", head(named.field)));
+        let ty = &named.field.ty;
+        if let Some(size) = fixed_size(ty) {
+            return self.add(size, |to| put_fixed(context, ty, to, expr));
+        }
+        if let TypeKind::String | TypeKind::Binary = ty.kind {
+            let put = context.thrift("PutI32");
+            self.add(4, |to| format!("{put}({to}, int32(len({expr})))"));
+            self.flush(text);
+            return text.line(&format!("off += copy(buf[off:], {expr})"));
+        }
+        self.flush(text);
+        value(text, context, ty, expr, 1);
+    }
 }
 
 fn put_fixed(context: &Context<'_>, ty: &Type, to: &str, expr: &str) -> String {

@@ -75,10 +75,15 @@ func (p *Item) FastWrite(buf []byte) int {
 		return 1
 	}
 	off := 0
-	off += thrift.PutHead(buf[off:], 0x080001)
-	off += thrift.PutI32(buf[off:], p.ID)
-	off += thrift.PutHead(buf[off:], 0x0b0002)
-	off += thrift.PutString(buf[off:], p.Name)
+	{
+		b := (*[14]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x080001)
+		thrift.PutI32(b[3:], p.ID)
+		thrift.PutHead(b[7:], 0x0b0002)
+		thrift.PutI32(b[10:], int32(len(p.Name)))
+		off += 14
+	}
+	off += copy(buf[off:], p.Name)
 	buf[off] = 0
 	return off + 1
 }
@@ -140,8 +145,12 @@ func (p *Weight) FastWrite(buf []byte) int {
 		return 1
 	}
 	off := 0
-	off += thrift.PutHead(buf[off:], 0x040001)
-	off += thrift.PutDouble(buf[off:], p.Kilograms)
+	{
+		b := (*[11]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x040001)
+		thrift.PutDouble(b[3:], p.Kilograms)
+		off += 11
+	}
 	buf[off] = 0
 	return off + 1
 }
@@ -239,48 +248,104 @@ func (p *Lists) FastWrite(buf []byte) int {
 		return 1
 	}
 	off := 0
-	off += thrift.PutHead(buf[off:], 0x0f0001)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0f0001)
+		off += 3
+	}
 	off += thrift.PutBools(buf[off:], p.Bools)
-	off += thrift.PutHead(buf[off:], 0x0f0002)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0f0002)
+		off += 3
+	}
 	off += thrift.PutI8s(buf[off:], p.Bytes)
-	off += thrift.PutHead(buf[off:], 0x0f0003)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0f0003)
+		off += 3
+	}
 	off += thrift.PutI16s(buf[off:], p.Shorts)
-	off += thrift.PutHead(buf[off:], 0x0f0004)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0f0004)
+		off += 3
+	}
 	off += thrift.PutI32s(buf[off:], p.Ints)
-	off += thrift.PutHead(buf[off:], 0x0f0005)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0f0005)
+		off += 3
+	}
 	off += thrift.PutI64s(buf[off:], p.Longs)
-	off += thrift.PutHead(buf[off:], 0x0f0006)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0f0006)
+		off += 3
+	}
 	off += thrift.PutDoubles(buf[off:], p.Doubles)
-	off += thrift.PutHead(buf[off:], 0x0f0007)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0f0007)
+		off += 3
+	}
 	off += thrift.PutStrings(buf[off:], p.Strings)
-	off += thrift.PutHead(buf[off:], 0x0f0008)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0f0008)
+		off += 3
+	}
 	off += thrift.PutList(buf[off:], 11, len(p.Binaries))
 	for _, v := range p.Binaries {
 		off += thrift.PutBytes(buf[off:], v)
 	}
-	off += thrift.PutHead(buf[off:], 0x0f0009)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0f0009)
+		off += 3
+	}
 	off += thrift.PutList(buf[off:], 16, len(p.Uuids))
 	for _, v := range p.Uuids {
 		off += thrift.PutUUID(buf[off:], v)
 	}
-	off += thrift.PutHead(buf[off:], 0x0f000a)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0f000a)
+		off += 3
+	}
 	off += thrift.PutI32s(buf[off:], p.Colours)
-	off += thrift.PutHead(buf[off:], 0x0f000b)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0f000b)
+		off += 3
+	}
 	off += thrift.PutList(buf[off:], 12, len(p.Items))
 	for _, v := range p.Items {
 		off += v.FastWrite(buf[off:])
 	}
-	off += thrift.PutHead(buf[off:], 0x0f000c)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0f000c)
+		off += 3
+	}
 	off += thrift.PutList(buf[off:], 15, len(p.Nested))
 	for _, v := range p.Nested {
 		off += thrift.PutI32s(buf[off:], v)
 	}
-	off += thrift.PutHead(buf[off:], 0x0f000d)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0f000d)
+		off += 3
+	}
 	off += thrift.PutList(buf[off:], 14, len(p.Sets))
 	for _, v := range p.Sets {
 		off += thrift.PutStrings(buf[off:], v)
 	}
-	off += thrift.PutHead(buf[off:], 0x0f000e)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0f000e)
+		off += 3
+	}
 	off += thrift.PutList(buf[off:], 13, len(p.Maps))
 	for _, v := range p.Maps {
 		off += thrift.PutMap(buf[off:], 11, 8, len(v))
@@ -461,48 +526,104 @@ func (p *Sets) FastWrite(buf []byte) int {
 		return 1
 	}
 	off := 0
-	off += thrift.PutHead(buf[off:], 0x0e0001)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0e0001)
+		off += 3
+	}
 	off += thrift.PutBools(buf[off:], p.Bools)
-	off += thrift.PutHead(buf[off:], 0x0e0002)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0e0002)
+		off += 3
+	}
 	off += thrift.PutI8s(buf[off:], p.Bytes)
-	off += thrift.PutHead(buf[off:], 0x0e0003)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0e0003)
+		off += 3
+	}
 	off += thrift.PutI16s(buf[off:], p.Shorts)
-	off += thrift.PutHead(buf[off:], 0x0e0004)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0e0004)
+		off += 3
+	}
 	off += thrift.PutI32s(buf[off:], p.Ints)
-	off += thrift.PutHead(buf[off:], 0x0e0005)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0e0005)
+		off += 3
+	}
 	off += thrift.PutI64s(buf[off:], p.Longs)
-	off += thrift.PutHead(buf[off:], 0x0e0006)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0e0006)
+		off += 3
+	}
 	off += thrift.PutDoubles(buf[off:], p.Doubles)
-	off += thrift.PutHead(buf[off:], 0x0e0007)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0e0007)
+		off += 3
+	}
 	off += thrift.PutStrings(buf[off:], p.Strings)
-	off += thrift.PutHead(buf[off:], 0x0e0008)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0e0008)
+		off += 3
+	}
 	off += thrift.PutList(buf[off:], 11, len(p.Binaries))
 	for _, v := range p.Binaries {
 		off += thrift.PutBytes(buf[off:], v)
 	}
-	off += thrift.PutHead(buf[off:], 0x0e0009)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0e0009)
+		off += 3
+	}
 	off += thrift.PutList(buf[off:], 16, len(p.Uuids))
 	for _, v := range p.Uuids {
 		off += thrift.PutUUID(buf[off:], v)
 	}
-	off += thrift.PutHead(buf[off:], 0x0e000a)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0e000a)
+		off += 3
+	}
 	off += thrift.PutI32s(buf[off:], p.Colours)
-	off += thrift.PutHead(buf[off:], 0x0e000b)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0e000b)
+		off += 3
+	}
 	off += thrift.PutList(buf[off:], 12, len(p.Items))
 	for _, v := range p.Items {
 		off += v.FastWrite(buf[off:])
 	}
-	off += thrift.PutHead(buf[off:], 0x0e000c)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0e000c)
+		off += 3
+	}
 	off += thrift.PutList(buf[off:], 15, len(p.Nested))
 	for _, v := range p.Nested {
 		off += thrift.PutI32s(buf[off:], v)
 	}
-	off += thrift.PutHead(buf[off:], 0x0e000d)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0e000d)
+		off += 3
+	}
 	off += thrift.PutList(buf[off:], 12, len(p.Weights))
 	for _, v := range p.Weights {
 		off += v.FastWrite(buf[off:])
 	}
-	off += thrift.PutHead(buf[off:], 0x0e000e)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0e000e)
+		off += 3
+	}
 	off += thrift.PutList(buf[off:], 14, len(p.More))
 	for _, v := range p.More {
 		off += thrift.PutDoubles(buf[off:], v)
@@ -685,67 +806,111 @@ func (p *Maps) FastWrite(buf []byte) int {
 		return 1
 	}
 	off := 0
-	off += thrift.PutHead(buf[off:], 0x0d0001)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0d0001)
+		off += 3
+	}
 	off += thrift.PutMap(buf[off:], 2, 2, len(p.Bools))
 	for k, v := range p.Bools {
 		off += thrift.PutBool(buf[off:], k)
 		off += thrift.PutBool(buf[off:], v)
 	}
-	off += thrift.PutHead(buf[off:], 0x0d0002)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0d0002)
+		off += 3
+	}
 	off += thrift.PutMap(buf[off:], 3, 6, len(p.Bytes))
 	for k, v := range p.Bytes {
 		off += thrift.PutI8(buf[off:], k)
 		off += thrift.PutI16(buf[off:], v)
 	}
-	off += thrift.PutHead(buf[off:], 0x0d0003)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0d0003)
+		off += 3
+	}
 	off += thrift.PutMap(buf[off:], 8, 10, len(p.Ints))
 	for k, v := range p.Ints {
 		off += thrift.PutI32(buf[off:], k)
 		off += thrift.PutI64(buf[off:], v)
 	}
-	off += thrift.PutHead(buf[off:], 0x0d0004)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0d0004)
+		off += 3
+	}
 	off += thrift.PutMap(buf[off:], 4, 4, len(p.Doubles))
 	for k, v := range p.Doubles {
 		off += thrift.PutDouble(buf[off:], k)
 		off += thrift.PutDouble(buf[off:], v)
 	}
-	off += thrift.PutHead(buf[off:], 0x0d0005)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0d0005)
+		off += 3
+	}
 	off += thrift.PutMap(buf[off:], 11, 11, len(p.Strings))
 	for k, v := range p.Strings {
 		off += thrift.PutString(buf[off:], k)
 		off += thrift.PutBytes(buf[off:], v)
 	}
-	off += thrift.PutHead(buf[off:], 0x0d0006)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0d0006)
+		off += 3
+	}
 	off += thrift.PutMap(buf[off:], 16, 16, len(p.Uuids))
 	for k, v := range p.Uuids {
 		off += thrift.PutUUID(buf[off:], k)
 		off += thrift.PutUUID(buf[off:], v)
 	}
-	off += thrift.PutHead(buf[off:], 0x0d0007)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0d0007)
+		off += 3
+	}
 	off += thrift.PutMap(buf[off:], 8, 12, len(p.Colours))
 	for k, v := range p.Colours {
 		off += thrift.PutI32(buf[off:], int32(k))
 		off += v.FastWrite(buf[off:])
 	}
-	off += thrift.PutHead(buf[off:], 0x0d0008)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0d0008)
+		off += 3
+	}
 	off += thrift.PutMap(buf[off:], 12, 8, len(p.Items))
 	for _, v := range p.Items {
 		off += v.Key.FastWrite(buf[off:])
 		off += thrift.PutI32(buf[off:], int32(v.Value))
 	}
-	off += thrift.PutHead(buf[off:], 0x0d0009)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0d0009)
+		off += 3
+	}
 	off += thrift.PutMap(buf[off:], 12, 8, len(p.Weights))
 	for _, v := range p.Weights {
 		off += v.Key.FastWrite(buf[off:])
 		off += thrift.PutI32(buf[off:], v.Value)
 	}
-	off += thrift.PutHead(buf[off:], 0x0d000a)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0d000a)
+		off += 3
+	}
 	off += thrift.PutMap(buf[off:], 15, 14, len(p.Odd))
 	for _, v := range p.Odd {
 		off += thrift.PutI32s(buf[off:], v.Key)
 		off += thrift.PutStrings(buf[off:], v.Value)
 	}
-	off += thrift.PutHead(buf[off:], 0x0d000b)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0d000b)
+		off += 3
+	}
 	off += thrift.PutMap(buf[off:], 13, 13, len(p.Deep))
 	for _, v := range p.Deep {
 		off += thrift.PutMap(buf[off:], 8, 8, len(v.Key))
@@ -1000,15 +1165,27 @@ func (p *OptionalContainers) FastWrite(buf []byte) int {
 	}
 	off := 0
 	if p.Longs != nil {
-		off += thrift.PutHead(buf[off:], 0x0f0001)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0f0001)
+			off += 3
+		}
 		off += thrift.PutI64s(buf[off:], p.Longs)
 	}
 	if p.Strings != nil {
-		off += thrift.PutHead(buf[off:], 0x0e0002)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0e0002)
+			off += 3
+		}
 		off += thrift.PutStrings(buf[off:], p.Strings)
 	}
 	if p.Items != nil {
-		off += thrift.PutHead(buf[off:], 0x0d0003)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0d0003)
+			off += 3
+		}
 		off += thrift.PutMap(buf[off:], 11, 15, len(p.Items))
 		for k, v := range p.Items {
 			off += thrift.PutString(buf[off:], k)
@@ -1018,9 +1195,17 @@ func (p *OptionalContainers) FastWrite(buf []byte) int {
 			}
 		}
 	}
-	off += thrift.PutHead(buf[off:], 0x0f0004)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0f0004)
+		off += 3
+	}
 	off += thrift.PutDoubles(buf[off:], p.Doubles)
-	off += thrift.PutHead(buf[off:], 0x0d0005)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0d0005)
+		off += 3
+	}
 	off += thrift.PutMap(buf[off:], 8, 12, len(p.Weights))
 	for k, v := range p.Weights {
 		off += thrift.PutI32(buf[off:], k)
@@ -1154,15 +1339,27 @@ func (p *OneContainer) FastWrite(buf []byte) int {
 	}
 	off := 0
 	if p.Longs != nil {
-		off += thrift.PutHead(buf[off:], 0x0f0001)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0f0001)
+			off += 3
+		}
 		off += thrift.PutI64s(buf[off:], p.Longs)
 	}
 	if p.Colours != nil {
-		off += thrift.PutHead(buf[off:], 0x0e0002)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0e0002)
+			off += 3
+		}
 		off += thrift.PutI32s(buf[off:], p.Colours)
 	}
 	if p.Items != nil {
-		off += thrift.PutHead(buf[off:], 0x0d0003)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0d0003)
+			off += 3
+		}
 		off += thrift.PutMap(buf[off:], 11, 12, len(p.Items))
 		for k, v := range p.Items {
 			off += thrift.PutString(buf[off:], k)
@@ -1170,7 +1367,11 @@ func (p *OneContainer) FastWrite(buf []byte) int {
 		}
 	}
 	if p.Cube != nil {
-		off += thrift.PutHead(buf[off:], 0x0f0004)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0f0004)
+			off += 3
+		}
 		off += thrift.PutList(buf[off:], 15, len(p.Cube))
 		for _, v := range p.Cube {
 			off += thrift.PutList(buf[off:], 15, len(v))
@@ -1331,7 +1532,11 @@ func (p *ContainersLongsArgs) FastWrite(buf []byte) int {
 		return 1
 	}
 	off := 0
-	off += thrift.PutHead(buf[off:], 0x0f0001)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0f0001)
+		off += 3
+	}
 	off += thrift.PutI64s(buf[off:], p.Longs)
 	buf[off] = 0
 	return off + 1
@@ -1391,7 +1596,11 @@ func (p *ContainersLongsResult) FastWrite(buf []byte) int {
 	}
 	off := 0
 	if p.Success != nil {
-		off += thrift.PutHead(buf[off:], 0x0f0000)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0f0000)
+			off += 3
+		}
 		off += thrift.PutI64s(buf[off:], p.Success)
 	}
 	buf[off] = 0
@@ -1472,7 +1681,11 @@ func (p *ContainersItemsArgs) FastWrite(buf []byte) int {
 		return 1
 	}
 	off := 0
-	off += thrift.PutHead(buf[off:], 0x0d0001)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0d0001)
+		off += 3
+	}
 	off += thrift.PutMap(buf[off:], 11, 15, len(p.Items))
 	for k, v := range p.Items {
 		off += thrift.PutString(buf[off:], k)
@@ -1481,7 +1694,11 @@ func (p *ContainersItemsArgs) FastWrite(buf []byte) int {
 			off += vv.FastWrite(buf[off:])
 		}
 	}
-	off += thrift.PutHead(buf[off:], 0x0e0002)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0e0002)
+		off += 3
+	}
 	off += thrift.PutList(buf[off:], 12, len(p.Weights))
 	for _, v := range p.Weights {
 		off += v.FastWrite(buf[off:])
@@ -1584,7 +1801,11 @@ func (p *ContainersItemsResult) FastWrite(buf []byte) int {
 	}
 	off := 0
 	if p.Success != nil {
-		off += thrift.PutHead(buf[off:], 0x0d0000)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0d0000)
+			off += 3
+		}
 		off += thrift.PutMap(buf[off:], 11, 15, len(p.Success))
 		for k, v := range p.Success {
 			off += thrift.PutString(buf[off:], k)

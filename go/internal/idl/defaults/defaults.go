@@ -91,13 +91,22 @@ func (p *Inner) FastWrite(buf []byte) int {
 		return 1
 	}
 	off := 0
-	off += thrift.PutHead(buf[off:], 0x080001)
-	off += thrift.PutI32(buf[off:], p.A)
-	off += thrift.PutHead(buf[off:], 0x0b0002)
-	off += thrift.PutString(buf[off:], p.B)
+	{
+		b := (*[14]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x080001)
+		thrift.PutI32(b[3:], p.A)
+		thrift.PutHead(b[7:], 0x0b0002)
+		thrift.PutI32(b[10:], int32(len(p.B)))
+		off += 14
+	}
+	off += copy(buf[off:], p.B)
 	if p.C != nil {
-		off += thrift.PutHead(buf[off:], 0x040003)
-		off += thrift.PutDouble(buf[off:], *p.C)
+		{
+			b := (*[11]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x040003)
+			thrift.PutDouble(b[3:], *p.C)
+			off += 11
+		}
 	}
 	buf[off] = 0
 	return off + 1
@@ -209,7 +218,7 @@ func (p *Defaults) FastWrite(buf []byte) int {
 	}
 	off := 0
 	{
-		b := (*[42]byte)(buf[off:])
+		b := (*[49]byte)(buf[off:])
 		thrift.PutHead(b[0:], 0x020001)
 		thrift.PutBool(b[3:], p.Flag)
 		thrift.PutHead(b[4:], 0x030002)
@@ -222,12 +231,18 @@ func (p *Defaults) FastWrite(buf []byte) int {
 		thrift.PutI64(b[23:], p.Large)
 		thrift.PutHead(b[31:], 0x040006)
 		thrift.PutDouble(b[34:], p.Ratio)
-		off += 42
+		thrift.PutHead(b[42:], 0x0b0007)
+		thrift.PutI32(b[45:], int32(len(p.Name)))
+		off += 49
 	}
-	off += thrift.PutHead(buf[off:], 0x0b0007)
-	off += thrift.PutString(buf[off:], p.Name)
-	off += thrift.PutHead(buf[off:], 0x0b0008)
-	off += thrift.PutBytes(buf[off:], p.Blob)
+	off += copy(buf[off:], p.Name)
+	{
+		b := (*[7]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0b0008)
+		thrift.PutI32(b[3:], int32(len(p.Blob)))
+		off += 7
+	}
+	off += copy(buf[off:], p.Blob)
 	{
 		b := (*[26]byte)(buf[off:])
 		thrift.PutHead(b[0:], 0x100009)
@@ -237,20 +252,40 @@ func (p *Defaults) FastWrite(buf []byte) int {
 		off += 26
 	}
 	if p.Inner != nil {
-		off += thrift.PutHead(buf[off:], 0x0c000b)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0c000b)
+			off += 3
+		}
 		off += p.Inner.FastWrite(buf[off:])
 	}
-	off += thrift.PutHead(buf[off:], 0x0f000c)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0f000c)
+		off += 3
+	}
 	off += thrift.PutI32s(buf[off:], p.Numbers)
-	off += thrift.PutHead(buf[off:], 0x0e000d)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0e000d)
+		off += 3
+	}
 	off += thrift.PutStrings(buf[off:], p.Words)
-	off += thrift.PutHead(buf[off:], 0x0d000e)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0d000e)
+		off += 3
+	}
 	off += thrift.PutMap(buf[off:], 11, 8, len(p.Ages))
 	for k, v := range p.Ages {
 		off += thrift.PutString(buf[off:], k)
 		off += thrift.PutI32(buf[off:], v)
 	}
-	off += thrift.PutHead(buf[off:], 0x0f000f)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0f000f)
+		off += 3
+	}
 	off += thrift.PutList(buf[off:], 12, len(p.Inners))
 	for _, v := range p.Inners {
 		off += v.FastWrite(buf[off:])
@@ -472,36 +507,69 @@ func (p *OptionalDefaults) FastWrite(buf []byte) int {
 	}
 	off := 0
 	if p.Flag != nil {
-		off += thrift.PutHead(buf[off:], 0x020001)
-		off += thrift.PutBool(buf[off:], *p.Flag)
+		{
+			b := (*[4]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x020001)
+			thrift.PutBool(b[3:], *p.Flag)
+			off += 4
+		}
 	}
 	if p.Medium != nil {
-		off += thrift.PutHead(buf[off:], 0x080002)
-		off += thrift.PutI32(buf[off:], *p.Medium)
+		{
+			b := (*[7]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x080002)
+			thrift.PutI32(b[3:], *p.Medium)
+			off += 7
+		}
 	}
 	if p.Name != nil {
-		off += thrift.PutHead(buf[off:], 0x0b0003)
-		off += thrift.PutString(buf[off:], *p.Name)
+		{
+			b := (*[7]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0b0003)
+			thrift.PutI32(b[3:], int32(len(*p.Name)))
+			off += 7
+		}
+		off += copy(buf[off:], *p.Name)
 	}
 	if p.Mode != nil {
-		off += thrift.PutHead(buf[off:], 0x080004)
-		off += thrift.PutI32(buf[off:], int32(*p.Mode))
+		{
+			b := (*[7]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x080004)
+			thrift.PutI32(b[3:], int32(*p.Mode))
+			off += 7
+		}
 	}
 	if p.Words != nil {
-		off += thrift.PutHead(buf[off:], 0x0f0005)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0f0005)
+			off += 3
+		}
 		off += thrift.PutStrings(buf[off:], p.Words)
 	}
 	if p.Inner != nil {
-		off += thrift.PutHead(buf[off:], 0x0c0006)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0c0006)
+			off += 3
+		}
 		off += p.Inner.FastWrite(buf[off:])
 	}
 	if p.None != nil {
-		off += thrift.PutHead(buf[off:], 0x0a0007)
-		off += thrift.PutI64(buf[off:], *p.None)
+		{
+			b := (*[11]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0a0007)
+			thrift.PutI64(b[3:], *p.None)
+			off += 11
+		}
 	}
 	if p.Infinite != nil {
-		off += thrift.PutHead(buf[off:], 0x040008)
-		off += thrift.PutDouble(buf[off:], *p.Infinite)
+		{
+			b := (*[11]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x040008)
+			thrift.PutDouble(b[3:], *p.Infinite)
+			off += 11
+		}
 	}
 	buf[off] = 0
 	return off + 1
@@ -596,16 +664,21 @@ func (p *RequiredDefaults) FastWrite(buf []byte) int {
 	}
 	off := 0
 	{
-		b := (*[11]byte)(buf[off:])
+		b := (*[18]byte)(buf[off:])
 		thrift.PutHead(b[0:], 0x020001)
 		thrift.PutBool(b[3:], p.Flag)
 		thrift.PutHead(b[4:], 0x080002)
 		thrift.PutI32(b[7:], p.Medium)
-		off += 11
+		thrift.PutHead(b[11:], 0x0b0003)
+		thrift.PutI32(b[14:], int32(len(p.Name)))
+		off += 18
 	}
-	off += thrift.PutHead(buf[off:], 0x0b0003)
-	off += thrift.PutString(buf[off:], p.Name)
-	off += thrift.PutHead(buf[off:], 0x0d0004)
+	off += copy(buf[off:], p.Name)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0d0004)
+		off += 3
+	}
 	off += thrift.PutMap(buf[off:], 11, 15, len(p.Lists))
 	for k, v := range p.Lists {
 		off += thrift.PutString(buf[off:], k)
@@ -742,13 +815,22 @@ func (p *DefaultedCallArgs) FastWrite(buf []byte) int {
 		return 1
 	}
 	off := 0
-	off += thrift.PutHead(buf[off:], 0x080001)
-	off += thrift.PutI32(buf[off:], p.A)
-	off += thrift.PutHead(buf[off:], 0x0b0002)
-	off += thrift.PutString(buf[off:], p.B)
+	{
+		b := (*[14]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x080001)
+		thrift.PutI32(b[3:], p.A)
+		thrift.PutHead(b[7:], 0x0b0002)
+		thrift.PutI32(b[10:], int32(len(p.B)))
+		off += 14
+	}
+	off += copy(buf[off:], p.B)
 	if p.Mode != nil {
-		off += thrift.PutHead(buf[off:], 0x080003)
-		off += thrift.PutI32(buf[off:], int32(*p.Mode))
+		{
+			b := (*[7]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x080003)
+			thrift.PutI32(b[3:], int32(*p.Mode))
+			off += 7
+		}
 	}
 	buf[off] = 0
 	return off + 1
@@ -813,8 +895,12 @@ func (p *DefaultedCallResult) FastWrite(buf []byte) int {
 	}
 	off := 0
 	if p.Success != nil {
-		off += thrift.PutHead(buf[off:], 0x080000)
-		off += thrift.PutI32(buf[off:], *p.Success)
+		{
+			b := (*[7]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x080000)
+			thrift.PutI32(b[3:], *p.Success)
+			off += 7
+		}
 	}
 	buf[off] = 0
 	return off + 1

@@ -95,8 +95,13 @@ func (p *EchoEchoArgs) FastWrite(buf []byte) int {
 		return 1
 	}
 	off := 0
-	off += thrift.PutHead(buf[off:], 0x0b0001)
-	off += thrift.PutBytes(buf[off:], p.Body)
+	{
+		b := (*[7]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0b0001)
+		thrift.PutI32(b[3:], int32(len(p.Body)))
+		off += 7
+	}
+	off += copy(buf[off:], p.Body)
 	buf[off] = 0
 	return off + 1
 }
@@ -155,8 +160,13 @@ func (p *EchoEchoResult) FastWrite(buf []byte) int {
 	}
 	off := 0
 	if p.Success != nil {
-		off += thrift.PutHead(buf[off:], 0x0b0000)
-		off += thrift.PutBytes(buf[off:], p.Success)
+		{
+			b := (*[7]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0b0000)
+			thrift.PutI32(b[3:], int32(len(p.Success)))
+			off += 7
+		}
+		off += copy(buf[off:], p.Success)
 	}
 	buf[off] = 0
 	return off + 1

@@ -46,10 +46,18 @@ func (p *Node) FastWrite(buf []byte) int {
 		return 1
 	}
 	off := 0
-	off += thrift.PutHead(buf[off:], 0x080001)
-	off += thrift.PutI32(buf[off:], p.Value)
+	{
+		b := (*[7]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x080001)
+		thrift.PutI32(b[3:], p.Value)
+		off += 7
+	}
 	if p.Next != nil {
-		off += thrift.PutHead(buf[off:], 0x0c0002)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0c0002)
+			off += 3
+		}
 		off += p.Next.FastWrite(buf[off:])
 	}
 	buf[off] = 0
@@ -127,17 +135,33 @@ func (p *Tree) FastWrite(buf []byte) int {
 		return 1
 	}
 	off := 0
-	off += thrift.PutHead(buf[off:], 0x080001)
-	off += thrift.PutI32(buf[off:], p.Value)
+	{
+		b := (*[7]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x080001)
+		thrift.PutI32(b[3:], p.Value)
+		off += 7
+	}
 	if p.Left != nil {
-		off += thrift.PutHead(buf[off:], 0x0c0002)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0c0002)
+			off += 3
+		}
 		off += p.Left.FastWrite(buf[off:])
 	}
 	if p.Right != nil {
-		off += thrift.PutHead(buf[off:], 0x0c0003)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0c0003)
+			off += 3
+		}
 		off += p.Right.FastWrite(buf[off:])
 	}
-	off += thrift.PutHead(buf[off:], 0x0f0004)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0f0004)
+		off += 3
+	}
 	off += thrift.PutList(buf[off:], 12, len(p.Others))
 	for _, v := range p.Others {
 		off += v.FastWrite(buf[off:])
@@ -227,10 +251,19 @@ func (p *Chain) FastWrite(buf []byte) int {
 		return 1
 	}
 	off := 0
-	off += thrift.PutHead(buf[off:], 0x0b0001)
-	off += thrift.PutString(buf[off:], p.Name)
+	{
+		b := (*[7]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0b0001)
+		thrift.PutI32(b[3:], int32(len(p.Name)))
+		off += 7
+	}
+	off += copy(buf[off:], p.Name)
 	if p.Next != nil {
-		off += thrift.PutHead(buf[off:], 0x0c0002)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0c0002)
+			off += 3
+		}
 		off += p.Next.FastWrite(buf[off:])
 	}
 	buf[off] = 0
@@ -304,13 +337,26 @@ func (p *Person) FastWrite(buf []byte) int {
 		return 1
 	}
 	off := 0
-	off += thrift.PutHead(buf[off:], 0x0b0001)
-	off += thrift.PutString(buf[off:], p.Name)
+	{
+		b := (*[7]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0b0001)
+		thrift.PutI32(b[3:], int32(len(p.Name)))
+		off += 7
+	}
+	off += copy(buf[off:], p.Name)
 	if p.Employer != nil {
-		off += thrift.PutHead(buf[off:], 0x0c0002)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0c0002)
+			off += 3
+		}
 		off += p.Employer.FastWrite(buf[off:])
 	}
-	off += thrift.PutHead(buf[off:], 0x0f0003)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0f0003)
+		off += 3
+	}
 	off += thrift.PutList(buf[off:], 12, len(p.Friends))
 	for _, v := range p.Friends {
 		off += v.FastWrite(buf[off:])
@@ -405,13 +451,26 @@ func (p *Company) FastWrite(buf []byte) int {
 		return 1
 	}
 	off := 0
-	off += thrift.PutHead(buf[off:], 0x0b0001)
-	off += thrift.PutString(buf[off:], p.Name)
+	{
+		b := (*[7]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0b0001)
+		thrift.PutI32(b[3:], int32(len(p.Name)))
+		off += 7
+	}
+	off += copy(buf[off:], p.Name)
 	if p.Head != nil {
-		off += thrift.PutHead(buf[off:], 0x0c0002)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0c0002)
+			off += 3
+		}
 		off += p.Head.FastWrite(buf[off:])
 	}
-	off += thrift.PutHead(buf[off:], 0x0d0003)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0d0003)
+		off += 3
+	}
 	off += thrift.PutMap(buf[off:], 11, 12, len(p.Staff))
 	for k, v := range p.Staff {
 		off += thrift.PutString(buf[off:], k)
@@ -535,26 +594,47 @@ func (p *Expression) FastWrite(buf []byte) int {
 	}
 	off := 0
 	if p.Literal != nil {
-		off += thrift.PutHead(buf[off:], 0x0a0001)
-		off += thrift.PutI64(buf[off:], *p.Literal)
+		{
+			b := (*[11]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0a0001)
+			thrift.PutI64(b[3:], *p.Literal)
+			off += 11
+		}
 	}
 	if p.Variable != nil {
-		off += thrift.PutHead(buf[off:], 0x0b0002)
-		off += thrift.PutString(buf[off:], *p.Variable)
+		{
+			b := (*[7]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0b0002)
+			thrift.PutI32(b[3:], int32(len(*p.Variable)))
+			off += 7
+		}
+		off += copy(buf[off:], *p.Variable)
 	}
 	if p.Binary != nil {
-		off += thrift.PutHead(buf[off:], 0x0c0003)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0c0003)
+			off += 3
+		}
 		off += p.Binary.FastWrite(buf[off:])
 	}
 	if p.Call != nil {
-		off += thrift.PutHead(buf[off:], 0x0f0004)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0f0004)
+			off += 3
+		}
 		off += thrift.PutList(buf[off:], 12, len(p.Call))
 		for _, v := range p.Call {
 			off += v.FastWrite(buf[off:])
 		}
 	}
 	if p.Negated != nil {
-		off += thrift.PutHead(buf[off:], 0x0c0005)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0c0005)
+			off += 3
+		}
 		off += p.Negated.FastWrite(buf[off:])
 	}
 	buf[off] = 0
@@ -647,11 +727,19 @@ func (p *Binary) FastWrite(buf []byte) int {
 		return 1
 	}
 	off := 0
-	off += thrift.PutHead(buf[off:], 0x080001)
-	off += thrift.PutI32(buf[off:], int32(p.Operator))
-	off += thrift.PutHead(buf[off:], 0x0c0002)
+	{
+		b := (*[10]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x080001)
+		thrift.PutI32(b[3:], int32(p.Operator))
+		thrift.PutHead(b[7:], 0x0c0002)
+		off += 10
+	}
 	off += p.Left.FastWrite(buf[off:])
-	off += thrift.PutHead(buf[off:], 0x0c0003)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0c0003)
+		off += 3
+	}
 	off += p.Right.FastWrite(buf[off:])
 	buf[off] = 0
 	return off + 1
@@ -769,10 +857,19 @@ func (p *Caused) FastWrite(buf []byte) int {
 		return 1
 	}
 	off := 0
-	off += thrift.PutHead(buf[off:], 0x0b0001)
-	off += thrift.PutString(buf[off:], p.Message)
+	{
+		b := (*[7]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0b0001)
+		thrift.PutI32(b[3:], int32(len(p.Message)))
+		off += 7
+	}
+	off += copy(buf[off:], p.Message)
 	if p.Cause != nil {
-		off += thrift.PutHead(buf[off:], 0x0c0002)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0c0002)
+			off += 3
+		}
 		off += p.Cause.FastWrite(buf[off:])
 	}
 	buf[off] = 0
@@ -847,7 +944,11 @@ func (p *A) FastWrite(buf []byte) int {
 	}
 	off := 0
 	if p.B != nil {
-		off += thrift.PutHead(buf[off:], 0x0c0001)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0c0001)
+			off += 3
+		}
 		off += p.B.FastWrite(buf[off:])
 	}
 	buf[off] = 0
@@ -915,7 +1016,11 @@ func (p *B) FastWrite(buf []byte) int {
 	}
 	off := 0
 	if p.C != nil {
-		off += thrift.PutHead(buf[off:], 0x0c0001)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0c0001)
+			off += 3
+		}
 		off += p.C.FastWrite(buf[off:])
 	}
 	buf[off] = 0
@@ -987,10 +1092,18 @@ func (p *C) FastWrite(buf []byte) int {
 	}
 	off := 0
 	if p.A != nil {
-		off += thrift.PutHead(buf[off:], 0x0c0001)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0c0001)
+			off += 3
+		}
 		off += p.A.FastWrite(buf[off:])
 	}
-	off += thrift.PutHead(buf[off:], 0x0e0002)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0e0002)
+		off += 3
+	}
 	off += thrift.PutList(buf[off:], 12, len(p.All))
 	for _, v := range p.All {
 		off += v.FastWrite(buf[off:])
@@ -1111,7 +1224,11 @@ func (p *EvaluatorEvaluateArgs) FastWrite(buf []byte) int {
 	}
 	off := 0
 	if p.Expression != nil {
-		off += thrift.PutHead(buf[off:], 0x0c0001)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0c0001)
+			off += 3
+		}
 		off += p.Expression.FastWrite(buf[off:])
 	}
 	buf[off] = 0
@@ -1177,11 +1294,19 @@ func (p *EvaluatorEvaluateResult) FastWrite(buf []byte) int {
 	}
 	off := 0
 	if p.Success != nil {
-		off += thrift.PutHead(buf[off:], 0x040000)
-		off += thrift.PutDouble(buf[off:], *p.Success)
+		{
+			b := (*[11]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x040000)
+			thrift.PutDouble(b[3:], *p.Success)
+			off += 11
+		}
 	}
 	if p.Caused != nil {
-		off += thrift.PutHead(buf[off:], 0x0c0001)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0c0001)
+			off += 3
+		}
 		off += p.Caused.FastWrite(buf[off:])
 	}
 	buf[off] = 0

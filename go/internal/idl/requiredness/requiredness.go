@@ -37,8 +37,12 @@ func (p *Inner) FastWrite(buf []byte) int {
 		return 1
 	}
 	off := 0
-	off += thrift.PutHead(buf[off:], 0x080001)
-	off += thrift.PutI32(buf[off:], p.X)
+	{
+		b := (*[7]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x080001)
+		thrift.PutI32(b[3:], p.X)
+		off += 7
+	}
 	buf[off] = 0
 	return off + 1
 }
@@ -123,7 +127,7 @@ func (p *Required) FastWrite(buf []byte) int {
 	}
 	off := 0
 	{
-		b := (*[42]byte)(buf[off:])
+		b := (*[49]byte)(buf[off:])
 		thrift.PutHead(b[0:], 0x020001)
 		thrift.PutBool(b[3:], p.A)
 		thrift.PutHead(b[4:], 0x030002)
@@ -136,24 +140,46 @@ func (p *Required) FastWrite(buf []byte) int {
 		thrift.PutI64(b[23:], p.E)
 		thrift.PutHead(b[31:], 0x040006)
 		thrift.PutDouble(b[34:], p.F)
-		off += 42
+		thrift.PutHead(b[42:], 0x0b0007)
+		thrift.PutI32(b[45:], int32(len(p.G)))
+		off += 49
 	}
-	off += thrift.PutHead(buf[off:], 0x0b0007)
-	off += thrift.PutString(buf[off:], p.G)
-	off += thrift.PutHead(buf[off:], 0x0b0008)
-	off += thrift.PutBytes(buf[off:], p.H)
-	off += thrift.PutHead(buf[off:], 0x100009)
-	off += thrift.PutUUID(buf[off:], p.I)
-	off += thrift.PutHead(buf[off:], 0x0c000a)
+	off += copy(buf[off:], p.G)
+	{
+		b := (*[7]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0b0008)
+		thrift.PutI32(b[3:], int32(len(p.H)))
+		off += 7
+	}
+	off += copy(buf[off:], p.H)
+	{
+		b := (*[22]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x100009)
+		thrift.PutUUID(b[3:], p.I)
+		thrift.PutHead(b[19:], 0x0c000a)
+		off += 22
+	}
 	off += p.J.FastWrite(buf[off:])
-	off += thrift.PutHead(buf[off:], 0x0f000b)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0f000b)
+		off += 3
+	}
 	off += thrift.PutList(buf[off:], 12, len(p.K))
 	for _, v := range p.K {
 		off += v.FastWrite(buf[off:])
 	}
-	off += thrift.PutHead(buf[off:], 0x0e000c)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0e000c)
+		off += 3
+	}
 	off += thrift.PutI32s(buf[off:], p.L)
-	off += thrift.PutHead(buf[off:], 0x0d000d)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0d000d)
+		off += 3
+	}
 	off += thrift.PutMap(buf[off:], 11, 12, len(p.M))
 	for k, v := range p.M {
 		off += thrift.PutString(buf[off:], k)
@@ -415,58 +441,112 @@ func (p *Optional) FastWrite(buf []byte) int {
 	}
 	off := 0
 	if p.A != nil {
-		off += thrift.PutHead(buf[off:], 0x020001)
-		off += thrift.PutBool(buf[off:], *p.A)
+		{
+			b := (*[4]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x020001)
+			thrift.PutBool(b[3:], *p.A)
+			off += 4
+		}
 	}
 	if p.B != nil {
-		off += thrift.PutHead(buf[off:], 0x030002)
-		off += thrift.PutI8(buf[off:], *p.B)
+		{
+			b := (*[4]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x030002)
+			thrift.PutI8(b[3:], *p.B)
+			off += 4
+		}
 	}
 	if p.C != nil {
-		off += thrift.PutHead(buf[off:], 0x060003)
-		off += thrift.PutI16(buf[off:], *p.C)
+		{
+			b := (*[5]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x060003)
+			thrift.PutI16(b[3:], *p.C)
+			off += 5
+		}
 	}
 	if p.D != nil {
-		off += thrift.PutHead(buf[off:], 0x080004)
-		off += thrift.PutI32(buf[off:], *p.D)
+		{
+			b := (*[7]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x080004)
+			thrift.PutI32(b[3:], *p.D)
+			off += 7
+		}
 	}
 	if p.E != nil {
-		off += thrift.PutHead(buf[off:], 0x0a0005)
-		off += thrift.PutI64(buf[off:], *p.E)
+		{
+			b := (*[11]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0a0005)
+			thrift.PutI64(b[3:], *p.E)
+			off += 11
+		}
 	}
 	if p.F != nil {
-		off += thrift.PutHead(buf[off:], 0x040006)
-		off += thrift.PutDouble(buf[off:], *p.F)
+		{
+			b := (*[11]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x040006)
+			thrift.PutDouble(b[3:], *p.F)
+			off += 11
+		}
 	}
 	if p.G != nil {
-		off += thrift.PutHead(buf[off:], 0x0b0007)
-		off += thrift.PutString(buf[off:], *p.G)
+		{
+			b := (*[7]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0b0007)
+			thrift.PutI32(b[3:], int32(len(*p.G)))
+			off += 7
+		}
+		off += copy(buf[off:], *p.G)
 	}
 	if p.H != nil {
-		off += thrift.PutHead(buf[off:], 0x0b0008)
-		off += thrift.PutBytes(buf[off:], p.H)
+		{
+			b := (*[7]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0b0008)
+			thrift.PutI32(b[3:], int32(len(p.H)))
+			off += 7
+		}
+		off += copy(buf[off:], p.H)
 	}
 	if p.I != nil {
-		off += thrift.PutHead(buf[off:], 0x100009)
-		off += thrift.PutUUID(buf[off:], *p.I)
+		{
+			b := (*[19]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x100009)
+			thrift.PutUUID(b[3:], *p.I)
+			off += 19
+		}
 	}
 	if p.J != nil {
-		off += thrift.PutHead(buf[off:], 0x0c000a)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0c000a)
+			off += 3
+		}
 		off += p.J.FastWrite(buf[off:])
 	}
 	if p.K != nil {
-		off += thrift.PutHead(buf[off:], 0x0f000b)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0f000b)
+			off += 3
+		}
 		off += thrift.PutList(buf[off:], 12, len(p.K))
 		for _, v := range p.K {
 			off += v.FastWrite(buf[off:])
 		}
 	}
 	if p.L != nil {
-		off += thrift.PutHead(buf[off:], 0x0e000c)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0e000c)
+			off += 3
+		}
 		off += thrift.PutI32s(buf[off:], p.L)
 	}
 	if p.M != nil {
-		off += thrift.PutHead(buf[off:], 0x0d000d)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0d000d)
+			off += 3
+		}
 		off += thrift.PutMap(buf[off:], 11, 12, len(p.M))
 		for k, v := range p.M {
 			off += thrift.PutString(buf[off:], k)
@@ -609,7 +689,7 @@ func (p *Default) FastWrite(buf []byte) int {
 	}
 	off := 0
 	{
-		b := (*[42]byte)(buf[off:])
+		b := (*[49]byte)(buf[off:])
 		thrift.PutHead(b[0:], 0x020001)
 		thrift.PutBool(b[3:], p.A)
 		thrift.PutHead(b[4:], 0x030002)
@@ -622,26 +702,52 @@ func (p *Default) FastWrite(buf []byte) int {
 		thrift.PutI64(b[23:], p.E)
 		thrift.PutHead(b[31:], 0x040006)
 		thrift.PutDouble(b[34:], p.F)
-		off += 42
+		thrift.PutHead(b[42:], 0x0b0007)
+		thrift.PutI32(b[45:], int32(len(p.G)))
+		off += 49
 	}
-	off += thrift.PutHead(buf[off:], 0x0b0007)
-	off += thrift.PutString(buf[off:], p.G)
-	off += thrift.PutHead(buf[off:], 0x0b0008)
-	off += thrift.PutBytes(buf[off:], p.H)
-	off += thrift.PutHead(buf[off:], 0x100009)
-	off += thrift.PutUUID(buf[off:], p.I)
+	off += copy(buf[off:], p.G)
+	{
+		b := (*[7]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0b0008)
+		thrift.PutI32(b[3:], int32(len(p.H)))
+		off += 7
+	}
+	off += copy(buf[off:], p.H)
+	{
+		b := (*[19]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x100009)
+		thrift.PutUUID(b[3:], p.I)
+		off += 19
+	}
 	if p.J != nil {
-		off += thrift.PutHead(buf[off:], 0x0c000a)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0c000a)
+			off += 3
+		}
 		off += p.J.FastWrite(buf[off:])
 	}
-	off += thrift.PutHead(buf[off:], 0x0f000b)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0f000b)
+		off += 3
+	}
 	off += thrift.PutList(buf[off:], 12, len(p.K))
 	for _, v := range p.K {
 		off += v.FastWrite(buf[off:])
 	}
-	off += thrift.PutHead(buf[off:], 0x0e000c)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0e000c)
+		off += 3
+	}
 	off += thrift.PutI32s(buf[off:], p.L)
-	off += thrift.PutHead(buf[off:], 0x0d000d)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0d000d)
+		off += 3
+	}
 	off += thrift.PutMap(buf[off:], 11, 12, len(p.M))
 	for k, v := range p.M {
 		off += thrift.PutString(buf[off:], k)
@@ -790,21 +896,43 @@ func (p *Mixed) FastWrite(buf []byte) int {
 		return 1
 	}
 	off := 0
-	off += thrift.PutHead(buf[off:], 0x080001)
-	off += thrift.PutI32(buf[off:], p.A)
+	{
+		b := (*[7]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x080001)
+		thrift.PutI32(b[3:], p.A)
+		off += 7
+	}
 	if p.B != nil {
-		off += thrift.PutHead(buf[off:], 0x0b0002)
-		off += thrift.PutString(buf[off:], *p.B)
+		{
+			b := (*[7]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0b0002)
+			thrift.PutI32(b[3:], int32(len(*p.B)))
+			off += 7
+		}
+		off += copy(buf[off:], *p.B)
 	}
-	off += thrift.PutHead(buf[off:], 0x0a0003)
-	off += thrift.PutI64(buf[off:], p.C)
-	off += thrift.PutHead(buf[off:], 0x0b0004)
-	off += thrift.PutString(buf[off:], p.D)
+	{
+		b := (*[18]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0a0003)
+		thrift.PutI64(b[3:], p.C)
+		thrift.PutHead(b[11:], 0x0b0004)
+		thrift.PutI32(b[14:], int32(len(p.D)))
+		off += 18
+	}
+	off += copy(buf[off:], p.D)
 	if p.E != nil {
-		off += thrift.PutHead(buf[off:], 0x020005)
-		off += thrift.PutBool(buf[off:], *p.E)
+		{
+			b := (*[4]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x020005)
+			thrift.PutBool(b[3:], *p.E)
+			off += 4
+		}
 	}
-	off += thrift.PutHead(buf[off:], 0x0f0006)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0f0006)
+		off += 3
+	}
 	off += thrift.PutI32s(buf[off:], p.F)
 	buf[off] = 0
 	return off + 1

@@ -42,10 +42,20 @@ func (p *Line) FastWrite(buf []byte) int {
 		return 1
 	}
 	off := 0
-	off += thrift.PutHead(buf[off:], 0x0b0001)
-	off += thrift.PutString(buf[off:], p.From)
-	off += thrift.PutHead(buf[off:], 0x0b0002)
-	off += thrift.PutString(buf[off:], p.Text)
+	{
+		b := (*[7]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0b0001)
+		thrift.PutI32(b[3:], int32(len(p.From)))
+		off += 7
+	}
+	off += copy(buf[off:], p.From)
+	{
+		b := (*[7]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0b0002)
+		thrift.PutI32(b[3:], int32(len(p.Text)))
+		off += 7
+	}
+	off += copy(buf[off:], p.Text)
 	buf[off] = 0
 	return off + 1
 }
@@ -196,8 +206,13 @@ func (p *NoSuchRoom) FastWrite(buf []byte) int {
 		return 1
 	}
 	off := 0
-	off += thrift.PutHead(buf[off:], 0x0b0001)
-	off += thrift.PutString(buf[off:], p.Name)
+	{
+		b := (*[7]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0b0001)
+		thrift.PutI32(b[3:], int32(len(p.Name)))
+		off += 7
+	}
+	off += copy(buf[off:], p.Name)
 	buf[off] = 0
 	return off + 1
 }
@@ -363,11 +378,19 @@ func (p *RoomListenResult) FastWrite(buf []byte) int {
 	}
 	off := 0
 	if p.Success != nil {
-		off += thrift.PutHead(buf[off:], 0x0c0000)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0c0000)
+			off += 3
+		}
 		off += p.Success.FastWrite(buf[off:])
 	}
 	if p.Missing != nil {
-		off += thrift.PutHead(buf[off:], 0x0c0001)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0c0001)
+			off += 3
+		}
 		off += p.Missing.FastWrite(buf[off:])
 	}
 	buf[off] = 0
@@ -453,11 +476,19 @@ func (p *RoomTellResult) FastWrite(buf []byte) int {
 	}
 	off := 0
 	if p.Success != nil {
-		off += thrift.PutHead(buf[off:], 0x0c0000)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0c0000)
+			off += 3
+		}
 		off += p.Success.FastWrite(buf[off:])
 	}
 	if p.Missing != nil {
-		off += thrift.PutHead(buf[off:], 0x0c0001)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0c0001)
+			off += 3
+		}
 		off += p.Missing.FastWrite(buf[off:])
 	}
 	buf[off] = 0
@@ -543,11 +574,19 @@ func (p *RoomTalkResult) FastWrite(buf []byte) int {
 	}
 	off := 0
 	if p.Success != nil {
-		off += thrift.PutHead(buf[off:], 0x0c0000)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0c0000)
+			off += 3
+		}
 		off += p.Success.FastWrite(buf[off:])
 	}
 	if p.Missing != nil {
-		off += thrift.PutHead(buf[off:], 0x0c0001)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0c0001)
+			off += 3
+		}
 		off += p.Missing.FastWrite(buf[off:])
 	}
 	buf[off] = 0
@@ -629,7 +668,11 @@ func (p *RoomSayArgs) FastWrite(buf []byte) int {
 	}
 	off := 0
 	if p.Line != nil {
-		off += thrift.PutHead(buf[off:], 0x0c0001)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0c0001)
+			off += 3
+		}
 		off += p.Line.FastWrite(buf[off:])
 	}
 	buf[off] = 0
@@ -695,11 +738,19 @@ func (p *RoomSayResult) FastWrite(buf []byte) int {
 	}
 	off := 0
 	if p.Success != nil {
-		off += thrift.PutHead(buf[off:], 0x0c0000)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0c0000)
+			off += 3
+		}
 		off += p.Success.FastWrite(buf[off:])
 	}
 	if p.Missing != nil {
-		off += thrift.PutHead(buf[off:], 0x0c0001)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0c0001)
+			off += 3
+		}
 		off += p.Missing.FastWrite(buf[off:])
 	}
 	buf[off] = 0

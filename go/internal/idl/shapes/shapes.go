@@ -53,17 +53,30 @@ func (p *Five) FastWrite(buf []byte) int {
 		return 1
 	}
 	off := 0
-	off += thrift.PutHead(buf[off:], 0x0a0001)
-	off += thrift.PutI64(buf[off:], p.ID)
-	off += thrift.PutHead(buf[off:], 0x0b0002)
-	off += thrift.PutString(buf[off:], p.Name)
-	if p.Score != nil {
-		off += thrift.PutHead(buf[off:], 0x040003)
-		off += thrift.PutDouble(buf[off:], *p.Score)
+	{
+		b := (*[18]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0a0001)
+		thrift.PutI64(b[3:], p.ID)
+		thrift.PutHead(b[11:], 0x0b0002)
+		thrift.PutI32(b[14:], int32(len(p.Name)))
+		off += 18
 	}
-	off += thrift.PutHead(buf[off:], 0x020004)
-	off += thrift.PutBool(buf[off:], p.Active)
-	off += thrift.PutHead(buf[off:], 0x0f0005)
+	off += copy(buf[off:], p.Name)
+	if p.Score != nil {
+		{
+			b := (*[11]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x040003)
+			thrift.PutDouble(b[3:], *p.Score)
+			off += 11
+		}
+	}
+	{
+		b := (*[7]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x020004)
+		thrift.PutBool(b[3:], p.Active)
+		thrift.PutHead(b[4:], 0x0f0005)
+		off += 7
+	}
 	off += thrift.PutI64s(buf[off:], p.Values)
 	buf[off] = 0
 	return off + 1
@@ -147,7 +160,7 @@ func (p *Numbers) FastWrite(buf []byte) int {
 	}
 	off := 0
 	{
-		b := (*[49]byte)(buf[off:])
+		b := (*[52]byte)(buf[off:])
 		thrift.PutHead(b[0:], 0x0a0001)
 		thrift.PutI64(b[3:], p.A)
 		thrift.PutHead(b[11:], 0x080002)
@@ -160,11 +173,15 @@ func (p *Numbers) FastWrite(buf []byte) int {
 		thrift.PutI16(b[36:], p.E)
 		thrift.PutHead(b[38:], 0x0a0006)
 		thrift.PutI64(b[41:], p.F)
-		off += 49
+		thrift.PutHead(b[49:], 0x0f0007)
+		off += 52
 	}
-	off += thrift.PutHead(buf[off:], 0x0f0007)
 	off += thrift.PutI64s(buf[off:], p.Longs)
-	off += thrift.PutHead(buf[off:], 0x0f0008)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0f0008)
+		off += 3
+	}
 	off += thrift.PutI32s(buf[off:], p.Ints)
 	buf[off] = 0
 	return off + 1
@@ -259,18 +276,36 @@ func (p *Texts) FastWrite(buf []byte) int {
 		return 1
 	}
 	off := 0
-	off += thrift.PutHead(buf[off:], 0x0b0001)
-	off += thrift.PutString(buf[off:], p.Title)
-	off += thrift.PutHead(buf[off:], 0x0f0002)
+	{
+		b := (*[7]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0b0001)
+		thrift.PutI32(b[3:], int32(len(p.Title)))
+		off += 7
+	}
+	off += copy(buf[off:], p.Title)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0f0002)
+		off += 3
+	}
 	off += thrift.PutStrings(buf[off:], p.Tags)
-	off += thrift.PutHead(buf[off:], 0x0d0003)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0d0003)
+		off += 3
+	}
 	off += thrift.PutMap(buf[off:], 11, 11, len(p.Labels))
 	for k, v := range p.Labels {
 		off += thrift.PutString(buf[off:], k)
 		off += thrift.PutString(buf[off:], v)
 	}
-	off += thrift.PutHead(buf[off:], 0x0b0004)
-	off += thrift.PutBytes(buf[off:], p.Body)
+	{
+		b := (*[7]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0b0004)
+		thrift.PutI32(b[3:], int32(len(p.Body)))
+		off += 7
+	}
+	off += copy(buf[off:], p.Body)
 	buf[off] = 0
 	return off + 1
 }
@@ -348,7 +383,11 @@ func (p *Batch) FastWrite(buf []byte) int {
 		return 1
 	}
 	off := 0
-	off += thrift.PutHead(buf[off:], 0x0f0001)
+	{
+		b := (*[3]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0f0001)
+		off += 3
+	}
 	off += thrift.PutList(buf[off:], 12, len(p.Items))
 	for _, v := range p.Items {
 		off += v.FastWrite(buf[off:])

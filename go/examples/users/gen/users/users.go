@@ -41,8 +41,13 @@ func (p *NoSuchUser) FastWrite(buf []byte) int {
 		return 1
 	}
 	off := 0
-	off += thrift.PutHead(buf[off:], 0x0b0001)
-	off += thrift.PutString(buf[off:], p.Name)
+	{
+		b := (*[7]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0b0001)
+		thrift.PutI32(b[3:], int32(len(p.Name)))
+		off += 7
+	}
+	off += copy(buf[off:], p.Name)
 	buf[off] = 0
 	return off + 1
 }
@@ -112,8 +117,13 @@ func (p *Visit) FastWrite(buf []byte) int {
 		return 1
 	}
 	off := 0
-	off += thrift.PutHead(buf[off:], 0x0b0001)
-	off += thrift.PutString(buf[off:], p.Name)
+	{
+		b := (*[7]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0b0001)
+		thrift.PutI32(b[3:], int32(len(p.Name)))
+		off += 7
+	}
+	off += copy(buf[off:], p.Name)
 	buf[off] = 0
 	return off + 1
 }
@@ -246,8 +256,13 @@ func (p *UsersAgeArgs) FastWrite(buf []byte) int {
 		return 1
 	}
 	off := 0
-	off += thrift.PutHead(buf[off:], 0x0b0001)
-	off += thrift.PutString(buf[off:], p.Name)
+	{
+		b := (*[7]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0b0001)
+		thrift.PutI32(b[3:], int32(len(p.Name)))
+		off += 7
+	}
+	off += copy(buf[off:], p.Name)
 	buf[off] = 0
 	return off + 1
 }
@@ -310,11 +325,19 @@ func (p *UsersAgeResult) FastWrite(buf []byte) int {
 	}
 	off := 0
 	if p.Success != nil {
-		off += thrift.PutHead(buf[off:], 0x0a0000)
-		off += thrift.PutI64(buf[off:], *p.Success)
+		{
+			b := (*[11]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0a0000)
+			thrift.PutI64(b[3:], *p.Success)
+			off += 11
+		}
 	}
 	if p.Missing != nil {
-		off += thrift.PutHead(buf[off:], 0x0c0001)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0c0001)
+			off += 3
+		}
 		off += p.Missing.FastWrite(buf[off:])
 	}
 	buf[off] = 0
@@ -391,8 +414,13 @@ func (p *UsersSeenArgs) FastWrite(buf []byte) int {
 		return 1
 	}
 	off := 0
-	off += thrift.PutHead(buf[off:], 0x0b0001)
-	off += thrift.PutString(buf[off:], p.Name)
+	{
+		b := (*[7]byte)(buf[off:])
+		thrift.PutHead(b[0:], 0x0b0001)
+		thrift.PutI32(b[3:], int32(len(p.Name)))
+		off += 7
+	}
+	off += copy(buf[off:], p.Name)
 	buf[off] = 0
 	return off + 1
 }
@@ -451,7 +479,11 @@ func (p *UsersWatchResult) FastWrite(buf []byte) int {
 	}
 	off := 0
 	if p.Success != nil {
-		off += thrift.PutHead(buf[off:], 0x0c0000)
+		{
+			b := (*[3]byte)(buf[off:])
+			thrift.PutHead(b[0:], 0x0c0000)
+			off += 3
+		}
 		off += p.Success.FastWrite(buf[off:])
 	}
 	buf[off] = 0
