@@ -9,8 +9,8 @@ use crate::doorbell::SocketError;
 use crate::endpoint::Endpoint;
 use crate::ring::Want;
 use crate::statistics::Field;
-use breezeway_os::spin::{SpinBudget, WaitPolicy, Waiting};
-use breezeway_os::{Deadline, clock, cpu};
+use breezeway_os::spin::{Spinner, WaitPolicy, Waiting};
+use breezeway_os::{Deadline, clock};
 
 /// Polls between two readings of the clock. The pause in each poll keeps the waiter from pulling
 /// the line away while the peer writes it.
@@ -34,8 +34,7 @@ pub enum WaitError {
 
 /// Waits of one thread for one peer.
 pub struct Waiter {
-    policy: WaitPolicy,
-    budget: SpinBudget,
+    spinner: Spinner,
     /// Polls before the clock is read: one if the last wait that read it did not spin, as the peer
     /// may run on this CPU once this thread sleeps.
     polls: u32,
@@ -44,11 +43,9 @@ pub struct Waiter {
 impl Waiter {
     /// Creates a waiter with this policy and spin bound.
     pub fn new(waiting: impl Into<Waiting>) -> Self {
-        clock::calibrate();
-        let Waiting { policy, spin_bound } = waiting.into();
-        let polls = if policy == WaitPolicy::Park { 1 } else { POLLS_PER_TICK };
-        let budget = SpinBudget::new(clock::ticks_in(spin_bound));
-        Self { policy, budget, polls }
+        let spinner = Spinner::new(waiting);
+        let polls = if spinner.policy() == WaitPolicy::Park { 1 } else { POLLS_PER_TICK };
+        Self { spinner, polls }
     }
 
     /// Waits until `want` holds, or until `deadline`.
@@ -79,18 +76,13 @@ impl Waiter {
         // The peer may sleep until it sees the progress or entries from before this wait.
         endpoint.flush()?;
         let start = clock::ticks();
-        let budget = match self.policy {
-            WaitPolicy::Busy => u64::MAX,
-            WaitPolicy::Park => 0,
-            WaitPolicy::Adaptive if !cpu::spinning_pays() || endpoint.shares_cpu() => 0,
-            WaitPolicy::Adaptive => self.budget.ticks(),
-        };
+        let budget = self.spinner.ticks(|| endpoint.shares_cpu());
         self.polls = if budget > 0 { POLLS_PER_TICK } else { 1 };
         let came = budget > 0 && self.spin_counted(endpoint, want, start, budget, deadline)?;
         if !came {
             self.sleep(endpoint, want, deadline)?;
         }
-        self.budget.learn(clock::ticks().wrapping_sub(start));
+        self.spinner.learn(clock::ticks().wrapping_sub(start));
         Ok(())
     }
 

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use breezeway_os::shortage::RETRY_AFTER;
-use breezeway_os::spin::SpinBudget;
+use breezeway_os::spin::Spinner;
 use breezeway_os::{Deadline, Sleeper, WaitPolicy, Waiting, Wake, clock, cpu};
 use breezeway_shm::statistics::{Description, Field, Meter, WaitsFor};
 
@@ -83,7 +83,7 @@ impl Times {
 }
 
 pub(crate) struct Worker {
-    wait: WaitPolicy,
+    spinner: Spinner,
     inbox: Arc<Inbox>,
     hooks: Hooks,
     sleeper: Sleeper,
@@ -102,7 +102,6 @@ pub(crate) struct Worker {
     /// Tokens of the paused sessions, which are tried again at `resume`.
     paused: Vec<usize>,
     resume: Deadline,
-    budget: SpinBudget,
     /// Records how this thread waits, for tools.
     meter: Meter,
     /// The last reading of the clock, in ticks: after each turn with work, and at intervals.
@@ -120,13 +119,12 @@ pub(crate) struct Worker {
 
 impl Worker {
     pub(crate) fn new(wait: Waiting, hooks: Hooks, inbox: Arc<Inbox>) -> io::Result<Self> {
-        clock::calibrate();
+        let spinner = Spinner::new(wait);
         let now = clock::ticks();
         let sleeper = Sleeper::new()?;
         sleeper.watch(&inbox, INBOX)?;
-        let budget = SpinBudget::new(clock::ticks_in(wait.spin_bound));
         Ok(Self {
-            wait: wait.policy,
+            spinner,
             inbox,
             hooks,
             sleeper,
@@ -139,7 +137,6 @@ impl Worker {
             round: 1,
             paused: Vec::new(),
             resume: Deadline::NEVER,
-            budget,
             meter: Meter::new(&Description::of_worker(wait.policy)),
             now,
             rounds: 0,
@@ -368,7 +365,7 @@ impl Worker {
     /// nothing.
     #[inline(always)]
     fn polls_long(&self) -> bool {
-        !self.sleeps_at_once() && self.active.len() == 1 && !self.polls_one_socket()
+        !self.spinner.sleeps_at_once() && self.active.len() == 1 && !self.polls_one_socket()
     }
 
     /// Returns true if the only active session is one on a socket.
@@ -409,7 +406,7 @@ impl Worker {
     /// Keeps one session active under `Busy`: the one that was served last, if all others are
     /// armed.
     fn keep_one_active(&mut self) {
-        if self.wait != WaitPolicy::Busy || !self.active.is_empty() {
+        if self.spinner.policy() != WaitPolicy::Busy || !self.active.is_empty() {
             return;
         }
         self.reclaim_all();
@@ -477,10 +474,10 @@ impl Worker {
         if found {
             self.idle_since = None;
         } else {
-            if self.active.is_empty() || self.sleeps_at_once() {
+            if self.active.is_empty() || self.spinner.sleeps_at_once() {
                 return Ok(Next::Sleep);
             }
-            if self.wait == WaitPolicy::Adaptive && self.polls_one_socket() {
+            if self.spinner.policy() == WaitPolicy::Adaptive && self.polls_one_socket() {
                 // A client on this CPU gets to send a request; elsewhere this costs less than a
                 // read.
                 std::thread::yield_now();
@@ -495,16 +492,6 @@ impl Worker {
         if self.rounds < ROUNDS_PER_TICK { Ok(Next::Poll) } else { self.tick() }
     }
 
-    /// Returns true if a round without work is followed by sleep, as spinning does not pay.
-    #[inline(always)]
-    fn sleeps_at_once(&self) -> bool {
-        match self.wait {
-            WaitPolicy::Busy => false,
-            WaitPolicy::Adaptive => self.budget.ticks() == 0,
-            WaitPolicy::Park => true,
-        }
-    }
-
     /// Handles the cases that need the clock when no work was found: listening at intervals, and
     /// the end of spinning.
     #[inline(never)]
@@ -514,15 +501,17 @@ impl Worker {
         let spent = clock::nanoseconds(self.now.saturating_sub(before));
         self.meter.add(Field::SpinTime, spent);
         self.listen_if_due()?;
-        if self.wait == WaitPolicy::Busy {
+        if self.spinner.policy() == WaitPolicy::Busy {
             return Ok(Next::Poll);
         }
         let now = self.now;
         let since = *self.idle_since.get_or_insert(now);
-        if now.wrapping_sub(since) < self.budget.ticks() && self.spinning_helps() {
-            return Ok(Next::Poll);
-        }
-        Ok(Next::Sleep)
+        let (active, slots) = (self.active.tokens(), &mut self.slots);
+        let mut shares_cpu =
+            |&token: &usize| slots[token].as_mut().is_none_or(|slot| slot.session.shares_cpu());
+        let all_share_cpu = || active.iter().all(&mut shares_cpu);
+        let spins = self.spinner.spins(|| now.wrapping_sub(since), all_share_cpu);
+        Ok(if spins { Next::Poll } else { Next::Sleep })
     }
 
     /// Handles pending events, without sleeping, and arms sessions that became idle, if the last
@@ -540,14 +529,6 @@ impl Worker {
         self.listen(Some(Duration::ZERO))?;
         self.arm_idle();
         Ok(())
-    }
-
-    /// Returns true if a peer can answer while this thread spins.
-    fn spinning_helps(&mut self) -> bool {
-        cpu::spinning_pays()
-            && self.active.tokens().iter().any(|&token| {
-                self.slots[token].as_mut().is_some_and(|slot| !slot.session.shares_cpu())
-            })
     }
 
     /// Handles pending events, and sleeps at most `timeout` for them.
@@ -667,7 +648,7 @@ impl Worker {
                 watch.begin(&self.sleeper, self.now)?;
             }
         }
-        self.budget.learn(self.now.wrapping_sub(since));
+        self.spinner.learn(self.now.wrapping_sub(since));
         Ok(())
     }
 }

@@ -9,8 +9,8 @@ mod waiting;
 
 use std::time::Duration;
 
-use breezeway_os::spin::SpinBudget;
-use breezeway_os::{Deadline, Origin, WaitPolicy, Waiting, clock};
+use breezeway_os::spin::Spinner;
+use breezeway_os::{Deadline, Origin, Waiting};
 use breezeway_proto::RawHead;
 use breezeway_proto::frame::LONGEST_BODY;
 use breezeway_shm::statistics::Meter;
@@ -30,8 +30,7 @@ pub(crate) struct SocketLink {
     pub(crate) origin: Origin,
     socket: StreamSocket,
     carrier: Carrier,
-    policy: WaitPolicy,
-    budget: SpinBudget,
+    spinner: Spinner,
     cap: usize,
     received: ReceiveBuffer,
     unsent: SendBuffer,
@@ -65,13 +64,11 @@ impl SocketLink {
         waiting: Waiting,
         meter: Meter,
     ) -> Self {
-        clock::calibrate();
         Self {
             origin: Origin::here(),
             socket: StreamSocket::new(wire, carrier),
             carrier,
-            policy: waiting.policy,
-            budget: SpinBudget::new(clock::ticks_in(waiting.spin_bound)),
+            spinner: Spinner::new(waiting),
             cap: usize::try_from(cap.min(LONGEST_BODY)).unwrap_or(usize::MAX),
             received: ReceiveBuffer::new(),
             unsent: SendBuffer::default(),

@@ -5,8 +5,8 @@ use std::sync::{Arc, LazyLock, Mutex};
 use std::task::Waker;
 use std::time::Duration;
 
-use breezeway_os::spin::SpinBudget;
-use breezeway_os::{Peer, WaitPolicy, Waiting, clock, cpu};
+use breezeway_os::spin::Spinner;
+use breezeway_os::{Peer, Waiting, clock};
 use rustix::io::dup;
 
 use super::shared::Shared;
@@ -73,10 +73,9 @@ pub(crate) struct Counted {
     pub(crate) _place: Arc<()>,
 }
 
-/// Time for which a driver takes turns although nothing comes.
+/// Idle turns of a driver.
 struct Spinning {
-    budget: SpinBudget,
-    longest: u64,
+    spinner: Spinner,
     /// Minimum number of idle turns, whatever the budget.
     least: u32,
     /// Time of the last turn that found something.
@@ -87,39 +86,24 @@ struct Spinning {
 
 impl Spinning {
     fn new(waiting: Waiting, least: u32) -> Self {
-        let longest = clock::ticks_in(waiting.spin_bound);
-        let budget = SpinBudget::new(longest);
-        Self { budget, longest, least, since: clock::ticks(), idle: 0 }
-    }
-
-    /// Returns true if messages are so rare that idle turns find none: the last waits were all too
-    /// long to be spun through.
-    fn is_rare(&self, waiting: Waiting) -> bool {
-        waiting.policy != WaitPolicy::Busy && self.budget.ticks() <= self.longest / RARE
+        Self { spinner: Spinner::new(waiting), least, since: clock::ticks(), idle: 0 }
     }
 
     /// Records a turn that has found something.
     fn worked(&mut self) {
         let now = clock::ticks();
         if self.idle > 0 {
-            self.budget.learn(now.wrapping_sub(self.since));
+            self.spinner.learn(now.wrapping_sub(self.since));
         }
         (self.since, self.idle) = (now, 0);
     }
 
     /// Records a turn that has found nothing. Returns true if another is to be taken.
-    fn goes_on(&mut self, waiting: Waiting, shares_cpu: bool) -> bool {
+    fn goes_on(&mut self, shares_cpu: impl FnOnce() -> bool) -> bool {
         self.idle = self.idle.saturating_add(1);
-        match waiting.policy {
-            WaitPolicy::Busy => true,
-            _ if self.is_rare(waiting) => false,
-            WaitPolicy::Park => self.idle <= self.least,
-            WaitPolicy::Adaptive if self.idle <= self.least => true,
-            WaitPolicy::Adaptive => {
-                let idle = clock::ticks().wrapping_sub(self.since);
-                cpu::spinning_pays() && !shares_cpu && idle < self.budget.ticks()
-            }
-        }
+        let idle_for = || clock::ticks().wrapping_sub(self.since);
+        !self.spinner.is_rare()
+            && (self.idle <= self.least || self.spinner.spins(idle_for, shares_cpu))
     }
 }
 
@@ -157,9 +141,6 @@ const MIN_IDLE_TURNS: u32 = 3;
 /// tokio does after 61 polls. A driver that sleeps before that is asleep when the answer comes, and
 /// the delay repeats.
 const MIN_IDLE_TURNS_WITHIN: u32 = 64;
-/// Messages are rare once spins without a message have cut the spin budget to this part of the
-/// longest.
-const RARE: u64 = 32;
 
 impl AsFd for Driver {
     fn as_fd(&self) -> BorrowedFd<'_> {
@@ -217,7 +198,6 @@ impl Driver {
     /// run in between.
     pub fn advance(&mut self, waker: &Waker) -> Next {
         let (spinning, is_copying) = (&mut self.spinning, &mut self.is_copying);
-        let waiting = self.shared.waiting;
         self.shared.turn(|state, turn| {
             state.driver_is_awake = true;
             *is_copying = state.connection.backlog.is_copying();
@@ -231,7 +211,7 @@ impl Driver {
                     spinning.worked();
                     // A rare message is likely the only one. The sleep is announced before its
                     // waiter is woken, which would otherwise find this side holding the lock.
-                    if !spinning.is_rare(waiting) {
+                    if !spinning.spinner.is_rare() {
                         return Next::Turn;
                     }
                     spinning.idle = 1;
@@ -241,7 +221,7 @@ impl Driver {
                 }
                 Turn::Idle => {
                     state.link.note_cpu();
-                    if spinning.goes_on(waiting, state.link.shares_cpu()) {
+                    if spinning.goes_on(|| state.link.shares_cpu()) {
                         return Next::Turn;
                     }
                     next_after(turn, state, waker)

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Wake, Waker};
 
 use breezeway_os::shortage::RETRY_AFTER;
-use breezeway_os::spin::SpinBudget;
+use breezeway_os::spin::Spinner;
 use breezeway_os::{Deadline, Notifier, Origin, Peer, Sleeper, WaitPolicy, Waiting, clock, cpu};
 use breezeway_shm::statistics::HandlerTimes;
 use rustix::io::Errno;
@@ -85,10 +85,8 @@ impl Shared {
         waiting: Waiting,
         leadership: Leadership<Waker>,
     ) -> Arc<Self> {
-        clock::calibrate();
         let Agreed { max_in_flight, service, .. } = agreed;
-        let spinning = SpinBudget::new(clock::ticks_in(waiting.spin_bound));
-        let state = State::new(agreed, is_client, leadership, spinning);
+        let state = State::new(agreed, is_client, leadership, Spinner::new(waiting));
         Arc::new(Self {
             carrier: state.link.carrier(),
             is_client,
@@ -299,19 +297,20 @@ impl Shared {
         state.driver_is_awake = true;
         let mut start = clock::ticks();
         let mut socket_read = start;
-        let polls = if self.waiting.policy == WaitPolicy::Park { 1 } else { POLLS_PER_RELEASE };
+        let polls = if state.spinner.policy() == WaitPolicy::Park { 1 } else { POLLS_PER_RELEASE };
         loop {
             let turn = self.take_turns(&mut state, polls);
             state.link.note_cpu();
             if let Poll::Ready(result) = poll(&mut state) {
-                state.spinning.learn(clock::ticks().wrapping_sub(start));
+                state.spinner.learn(clock::ticks().wrapping_sub(start));
                 return (state, Ok(result));
             }
             let now = clock::ticks();
             if deadline.has_passed_at(now) {
                 return (state, Err(TimedOut));
             }
-            let spins = self.spins(now.wrapping_sub(start), &state);
+            let idle = || now.wrapping_sub(start);
+            let spins = state.spinner.spins(idle, || state.link.shares_cpu());
             let unread_for = now.wrapping_sub(socket_read);
             if turn == Turn::Idle && spins && unread_for >= clock::ticks_in(CLOSE_CHECK) {
                 // No event reports the peer's end to a thread that never sleeps.
@@ -353,17 +352,6 @@ impl Shared {
                 break;
             }
             cpu::spin_hint();
-        }
-    }
-
-    /// Returns true if a leader that has found nothing for `idle` ticks polls again.
-    fn spins(&self, idle: u64, state: &State) -> bool {
-        match self.waiting.policy {
-            WaitPolicy::Busy => true,
-            WaitPolicy::Park => false,
-            WaitPolicy::Adaptive => {
-                cpu::spinning_pays() && !state.link.shares_cpu() && idle < state.spinning.ticks()
-            }
         }
     }
 

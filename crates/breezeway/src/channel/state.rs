@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use breezeway_os::segment::SegmentError;
 use breezeway_os::shortage::RETRY_AFTER;
-use breezeway_os::spin::SpinBudget;
+use breezeway_os::spin::Spinner;
 use breezeway_os::{Deadline, clock};
 use breezeway_proto::connection::{Connection, MAX_ONE_WAY, Streams, Transmit, Window};
 use breezeway_proto::ending::Ending;
@@ -91,8 +91,8 @@ pub(crate) struct State {
     pub(super) unflushed: bool,
     /// Choice of the waiting thread that drives.
     pub(super) leadership: Leadership<Waker>,
-    /// Time for which that thread spins.
-    pub(super) spinning: SpinBudget,
+    /// Spinner of that thread.
+    pub(super) spinner: Spinner,
     /// Limit on how far messages without replies run ahead.
     pub(super) throttle: Throttle,
     /// Wakers to be woken once the lock is released.
@@ -106,7 +106,7 @@ impl State {
         mut agreed: Agreed,
         is_client: bool,
         leadership: Leadership<Waker>,
-        spinning: SpinBudget,
+        spinner: Spinner,
     ) -> Self {
         let [own, peers] = agreed.streams;
         let mut streams = Streams::new(is_client, own, peers);
@@ -139,7 +139,7 @@ impl State {
             sleeps_until: Deadline::NEVER,
             unflushed: false,
             leadership,
-            spinning,
+            spinner,
             throttle: agreed.throttle,
             due: Vec::new(),
             due_readers: Vec::new(),
@@ -499,6 +499,8 @@ mod tests {
     use std::os::unix::net::UnixStream;
     use std::thread;
 
+    use breezeway_os::WaitPolicy;
+
     use super::*;
     use crate::handshake;
     use crate::options::SessionOptions;
@@ -513,7 +515,8 @@ mod tests {
         });
         let agreed = handshake::connect(OwnedFd::from(one), Carrier::Unix, &options).unwrap();
         accepting.join().unwrap().unwrap();
-        let mut state = State::new(agreed, true, Leadership::outside(), SpinBudget::new(0));
+        let mut state =
+            State::new(agreed, true, Leadership::outside(), Spinner::new(WaitPolicy::Park));
         assert!(state.link.cap() < 4 << 30);
         state.connection.streams.one_way_sent(5 << 30);
         assert!(state.connection.streams.may_send_one_way());

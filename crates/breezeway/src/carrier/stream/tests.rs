@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
+use breezeway_os::WaitPolicy;
 use breezeway_os::segment::SegmentError;
 use breezeway_proto::{Flags, Head, Kind, frame};
 use breezeway_shm::statistics::Description;

@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::thread;
 
-use breezeway_os::{Deadline, WaitPolicy, clock, cpu};
+use breezeway_os::{Deadline, WaitPolicy, clock};
 use breezeway_shm::statistics::{Field, WaitsFor};
 use rustix::event::PollFlags;
 
@@ -57,22 +57,15 @@ impl SocketLink {
             return Ok(());
         }
         let start = clock::ticks();
-        let spin = match self.policy {
-            WaitPolicy::Park => None,
-            WaitPolicy::Busy => Some(u64::MAX),
-            WaitPolicy::Adaptive if cpu::spinning_pays() => Some(self.budget.ticks()),
-            WaitPolicy::Adaptive => Some(0),
-        };
-        let came = match spin {
-            Some(ticks) => self.spin_counted(start, ticks, deadline)?,
-            None => false,
-        };
+        let ticks = self.spinner.ticks(|| false);
+        let came = self.spinner.policy() != WaitPolicy::Park
+            && self.spin_counted(start, ticks, deadline)?;
         if !came {
             let outcome = self.sleep(deadline);
             self.meter.waited();
             outcome?;
         }
-        self.budget.learn(clock::ticks().wrapping_sub(start));
+        self.spinner.learn(clock::ticks().wrapping_sub(start));
         Ok(())
     }
 
@@ -102,7 +95,7 @@ impl SocketLink {
                 return Err(WaitFailure::DeadlinePassed);
             }
             let spent = now.wrapping_sub(start) >= ticks;
-            if self.policy == WaitPolicy::Adaptive {
+            if self.spinner.policy() == WaitPolicy::Adaptive {
                 // A peer on this CPU can answer; on another CPU this costs less than a read.
                 thread::yield_now();
             }
