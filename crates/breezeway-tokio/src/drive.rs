@@ -116,6 +116,11 @@ impl Drive {
         step
     }
 
+    /// Returns true if messages are so rare that the driver does not spin.
+    pub(crate) fn is_rare(&self) -> bool {
+        self.socket.get_ref().0.is_rare()
+    }
+
     fn set_awake(&mut self, is_awake: bool) {
         // Runtimes with several workers do not read the count, and a driver would be added at one
         // worker and subtracted at another.

@@ -199,8 +199,16 @@ where
         self.send_away();
         reap(&mut self.waiting);
         let Some(drive) = &mut self.drive else { return Poll::Ready(()) };
-        let step = drive.step(cx);
+        let mut step = drive.step(cx);
         let left = self.begin(cx);
+        if step == Step::Again
+            && matches!(left, Left::Nothing)
+            && let Some(drive) = self.drive.as_mut().filter(|drive| drive.is_rare())
+            && drive.step(cx) == Step::Asleep
+        {
+            // The reply to the only request is sent, and no wake-up is needed before the sleep.
+            step = Step::Asleep;
+        }
         if self.ending == Ending::Drained {
             return Poll::Ready(());
         }

@@ -210,8 +210,10 @@ impl Driver {
                 Turn::Worked => {
                     spinning.worked();
                     // A rare message is likely the only one. The sleep is announced before its
-                    // waiter is woken, which would otherwise find this side holding the lock.
-                    if !spinning.spinner.is_rare() {
+                    // waiter is woken, which would otherwise find this side holding the lock. A
+                    // request without a waiter is begun first by the loop itself.
+                    let is_begun_first = state.has_arrival() && !state.has_due();
+                    if !spinning.spinner.is_rare() || is_begun_first {
                         return Next::Turn;
                     }
                     spinning.idle = 1;
@@ -235,6 +237,13 @@ impl Driver {
     #[doc(hidden)]
     pub fn has_worked(&self) -> bool {
         self.spinning.idle == 0
+    }
+
+    /// Returns true if messages are so rare that the turn after one that found something finds
+    /// nothing.
+    #[doc(hidden)]
+    pub fn is_rare(&self) -> bool {
+        self.spinning.spinner.is_rare()
     }
 
     /// Returns true if the next turn copies a piece of a large reply, which takes some time: the

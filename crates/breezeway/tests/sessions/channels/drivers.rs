@@ -11,7 +11,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use breezeway::{
-    Channel, Driver, Incoming, Next, PendingCall, ServerChannel, SessionOptions, WaitPolicy,
+    Channel, Driver, Incoming, Next, OwnedCall, PendingCall, ServerChannel, SessionOptions,
+    WaitPolicy,
 };
 
 use super::PATIENCE;
@@ -47,13 +48,21 @@ impl Driven {
         assert!(matches!(self.client.0.poll_post(&mut cx, 0, b"x"), Poll::Ready(Ok(()))));
     }
 
-    /// Returns the result of the turn in which the server's driver takes a message.
+    /// Returns the result of the turn after the one in which the server's driver takes a message,
+    /// which is accepted between the two.
     fn take(&mut self) -> Next {
+        drop(self.accept());
+        self.server.1.advance(Waker::noop())
+    }
+
+    fn accept(&mut self) -> OwnedCall {
         let (channel, driver) = &mut self.server;
         driver.ready(false);
-        let next = driver.advance(Waker::noop());
-        assert!(matches!(channel.try_accept(), Some(Incoming::Call(_))), "taken in one turn");
-        next
+        assert_eq!(driver.advance(Waker::noop()), Next::Turn, "accepting precedes the sleep");
+        match channel.try_accept() {
+            Some(Incoming::Call(call)) => call,
+            _ => panic!("not taken in one turn"),
+        }
     }
 
     /// Takes turns until the server's driver sleeps.
@@ -65,17 +74,48 @@ impl Driven {
     }
 
     fn rarely(&mut self) -> Next {
-        let start = Instant::now();
-        while start.elapsed() < RARELY {
-            thread::yield_now();
-        }
+        pause();
         self.post();
         self.take()
+    }
+
+    /// Returns the result of the turn in which the client's driver takes a rare reply.
+    fn reply_rarely(&mut self) -> Next {
+        pause();
+        let mut cx = Context::from_waker(Waker::noop());
+        let call = self.client.0.poll_start_call(&mut cx, 0, None, b"x", None);
+        let Poll::Ready(Ok(mut call)) = call else { panic!("there is room for it") };
+        self.accept().echo().unwrap();
+        let driver = &mut self.client.1;
+        driver.ready(false);
+        let next = driver.advance(Waker::noop());
+        assert!(Pin::new(&mut call).poll(&mut cx).is_ready(), "taken in one turn");
+        next
+    }
+}
+
+fn pause() {
+    let start = Instant::now();
+    while start.elapsed() < RARELY {
+        thread::yield_now();
     }
 }
 
 #[test]
-fn a_rare_message_is_taken_in_one_turn_that_ends_in_the_sleep() {
+fn rare_reply_is_taken_in_one_turn_that_ends_in_sleep() {
+    let mut driven = Driven::new(WaitPolicy::Adaptive);
+    let sleep = Next::Sleep { writable: false, at_most: None };
+    for _ in 0..EVIDENCE {
+        driven.reply_rarely();
+        while driven.client.1.advance(Waker::noop()) == Next::Turn {}
+    }
+    for _ in 0..EVIDENCE {
+        assert_eq!(driven.reply_rarely(), sleep);
+    }
+}
+
+#[test]
+fn rare_request_is_accepted_before_turn_that_ends_in_sleep() {
     for policy in [WaitPolicy::Adaptive, WaitPolicy::Park] {
         let mut driven = Driven::new(policy);
         driven.sleep();
