@@ -126,6 +126,7 @@ func (s *session) waitToBegin(out *outgoing, lim *limit) error {
 			return err
 		}
 		if err := lim.err(); err != nil {
+			s.passRoomOn()
 			return err
 		}
 		if s.rules.Calls.HasRoom() {
@@ -135,11 +136,17 @@ func (s *session) waitToBegin(out *outgoing, lim *limit) error {
 			return s.rules.Calls.HasRoom() || s.rules.IsGoingAway()
 		})
 		if err != nil {
-			if s.rules.Calls.HasRoom() {
-				wakeNext(s.callWaiters) // This waiter may have used up a wake-up.
-			}
+			s.passRoomOn()
 			return err
 		}
+	}
+}
+
+// passRoomOn wakes the next waiter for a call if there is room. The one that leaves may have used
+// up a wake-up.
+func (s *session) passRoomOn() {
+	if s.rules.Calls.HasRoom() {
+		wakeNext(s.callWaiters)
 	}
 }
 

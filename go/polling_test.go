@@ -2,11 +2,14 @@ package breezeway
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"runtime"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/breezeway-ipc/breezeway/go/internal/proto"
 )
 
 func TestWithOneProcessorNothingHangsAndOnlyBusyPolls(t *testing.T) {
@@ -164,4 +167,24 @@ func TestACallThatFollowsEndsWithItsContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	callAtOnce(t, conn, 2, 10) // The late reply is not given to another call.
+}
+
+func TestCallerThatLeavesPassesItsWakeUpOn(t *testing.T) {
+	options := defaults()
+	hello := options.hello(true)
+	s := &session{ledger: new(ledger),
+		rules: proto.NewSession[*waiter, *Stream](true, hello, hello, false)}
+	next := newWaiter()
+	s.callWaiters = append(s.callWaiters, next)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	lim := limitOf(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.waitToBegin(new(outgoing), &lim); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if !next.woken {
+		t.Error("the next caller sleeps on")
+	}
 }

@@ -263,7 +263,7 @@ func (s *session) closeOnceIdle() {
 			break
 		}
 	}
-	s.closeLocked() // Without the lock in between, in which a call might begin.
+	s.closeLocked() // The lock stays held, so that no call begins in between.
 }
 
 // mayLeave returns true once calls and streams are over and the peer has accepted what was sent. A

@@ -153,12 +153,6 @@ func wake(list *[]*waiter, empty bool) {
 // wakeNext wakes the first waiter of a list that has not been woken since it last checked its
 // condition. The waiter stays in the list, since others may take what it was woken for.
 func wakeNext(list []*waiter) {
-	if len(list) > 0 {
-		wakeSleeper(list)
-	}
-}
-
-func wakeSleeper(list []*waiter) {
 	for _, w := range list {
 		if !w.woken {
 			w.wake()

@@ -43,7 +43,7 @@ func (c *Client) open(ctx context.Context, m Method, result Result) (*clientStre
 	return s, nil
 }
 
-// giveUp resets the stream at the end of its context.
+// giveUp resets the stream, with the code of a deadline if one has ended its context.
 func (s *clientStream) giveUp() {
 	code := breezeway.CodeCancelled
 	if errors.Is(s.ctx.Err(), context.DeadlineExceeded) {
@@ -57,7 +57,7 @@ func (s *clientStream) Close() error {
 	s.once.Do(func() {
 		s.stop()
 		if s.end() == nil {
-			s.native.Reset(breezeway.CodeCancelled)
+			s.giveUp()
 		}
 		_ = s.native.Close() // It reports what Recv has returned.
 	})
@@ -107,8 +107,8 @@ func (s *clientStream) send(ctx context.Context, message thrift.Struct) error {
 	return s.failure(err)
 }
 
-func (s *clientStream) closeSend() error {
-	err := s.native.CloseSend()
+func (s *clientStream) closeSend(ctx context.Context) error {
+	err := s.native.SendEntry(ctx, breezeway.Entry{Last: true})
 	if _, isReset := breezeway.IsReset(err); isReset && s.ctx.Err() == nil {
 		return nil // Recv returns the outcome.
 	}
@@ -131,6 +131,9 @@ func (s *clientStream) recv(ctx context.Context, message thrift.Struct) error {
 		s.mu.Lock()
 		s.ended = err
 		s.mu.Unlock()
+		if s.ctx.Err() != nil {
+			s.giveUp()
+		}
 		_ = s.Close()
 	}
 	return err
@@ -202,7 +205,7 @@ func NewServerStreamingClient[Res any](ctx context.Context, client *Client, m Me
 		return nil, err
 	}
 	if err = s.send(ctx, request); err == nil {
-		err = s.closeSend()
+		err = s.closeSend(ctx)
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		_ = s.Close()
@@ -225,7 +228,10 @@ type ClientStreamingClient[Req, Res any] struct{ *clientStream }
 func NewClientStreamingClient[Req, Res any](ctx context.Context, client *Client, m Method,
 	result Result) (*ClientStreamingClient[Req, Res], error) {
 	s, err := client.open(ctx, m, result)
-	return &ClientStreamingClient[Req, Res]{s}, err
+	if err != nil {
+		return nil, err
+	}
+	return &ClientStreamingClient[Req, Res]{s}, nil
 }
 
 // Send sends a request, and waits while the server does not read. It returns io.EOF once the server
@@ -236,7 +242,7 @@ func (s *ClientStreamingClient[Req, Res]) Send(ctx context.Context, request *Req
 
 // CloseAndRecv ends the requests, and returns the reply.
 func (s *ClientStreamingClient[Req, Res]) CloseAndRecv(ctx context.Context) (*Res, error) {
-	if err := s.closeSend(); err != nil {
+	if err := s.closeSend(ctx); err != nil {
 		return nil, err
 	}
 	reply, err := received[Res](ctx, s.recv)
@@ -277,7 +283,10 @@ type BidiStreamingClient[Req, Res any] struct{ *clientStream }
 func NewBidiStreamingClient[Req, Res any](ctx context.Context, client *Client, m Method,
 	result Result) (*BidiStreamingClient[Req, Res], error) {
 	s, err := client.open(ctx, m, result)
-	return &BidiStreamingClient[Req, Res]{s}, err
+	if err != nil {
+		return nil, err
+	}
+	return &BidiStreamingClient[Req, Res]{s}, nil
 }
 
 // Send sends a request like [ClientStreamingClient.Send].
@@ -291,4 +300,4 @@ func (s *BidiStreamingClient[Req, Res]) Recv(ctx context.Context) (*Res, error) 
 }
 
 // CloseSend ends the requests.
-func (s *BidiStreamingClient[Req, Res]) CloseSend() error { return s.closeSend() }
+func (s *BidiStreamingClient[Req, Res]) CloseSend() error { return s.closeSend(s.ctx) }

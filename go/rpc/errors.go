@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
+	"unicode/utf8"
 
 	breezeway "github.com/breezeway-ipc/breezeway/go"
 	"github.com/breezeway-ipc/breezeway/go/internal/wire"
@@ -145,7 +147,7 @@ const (
 
 func encodeBusiness(business *BusinessError) ([]byte, error) {
 	pairs := map[string]string{businessStatus: strconv.Itoa(int(business.Status)),
-		businessMessage: business.Message}
+		businessMessage: cut(business.Message, math.MaxUint16)}
 	if len(business.Extra) > 0 {
 		text, err := json.Marshal(business.Extra)
 		if err != nil {
@@ -155,6 +157,17 @@ func encodeBusiness(business *BusinessError) ([]byte, error) {
 	}
 	block, err := wire.EncodePairs(pairs)
 	return append([]byte{wire.OutcomeMark, wire.OutcomeBusiness}, block...), err
+}
+
+// cut returns the characters of a text that n bytes have room for.
+func cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
 }
 
 // decodeOutcome returns the error that a stream ended with. Result is the method's, to which a

@@ -47,16 +47,15 @@ func WithReplyMetadata(ctx context.Context, pairs *map[string]string) context.Co
 	return context.WithValue(ctx, replyKey{}, pairs)
 }
 
-// takeReply stores the metadata of a reply where the context wants it.
+// takeReply stores the metadata of a reply in the map of the context, if it has one.
 func takeReply(ctx context.Context, block []byte) error {
-	pairs, err := wire.DecodePairs(block)
-	if err != nil {
-		return &Exception{Kind: KindProtocolError, Message: err.Error()}
+	into, is := ctx.Value(replyKey{}).(*map[string]string)
+	if !is {
+		return nil
 	}
-	if into, is := ctx.Value(replyKey{}).(*map[string]string); is {
-		*into = wire.WithoutBackward(pairs)
-	}
-	return nil
+	pairs, err := decodeReply(block)
+	*into = pairs
+	return err
 }
 
 // servedKey is the key of a handler's own context.

@@ -20,6 +20,7 @@ type Server struct {
 	breezeway.Server
 	methods map[uint32]method
 	failed  error // of a registration
+	listens bool
 }
 
 // method is a method with its handler: of calls or of streams.
@@ -41,6 +42,9 @@ func (s *Server) HandleStream(m Method,
 }
 
 func (s *Server) add(m method) {
+	if s.listens {
+		panic("rpc: " + m.name + " is registered after Listen; register every service before it")
+	}
 	if other, has := s.methods[m.tag]; has && s.failed == nil {
 		s.failed = fmt.Errorf("rpc: %v and %v have the same number %#08x; rename one, or serve "+
 			"them at two addresses", other, m, m.tag)
@@ -57,6 +61,7 @@ func (s *Server) Listen(addresses string, opts ...breezeway.Option) error {
 	if s.failed != nil {
 		return s.failed
 	}
+	s.listens = true
 	s.Handler, s.Streams = s.serve, s.serveStream
 	own := []breezeway.Option{breezeway.Service(wire.Number), breezeway.Offload(mostHandlers)}
 	return s.Server.Listen(addresses, append(own, opts...)...)
@@ -84,6 +89,9 @@ func (s *Server) serve(native *breezeway.Call) error {
 	call := &Call{native: native, ctx: ctx}
 	if err == nil {
 		err = m.call(ctx, call)
+	}
+	if err != nil && native.IsOneWay() {
+		s.Log.Warn("breezeway: a handler failed", "method", m.name, "error", err)
 	}
 	switch {
 	case call.isReplied:

@@ -39,6 +39,7 @@ func (s *Server) serveStream(native *breezeway.Stream) {
 		_ = m.stream(ctx, stream) // The client has learnt of it.
 	}
 	stream.drain()
+	native.Reset(breezeway.CodeCancelled) // The client may wait to send.
 }
 
 // farewell is the time for which a server takes messages behind the end of a stream's handler, so
@@ -49,7 +50,7 @@ const farewell = time.Second
 func (s *ServerStream) drain() {
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
-	for {
+	for ctx.Err() == nil { // Recv returns a message that has arrived in any case.
 		message, err := s.native.Recv(ctx)
 		if err != nil {
 			return
