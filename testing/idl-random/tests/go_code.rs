@@ -20,6 +20,18 @@ mod needs_go {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
     }
 
+    /// Names that are alike in Go, or keys of Go.
+    const NAMES: &str = "
+        include 'base.thrift'
+        struct User {} struct NewUser {} enum Mode { A = 1, B = 1, C = 2 }
+        struct ModeFromString {}
+        service Users { User get(1: User user), base.Reply f(1: base.Request base) }
+        struct UsersClient {} struct NewUsersClient {} struct RegisterUsers {}
+        exception Refused { 1: i32 code, 2: optional string why, 3: User user }
+        const map<Mode, i32> MODES = { Mode.A: 1, Mode.B: 2, Mode.C: 3 }
+        const map<list<Mode>, map<list<i32>, set<binary>>> LISTS = {}
+        struct Maps { 1: map<list<list<i32>>, map<list<User>, list<list<binary>>>> maps }";
+
     /// The corpus and random IDLs, as one schema.
     fn schema(dir: &Path) -> Schema {
         let corpus = repository().join("crates/breezeway-idl/tests/corpus");
@@ -31,6 +43,10 @@ mod needs_go {
             fs::write(&path, RandomIdl::new(seed).to_string()).unwrap();
             files.push(path);
         }
+        let names = dir.join("names.thrift");
+        fs::write(dir.join("base.thrift"), "struct Request {} struct Reply {}").unwrap();
+        fs::write(&names, NAMES).unwrap();
+        files.push(names);
         files.sort();
         read(&files, &[]).unwrap()
     }
