@@ -35,7 +35,7 @@ pub use window::Window;
 use crate::ending::Ending;
 use crate::validate::{Request, Side, Subject, WINDOW_LEN, reply, request, validate};
 use crate::violation::{CallViolation, StreamViolation, Violation};
-use crate::{ErrorCode, Flags, Kind, RawHead, Time};
+use crate::{ErrorCode, Flags, Kind, Parts, RawHead, Time};
 use streams::Opening;
 
 /// Number of one-way messages that may wait to be served before no more are received: the messages
@@ -54,8 +54,8 @@ pub trait IncomingBody<M> {
     /// Takes the message of an entry without metadata.
     fn into_message(self) -> M;
 
-    /// Splits the body into metadata and message according to the entry's flags.
-    fn into_parts(self, flags: Flags) -> Result<M, MetadataError>;
+    /// Splits the body into metadata and message.
+    fn into_parts(self, parts: Parts) -> Result<M, MetadataError>;
 }
 
 /// Message that was taken from its entry.
@@ -229,7 +229,7 @@ impl<M: Payload, W, B, E> Connection<M, W, B, E> {
             return Err(StreamViolation::Number(head.stream).into());
         }
         let deadline = if is_opening { deadline } else { Time::NEVER };
-        let content = body.into_parts(flags).map_err(StreamViolation::from)?;
+        let content = body.into_parts(flags.parts()).map_err(StreamViolation::from)?;
         if is_opening && !flags.has(Flags::STREAM) && !self.is_client {
             return self.request(head, content, deadline);
         }

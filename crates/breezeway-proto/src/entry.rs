@@ -1,5 +1,7 @@
 //! The vocabulary of entries: kinds, flags and heads (`docs/abi.md`, section 4.1).
 
+use crate::ErrorCode;
+
 /// Kind of an entry. `docs/abi.md`, section 4.1, defines the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -40,6 +42,11 @@ impl Kind {
             9 => Self::Shutdown,
             _ => return None,
         })
+    }
+
+    /// Returns true for the kind of a session's last entry.
+    pub const fn is_shutdown(self) -> bool {
+        matches!(self, Self::Shutdown)
     }
 }
 
@@ -96,6 +103,31 @@ impl Flags {
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
+
+    /// Returns the parts of a message with these flags.
+    #[inline(always)]
+    pub const fn parts(self) -> Parts {
+        Parts { metadata: self.has(Self::METADATA), message: !self.has(Self::EMPTY) }
+    }
+}
+
+/// Flags of a request with a reply.
+pub(crate) const REQUEST: Flags = Flags::OPEN.with(Flags::FIN);
+/// Flags of a one-way message.
+pub(crate) const ONE_WAY: Flags = REQUEST.with(Flags::NO_REPLY);
+
+/// Parts that a message's body consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// True if a metadata block precedes the message.
+    pub metadata: bool,
+    /// True if there is a message, if only of 0 bytes.
+    pub message: bool,
+}
+
+impl Parts {
+    /// A message without metadata.
+    pub const MESSAGE: Self = Self { metadata: false, message: true };
 }
 
 /// Fields of an entry without its body.
@@ -120,9 +152,68 @@ impl Head {
         Self { kind, flags: Flags::NONE, stream: 0, tag, time: 0 }
     }
 
+    /// Returns the head of the last entry of a session.
+    pub const fn of_shutdown() -> Self {
+        Self::of_session(Kind::Shutdown, 0)
+    }
+
+    /// Returns the head of a call of `method` on this stream, with the time that the caller waits.
+    #[inline(always)]
+    pub const fn of_call(stream: u32, method: u32, time: u16) -> Self {
+        Self { kind: Kind::Message, flags: REQUEST, stream, tag: method, time }
+    }
+
+    /// Returns the head of a one-way message to `method` on this stream.
+    #[inline(always)]
+    pub const fn of_one_way(stream: u32, method: u32) -> Self {
+        Self { kind: Kind::Message, flags: ONE_WAY, stream, tag: method, time: 0 }
+    }
+
     /// Returns the head of the reply to the call on this stream.
+    #[inline(always)]
     pub const fn of_reply(stream: u32) -> Self {
         Self { kind: Kind::Message, flags: Flags::FIN, stream, tag: 0, time: 0 }
+    }
+
+    /// Returns the head of the failure of the call on this stream.
+    pub fn of_failure(stream: u32, code: ErrorCode) -> Self {
+        let flags = Flags::FIN.with(Flags::ERROR);
+        Self { kind: Kind::Message, flags, stream, tag: code.number(), time: 0 }
+    }
+
+    /// Returns the head of the cancellation of the call on this stream.
+    pub const fn of_cancel(stream: u32) -> Self {
+        Self { kind: Kind::Cancel, flags: Flags::NONE, stream, tag: 0, time: 0 }
+    }
+
+    /// Returns the head of the message that opens this stream to `method`, with the time that its
+    /// opener waits. `last` is true if this side sends nothing more on the stream.
+    #[inline(always)]
+    pub const fn of_opening(stream: u32, method: u32, last: bool, time: u16) -> Self {
+        let flags = Flags::OPEN.with(Flags::STREAM);
+        let flags = if last { flags.with(Flags::FIN) } else { flags };
+        Self { kind: Kind::Message, flags, stream, tag: method, time }
+    }
+
+    /// Returns the head of a further message on this stream. `last` is true if this side sends
+    /// nothing more on the stream.
+    #[inline(always)]
+    pub const fn of_message(stream: u32, last: bool) -> Self {
+        let flags = if last { Flags::FIN } else { Flags::NONE };
+        Self { kind: Kind::Message, flags, stream, tag: 0, time: 0 }
+    }
+
+    /// Returns the head with the flags of a body that consists of `parts`.
+    #[inline(always)]
+    pub const fn with_parts(self, parts: Parts) -> Self {
+        let mut flags = self.flags;
+        if parts.metadata {
+            flags = flags.with(Flags::METADATA);
+        }
+        if !parts.message {
+            flags = flags.with(Flags::EMPTY);
+        }
+        Self { flags, ..self }
     }
 }
 
@@ -139,6 +230,32 @@ pub struct RawHead {
     pub tag: u32,
     /// Time that the sender will wait, encoded.
     pub time: u16,
+}
+
+impl RawHead {
+    /// Returns true for a message of a call or stream.
+    #[inline(always)]
+    pub const fn is_message(self) -> bool {
+        self.kind == Kind::Message as u8
+    }
+
+    /// Returns true for the last entry of a session.
+    #[inline(always)]
+    pub const fn is_shutdown(self) -> bool {
+        self.kind == Kind::Shutdown as u8
+    }
+
+    /// Returns true for a go-away.
+    #[inline(always)]
+    pub const fn is_go_away(self) -> bool {
+        self.kind == Kind::GoAway as u8
+    }
+
+    /// Returns true if a message opens its stream.
+    #[inline(always)]
+    pub const fn is_opening(self) -> bool {
+        Flags::from_bits(self.flags).has(Flags::OPEN)
+    }
 }
 
 #[cfg(test)]

@@ -199,7 +199,7 @@ fn next_after(number: u32) -> u32 {
 mod tests {
     use super::*;
     use crate::Kind;
-    use crate::validate::REQUEST;
+    use crate::entry::REQUEST;
 
     fn message(flags: Flags, stream: u32) -> RawHead {
         RawHead { kind: Kind::Message as u8, flags: flags.bits(), stream, tag: 9, time: 0 }

@@ -23,7 +23,7 @@ mod violation;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub use connection::fuzzing;
-pub use entry::{Flags, Head, Kind, RawHead};
+pub use entry::{Flags, Head, Kind, Parts, RawHead};
 pub use error_code::{ErrorCode, LONGEST_REASON};
 pub use printable::printable;
 pub use time::Time;

@@ -1,6 +1,7 @@
 //! Validation of heads, of messages as requests and replies, and of the entries beside them
 //! (`docs/abi.md`, section 4.1).
 
+use crate::entry::REQUEST;
 use crate::violation::CallViolation;
 use crate::{ErrorCode, Flags, Kind, RawHead};
 
@@ -10,11 +11,6 @@ use crate::{ErrorCode, Flags, Kind, RawHead};
 pub fn max_in_flight(ring_capacities: [u32; 2]) -> usize {
     ring_capacities[0].min(ring_capacities[1]) as usize / 2
 }
-
-/// Flags of a request with a reply.
-pub const REQUEST: Flags = Flags::OPEN.with(Flags::FIN);
-/// Flags of a one-way message.
-pub const ONE_WAY: Flags = REQUEST.with(Flags::NO_REPLY);
 
 /// Request, as a server sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,6 +146,7 @@ pub fn validate_plain(head: RawHead, len: usize, side: Side) -> Result<Subject, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::entry::ONE_WAY;
 
     fn message(flags: Flags, stream: u32) -> RawHead {
         RawHead { kind: Kind::Message as u8, flags: flags.bits(), stream, tag: 9, time: 0 }

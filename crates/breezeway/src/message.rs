@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use breezeway_proto::Flags;
+use breezeway_proto::Parts;
 use breezeway_proto::connection::{METADATA_PREFIX, MetadataError, split};
 use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::{self as shm, ForeignBytes};
@@ -114,14 +114,14 @@ impl Message {
         self.content.as_deref().expect("present until dropped")
     }
 
-    /// Splits a body into metadata and message, according to the entry's flags.
+    /// Splits a body into metadata and message, as the entry's flags name them.
     pub(crate) fn new(
         mut body: shm::Message,
-        flags: Flags,
+        parts: Parts,
         max_metadata: usize,
     ) -> Result<Self, MetadataError> {
-        let is_message = !flags.has(Flags::EMPTY);
-        if !flags.has(Flags::METADATA) {
+        let is_message = parts.message;
+        if !parts.metadata {
             return Ok(Self::whole(body, None, is_message));
         }
         let bytes = body.bytes();

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use breezeway_os::Deadline;
 use breezeway_proto::validate::Request;
-use breezeway_proto::{ErrorCode, Flags, Head, LONGEST_REASON, time_left};
+use breezeway_proto::{ErrorCode, Head, LONGEST_REASON, time_left};
 use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::{ForeignBytes, SendError};
 
@@ -141,8 +141,7 @@ impl Serving<'_> {
     /// Publishes a failure: the full reason if there is memory for it, else as much as an entry
     /// holds.
     fn publish_failure(&mut self, code: ErrorCode, reason: &str) -> Result<(), ReplyError> {
-        let flags = Flags::FIN.with(Flags::ERROR);
-        let head = Head { flags, tag: code.number(), ..self.head() };
+        let head = Head::of_failure(self.request.stream, code);
         let cut = |len: usize| &reason.as_bytes()[..reason.floor_char_boundary(len)];
         match self.publish(head, cut(LONGEST_REASON)) {
             Err(

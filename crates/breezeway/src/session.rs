@@ -8,11 +8,11 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use breezeway_os::{Deadline, Peer, TrustedPeer};
+use breezeway_proto::Head;
 use breezeway_proto::ending::Ending;
 use breezeway_proto::in_flight::{CallId, InFlight};
 use breezeway_proto::throttle::Throttle;
 use breezeway_proto::time_left;
-use breezeway_proto::{Head, Kind};
 use breezeway_shm::PayloadMemory;
 use breezeway_shm::statistics::Record;
 
@@ -397,10 +397,10 @@ impl Drop for Session {
         if self.link.has_unwritten() && self.lingers {
             let _ = self.link.flush(until);
         }
-        let is_answer = self.link.has_current() && self.link.head().kind == Kind::Shutdown as u8;
+        let is_answer = self.link.has_current() && self.link.head().is_shutdown();
         if !is_answer {
             // A full ring or a dead peer: the end of file has the same meaning.
-            let _ = self.link.send(Head::of_session(Kind::Shutdown, 0), Body::Bytes(&[]));
+            let _ = self.link.send(Head::of_shutdown(), Body::Bytes(&[]));
         }
         let _ = self.link.flush(until);
     }

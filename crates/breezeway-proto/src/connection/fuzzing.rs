@@ -99,11 +99,10 @@ struct Coming {
 }
 
 impl Coming {
-    fn keep(self, len: usize, flags: Flags) -> Kept {
+    fn keep(self, len: usize, parts: Parts) -> Kept {
         let Self { counted, .. } = self;
         counted.set(counted.get() + 1);
-        let is_message = !flags.has(Flags::EMPTY);
-        Kept { len, is_message, has_metadata: flags.has(Flags::METADATA), counted }
+        Kept { len, is_message: parts.message, has_metadata: parts.metadata, counted }
     }
 }
 
@@ -118,17 +117,17 @@ impl IncomingBody<Kept> for Coming {
 
     fn into_message(self) -> Kept {
         let len = self.body_len();
-        self.keep(len, Flags::NONE)
+        self.keep(len, Parts::MESSAGE)
     }
 
-    fn into_parts(self, flags: Flags) -> Result<Kept, MetadataError> {
+    fn into_parts(self, parts: Parts) -> Result<Kept, MetadataError> {
         let len = self.body_len();
-        if !flags.has(Flags::METADATA) {
-            return Ok(self.keep(len, flags));
+        if !parts.metadata {
+            return Ok(self.keep(len, parts));
         }
         let prefix = (len >= METADATA_PREFIX).then(|| [self.body.first[0], self.body.first[1]]);
         let metadata = split(len, prefix, MAX_METADATA)?;
-        Ok(self.keep(len - METADATA_PREFIX - metadata, flags))
+        Ok(self.keep(len - METADATA_PREFIX - metadata, parts))
     }
 }
 

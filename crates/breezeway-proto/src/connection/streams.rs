@@ -7,8 +7,9 @@ use thiserror::Error;
 
 use super::stream::{Carried, Direction, Stream};
 use super::window::{Credit, Granted, Window};
-use crate::ErrorCode;
+use crate::validate::WINDOW_LEN;
 use crate::violation::StreamViolation;
+use crate::{ErrorCode, Head, Kind, Parts};
 
 /// Terms of one side's hello about streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +122,30 @@ pub enum Transmit {
         /// The stream's number.
         number: u32,
     },
+}
+
+impl Transmit {
+    /// Returns the head of the entry.
+    pub fn head(&self) -> Head {
+        let (kind, stream, tag) = match *self {
+            Self::GoAway => return Head::of_session(Kind::GoAway, 0),
+            Self::Finish { number } => {
+                return Head::of_message(number, true)
+                    .with_parts(Parts { metadata: false, message: false });
+            }
+            Self::Window { number, consumed } => (Kind::Window, number, consumed.messages),
+            Self::Reset { number, code } => (Kind::Reset, number, code.number()),
+        };
+        Head { stream, ..Head::of_session(kind, tag) }
+    }
+
+    /// Returns the body of a window entry; the others have none.
+    pub fn body(&self) -> Option<[u8; WINDOW_LEN]> {
+        match self {
+            Self::Window { consumed, .. } => Some(consumed.bytes.to_le_bytes()),
+            Self::GoAway | Self::Reset { .. } | Self::Finish { .. } => None,
+        }
+    }
 }
 
 /// Error returned when a stream cannot be opened now.

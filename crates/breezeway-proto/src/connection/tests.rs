@@ -12,7 +12,8 @@ use std::convert::Infallible;
 use super::streams::TooManyStreams;
 use super::*;
 use crate::ErrorCode;
-use crate::validate::{ONE_WAY, REQUEST, Request};
+use crate::entry::{ONE_WAY, REQUEST};
+use crate::validate::Request;
 
 /// Entry in transit from one side to the other.
 #[derive(Clone, Debug)]
@@ -77,7 +78,7 @@ impl IncomingBody<Received> for Sent {
         }
     }
 
-    fn into_parts(self, _: Flags) -> Result<Received, MetadataError> {
+    fn into_parts(self, _: Parts) -> Result<Received, MetadataError> {
         Ok(self.into_message())
     }
 }

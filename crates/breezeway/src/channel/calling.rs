@@ -3,10 +3,9 @@
 use std::task::{Context, Poll, Waker};
 
 use breezeway_os::Deadline;
+use breezeway_proto::Head;
 use breezeway_proto::connection::StreamKey;
 use breezeway_proto::in_flight::CallId;
-use breezeway_proto::validate::{ONE_WAY, REQUEST};
-use breezeway_proto::{Flags, Head, Kind};
 
 use super::outgoing::Outgoing;
 use super::receiving::QueuedMessage;
@@ -32,7 +31,7 @@ impl State {
             return Poll::Pending;
         }
         let stream = self.connection.next_number();
-        let head = Head { kind: Kind::Message, flags: REQUEST, stream, tag: method, time };
+        let head = Head::of_call(stream, method, time);
         let sent = self.poll_send(cx, head, outgoing);
         sent.map_ok(|()| {
             self.connection.call_sent();
@@ -73,8 +72,7 @@ impl State {
     /// Gives up the wait for a reply, and notifies the server.
     pub(super) fn cancel_call(&mut self, number: u32) {
         if self.give_up(number) && !self.is_ended() {
-            let head =
-                Head { kind: Kind::Cancel, flags: Flags::NONE, stream: number, tag: 0, time: 0 };
+            let head = Head::of_cancel(number);
             // An error has ended the session, and all waiters receive it.
             let _ = self.send_or_keep(head, Outgoing::message(&[]), Deadline::NEVER);
         }
@@ -112,7 +110,7 @@ impl State {
             return Poll::Pending;
         }
         let stream = self.connection.next_number();
-        let head = Head { kind: Kind::Message, flags: ONE_WAY, stream, tag: method, time: 0 };
+        let head = Head::of_one_way(stream, method);
         let len = outgoing.message_len();
         self.poll_send(cx, head, outgoing).map_ok(|()| self.connection.one_way_sent(len))
     }
@@ -129,9 +127,7 @@ impl State {
         self.check_metadata(outgoing.metadata)?;
         self.connection.streams.may_open().map_err(|error| StreamError::TooMany(error.0))?;
         let stream = self.connection.next_number();
-        let flags = Flags::OPEN.with(Flags::STREAM);
-        let flags = if last { flags.with(Flags::FIN) } else { flags };
-        let head = Head { kind: Kind::Message, flags, stream, tag: method, time };
+        let head = Head::of_opening(stream, method, last, time);
         let sent = self.poll_send(cx, head, outgoing);
         sent.map_err(StreamError::from)
             .map_ok(|()| self.connection.stream_opened(outgoing.carried(last)))

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use breezeway_os::Deadline;
-use breezeway_proto::{ErrorCode, Head, Kind};
+use breezeway_proto::{ErrorCode, Head};
 use breezeway_shm::SendError;
 
 use super::outgoing::Outgoing;
@@ -273,10 +273,10 @@ impl State {
     /// Publishes the shutdown that is due. Returns true if there is to be room for it in the socket
     /// first.
     fn send_shutdown(&mut self) -> bool {
-        if self.connection.ending.next_transmit() != Some(Kind::Shutdown) {
+        if !self.connection.ending.next_transmit().is_some_and(|kind| kind.is_shutdown()) {
             return false;
         }
-        let sent = self.link.send(Head::of_session(Kind::Shutdown, 0), Body::Bytes(&[]));
+        let sent = self.link.send(Head::of_shutdown(), Body::Bytes(&[]));
         let waits = matches!(sent, Err(SendError::Full { .. })) && self.link.has_unwritten();
         if !waits {
             // A full ring or a dead peer: the end of file has the same effect.

@@ -2,7 +2,7 @@
 
 use breezeway_os::memory::zeroed;
 use breezeway_proto::connection::{Carried, METADATA_PREFIX};
-use breezeway_proto::{Flags, Head};
+use breezeway_proto::{Head, Parts};
 use breezeway_shm::SendError;
 
 use crate::link::OwnedBody;
@@ -87,14 +87,8 @@ impl<'a> Outgoing<'a> {
 
     /// Returns the head with the flags for the parts of the body.
     pub(super) fn head(&self, head: Head) -> Head {
-        let mut flags = head.flags;
-        if self.has_metadata() {
-            flags = flags.with(Flags::METADATA);
-        }
-        if matches!(self.content, Content::Nothing) {
-            flags = flags.with(Flags::EMPTY);
-        }
-        Head { flags, ..head }
+        let message = !matches!(self.content, Content::Nothing);
+        head.with_parts(Parts { metadata: self.has_metadata(), message })
     }
 
     /// Returns the length in bytes of the body that is copied.

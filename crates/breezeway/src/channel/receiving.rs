@@ -6,7 +6,7 @@ use breezeway_os::Deadline;
 use breezeway_proto::connection::{
     self, Event, IncomingBody, MetadataError, Payload, StreamEvent, StreamKey,
 };
-use breezeway_proto::{ErrorCode, Flags, LONGEST_REASON, Time};
+use breezeway_proto::{ErrorCode, LONGEST_REASON, Parts, Time};
 use breezeway_shm::layout::INLINE_MAX;
 
 use super::state::State;
@@ -85,11 +85,11 @@ impl IncomingBody<QueuedMessage> for Current<'_> {
     }
 
     #[inline]
-    fn into_parts(self, flags: Flags) -> Result<QueuedMessage, MetadataError> {
-        if !flags.has(Flags::METADATA) && !flags.has(Flags::EMPTY) {
+    fn into_parts(self, parts: Parts) -> Result<QueuedMessage, MetadataError> {
+        if parts == Parts::MESSAGE {
             return Ok(self.into_message());
         }
-        let message = Message::new(self.link.detach(), flags, self.max_metadata)?;
+        let message = Message::new(self.link.detach(), parts, self.max_metadata)?;
         Ok(QueuedMessage::Whole(Some(message)))
     }
 }
@@ -138,8 +138,8 @@ impl State {
             return Ok(self.link.finish()?);
         }
         // Only an opening needs it: reading the clock takes time.
-        let is_opening = Flags::from_bits(head.flags).has(Flags::OPEN);
-        let deadline = if is_opening { to_time(deadline_of(head.time)) } else { Time::NEVER };
+        let deadline =
+            if head.is_opening() { to_time(deadline_of(head.time)) } else { Time::NEVER };
         let received = self.connection.receive(head, body, deadline);
         match received.map_err(Violation::from)? {
             Event::Arrived => self.due.append(&mut self.arrival_waiters),

@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use breezeway_os::Deadline;
 use breezeway_proto::connection::{Lack, METADATA_PREFIX};
-use breezeway_proto::{ErrorCode, Flags, Head, LONGEST_REASON};
+use breezeway_proto::{ErrorCode, Head, LONGEST_REASON};
 use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::{ForeignBytes, SendError, Want};
 
@@ -108,8 +108,7 @@ impl State {
         (reason, short): (&str, &str),
         until: Deadline,
     ) {
-        let flags = Flags::FIN.with(Flags::ERROR);
-        let head = Head { flags, tag: code.number(), ..Head::of_reply(stream) };
+        let head = Head::of_failure(stream, code);
         let mut bytes = &reason.as_bytes()[..reason.floor_char_boundary(LONGEST_REASON)];
         if !self.connection.ending.may_send() {
             // As much of the reason is sent as finds room at once.

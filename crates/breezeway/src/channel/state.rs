@@ -11,10 +11,9 @@ use breezeway_os::segment::SegmentError;
 use breezeway_os::shortage::RETRY_AFTER;
 use breezeway_os::spin::Spinner;
 use breezeway_os::{Deadline, clock};
-use breezeway_proto::connection::{Connection, MAX_ONE_WAY, Streams, Transmit, Window};
+use breezeway_proto::connection::{Connection, MAX_ONE_WAY, Streams, Window};
 use breezeway_proto::ending::Ending;
 use breezeway_proto::throttle::Throttle;
-use breezeway_proto::{Flags, Head, Kind};
 use breezeway_shm::SendError;
 use rustix::net::{Shutdown, shutdown};
 
@@ -311,24 +310,9 @@ impl State {
     pub(super) fn send_controls(&mut self) -> Result<bool, CallError> {
         let mut sent = false;
         while let Some(control) = self.connection.next_transmit() {
-            let bytes;
-            let (kind, flags) = match control {
-                Transmit::GoAway => (Kind::GoAway, Flags::NONE),
-                Transmit::Window { .. } => (Kind::Window, Flags::NONE),
-                Transmit::Reset { .. } => (Kind::Reset, Flags::NONE),
-                Transmit::Finish { .. } => (Kind::Message, Flags::FIN.with(Flags::EMPTY)),
-            };
-            let (stream, tag, body) = match control {
-                Transmit::Window { number, consumed } => {
-                    bytes = consumed.bytes.to_le_bytes();
-                    (number, consumed.messages, &bytes[..])
-                }
-                Transmit::GoAway => (0, 0, &[][..]),
-                Transmit::Reset { number, code } => (number, code.number(), &[][..]),
-                Transmit::Finish { number } => (number, 0, &[][..]),
-            };
-            let head = Head { kind, flags, stream, tag, time: 0 };
-            match self.link.send(head, Body::Bytes(body)) {
+            let body = control.body();
+            let body = Body::Bytes(body.as_ref().map_or(&[], |bytes| &bytes[..]));
+            match self.link.send(control.head(), body) {
                 Ok(()) => self.connection.transmitted(),
                 Err(SendError::Full { .. }) => break,
                 Err(error) => return Err(error.into()),

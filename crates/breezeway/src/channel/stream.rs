@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use breezeway_os::{Deadline, Peer};
 use breezeway_proto::connection::{RecvState, Refusal, StreamKey};
-use breezeway_proto::{ErrorCode, Flags, Head, Kind};
+use breezeway_proto::{ErrorCode, Head};
 use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::{Account, SendError, Shortage};
 use thiserror::Error;
@@ -568,9 +568,7 @@ impl State {
         last: bool,
     ) -> Result<(), SendError> {
         let carried = outgoing.carried(last);
-        let flags = if last { Flags::FIN } else { Flags::NONE };
-        let stream = self.connection.streams.number(key);
-        let head = Head { kind: Kind::Message, flags, stream, tag: 0, time: 0 };
+        let head = Head::of_message(self.connection.streams.number(key), last);
         self.link.set_account(Account::of_stream(key.index()));
         let sent = self.send_behind_replies(head, outgoing);
         self.link.set_account(Account::SESSION);
@@ -597,8 +595,7 @@ impl State {
         }
         let Self { connection, link, .. } = self;
         let sent = connection.streams.send_message(key, message.len(), |stream| {
-            let head = Head { kind: Kind::Message, flags: Flags::NONE, stream, tag: 0, time: 0 };
-            link.send(head, Body::Bytes(message)).map_err(Box::new)
+            link.send(Head::of_message(stream, false), Body::Bytes(message)).map_err(Box::new)
         })?;
         self.unflushed |= sent.is_ok();
         Some(sent)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use breezeway_os::cpu;
 use breezeway_proto::validate::{Request, Side, Subject, check_plain_request, validate_plain};
-use breezeway_proto::{CallViolation, ErrorCode, Kind};
+use breezeway_proto::{CallViolation, ErrorCode};
 
 use super::ServerSession;
 use crate::call::{Call, Handler, HandlerError};
@@ -130,7 +130,7 @@ impl ServerSession {
             }
             let len = link.body().len();
             let mut one_way = false;
-            if link.head().kind == Kind::Message as u8 {
+            if link.head().is_message() {
                 one_way = self.serve_request(handler, slice)?;
                 if self.place.is_shared() {
                     return Ok(Progress::Served(served + 1));

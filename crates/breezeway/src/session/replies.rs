@@ -3,7 +3,7 @@
 use breezeway_os::Deadline;
 use breezeway_proto::in_flight::{CallId, EndedCall};
 use breezeway_proto::validate::{Side, Subject, validate_plain};
-use breezeway_proto::{CallViolation, ErrorCode, Kind, LONGEST_REASON};
+use breezeway_proto::{CallViolation, ErrorCode, LONGEST_REASON};
 use breezeway_shm::{ForeignBytes, Want};
 
 use super::Session;
@@ -43,7 +43,7 @@ impl Session {
         let mut sweep = self.sweep()?;
         while self.next_is_there(&mut sweep)? {
             let head = self.link.head();
-            if head.kind != Kind::Message as u8 {
+            if !head.is_message() {
                 self.session_entry()?;
                 continue;
             }
@@ -67,7 +67,7 @@ impl Session {
                 continue;
             }
             let head = self.link.head();
-            if head.kind != Kind::Message as u8 {
+            if !head.is_message() {
                 self.session_entry()?;
                 continue;
             }
@@ -189,12 +189,12 @@ impl Session {
         let mut sweep = self.sweep()?;
         while self.next_is_there(&mut sweep)? {
             let head = self.link.head();
-            if head.kind == Kind::GoAway as u8 {
+            if head.is_go_away() {
                 self.session_entry()?;
                 dropped = true;
                 continue;
             }
-            if head.kind != Kind::Message as u8 || self.calls.wants(head) {
+            if !head.is_message() || self.calls.wants(head) {
                 break;
             }
             self.calls.answer(head)?;

@@ -1,10 +1,9 @@
 //! The sending side of a client: requests and one-way messages, each sent as soon as there is room.
 
 use breezeway_os::Deadline;
+use breezeway_proto::Head;
 use breezeway_proto::in_flight::CallId;
 use breezeway_proto::throttle::{Admit, Hold, PATIENCE, THROTTLED_FROM};
-use breezeway_proto::validate::{ONE_WAY, REQUEST};
-use breezeway_proto::{Head, Kind};
 use breezeway_shm::{ForeignBytes, SendError};
 
 use super::{Reply, Session};
@@ -48,11 +47,7 @@ impl Session {
             self.make_room_for_a_call()?;
         }
         let stream = self.calls.next_number();
-        self.send_message(
-            Head { kind: Kind::Message, flags: REQUEST, stream, tag: method, time: self.call_time },
-            body,
-            deadline,
-        )?;
+        self.send_message(Head::of_call(stream, method, self.call_time), body, deadline)?;
         Ok(self.calls.call_sent())
     }
 
@@ -72,11 +67,7 @@ impl Session {
         if (stream >> 1) & self.check_mask == self.check_mask {
             self.check_server()?;
         }
-        self.send_message(
-            Head { kind: Kind::Message, flags: ONE_WAY, stream, tag: method, time: 0 },
-            body,
-            deadline,
-        )?;
+        self.send_message(Head::of_one_way(stream, method), body, deadline)?;
         self.calls.one_way_sent();
         Ok(())
     }
@@ -84,7 +75,7 @@ impl Session {
     /// Sends a one-way message if there is room for it; returns true if it was sent.
     pub(super) fn try_message(&mut self, method: u32, message: &[u8]) -> Result<bool, CallError> {
         let stream = self.calls.next_number();
-        let head = Head { kind: Kind::Message, flags: ONE_WAY, stream, tag: method, time: 0 };
+        let head = Head::of_one_way(stream, method);
         match self.link.send(head, Body::Bytes(message)) {
             Ok(()) => self.calls.one_way_sent(),
             Err(SendError::Full { .. } | SendError::NoMemory { .. }) => {
@@ -211,9 +202,7 @@ impl Session {
                         let outcome = self.link.wait(until, deadline);
                         outcome.map_err(|error| self.not_waited(error))
                     }
-                    _ if self.link.head().kind == Kind::Shutdown as u8 => {
-                        Err(self.failed(CallError::Closed))
-                    }
+                    _ if self.link.head().is_shutdown() => Err(self.failed(CallError::Closed)),
                     // Further releases may be in the entries behind a reply that must be received
                     // first.
                     _ => Err(CallError::NoMemory { len, shortage }),
@@ -266,8 +255,7 @@ impl Session {
 
     /// Handles the entry in front of all others if it is not a message.
     fn handle_control_entry(&mut self) -> Result<(), CallError> {
-        let kind = self.link.head().kind;
-        if self.link.has_current() && kind != Kind::Message as u8 {
+        if self.link.has_current() && !self.link.head().is_message() {
             self.session_entry().map_err(|error| self.failed(error))?;
         }
         Ok(())
