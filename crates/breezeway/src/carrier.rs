@@ -3,6 +3,7 @@
 mod body;
 mod error;
 mod notice;
+mod peer_state;
 pub(crate) mod plain;
 pub(crate) mod shm;
 pub(crate) mod stream;
@@ -12,8 +13,9 @@ pub(crate) mod wire;
 use std::fmt;
 
 pub(crate) use body::Body;
-pub(crate) use error::{LinkError, Unreceived, WaitFailure};
+pub(crate) use error::{LinkError, Unreceived};
 pub(crate) use notice::Notice;
+pub(crate) use peer_state::PeerState;
 pub(crate) use shm::MemoryLink;
 pub(crate) use stream::SocketLink;
 

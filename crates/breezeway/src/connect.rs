@@ -15,7 +15,7 @@ use rustix::net::getpeername;
 use crate::address::{Address, Place};
 use crate::carrier::tls::{Tls, TlsSocket};
 use crate::carrier::wire::Wire;
-use crate::carrier::{Carrier, WaitFailure};
+use crate::carrier::{Carrier, LinkError};
 use crate::error::{ConnectError, HandshakeError};
 use crate::foreign::ForeignConnection;
 use crate::options::SessionOptions;
@@ -64,13 +64,11 @@ pub(crate) fn connect(
             Tls::check_client(tls)?;
             let socket = connect_tcp(place, (host, *port), (deadline, timeout))?;
             let mut peer = peer(&socket, place.carrier()).map_err(HandshakeError::from)?;
-            let tls =
-                TlsSocket::connect(socket, host, tls, protocol, deadline).map_err(|failure| {
-                    match failure {
-                        WaitFailure::Link(error) => error.into(),
-                        _ => HandshakeError::Timeout(timeout),
-                    }
-                })?;
+            let tls = TlsSocket::connect(socket, host, tls, protocol, deadline);
+            let tls = tls.map_err(|error| match error {
+                LinkError::DeadlinePassed => HandshakeError::Timeout(timeout),
+                error => error.into(),
+            })?;
             peer.identity = tls.identity();
             Ok((tls.into(), peer))
         }

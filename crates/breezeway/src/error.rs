@@ -67,6 +67,9 @@ macro_rules! from_link {
                     LinkError::Io(errno) => Self::Io(errno.into()),
                     LinkError::Tls(error) => Self::Tls(error),
                     LinkError::Forked => Self::Forked,
+                    LinkError::DeadlinePassed => Self::DeadlinePassed,
+                    // A peer whose messages fill the buffer, and which reads none, counts as dead.
+                    LinkError::Closed | LinkError::ReceiveBufferFull => Self::PeerDied,
                 }
             }
         }

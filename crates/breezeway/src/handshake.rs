@@ -292,9 +292,9 @@ impl Settled {
         let link = match (memory, wire) {
             (Some((own, peer)), Wire::Plain(socket)) => {
                 let endpoint = own.into_endpoint(socket.into_owned(), peer, limits, meter);
-                Link::Memory(MemoryLink::new(endpoint, waiting))
+                Link::in_memory(MemoryLink::new(endpoint, waiting))
             }
-            (_, wire) => Link::Socket(SocketLink::new(wire, carrier, cap, waiting, meter)),
+            (_, wire) => Link::on_socket(SocketLink::new(wire, carrier, cap, waiting, meter)),
         };
         let Self { streams, max_metadata, service, knows_go_away, throttle, .. } = self;
         Agreed { link, cap, max_in_flight, streams, max_metadata, service, knows_go_away, throttle }

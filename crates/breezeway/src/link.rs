@@ -21,37 +21,50 @@ use breezeway_shm::{
 pub(crate) use owned::OwnedBody;
 
 use crate::carrier::shm::{in_numbers, raw_head};
-use crate::carrier::{Body, Carrier, LinkError, MemoryLink, Notice, SocketLink, WaitFailure};
+use crate::carrier::{Body, Carrier, LinkError, MemoryLink, Notice, PeerState, SocketLink};
 
 /// One process's end of a session.
+pub(crate) struct Link {
+    pub(crate) carrier: Carrier,
+    /// Size of the largest message.
+    pub(crate) cap: usize,
+    end: End,
+}
+
 #[allow(clippy::large_enum_variant, reason = "one per session, and the large one is the fast one")]
-pub(crate) enum Link {
+enum End {
     Memory(MemoryLink),
     Socket(SocketLink),
 }
 
-use Link::{Memory, Socket};
+use End::{Memory, Socket};
+
+/// Extent of a [flush](Link::flush).
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Flush {
+    /// Everything. A socket that takes no more is written to when it has room again.
+    All,
+    /// Everything, waiting until the deadline while a socket has no room.
+    AllBy(Deadline),
+    /// The progress that the peer may wait for, before this side polls for more without sleeping.
+    Progress,
+}
 
 // ---- what it is ----
 impl Link {
-    pub(crate) fn carrier(&self) -> Carrier {
-        match self {
-            Memory(_) => Carrier::Shm,
-            Socket(link) => link.carrier(),
-        }
+    /// Creates an end in shared memory.
+    pub(crate) fn in_memory(link: MemoryLink) -> Self {
+        Self { carrier: Carrier::Shm, cap: link.endpoint.cap(), end: Memory(link) }
     }
 
-    /// Returns the size of the largest message.
-    pub(crate) fn cap(&self) -> usize {
-        match self {
-            Memory(link) => link.endpoint.cap(),
-            Socket(link) => link.cap(),
-        }
+    /// Creates an end on a socket.
+    pub(crate) fn on_socket(link: SocketLink) -> Self {
+        Self { carrier: link.carrier, cap: link.cap, end: Socket(link) }
     }
 
     /// Returns the memory that payload segments take now; zero on a socket, which has none.
     pub(crate) fn payload_memory(&self) -> PayloadMemory {
-        match self {
+        match &self.end {
             Memory(link) => link.endpoint.payload_memory(),
             Socket(_) => PayloadMemory::default(),
         }
@@ -60,7 +73,7 @@ impl Link {
     /// Returns the session's meter.
     #[inline]
     pub(crate) fn meter(&self) -> &Meter {
-        match self {
+        match &self.end {
             Memory(link) => link.endpoint.meter(),
             Socket(link) => &link.meter,
         }
@@ -68,7 +81,7 @@ impl Link {
 
     /// Returns received bodies as slices from now on; a socket's bodies always are.
     pub(crate) fn trust(&mut self, proof: TrustedPeer) {
-        match self {
+        match &mut self.end {
             Memory(link) => link.endpoint.trust(proof),
             Socket(_) => {}
         }
@@ -77,17 +90,20 @@ impl Link {
 
 // ---- sending ----
 impl Link {
-    /// Keeps a part of the memory for `streams` streams that hold nothing.
-    pub(crate) fn keep_for_streams(&mut self, streams: usize) {
-        if let Memory(link) = self {
-            link.endpoint.keep_for_streams(streams);
+    /// Prepares for threads that share the session: messages are taken with the memory that
+    /// [`Self::detach`] needs, and a part of the memory is kept for `streams` streams that hold
+    /// nothing.
+    pub(crate) fn share(&mut self, streams: usize) {
+        match &mut self.end {
+            Memory(link) => link.endpoint.keep_for_streams(streams),
+            Socket(link) => link.keep_messages(),
         }
     }
 
     /// Sets the account that memory is charged to from now on.
     #[inline]
     pub(crate) fn set_account(&mut self, account: Account) {
-        if let Memory(link) = self {
+        if let Memory(link) = &mut self.end {
             link.endpoint.set_account(account);
         }
     }
@@ -95,7 +111,7 @@ impl Link {
     /// Reserves space for the next message, of `len` bytes, and gives back earlier space.
     #[inline(always)]
     pub(crate) fn reserve(&mut self, len: usize) -> Result<(), SendError> {
-        match self {
+        match &mut self.end {
             Memory(link) => link.endpoint.renew(&mut link.space, len),
             Socket(link) => link.reserve(len),
         }
@@ -105,7 +121,7 @@ impl Link {
     /// body.
     #[inline(always)]
     pub(crate) fn fill(&mut self) -> Filling<'_> {
-        match self {
+        match &mut self.end {
             Memory(link) => link.endpoint.fill(&mut link.space),
             Socket(link) => link.fill(),
         }
@@ -115,7 +131,7 @@ impl Link {
     /// event that reduces them. Collects the released memory first if `are_many` returns true for
     /// the bytes known so far. A socket has none: its buffer holds a sender back.
     pub(crate) fn in_flight(&mut self, are_many: impl FnOnce(usize) -> bool) -> (usize, Want) {
-        match self {
+        match &mut self.end {
             Memory(link) => {
                 if are_many(link.endpoint.under_way()) {
                     link.endpoint.collect_released();
@@ -128,7 +144,7 @@ impl Link {
 
     /// Gives reserved space back.
     pub(crate) fn abandon(&mut self) {
-        match self {
+        match &mut self.end {
             Memory(link) => link.endpoint.abandon(&mut link.space),
             Socket(link) => link.abandon(),
         }
@@ -138,7 +154,7 @@ impl Link {
     /// [`Self::flush`] makes sure.
     #[inline(always)]
     pub(crate) fn send(&mut self, head: Head, body: Body<'_>) -> Result<(), SendError> {
-        match self {
+        match &mut self.end {
             Memory(link) => {
                 let body = match body {
                     Body::Bytes(bytes) => {
@@ -159,52 +175,27 @@ impl Link {
 
     /// Sets whether many messages will follow each other, none of which the peer is waiting for.
     pub(crate) fn set_batching(&mut self, batching: bool) {
-        if let Memory(link) = self {
+        if let Memory(link) = &mut self.end {
             link.endpoint.set_batching(batching);
         }
     }
 
-    /// Lets the peer see everything published so far. On a socket, waits for room.
+    /// Lets the peer see everything published so far, or all that it may wait for.
     #[inline(always)]
-    pub(crate) fn flush(&mut self, deadline: Deadline) -> Result<(), WaitFailure> {
-        match self {
-            Memory(link) => Ok(link.endpoint.flush()?),
-            Socket(link) => link.write_all(deadline),
+    pub(crate) fn flush(&mut self, flush: Flush) -> Result<(), LinkError> {
+        match (&mut self.end, flush) {
+            (Memory(link), Flush::All | Flush::AllBy(_)) => Ok(link.endpoint.flush()?),
+            (Memory(link), Flush::Progress) => Ok(link.endpoint.flush_progress()?),
+            (Socket(link), Flush::AllBy(deadline)) => link.write_all(deadline),
+            (Socket(link), Flush::All | Flush::Progress) => link.write_now(),
         }
     }
 
-    /// Lets the peer see everything like [`Self::flush`], but without waiting: a socket that takes
-    /// no more is written to when it has room again.
+    /// Returns the number of bytes that are left to be written once the socket has room; those
+    /// within TLS count as one.
     #[inline(always)]
-    pub(crate) fn flush_now(&mut self) -> Result<(), LinkError> {
-        match self {
-            Memory(link) => Ok(link.endpoint.flush()?),
-            Socket(link) => link.write_now(),
-        }
-    }
-
-    /// Lets the peer see the progress that it may wait for, before this side polls for more without
-    /// sleeping. Never waits.
-    #[inline(always)]
-    pub(crate) fn flush_progress(&mut self) -> Result<(), LinkError> {
-        match self {
-            Memory(link) => Ok(link.endpoint.flush_progress()?),
-            Socket(link) => link.write_now(),
-        }
-    }
-
-    /// Returns true if bytes are left to be written once the socket has room.
-    #[inline(always)]
-    pub(crate) fn has_unwritten(&self) -> bool {
-        match self {
-            Memory(_) => false,
-            Socket(link) => link.has_unwritten(),
-        }
-    }
-
-    /// Returns the number of bytes that are left to be written; those within TLS count as one.
     pub(crate) fn unwritten(&self) -> usize {
-        match self {
+        match &self.end {
             Memory(_) => 0,
             Socket(link) => link.unwritten(),
         }
@@ -214,7 +205,7 @@ impl Link {
     /// served. (In shared memory, calls in flight are limited so that replies always fit.)
     #[inline(always)]
     pub(crate) fn is_backlogged(&self) -> bool {
-        match self {
+        match &self.end {
             Memory(_) => false,
             Socket(link) => link.is_backlogged(),
         }
@@ -224,18 +215,9 @@ impl Link {
     /// to a socket reports it.)
     #[cold]
     pub(crate) fn check_peer(&mut self) -> Result<(), LinkError> {
-        match self {
+        match &mut self.end {
             Memory(link) => Ok(link.endpoint.check_peer()?),
             Socket(_) => Ok(()),
-        }
-    }
-
-    /// Returns true if it is known that no peer will read further messages.
-    #[inline(always)]
-    pub(crate) fn is_write_closed(&self) -> bool {
-        match self {
-            Memory(link) => link.endpoint.is_write_closed(),
-            Socket(link) => link.is_write_closed(),
         }
     }
 }
@@ -245,7 +227,7 @@ impl Link {
     /// Returns true if the next message, or another entry, is there.
     #[inline(always)]
     pub(crate) fn ready(&mut self) -> Result<bool, LinkError> {
-        match self {
+        match &mut self.end {
             Memory(link) => Ok(link.endpoint.has(Want::Data)?),
             Socket(link) => link.has_frame(),
         }
@@ -254,7 +236,7 @@ impl Link {
     /// Returns the number of calls of [`Self::take`] that may be needed for everything that can
     /// have come; on a socket, which has no such limit, `on_socket`.
     pub(crate) fn max_pending(&self, on_socket: usize) -> usize {
-        match self {
+        match &self.end {
             Memory(link) => link.endpoint.most_pending(),
             Socket(_) => on_socket,
         }
@@ -264,7 +246,7 @@ impl Link {
     /// May return false although more is there, after a piece of an entry about a segment.
     #[inline(always)]
     pub(crate) fn take(&mut self) -> Result<bool, LinkError> {
-        match self {
+        match &mut self.end {
             Memory(link) => Ok(link.endpoint.take()?),
             Socket(link) => link.take(),
         }
@@ -272,7 +254,7 @@ impl Link {
 
     /// Returns true if a message was taken and not finished.
     pub(crate) fn has_current(&self) -> bool {
-        match self {
+        match &self.end {
             Memory(link) => link.endpoint.has_current(),
             Socket(link) => link.has_current(),
         }
@@ -281,7 +263,7 @@ impl Link {
     /// Returns the current message's head, not validated.
     #[inline(always)]
     pub(crate) fn head(&self) -> RawHead {
-        match self {
+        match &self.end {
             Memory(link) => raw_head(link.endpoint.entry()),
             Socket(link) => link.head(),
         }
@@ -290,7 +272,7 @@ impl Link {
     /// Returns the current message's body.
     #[inline(always)]
     pub(crate) fn body(&self) -> ForeignBytes<'_> {
-        match self {
+        match &self.end {
             Memory(link) => link.endpoint.body(),
             Socket(link) => link.body(),
         }
@@ -299,7 +281,7 @@ impl Link {
     /// Returns true if the peer lends the current message's body.
     #[inline]
     pub(crate) fn is_lent(&self) -> bool {
-        match self {
+        match &self.end {
             Memory(link) => link.endpoint.is_lent(),
             Socket(_) => false,
         }
@@ -308,7 +290,7 @@ impl Link {
     /// Copies a private body of up to 104 bytes.
     #[inline]
     pub(crate) fn copy_small(&self, room: &mut [u8; INLINE_MAX]) {
-        match self {
+        match &self.end {
             Memory(link) => *room = link.endpoint.inline_body(),
             Socket(link) => {
                 let body = link.body();
@@ -317,18 +299,9 @@ impl Link {
         }
     }
 
-    /// Takes the next message like [`Self::take`], with the memory that [`Self::detach`] needs.
-    #[inline(always)]
-    pub(crate) fn take_to_keep(&mut self) -> Result<bool, LinkError> {
-        match self {
-            Memory(link) => Ok(link.endpoint.take()?),
-            Socket(link) => link.take_to_keep(),
-        }
-    }
-
     /// Takes the private memory that [`Self::detach`] needs for a large message on a socket.
     pub(crate) fn reserve_detached(&mut self) -> Result<(), SegmentError> {
-        match self {
+        match &mut self.end {
             Memory(_) => Ok(()),
             Socket(link) => link.reserve_detached(),
         }
@@ -337,7 +310,7 @@ impl Link {
     /// Ends the current message like [`Self::finish`], and returns its body to be kept. Panics if
     /// there is none.
     pub(crate) fn detach(&mut self) -> Message {
-        match self {
+        match &mut self.end {
             Memory(link) => link.endpoint.detach(),
             Socket(link) => link.detach(),
         }
@@ -347,7 +320,7 @@ impl Link {
     /// with the next message sent.
     #[inline(always)]
     pub(crate) fn release(&mut self) {
-        if let Memory(link) = self {
+        if let Memory(link) = &mut self.end {
             link.endpoint.release();
         }
     }
@@ -355,7 +328,7 @@ impl Link {
     /// Ends the current message; does nothing without one.
     #[inline(always)]
     pub(crate) fn finish(&mut self) -> Result<(), LinkError> {
-        match self {
+        match &mut self.end {
             Memory(link) => Ok(link.endpoint.finish()?),
             Socket(link) => {
                 link.finish();
@@ -370,8 +343,8 @@ impl Link {
     /// Waits for the next message, or for the peer to take or release sent messages. (On a socket
     /// the peer's consumption is not counted: the wait is for unwritten bytes.)
     #[inline(always)]
-    pub(crate) fn wait(&mut self, want: Want, deadline: Deadline) -> Result<(), WaitFailure> {
-        match self {
+    pub(crate) fn wait(&mut self, want: Want, deadline: Deadline) -> Result<(), LinkError> {
+        match &mut self.end {
             Memory(link) => Ok(link.wait(want, deadline)?),
             Socket(link) => match want {
                 Want::Data => link.wait(deadline),
@@ -384,7 +357,7 @@ impl Link {
     /// there is more room than at the last call of [`Self::has_new_room`], and polls once more.
     /// Returns true if neither has come.
     pub(crate) fn prepare_sleep(&mut self, for_room: bool) -> Result<bool, LinkError> {
-        match self {
+        match &mut self.end {
             Memory(link) => {
                 let want = if for_room { link.more_room } else { Want::Data };
                 Ok(link.endpoint.prepare_sleep(want)?)
@@ -397,7 +370,7 @@ impl Link {
     /// Returns true if more room still ends the sleep that was prepared for it: a later search for
     /// memory has withdrawn the announcement.
     pub(crate) fn is_room_announced(&self) -> bool {
-        match self {
+        match &self.end {
             Memory(link) => link.endpoint.is_release_announced(),
             // The socket is watched for it.
             Socket(_) => true,
@@ -406,15 +379,15 @@ impl Link {
 
     /// Returns true if the peer has made room, in its ring or in memory, since the last call.
     pub(crate) fn has_new_room(&mut self) -> Result<bool, LinkError> {
-        match self {
+        match &mut self.end {
             Memory(link) => Ok(link.has_new_room()?),
             Socket(link) => Ok(!link.is_backlogged()),
         }
     }
 
     /// Waits for a message, or for more room than at the last call of [`Self::has_new_room`].
-    pub(crate) fn wait_for_room(&mut self, deadline: Deadline) -> Result<(), WaitFailure> {
-        match self {
+    pub(crate) fn wait_for_room(&mut self, deadline: Deadline) -> Result<(), LinkError> {
+        match &mut self.end {
             Memory(link) => Ok(link.wait(link.more_room, deadline)?),
             Socket(link) => link.wait_for_room(deadline),
         }
@@ -424,7 +397,7 @@ impl Link {
     /// again.
     #[inline]
     pub(crate) fn is_unread(&self) -> bool {
-        match self {
+        match &self.end {
             Memory(link) => link.endpoint.is_unread(),
             Socket(_) => false,
         }
@@ -432,7 +405,7 @@ impl Link {
 
     /// Reads the bytes that have come on the socket beside messages, and validates them.
     pub(crate) fn drain(&mut self) -> Result<(), LinkError> {
-        match self {
+        match &mut self.end {
             Memory(link) => Ok(link.endpoint.drain()?),
             Socket(_) => Ok(()),
         }
@@ -440,24 +413,17 @@ impl Link {
 
     /// Returns the session socket, to be watched. Only the link reads or writes it.
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
-        match self {
+        match &self.end {
             Memory(link) => link.endpoint.socket(),
             Socket(link) => link.socket(),
         }
     }
 
-    /// Lets the next [`Self::take`] read the socket, if messages travel on it, whether or not an
-    /// event has reported it readable.
+    /// Takes note of the begin of a turn, or of an event of the socket.
     #[inline(always)]
-    pub(crate) fn look(&mut self) {
-        if let Socket(link) = self {
-            link.notice(Notice::Readable);
-        }
-    }
-
-    /// Takes note of an event of the socket.
     pub(crate) fn notice(&mut self, notice: Notice) -> Result<(), LinkError> {
-        match (self, notice) {
+        match (&mut self.end, notice) {
+            (Memory(_), Notice::Turn) => Ok(()),
             (Memory(link), Notice::Readable) => {
                 link.endpoint.note_readable();
                 Ok(())
@@ -470,34 +436,29 @@ impl Link {
         }
     }
 
-    /// Returns true if the peer is gone. Messages that it published before can still be taken.
-    pub(crate) fn is_closed(&self) -> bool {
-        match self {
-            Memory(link) => link.endpoint.is_closed(),
-            Socket(link) => link.is_closed(),
-        }
-    }
-
-    /// Returns true if it is known that no process is left at the peer's end of the socket,
-    /// whatever is unread.
-    pub(crate) fn is_peer_gone(&self) -> bool {
-        match self {
-            Memory(link) => link.endpoint.is_closed(),
-            Socket(link) => link.is_peer_gone(),
+    /// Returns the state of the peer, as far as it is known.
+    #[inline(always)]
+    pub(crate) fn peer(&self) -> PeerState {
+        match &self.end {
+            Memory(link) => {
+                let closed = link.endpoint.is_closed();
+                PeerState { closed, gone: closed, reads: !link.endpoint.is_write_closed() }
+            }
+            Socket(link) => link.peer(),
         }
     }
 
     /// Publishes the CPU on which this side waits. If a side spins without that, the peer may
     /// believe that both share one CPU, and sleep.
     pub(crate) fn note_cpu(&self) {
-        if let Memory(link) = self {
+        if let Memory(link) = &self.end {
             link.endpoint.note_cpu();
         }
     }
 
     /// Returns true if it is known that the peer last waited on the CPU that this thread runs on.
     pub(crate) fn shares_cpu(&self) -> bool {
-        match self {
+        match &self.end {
             Memory(link) => link.endpoint.shares_cpu(),
             Socket(_) => false,
         }

@@ -181,7 +181,7 @@ impl ServerSession {
     /// when it is served.)
     pub(crate) fn is_exhausted(&mut self) -> bool {
         match &mut self.place {
-            Place::Alone(link, _) => link.is_closed() && !link.ready().unwrap_or(true),
+            Place::Alone(link, _) => link.peer().closed && !link.ready().unwrap_or(true),
             Place::Shared(_) => false,
         }
     }
@@ -189,7 +189,7 @@ impl ServerSession {
     /// Returns true if this process lacks a resource and is to try again later.
     pub(crate) fn may_retry(&mut self) -> bool {
         let is_closed = match &self.place {
-            Place::Alone(link, _) => link.is_closed(),
+            Place::Alone(link, _) => link.peer().closed,
             place => place.driver().is_closed(),
         };
         self.orphan.may_retry(is_closed)
@@ -250,7 +250,7 @@ impl ServerSession {
     #[inline(always)]
     pub(crate) fn has_unwritten(&self) -> bool {
         match &self.place {
-            Place::Alone(link, _) => link.has_unwritten(),
+            Place::Alone(link, _) => link.unwritten() > 0,
             place => place.driver().has_unwritten(),
         }
     }

@@ -16,7 +16,7 @@ use crate::call_limit::CallLimit;
 use crate::carrier::Body;
 use crate::channel::OwnedCall;
 use crate::error::{ReplyError, SessionError};
-use crate::link::{Link, OwnedBody};
+use crate::link::{Flush, Link, OwnedBody};
 use crate::message::Message;
 use crate::reasons::short_reason;
 
@@ -107,7 +107,7 @@ impl Serving<'_> {
         *self.replied = true;
         // First, so that one publication covers both.
         self.link_mut().finish()?;
-        Ok(self.link_mut().flush_now()?)
+        Ok(self.link_mut().flush(Flush::All)?)
     }
 
     /// Shares the session, and detaches the call, with its request, from the handler.

@@ -24,7 +24,7 @@ use crate::channel::LINGER;
 use crate::connect;
 use crate::error::{CallError, ConnectError, HandshakeError};
 use crate::handshake;
-use crate::link::Link;
+use crate::link::{Flush, Link};
 use crate::options::SessionOptions;
 use crate::served::ServerSession;
 use crate::spans::{CallOf, CallSpan};
@@ -146,7 +146,7 @@ impl Session {
 
     /// Returns the carrier: shared memory, unix socket, TCP or TLS.
     pub fn carrier(&self) -> Carrier {
-        self.link.carrier()
+        self.link.carrier
     }
 
     /// Returns the credentials of the process that listens.
@@ -156,7 +156,7 @@ impl Session {
 
     /// Returns the size of the largest message, in bytes: the smaller cap of both sides.
     pub fn cap(&self) -> usize {
-        self.link.cap()
+        self.link.cap
     }
 
     /// Returns the present payload memory of the session: none over a socket, which has no
@@ -222,7 +222,7 @@ impl Session {
     #[inline(always)]
     fn span(&self, method: u32) -> CallSpan {
         let of =
-            || CallOf { carrier: self.link.carrier(), times: self.link.meter().handler_times() };
+            || CallOf { carrier: self.link.carrier, times: self.link.meter().handler_times() };
         CallSpan::of_client(method, of)
     }
 
@@ -394,14 +394,14 @@ impl Drop for Session {
         }
         // Bytes that a socket has not taken yet are still served.
         let until = Deadline::after(LINGER);
-        if self.link.has_unwritten() && self.lingers {
-            let _ = self.link.flush(until);
+        if self.link.unwritten() > 0 && self.lingers {
+            let _ = self.link.flush(Flush::AllBy(until));
         }
         let is_answer = self.link.has_current() && self.link.head().is_shutdown();
         if !is_answer {
             // A full ring or a dead peer: the end of file has the same meaning.
             let _ = self.link.send(Head::of_shutdown(), Body::Bytes(&[]));
         }
-        let _ = self.link.flush(until);
+        let _ = self.link.flush(Flush::AllBy(until));
     }
 }

@@ -11,9 +11,15 @@ use rustix::io::Errno;
 use super::tls::TlsError;
 use crate::violation::Violation;
 
-/// Error of a link, which ends the session unless it is a shortage.
+/// Error of a link. It ends the session unless it is a shortage or the end of a wait.
 #[derive(Debug)]
 pub(crate) enum LinkError {
+    /// The deadline of a wait has passed.
+    DeadlinePassed,
+    /// The peer is gone, and everything that it sent was taken.
+    Closed,
+    /// The receive buffer is full: some of it must be taken before more is sent.
+    ReceiveBufferFull,
     /// The peer broke a rule.
     Violation(Violation),
     /// This process is short of a resource that the peer's next segment or message takes. The
@@ -104,29 +110,12 @@ impl From<CallViolation> for LinkError {
     }
 }
 
-/// Error of a wait that ended without the wanted event.
-#[derive(Debug)]
-pub(crate) enum WaitFailure {
-    DeadlinePassed,
-    /// The peer is gone, and everything that it sent was taken.
-    Closed,
-    /// The receive buffer is full: some of it must be taken before more is sent.
-    ReceiveBufferFull,
-    Link(LinkError),
-}
-
-impl From<WaitError> for WaitFailure {
+impl From<WaitError> for LinkError {
     fn from(error: WaitError) -> Self {
         match error {
             WaitError::DeadlinePassed => Self::DeadlinePassed,
             WaitError::Closed => Self::Closed,
-            WaitError::Socket(error) => Self::Link(error.into()),
+            WaitError::Socket(error) => error.into(),
         }
-    }
-}
-
-impl<E: Into<LinkError>> From<E> for WaitFailure {
-    fn from(error: E) -> Self {
-        Self::Link(error.into())
     }
 }

@@ -29,13 +29,15 @@ pub(crate) const SHORTAGE_PATIENCE: Duration = Duration::from_secs(1);
 pub(crate) struct SocketLink {
     pub(crate) origin: Origin,
     socket: StreamSocket,
-    carrier: Carrier,
+    pub(crate) carrier: Carrier,
     spinner: Spinner,
-    cap: usize,
+    pub(crate) cap: usize,
     received: ReceiveBuffer,
     unsent: SendBuffer,
     /// The current frame's head, if one was taken and not finished.
     current: Option<RawHead>,
+    /// True if each message is taken with the memory to keep it.
+    keeps: bool,
     /// Space reserved for the next message.
     space: Option<Vec<u8>>,
     /// True if a read may find something: after a read that did not fill its room, only an event
@@ -73,6 +75,7 @@ impl SocketLink {
             received: ReceiveBuffer::new(),
             unsent: SendBuffer::default(),
             current: None,
+            keeps: false,
             space: None,
             may_read: true,
             closed: false,
@@ -84,13 +87,9 @@ impl SocketLink {
         }
     }
 
-    pub(crate) fn carrier(&self) -> Carrier {
-        self.carrier
-    }
-
-    /// Returns the size of the largest message.
-    pub(crate) fn cap(&self) -> usize {
-        self.cap
+    /// Takes each message from now on with the memory that [`Self::detach`] needs.
+    pub(crate) fn keep_messages(&mut self) {
+        self.keeps = true;
     }
 }
 

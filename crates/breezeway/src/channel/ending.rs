@@ -14,6 +14,7 @@ use super::receiving::Arrival;
 use super::state::{RETRY, State, Turn};
 use crate::carrier::Body;
 use crate::error::CallError;
+use crate::link::Flush;
 use crate::reasons::NOT_BEGUN;
 use crate::time::{now, to_deadline, to_time};
 use crate::unserved::Unserved;
@@ -63,7 +64,7 @@ impl State {
         }
         self.step_drain();
         self.flush()?;
-        let (unwritten, is_gone) = (self.link.unwritten(), self.link.is_peer_gone());
+        let (unwritten, is_gone) = (self.link.unwritten(), self.link.peer().gone);
         if !self.connection.step_last_replies(sent, unwritten, is_gone, now()) {
             return Ok(());
         }
@@ -85,7 +86,7 @@ impl State {
 
     #[cold]
     fn step_drain_begun(&mut self) {
-        if self.connection.step_drain(self.link.has_unwritten(), now()) {
+        if self.connection.step_drain(self.link.unwritten() > 0, now()) {
             self.wake_acceptors();
         }
         while let Some((stream, waiter)) = self.connection.take_refused() {
@@ -146,7 +147,7 @@ impl State {
         }
         match self.send_behind_replies(head, &mut outgoing) {
             // A client that this does not wake finds the reply when it reads its ring.
-            Ok(()) => drop(self.link.flush_now()),
+            Ok(()) => drop(self.link.flush(Flush::All)),
             Err(SendError::TooLarge { len, cap }) => return Err(CallError::TooLarge { len, cap }),
             Err(_) => return self.check(),
         }
@@ -192,7 +193,7 @@ impl State {
         let latest = to_time(Deadline::after(LAST_REPLIES_TIME));
         self.connection.ending.limit_last_replies(latest);
         while self.connection.ending.serves_last_replies()
-            && (!self.connection.backlog.is_empty() || self.link.has_unwritten())
+            && (!self.connection.backlog.is_empty() || self.link.unwritten() > 0)
         {
             let has_waited = !self.wait_to_say_more(Deadline::after(RETRY));
             if self.turn() == Turn::Idle && !has_waited {
@@ -239,7 +240,7 @@ impl State {
 
     fn wait_to_say_more(&mut self, until: Deadline) -> bool {
         if self.connection.backlog.is_empty() {
-            self.link.flush(until).is_ok()
+            self.link.flush(Flush::AllBy(until)).is_ok()
         } else {
             self.link.wait_for_room(until).is_ok()
         }
@@ -267,7 +268,7 @@ impl State {
         if !self.connection.backlog.is_empty() || self.send_shutdown() {
             return true;
         }
-        self.link.flush_now().is_ok() && self.link.has_unwritten()
+        self.link.flush(Flush::All).is_ok() && self.link.unwritten() > 0
     }
 
     /// Publishes the shutdown that is due. Returns true if there is to be room for it in the socket
@@ -277,7 +278,7 @@ impl State {
             return false;
         }
         let sent = self.link.send(Head::of_shutdown(), Body::Bytes(&[]));
-        let waits = matches!(sent, Err(SendError::Full { .. })) && self.link.has_unwritten();
+        let waits = matches!(sent, Err(SendError::Full { .. })) && self.link.unwritten() > 0;
         if !waits {
             // A full ring or a dead peer: the end of file has the same effect.
             self.connection.ending.transmitted();
@@ -288,7 +289,7 @@ impl State {
     /// Ends the session: its time has passed, or nothing is left.
     fn end_closing(&mut self) {
         self.send_shutdown();
-        let _ = self.link.flush_now();
+        let _ = self.link.flush(Flush::All);
         self.connection.ending.end_closing();
         if !self.connection.backlog.is_empty() {
             let replies = self.connection.backlog.len();

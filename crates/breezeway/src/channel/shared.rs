@@ -88,9 +88,9 @@ impl Shared {
         let Agreed { max_in_flight, service, .. } = agreed;
         let state = State::new(agreed, is_client, leadership, Spinner::new(waiting));
         Arc::new(Self {
-            carrier: state.link.carrier(),
+            carrier: state.link.carrier,
             is_client,
-            cap: state.link.cap(),
+            cap: state.link.cap,
             max_in_flight,
             service,
             handler_times: state.link.meter().handler_times(),
@@ -363,7 +363,7 @@ impl Shared {
             none => none.insert(self.build_stage()?),
         };
         let mut state = self.lock();
-        let awaits_room = state.link.has_unwritten();
+        let awaits_room = state.link.unwritten() > 0;
         if awaits_room != stage.awaits_room {
             stage.sleeper.watch_room(state.link.socket(), SOCKET, awaits_room)?;
             stage.awaits_room = awaits_room;

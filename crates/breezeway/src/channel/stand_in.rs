@@ -45,7 +45,7 @@ impl State {
             && self.stand_in.worked < MOST_IN_A_ROW
             && !self.driver_is_awake
             && !self.is_ended()
-            && self.link.carrier() == Carrier::Shm
+            && self.link.carrier == Carrier::Shm
     }
 
     /// Takes a turn for the driver, and announces its sleep again: later messages wake it.

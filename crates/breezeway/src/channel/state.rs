@@ -27,7 +27,7 @@ use super::waiters::Waiters;
 use crate::carrier::{Body, Carrier, LinkError, Notice};
 use crate::error::CallError;
 use crate::handshake::Agreed;
-use crate::link::{Link, OwnedBody};
+use crate::link::{Flush, Link, OwnedBody};
 use crate::slice::SLICE;
 use crate::time::to_deadline;
 
@@ -112,8 +112,8 @@ impl State {
         if own.max_streams > 0 && peers.max_streams > 0 {
             streams.limit_one_way(Window { messages: MAX_ONE_WAY as u32, bytes: agreed.cap });
         }
-        agreed.link.keep_for_streams(usize::from(own.max_streams) + usize::from(peers.max_streams));
-        let (limit, cap) = (agreed.max_in_flight, agreed.link.cap());
+        agreed.link.share(usize::from(own.max_streams) + usize::from(peers.max_streams));
+        let (limit, cap) = (agreed.max_in_flight, agreed.link.cap);
         let mut connection = Connection::new(is_client, streams, limit, cap);
         let may_go_away = !is_client && agreed.knows_go_away;
         connection.ending = Ending::new(may_go_away, clock::ticks_in(LINGER));
@@ -244,12 +244,12 @@ impl State {
     }
 
     pub(super) fn try_turn(&mut self) -> Result<bool, CallError> {
-        self.link.look();
+        self.link.notice(Notice::Turn)?;
         let mut taken = 0;
         let (mut mapped, mut until) = (false, None);
         let mut shortage = None;
         while taken < ENTRIES_PER_TURN && self.connection.takes_entries() {
-            match self.link.take_to_keep() {
+            match self.link.take() {
                 Ok(true) => self.dispatch()?,
                 Ok(false) if !self.link.ready()? => break,
                 // A piece of a segment was mapped, which takes half a slice.
@@ -272,7 +272,7 @@ impl State {
             }
         }
         let found_nothing = taken == 0 && shortage.is_none();
-        if found_nothing && self.link.is_closed() && self.connection.takes_entries() {
+        if found_nothing && self.link.peer().closed && self.connection.takes_entries() {
             return Err(CallError::PeerDied);
         }
         if taken == 0 && self.link.is_unread() {
@@ -326,9 +326,9 @@ impl State {
     /// Wakes a peer that sleeps for the published entries.
     pub(super) fn flush(&mut self) -> Result<(), CallError> {
         if std::mem::take(&mut self.unflushed) {
-            self.link.flush_now()?;
+            self.link.flush(Flush::All)?;
         } else {
-            self.link.flush_progress()?;
+            self.link.flush(Flush::Progress)?;
         }
         Ok(())
     }
@@ -394,7 +394,7 @@ impl State {
     /// Returns true if an entry, a waiter or unwritten bytes wait for the peer to consume
     /// something.
     fn awaits_room(&mut self) -> bool {
-        self.has_more_to_send() || self.link.has_unwritten()
+        self.has_more_to_send() || self.link.unwritten() > 0
     }
 
     /// Returns true if entries, or waiters that would send some, wait for room.
@@ -445,7 +445,7 @@ impl State {
 
     fn try_prepare_sleep(&mut self) -> Result<bool, LinkError> {
         // A turn's last write may have made room on a socket, which no event would report.
-        let has_room = self.link.carrier() != Carrier::Shm && !self.link.is_backlogged();
+        let has_room = self.link.carrier != Carrier::Shm && !self.link.is_backlogged();
         if self.unflushed || has_room && self.has_more_to_send() {
             return Ok(false);
         }
@@ -501,7 +501,7 @@ mod tests {
         accepting.join().unwrap().unwrap();
         let mut state =
             State::new(agreed, true, Leadership::outside(), Spinner::new(WaitPolicy::Park));
-        assert!(state.link.cap() < 4 << 30);
+        assert!(state.link.cap < 4 << 30);
         state.connection.streams.one_way_sent(5 << 30);
         assert!(state.connection.streams.may_send_one_way());
         state.connection.streams.one_way_sent(3 << 30);

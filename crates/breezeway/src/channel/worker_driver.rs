@@ -39,7 +39,7 @@ impl WorkerDriver {
     pub(crate) fn new(channel: ServerChannel) -> Self {
         let shared = &channel.handle.shared;
         let (has_unwritten, is_closed) =
-            shared.with(|state| (state.link.has_unwritten(), state.link.is_closed()));
+            shared.with(|state| (state.link.unwritten() > 0, state.link.peer().closed));
         Self { channel, noticed: None, has_unwritten, is_closed, end: None, calls_cut: 0 }
     }
 
@@ -108,7 +108,7 @@ impl WorkerDriver {
             }
             let has_arrivals = state.has_arrival();
             let shortage = if has_arrivals { None } else { state.shortage.take() };
-            let (unwritten, closed) = (state.link.has_unwritten(), state.link.is_closed());
+            let (unwritten, closed) = (state.link.unwritten() > 0, state.link.peer().closed);
             (turn, has_arrivals, shortage, unwritten, closed)
         });
         let Some((turn, has_arrivals, shortage, unwritten, closed)) = seen else {
@@ -146,7 +146,7 @@ impl WorkerDriver {
             let may_sleep = state.turn() == Turn::Idle
                 && !state.has_arrival()
                 && !(drains && state.connection.ending.has_drained())
-                && state.link.has_unwritten() == had_unwritten;
+                && (state.link.unwritten() > 0) == had_unwritten;
             let until = may_sleep.then(|| state.prepare_sleep());
             state.driver_is_awake = false;
             until.flatten()
@@ -291,7 +291,7 @@ mod tests {
     fn fill(driver: &WorkerDriver, stream: &mut Stream) -> usize {
         let is_full = |_: &usize| {
             stream.sender().send_until(&MESSAGE, Instant::now() + PATIENCE).unwrap();
-            driver.shared().with(|state| state.link.has_unwritten())
+            driver.shared().with(|state| state.link.unwritten() > 0)
         };
         (1..1000).find(is_full).expect("the socket takes everything")
     }

@@ -10,7 +10,6 @@ use thiserror::Error;
 
 use super::CallError;
 use super::texts::{BROKEN_PROTOCOL, ENDED_BY_TLS};
-use crate::carrier::WaitFailure;
 use crate::carrier::tls::TlsError;
 use crate::violation::Violation;
 
@@ -70,17 +69,5 @@ impl SessionError {
     /// mended.
     pub(crate) fn is_shortage(&self) -> bool {
         matches!(self, Self::Shortage(_))
-    }
-}
-
-impl From<WaitFailure> for SessionError {
-    fn from(error: WaitFailure) -> Self {
-        match error {
-            WaitFailure::Link(error) => error.into(),
-            // A server waits without a deadline, and takes what has arrived before it waits.
-            WaitFailure::Closed | WaitFailure::ReceiveBufferFull | WaitFailure::DeadlinePassed => {
-                Self::PeerDied
-            }
-        }
     }
 }

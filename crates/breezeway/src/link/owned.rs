@@ -2,14 +2,14 @@
 
 use std::task::Waker;
 
-use breezeway_os::memory::zeroed;
 use breezeway_os::segment::Unfinished;
 use breezeway_proto::Head;
-use breezeway_shm::{self as shm, ForeignBytes, SendError, SocketError};
+use breezeway_shm::{self as shm, ForeignBytes, SendError};
 
-use super::Link::{self, Memory, Socket};
+use super::End::{Memory, Socket};
+use super::Link;
 use crate::carrier::shm::in_numbers;
-use crate::carrier::{Body, SocketLink};
+use crate::carrier::Body;
 use crate::message::Message;
 
 /// A body that owns its memory.
@@ -110,9 +110,9 @@ const NOT_SPACE: &str = "a received message is not reserved space";
 impl Link {
     /// Reserves space for a message of `len` bytes that any thread may fill.
     pub(crate) fn reserve_owned(&mut self, len: usize) -> Result<OwnedBody, SendError> {
-        match self {
+        match &mut self.end {
             Memory(link) => Ok(OwnedBody::Shared(link.endpoint.reserve_owned(len)?)),
-            Socket(link) => link.reserve_owned(len),
+            Socket(link) => Ok(OwnedBody::Private(link.reserve_private(len)?)),
         }
     }
 
@@ -120,9 +120,9 @@ impl Link {
     /// afterwards. On an error the body stays as it is.
     #[inline(never)]
     pub(crate) fn send_owned(&mut self, head: Head, body: &mut OwnedBody) -> Result<(), SendError> {
-        match (self, body) {
-            (link, OwnedBody::Received(message)) => {
-                link.send_copy(head, message.bytes())?;
+        match (&mut self.end, body) {
+            (_, OwnedBody::Received(message)) => {
+                self.send_copy(head, message.bytes())?;
                 *message = Message::default();
                 Ok(())
             }
@@ -132,7 +132,7 @@ impl Link {
             (Memory(link), OwnedBody::Private(bytes)) => {
                 link.endpoint.send(in_numbers(head), shm::Body::Bytes(bytes))
             }
-            (Socket(link), OwnedBody::Private(bytes)) => link.send_owned(head, bytes),
+            (Socket(link), OwnedBody::Private(bytes)) => link.send_private(head, bytes),
             (_, OwnedBody::Copying(..)) => unreachable!("sent once it is copied"),
             (Socket(_), OwnedBody::Shared(_)) => panic!("this space was reserved by another link"),
         }
@@ -141,7 +141,7 @@ impl Link {
     /// Takes a message to be copied in pieces, because a copy of all of it would delay others.
     /// Returns `None` for a smaller one, and on a socket, which is written without a copy.
     pub(crate) fn in_pieces(&self, message: &mut Message) -> Option<OwnedBody> {
-        match self {
+        match &self.end {
             Memory(_) if message.len() > COPIED_AT_ONCE => {
                 Some(OwnedBody::Copying(std::mem::take(message), Place::Missing(None)))
             }
@@ -152,7 +152,7 @@ impl Link {
     /// Copies the next piece of a message, which is released with the last, or makes one of the
     /// memory for it.
     pub(crate) fn copy_piece(&mut self, body: &mut OwnedBody) -> Result<(), SendError> {
-        let (Memory(link), OwnedBody::Copying(message, place)) = (self, &mut *body) else {
+        let (Memory(link), OwnedBody::Copying(message, place)) = (&mut self.end, &mut *body) else {
             return Ok(());
         };
         match place {
@@ -193,33 +193,16 @@ impl Link {
     /// Sets the waker to be woken, while a sleep for room is prepared, when reserved space is
     /// dropped unsent.
     pub(crate) fn set_return_waker(&mut self, waker: &Waker) {
-        if let Memory(link) = self {
+        if let Memory(link) = &mut self.end {
             link.endpoint.set_return_waker(waker);
         }
     }
 
     /// Keeps the first `len` bytes of the reserved space, if there are more.
     pub(crate) fn truncate(&mut self, len: usize) {
-        match self {
+        match &mut self.end {
             Memory(link) => link.endpoint.truncate(&mut link.space, len),
             Socket(link) => link.truncate(len),
         }
-    }
-}
-
-impl SocketLink {
-    fn reserve_owned(&self, len: usize) -> Result<OwnedBody, SendError> {
-        if !self.origin.is_here() {
-            return Err(SocketError::Forked.into());
-        }
-        self.check_len(len)?;
-        Ok(OwnedBody::Private(zeroed(len)?))
-    }
-
-    fn send_owned(&mut self, head: Head, bytes: &mut Vec<u8>) -> Result<(), SendError> {
-        self.check_sending()?;
-        self.check_len(bytes.len())?;
-        self.push_body(head, std::mem::take(bytes));
-        Ok(())
     }
 }

@@ -8,6 +8,7 @@ use breezeway_proto::{Head, Time};
 use super::ServerSession;
 use crate::carrier::Body;
 use crate::error::CallError;
+use crate::link::Flush;
 use crate::serving::Place;
 use crate::unserved::Unserved;
 
@@ -66,7 +67,7 @@ impl ServerSession {
             ending.transmitted();
         }
         // The next turn reports a dead peer.
-        let _ = link.flush_now();
+        let _ = link.flush(Flush::All);
     }
 }
 

@@ -10,9 +10,10 @@ use breezeway_proto::{CallViolation, ErrorCode};
 
 use super::ServerSession;
 use crate::call::{Call, Handler, HandlerError};
-use crate::carrier::LinkError;
+use crate::carrier::{LinkError, Notice};
 use crate::channel::{Incoming, Turn};
 use crate::error::{CallError, ReplyError, SessionError};
+use crate::link::Flush;
 use crate::offload;
 use crate::reasons::panic_message;
 use crate::serving::{Place, Serving};
@@ -112,7 +113,7 @@ impl ServerSession {
             }
             cpu::spin_hint();
         }
-        link.look();
+        link.notice(Notice::Turn)?;
         let mut served = 0;
         loop {
             let link = self.link();
@@ -155,7 +156,7 @@ impl ServerSession {
                 break;
             }
         }
-        self.link().flush_progress()?;
+        self.link().flush(Flush::Progress)?;
         Ok(Progress::Served(served))
     }
 

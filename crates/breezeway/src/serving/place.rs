@@ -37,7 +37,7 @@ impl Terms {
         Self {
             id: SessionId::next(),
             peer,
-            carrier: agreed.link.carrier(),
+            carrier: agreed.link.carrier,
             max_in_flight: agreed.max_in_flight,
             service: agreed.service,
             waiting,
@@ -131,7 +131,7 @@ impl Place {
             unreachable!("{ALONE}")
         };
         let agreed = Agreed {
-            cap: link.cap() as u64,
+            cap: link.cap as u64,
             max_in_flight: terms.max_in_flight,
             streams: [StreamTerms::NONE; 2],
             max_metadata: [0; 2],

@@ -7,8 +7,9 @@ use breezeway_proto::{CallViolation, ErrorCode, LONGEST_REASON};
 use breezeway_shm::{ForeignBytes, Want};
 
 use super::Session;
-use crate::carrier::{LinkError, WaitFailure};
+use crate::carrier::{LinkError, Notice};
 use crate::error::CallError;
+use crate::link::Flush;
 use crate::message::Message;
 
 impl Session {
@@ -39,7 +40,7 @@ impl Session {
 
     /// Takes the entries that have arrived until one answers a call that was not given up.
     fn answer_at_hand(&mut self) -> Result<Option<EndedCall>, CallError> {
-        self.link.flush_now()?;
+        self.link.flush(Flush::All)?;
         let mut sweep = self.sweep()?;
         while self.next_is_there(&mut sweep)? {
             let head = self.link.head();
@@ -54,7 +55,7 @@ impl Session {
             self.link.finish()?;
         }
         // The server's end is checked last: entries sent before it are still received.
-        let is_gone = self.link.is_closed();
+        let is_gone = self.link.peer().closed;
         self.link.drain()?;
         if is_gone { Err(CallError::PeerDied) } else { Ok(None) }
     }
@@ -127,18 +128,16 @@ impl Session {
 
     /// Returns the error of requests that may not have reached the server.
     #[cold]
-    pub(super) fn not_flushed(&mut self, failure: WaitFailure) -> CallError {
+    pub(super) fn not_flushed(&mut self, failure: LinkError) -> CallError {
         let error = self.wait_error(failure);
         self.not_answered(error)
     }
 
     #[cold]
-    pub(super) fn wait_error(&self, failure: WaitFailure) -> CallError {
+    pub(super) fn wait_error(&self, failure: LinkError) -> CallError {
         match failure {
-            WaitFailure::DeadlinePassed => CallError::DeadlinePassed,
-            WaitFailure::Closed => CallError::PeerDied,
-            WaitFailure::ReceiveBufferFull => CallError::TooManyInFlight(self.calls.wanted()),
-            WaitFailure::Link(error) => error.into(),
+            LinkError::ReceiveBufferFull => CallError::TooManyInFlight(self.calls.wanted()),
+            error => error.into(),
         }
     }
 
@@ -237,7 +236,7 @@ impl Session {
             && !self.was_shut_down()
             && self.ending.may_begin()
             && self.link.drain().is_ok()
-            && !self.link.is_closed()
+            && !self.link.peer().closed
     }
 
     /// Handles a valid entry about the session.
@@ -259,7 +258,7 @@ impl Session {
 
     /// Begins a sweep over the entries that have arrived.
     fn sweep(&mut self) -> Result<Sweep, LinkError> {
-        self.link.look();
+        self.link.notice(Notice::Turn)?;
         // A reply to each call, the go-away entry, and the shutdown.
         Ok(Sweep { left: self.link.max_pending(self.calls.len() + 2) })
     }

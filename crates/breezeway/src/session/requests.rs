@@ -7,8 +7,9 @@ use breezeway_proto::throttle::{Admit, Hold, PATIENCE, THROTTLED_FROM};
 use breezeway_shm::{ForeignBytes, SendError};
 
 use super::{Reply, Session};
-use crate::carrier::{Body, WaitFailure};
+use crate::carrier::{Body, LinkError};
 use crate::error::CallError;
+use crate::link::Flush;
 
 impl Session {
     /// Sends a request, and wakes the server.
@@ -80,13 +81,13 @@ impl Session {
             Ok(()) => self.calls.one_way_sent(),
             Err(SendError::Full { .. } | SendError::NoMemory { .. }) => {
                 // The server may be asleep with published messages before it, or gone.
-                self.link.flush_now().map_err(|error| self.failed(error.into()))?;
+                self.link.flush(Flush::All).map_err(|error| self.failed(error.into()))?;
                 self.check_server()?;
                 return Ok(false);
             }
             Err(error) => return Err(self.failed(error.into())),
         }
-        self.link.flush_now().map_err(|error| self.failed(error.into()))?;
+        self.link.flush(Flush::All).map_err(|error| self.failed(error.into()))?;
         self.check_receiver()?;
         Ok(true)
     }
@@ -102,8 +103,8 @@ impl Session {
     /// Returns an error if the server is gone and no reply would report it.
     #[inline(always)]
     fn check_receiver(&mut self) -> Result<(), CallError> {
-        if self.link.is_write_closed() && self.calls.wanted() == 0 {
-            return Err(self.not_waited(WaitFailure::Closed));
+        if !self.link.peer().reads && self.calls.wanted() == 0 {
+            return Err(self.not_waited(LinkError::Closed));
         }
         Ok(())
     }
@@ -159,7 +160,7 @@ impl Session {
             }
             match self.link.wait(more, patience) {
                 Ok(()) if !patience.has_passed() => {}
-                Ok(()) | Err(WaitFailure::DeadlinePassed) => {
+                Ok(()) | Err(LinkError::DeadlinePassed) => {
                     self.throttle.expire(&mut hold);
                     if deadline.has_passed() {
                         return Ok(());
@@ -174,7 +175,7 @@ impl Session {
     /// report it.
     #[inline(always)]
     pub(super) fn flush(&mut self, deadline: Deadline) -> Result<(), CallError> {
-        self.link.flush(deadline).map_err(|failure| self.not_flushed(failure))?;
+        self.link.flush(Flush::AllBy(deadline)).map_err(|failure| self.not_flushed(failure))?;
         self.check_receiver()
     }
 
@@ -185,7 +186,7 @@ impl Session {
     fn wait_for_room(&mut self, error: SendError, deadline: Deadline) -> Result<(), CallError> {
         match error {
             SendError::Full { until, .. } => match self.link.wait(until, deadline) {
-                Err(WaitFailure::ReceiveBufferFull) => self.make_room_for_replies(deadline),
+                Err(LinkError::ReceiveBufferFull) => self.make_room_for_replies(deadline),
                 outcome => outcome.map_err(|error| self.not_waited(error)),
             },
             SendError::NoMemory { len, shortage, until } => {
@@ -229,7 +230,7 @@ impl Session {
         }
         if self.calls.wanted() == 0 {
             self.handle_control_entry()?;
-            if self.link.is_closed() && !self.link.ready().unwrap_or(true) {
+            if self.link.peer().closed && !self.link.ready().unwrap_or(true) {
                 return Err(self.failed(CallError::PeerDied));
             }
         }
@@ -248,7 +249,7 @@ impl Session {
         self.handle_control_entry()?;
         // A server that sends more and more, and reads nothing, does not hold the caller.
         if deadline.has_passed() {
-            return Err(self.not_waited(WaitFailure::DeadlinePassed));
+            return Err(self.not_waited(LinkError::DeadlinePassed));
         }
         Ok(())
     }
@@ -263,8 +264,8 @@ impl Session {
 
     /// Returns the error of a failed wait for the server to take messages.
     #[cold]
-    fn not_waited(&mut self, failure: WaitFailure) -> CallError {
-        let closed = matches!(failure, WaitFailure::Closed) && self.was_shut_down();
+    fn not_waited(&mut self, failure: LinkError) -> CallError {
+        let closed = matches!(failure, LinkError::Closed) && self.was_shut_down();
         let error = if closed { CallError::Closed } else { self.wait_error(failure) };
         self.failed(error)
     }

@@ -12,7 +12,7 @@ use rustix::io::ioctl_fionread;
 use super::send_buffer::LARGE;
 use super::{SHORTAGE_PATIENCE, SocketLink};
 use crate::carrier::plain::Read;
-use crate::carrier::{Carrier, LinkError, Unreceived, WaitFailure};
+use crate::carrier::{Carrier, LinkError, Unreceived};
 
 /// Limit of bytes within TLS that one poll for a message reads and that bring no plaintext.
 const MAX_WITHOUT_PLAINTEXT: usize = 64 * 1024;
@@ -95,9 +95,9 @@ impl SocketLink {
         &mut self,
         deadline: Deadline,
         blocking: bool,
-    ) -> Result<(), WaitFailure> {
+    ) -> Result<(), LinkError> {
         if self.read(blocking)? > 0 && deadline.has_passed() {
-            return Err(WaitFailure::DeadlinePassed);
+            return Err(LinkError::DeadlinePassed);
         }
         Ok(())
     }
@@ -107,9 +107,13 @@ impl SocketLink {
         Ok(self.unreceived.is_some() || self.received.has_frame(self.cap)?)
     }
 
-    /// Takes the next message, if all of it has come. An error names one that found no memory in
-    /// time.
+    /// Takes the next message, if all of it has come, with the memory to keep it if messages are
+    /// [kept](Self::keep_messages). An error names one that found no memory in time.
     pub(crate) fn take(&mut self) -> Result<bool, LinkError> {
+        Ok(self.take_frame()? && (!self.keeps || self.reserve_to_keep()?))
+    }
+
+    fn take_frame(&mut self) -> Result<bool, LinkError> {
         if self.current.is_some() {
             return Ok(true);
         }
@@ -132,11 +136,9 @@ impl SocketLink {
         }
     }
 
-    /// Takes the next message with the memory that [`Self::detach`] needs.
-    pub(crate) fn take_to_keep(&mut self) -> Result<bool, LinkError> {
-        if !self.take()? {
-            return Ok(false);
-        }
+    /// Takes the memory that [`Self::detach`] needs for the current message; drops a message that
+    /// finds none in time.
+    fn reserve_to_keep(&mut self) -> Result<bool, LinkError> {
         match self.reserve_detached() {
             Ok(()) => {
                 self.short_until = None;

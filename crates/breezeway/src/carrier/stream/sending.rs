@@ -3,6 +3,7 @@
 use std::io::IoSlice;
 
 use breezeway_os::Deadline;
+use breezeway_os::memory::zeroed;
 use breezeway_proto::Head;
 use breezeway_proto::frame;
 use breezeway_shm::statistics::{Field, WaitsFor};
@@ -13,7 +14,7 @@ use super::SocketLink;
 use super::send_buffer::{CHUNK, LARGE, SendBuffer, Slices};
 use super::socket::StreamSocket;
 use crate::carrier::plain::Write;
-use crate::carrier::{Body, LinkError, WaitFailure};
+use crate::carrier::{Body, LinkError};
 
 /// Unwritten bytes from which a message waits until earlier ones are out.
 const MAX_UNWRITTEN: usize = 64 * 1024;
@@ -35,7 +36,7 @@ impl SocketLink {
         Ok(())
     }
 
-    pub(crate) fn check_len(&self, len: usize) -> Result<(), SendError> {
+    fn check_len(&self, len: usize) -> Result<(), SendError> {
         let cap = self.cap;
         if len > cap { Err(SendError::TooLarge { len, cap }) } else { Ok(()) }
     }
@@ -78,14 +79,31 @@ impl SocketLink {
         }
     }
 
+    /// Reserves private memory for a message of `len` bytes, which any thread may fill.
+    pub(crate) fn reserve_private(&self, len: usize) -> Result<Vec<u8>, SendError> {
+        if !self.origin.is_here() {
+            return Err(SocketError::Forked.into());
+        }
+        self.check_len(len)?;
+        Ok(zeroed(len)?)
+    }
+
+    /// Sends a message from private memory, which is empty afterwards.
+    pub(crate) fn send_private(&mut self, head: Head, body: &mut Vec<u8>) -> Result<(), SendError> {
+        self.check_sending()?;
+        self.check_len(body.len())?;
+        self.push_body(head, std::mem::take(body));
+        Ok(())
+    }
+
     /// Adds a frame. A large body is written without a copy.
-    pub(crate) fn push_body(&mut self, head: Head, body: Vec<u8>) {
+    fn push_body(&mut self, head: Head, body: Vec<u8>) {
         self.count_sent(head, body.len());
         self.unsent.push(&frame::encode(head, body.len()));
         self.unsent.push_space(body);
     }
 
-    pub(crate) fn check_sending(&self) -> Result<(), SendError> {
+    fn check_sending(&self) -> Result<(), SendError> {
         if !self.origin.is_here() {
             return Err(SocketError::Forked.into());
         }
@@ -148,19 +166,9 @@ impl SocketLink {
         self.unsent.len() >= MAX_UNWRITTEN
     }
 
-    /// Returns true if the peer reads no more.
-    pub(crate) fn is_write_closed(&self) -> bool {
-        self.write_closed
-    }
-
     /// Returns the number of bytes that are still to be written; those within TLS count as one.
     pub(crate) fn unwritten(&self) -> usize {
         self.unsent.len() + usize::from(self.socket.has_unwritten())
-    }
-
-    /// Returns true if bytes are still to be written.
-    pub(crate) fn has_unwritten(&self) -> bool {
-        self.unsent.len() > 0 || self.socket.has_unwritten()
     }
 
     pub(super) fn check_origin(&self) -> Result<(), LinkError> {
@@ -179,7 +187,7 @@ impl SocketLink {
     /// Writes as much as the socket takes. If that leaves too much, nothing is read either until
     /// the socket is reported ready.
     pub(crate) fn write_now(&mut self) -> Result<(), LinkError> {
-        if self.has_unwritten() {
+        if self.unwritten() > 0 {
             self.write()?;
             self.may_read &= !self.is_backlogged();
         }
@@ -187,20 +195,20 @@ impl SocketLink {
     }
 
     /// Waits until messages can be sent again.
-    pub(crate) fn wait_for_room(&mut self, deadline: Deadline) -> Result<(), WaitFailure> {
+    pub(crate) fn wait_for_room(&mut self, deadline: Deadline) -> Result<(), LinkError> {
         self.meter.waits(WaitsFor::Room);
         let outcome = self.write_all(deadline);
         self.meter.waited();
         outcome?;
-        if self.is_backlogged() { Err(WaitFailure::ReceiveBufferFull) } else { Ok(()) }
+        if self.is_backlogged() { Err(LinkError::ReceiveBufferFull) } else { Ok(()) }
     }
 
     /// Writes everything, sleeping for room. Reads while it waits, so that a peer that waits for
     /// its own room gets it. If the receive buffer is full, leaves the rest to the next wait.
-    pub(crate) fn write_all(&mut self, deadline: Deadline) -> Result<(), WaitFailure> {
+    pub(crate) fn write_all(&mut self, deadline: Deadline) -> Result<(), LinkError> {
         loop {
             self.write()?;
-            if !self.has_unwritten() || self.received.len() > 2 * self.cap + MAX_UNWRITTEN {
+            if self.unwritten() == 0 || self.received.len() > 2 * self.cap + MAX_UNWRITTEN {
                 return Ok(());
             }
             // An end of file stays readable for ever, and would end each sleep at once.

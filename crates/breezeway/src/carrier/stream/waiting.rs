@@ -8,7 +8,7 @@ use breezeway_shm::statistics::{Field, WaitsFor};
 use rustix::event::PollFlags;
 
 use super::SocketLink;
-use crate::carrier::{LinkError, Notice, WaitFailure};
+use crate::carrier::{LinkError, Notice, PeerState};
 
 impl SocketLink {
     /// Returns the socket. Only the link reads or writes it.
@@ -16,18 +16,15 @@ impl SocketLink {
         self.socket.as_fd()
     }
 
-    /// Returns true if the peer's end of file was seen. Messages that it sent before can still be
-    /// taken.
-    pub(crate) fn is_closed(&self) -> bool {
-        self.closed
+    /// Returns the state of the peer: closed once its end of file was seen, and gone after a
+    /// hang-up or a failed write too.
+    pub(crate) fn peer(&self) -> PeerState {
+        let gone = self.closed || self.gone || self.write_closed;
+        PeerState { closed: self.closed, gone, reads: !self.write_closed }
     }
 
-    /// Returns true if an end of file, a hang-up or a failed write was seen.
-    pub(crate) fn is_peer_gone(&self) -> bool {
-        self.closed || self.gone || self.write_closed
-    }
-
-    /// Takes note of an event of the socket.
+    /// Takes note of the begin of a turn, or of an event of the socket.
+    #[inline(always)]
     pub(crate) fn notice(&mut self, notice: Notice) {
         self.may_read = true;
         self.gone |= notice == Notice::PeerGone;
@@ -39,9 +36,9 @@ impl SocketLink {
         &self,
         wanted: PollFlags,
         deadline: Deadline,
-    ) -> Result<PollFlags, WaitFailure> {
+    ) -> Result<PollFlags, LinkError> {
         match self.socket.poll(wanted, deadline)? {
-            found if found.is_empty() => Err(WaitFailure::DeadlinePassed),
+            found if found.is_empty() => Err(LinkError::DeadlinePassed),
             found => Ok(found),
         }
     }
@@ -52,7 +49,7 @@ impl SocketLink {
     }
 
     /// Waits for a message according to the wait policy.
-    pub(crate) fn wait(&mut self, deadline: Deadline) -> Result<(), WaitFailure> {
+    pub(crate) fn wait(&mut self, deadline: Deadline) -> Result<(), LinkError> {
         if self.has_frame()? {
             return Ok(());
         }
@@ -75,7 +72,7 @@ impl SocketLink {
         start: u64,
         ticks: u64,
         deadline: Deadline,
-    ) -> Result<bool, WaitFailure> {
+    ) -> Result<bool, LinkError> {
         let came = self.spin(start, ticks, deadline)?;
         let took = clock::nanoseconds(clock::ticks().wrapping_sub(start));
         self.meter.add(Field::SpinTime, took);
@@ -85,14 +82,14 @@ impl SocketLink {
 
     /// Reads without sleeping for at most `ticks`, and once more after yielding the CPU. Returns
     /// true if a message has come.
-    fn spin(&mut self, start: u64, ticks: u64, deadline: Deadline) -> Result<bool, WaitFailure> {
+    fn spin(&mut self, start: u64, ticks: u64, deadline: Deadline) -> Result<bool, LinkError> {
         loop {
             if self.advance(false, deadline)? {
                 return Ok(true);
             }
             let now = clock::ticks();
             if deadline.has_passed_at(now) {
-                return Err(WaitFailure::DeadlinePassed);
+                return Err(LinkError::DeadlinePassed);
             }
             let spent = now.wrapping_sub(start) >= ticks;
             if self.spinner.policy() == WaitPolicy::Adaptive {
@@ -106,13 +103,13 @@ impl SocketLink {
     }
 
     /// Sleeps until a message has come.
-    fn sleep(&mut self, deadline: Deadline) -> Result<(), WaitFailure> {
+    fn sleep(&mut self, deadline: Deadline) -> Result<(), LinkError> {
         self.meter.sleeps(WaitsFor::Data);
         loop {
-            let blocking = deadline == Deadline::NEVER && !self.has_unwritten();
+            let blocking = deadline == Deadline::NEVER && self.unwritten() == 0;
             if !blocking && !self.socket.has_buffered() {
                 let mut wanted = PollFlags::IN;
-                wanted.set(PollFlags::OUT, self.has_unwritten());
+                wanted.set(PollFlags::OUT, self.unwritten() > 0);
                 self.poll(wanted, deadline)?;
             }
             if self.advance(blocking, deadline)? {
@@ -122,14 +119,14 @@ impl SocketLink {
     }
 
     /// Moves bytes both ways once. Returns true if a message has come.
-    fn advance(&mut self, blocking: bool, deadline: Deadline) -> Result<bool, WaitFailure> {
-        if self.has_unwritten() {
+    fn advance(&mut self, blocking: bool, deadline: Deadline) -> Result<bool, LinkError> {
+        if self.unwritten() > 0 {
             self.write()?;
         }
         self.read_until(deadline, blocking)?;
         if self.has_frame()? {
             return Ok(true);
         }
-        if self.closed { Err(WaitFailure::Closed) } else { Ok(false) }
+        if self.closed { Err(LinkError::Closed) } else { Ok(false) }
     }
 }

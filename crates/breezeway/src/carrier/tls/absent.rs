@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use super::TlsError;
 use crate::carrier::plain::{Read, Write};
-use crate::carrier::{LinkError, WaitFailure};
+use crate::carrier::{LinkError};
 
 /// Options of TLS, which cannot exist.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ impl TlsSocket {
         _: Option<&Tls>,
         _: &[u8],
         _: Deadline,
-    ) -> Result<Self, WaitFailure> {
+    ) -> Result<Self, LinkError> {
         Err(TlsError::NotBuilt.into())
     }
 

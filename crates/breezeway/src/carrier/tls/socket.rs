@@ -18,7 +18,7 @@ use super::describe::describe;
 use super::identity::identity_of;
 use super::{Tls, TlsError};
 use crate::carrier::plain::{Read, Write, read, write};
-use crate::carrier::{LinkError, WaitFailure};
+use crate::carrier::{LinkError};
 
 /// Bytes that one system call takes out of the socket. Fewer until the peer's hello is known, as an
 /// unknown peer must not make this side allocate the memory.
@@ -64,7 +64,7 @@ impl TlsSocket {
         tls: Option<&Tls>,
         protocol: &[u8],
         deadline: Deadline,
-    ) -> Result<Self, WaitFailure> {
+    ) -> Result<Self, LinkError> {
         let config = Tls::client(tls)?;
         let name = ServerName::try_from(host.to_owned());
         let name = name.map_err(|_| TlsError::HostName(host.to_owned()))?;
@@ -82,7 +82,7 @@ impl TlsSocket {
             wanted.set(PollFlags::IN, !is_complete);
             wanted.set(PollFlags::OUT, has_unwritten);
             if !ready(&this.socket, wanted, deadline)? {
-                return Err(WaitFailure::DeadlinePassed);
+                return Err(LinkError::DeadlinePassed);
             }
         }
     }

@@ -386,7 +386,7 @@ fn stream_of_a_session_that_is_over_sends_no_reset() {
     server.drain(Duration::ZERO);
     let entries = channel.handle.shared.with(|state| {
         let mut entries = Vec::new();
-        while state.link.take_to_keep().unwrap() {
+        while state.link.take().unwrap() {
             entries.push(state.link.head().kind);
             state.link.finish().unwrap();
         }
