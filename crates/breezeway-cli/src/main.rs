@@ -1,6 +1,7 @@
 //! The `breezeway` command.
 #![forbid(unsafe_code)]
 
+mod announce;
 mod bench;
 #[cfg(feature = "thrift")]
 mod call;

@@ -10,8 +10,8 @@ use signal_hook::iterator::Signals;
 
 use self::generated::echo::{Echo, EchoClient, EchoServer};
 use crate::Failure;
+use crate::announce::announce;
 use crate::follow::{check, connect, exchange};
-use crate::serve::announce;
 
 /// Code that breezeway-idl generates from `idl/echo.thrift`.
 mod generated {

@@ -1,8 +1,5 @@
 //! `breezeway serve`: an echo server to measure and to try things with.
 
-use std::fmt::Display;
-use std::io::Write;
-
 use breezeway::{Address, Server, ServerOptions};
 use breezeway_measure::load::{Echo, Runtime, tasks};
 use breezeway_os::{cpu, shortage};
@@ -15,8 +12,9 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::Failure;
-use crate::certificates::Certificates;
 #[cfg(feature = "grpc")]
+use crate::announce::announce;
+use crate::certificates::Certificates;
 use crate::grpc;
 use crate::protocol::Protocol;
 #[cfg(feature = "thrift")]
@@ -212,9 +210,4 @@ fn serve_streams(
     });
     closing.close();
     Ok(())
-}
-
-/// Prints the address. A parent process that does not read it causes no error.
-pub(crate) fn announce(address: &impl Display) {
-    let _ = writeln!(std::io::stdout(), "listening on {address}");
 }

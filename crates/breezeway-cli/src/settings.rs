@@ -11,7 +11,6 @@ use breezeway::{ServerOptions, SessionOptions};
 use breezeway_measure::Wait;
 
 use crate::Failure;
-use crate::shmipc::refuse_here;
 use file::File;
 use value::{CallTimeout, MaxMemory, UnderWay};
 
@@ -253,4 +252,18 @@ impl Config {
         let file = self.config.as_deref().map_or(Ok(File::default()), File::read)?;
         Ok((session.or(file.session), server.or(file.server)))
     }
+}
+
+/// Returns an error if an option was given that has no effect for a shmipc: address.
+fn refuse_here(option: &str, is_given: bool) -> Result<(), Failure> {
+    if !is_given {
+        return Ok(());
+    }
+    let flag = option.trim_start_matches("--").replace('-', "_");
+    let variable = flag.to_uppercase();
+    Err(format!(
+        "{option} does nothing for a shmipc: address; leave it out, also in the environment \
+         (BREEZEWAY_{variable}) and the file of --config ({flag})"
+    )
+    .into())
 }

@@ -155,20 +155,6 @@ fn refuse_elsewhere(option: &str, is_given: bool) -> Result<(), Failure> {
     Err(format!("{option} goes with a shmipc: address only; leave it out").into())
 }
 
-/// An error if something was given that a shmipc: address knows nothing of.
-pub(crate) fn refuse_here(option: &str, is_given: bool) -> Result<(), Failure> {
-    if !is_given {
-        return Ok(());
-    }
-    let flag = option.trim_start_matches("--").replace('-', "_");
-    let variable = flag.to_uppercase();
-    Err(format!(
-        "{option} does nothing for a shmipc: address; leave it out, also in the environment \
-         (BREEZEWAY_{variable}) and the file of --config ({flag})"
-    )
-    .into())
-}
-
 /// Parses the filter of the log: a level, or levels of single targets.
 pub(crate) fn log_filter(text: &str) -> Result<Targets, String> {
     let known = ["off", "error", "warn", "info", "debug", "trace"];

@@ -13,15 +13,12 @@ use tonic::{Status, transport};
 use tower_service::Service;
 
 use crate::connect_info::ConnectInfo;
-use crate::connector::{Connected, Connector, native};
+use crate::connector::{Connected, Connector, RESENDS, native};
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::http2;
 use crate::native::{Failure, exchange};
 use crate::timeout::Timeout;
-
-/// Maximum number of resends of a call that was never sent, because each server was about to end.
-pub(crate) const RESENDS: u32 = 16;
 
 /// A channel to a gRPC service, for the clients that tonic generates.
 ///
@@ -80,18 +77,23 @@ impl Link {
     }
 }
 
-impl Channel {
-    pub(crate) async fn connect(endpoint: Endpoint) -> Result<Self, Error> {
-        let channel = Self::lazy(endpoint);
+impl Endpoint {
+    /// Connects to the first of the address's places that works.
+    pub async fn connect(self) -> Result<Channel, Error> {
+        let channel = self.connect_lazy();
         channel.shared.connected().await?;
         Ok(channel)
     }
 
-    pub(crate) fn lazy(endpoint: Endpoint) -> Self {
+    /// Returns a channel that connects when it is first used. Its calls fail with `UNAVAILABLE`
+    /// while no server listens.
+    pub fn connect_lazy(self) -> Channel {
         let (link, connecting) = (Mutex::new(None), tokio::sync::Mutex::new(0));
-        Self { shared: Arc::new(Shared { endpoint, link, connecting }) }
+        Channel { shared: Arc::new(Shared { endpoint: self, link, connecting }) }
     }
+}
 
+impl Channel {
     /// Returns the server's identity and the carrier of calls; `None` while nothing is connected.
     pub fn connect_info(&self) -> Option<ConnectInfo> {
         self.shared.link().and_then(|link| link.info())

@@ -15,11 +15,13 @@ use http::Uri;
 use hyper_util::rt::TokioIo;
 use tower_service::Service;
 
-use crate::channel::RESENDS;
 use crate::connect_info::{ConnectInfo, Gear};
 use crate::connection::Connection;
 use crate::http2::Opened;
 use crate::listening::{CONNECTION, GRPC, session};
+
+/// Maximum number of resends of a call that was never sent, because each server was about to end.
+pub(crate) const RESENDS: u32 = 16;
 
 /// TLS protocol name (ALPN).
 const HTTP2: &[u8] = b"h2";

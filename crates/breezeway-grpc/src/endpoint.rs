@@ -7,7 +7,6 @@ use std::time::Duration;
 use breezeway::{Address, SessionOptions};
 use tonic::transport;
 
-use crate::channel::Channel;
 use crate::connector::Connector;
 use crate::error::Error;
 use crate::http2;
@@ -75,17 +74,6 @@ impl Endpoint {
     ) -> Self {
         self.http2 = Arc::new(settings);
         self
-    }
-
-    /// Connects to the first of the address's places that works.
-    pub async fn connect(self) -> Result<Channel, Error> {
-        Channel::connect(self).await
-    }
-
-    /// Returns a channel that connects when it is first used. Its calls fail with `UNAVAILABLE`
-    /// while no server listens.
-    pub fn connect_lazy(self) -> Channel {
-        Channel::lazy(self)
     }
 
     /// Connects like [`connect`](Self::connect), for tonic's own channel, in HTTP/2 only.

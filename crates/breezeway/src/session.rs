@@ -221,8 +221,7 @@ impl Session {
 
     #[inline(always)]
     fn span(&self, method: u32) -> CallSpan {
-        let of =
-            || CallOf { carrier: self.link.carrier, times: self.link.meter().handler_times() };
+        let of = || CallOf { carrier: self.link.carrier, times: self.link.meter().handler_times() };
         CallSpan::of_client(method, of)
     }
 

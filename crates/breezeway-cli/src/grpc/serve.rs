@@ -15,7 +15,7 @@ use super::pb::echo_server::{Echo, EchoServer};
 use super::pb::{DESCRIPTION, EchoMessage};
 use super::{LARGEST, ROOM};
 use crate::Failure;
-use crate::serve::announce;
+use crate::announce::announce;
 
 /// Serves health checks and an echo in both gears, on `threads` threads, until a signal, and after
 /// it for at most `drain`.

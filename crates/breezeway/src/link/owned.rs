@@ -8,8 +8,8 @@ use breezeway_shm::{self as shm, ForeignBytes, SendError};
 
 use super::End::{Memory, Socket};
 use super::Link;
-use crate::carrier::shm::in_numbers;
 use crate::carrier::Body;
+use crate::carrier::shm::in_numbers;
 use crate::message::Message;
 
 /// A body that owns its memory.

@@ -8,8 +8,8 @@ use breezeway_os::{Deadline, Identity};
 use rustix::io::Errno;
 
 use super::TlsError;
+use crate::carrier::LinkError;
 use crate::carrier::plain::{Read, Write};
-use crate::carrier::{LinkError};
 
 /// Options of TLS, which cannot exist.
 #[derive(Clone, Debug)]

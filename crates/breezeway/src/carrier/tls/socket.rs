@@ -17,8 +17,8 @@ use rustls::{ClientConnection, Connection, ServerConnection};
 use super::describe::describe;
 use super::identity::identity_of;
 use super::{Tls, TlsError};
+use crate::carrier::LinkError;
 use crate::carrier::plain::{Read, Write, read, write};
-use crate::carrier::{LinkError};
 
 /// Bytes that one system call takes out of the socket. Fewer until the peer's hello is known, as an
 /// unknown peer must not make this side allocate the memory.
