@@ -19,6 +19,7 @@ mod stream;
 mod streams;
 #[cfg(test)]
 mod tests;
+mod transmit;
 mod window;
 
 pub use arrivals::{Arrival, Arrivals};
@@ -26,10 +27,9 @@ pub use backlog::{Attempt, Backlog, BacklogBody, Lack};
 pub use calls::{Answer, Calls};
 pub use metadata::{METADATA_PREFIX, MetadataError, split};
 pub use served::{Served, ServedCall};
-pub use stream::{Carried, size_in_table};
-pub use streams::{
-    RecvState, Refusal, StreamEvent, StreamKey, StreamTerms, Streams, TooManyStreams, Transmit,
-};
+pub use stream::{Carried, Refusal, size_in_table};
+pub use streams::{RecvState, StreamEvent, StreamKey, StreamTerms, Streams, TooManyStreams};
+pub use transmit::Transmit;
 pub use window::Window;
 
 use crate::ending::Ending;

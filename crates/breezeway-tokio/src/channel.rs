@@ -1,20 +1,20 @@
 //! Sessions that tasks share.
 
 use std::future::{Future, poll_fn};
-use std::io;
 use std::os::fd::OwnedFd;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use breezeway::{
-    Address, CallError, Carrier, ConnectError, Driver, Message, OwnedCall, Peer, SessionError,
-    SessionId, SessionOptions, StreamError, TrustedPeer, TryPost, Unserved, shortage,
+    Address, CallError, Carrier, ConnectError, Driver, Message, Peer, SessionOptions, StreamError,
+    TrustedPeer, TryPost,
 };
-use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 use tokio::time::timeout_at;
 
-use crate::drive::{Drive, Driving};
+use crate::drive::{failed, spawn_driver};
+use crate::server_channel::ServerChannel;
 use crate::stream::Stream;
+use crate::threads::blocking;
 
 /// A shared session to a server, for tasks: any number of calls and streams at the same time.
 ///
@@ -289,199 +289,9 @@ impl Channel {
     }
 }
 
-/// Serving end of a session that tasks share. A [`Server`](crate::Server) serves many sessions.
-#[derive(Clone)]
-pub struct ServerChannel {
-    channel: breezeway::ServerChannel,
-}
-
-/// Request of a client.
-pub enum Incoming {
-    /// A call, or a one-way message.
-    Call(OwnedCall),
-    /// A stream, with its method.
-    Stream(u32, Stream),
-}
-
-impl ServerChannel {
-    /// Answers the hello of a client that wants shared memory on a connected unix stream socket.
-    pub async fn from_socket(
-        socket: OwnedFd,
-        options: &SessionOptions,
-    ) -> Result<Self, ConnectError> {
-        let options = options.clone();
-        // This accept takes no place among the connecting threads: the threads that hold the places
-        // may wait for this side.
-        let accepting =
-            start(None, move || breezeway::ServerChannel::from_socket_driven(socket, &options));
-        let (channel, driver) = accepting.await.map_err(ConnectError::Thread)??;
-        spawn_driver(driver, channel.carrier())?;
-        Ok(Self { channel })
-    }
-
-    /// Returns messages as slices, without a copy, from now on.
-    pub fn trusting(self, proof: TrustedPeer) -> Self {
-        Self { channel: self.channel.trusting(proof) }
-    }
-
-    /// Returns the session's identifier within this process.
-    pub fn session(&self) -> SessionId {
-        self.channel.session()
-    }
-
-    /// Returns the credentials of the client.
-    pub fn peer(&self) -> &Peer {
-        self.channel.peer()
-    }
-
-    /// Returns the carrier: shared memory, unix socket, TCP or TLS.
-    pub fn carrier(&self) -> Carrier {
-        self.channel.carrier()
-    }
-
-    /// Waits for the client's next request. Returns `None` once the client or [this
-    /// side](Self::close) has closed the session, or the session has [drained](Self::drain).
-    pub async fn accept(&self) -> Result<Option<Incoming>, SessionError> {
-        let incoming = poll_fn(|cx| self.channel.poll_accept(cx)).await?;
-        Ok(incoming.map(Incoming::from))
-    }
-
-    /// Asks the client to open nothing new on this session, which is served until the client closes
-    /// it. This is for a server with a successor; a server that ends for good
-    /// [drains](Self::drain).
-    pub fn go_away(&self) {
-        self.channel.go_away();
-    }
-
-    /// Begins the session's end, as [`breezeway::ServerChannel::drain`] does: for at most
-    /// `timeout`, [`Self::accept`] returns the requests that were sent before, and then `None`.
-    pub fn drain(&self, timeout: Duration) {
-        self.channel.drain(timeout);
-    }
-
-    /// Closes the session for all its clones and streams, as [`breezeway::ServerChannel::close`]
-    /// does.
-    pub fn close(&self) {
-        self.channel.close();
-    }
-
-    /// Returns the numbers of requests that the draining session has not served so far.
-    pub fn unserved(&self) -> Unserved {
-        self.channel.unserved()
-    }
-
-    /// Opens a stream to the client, which [accepts](Channel::accept) it. Waits while there is no
-    /// room.
-    pub async fn open(&self, method: u32, metadata: Option<&[u8]>) -> Result<Stream, StreamError> {
-        let stream = poll_fn(|cx| self.channel.poll_open(cx, method, metadata)).await?;
-        Ok(Stream::new(stream))
-    }
-}
-
-impl From<breezeway::Incoming> for Incoming {
-    fn from(incoming: breezeway::Incoming) -> Self {
-        match incoming {
-            breezeway::Incoming::Call(call) => Self::Call(call),
-            breezeway::Incoming::Stream(method, stream) => {
-                Self::Stream(method, Stream::new(stream))
-            }
-        }
-    }
-}
-
-/// Waits until the client has cancelled the call or is gone.
-pub async fn cancelled(call: &OwnedCall) {
-    poll_fn(|cx| call.poll_cancelled(cx)).await;
-}
-
-/// Starts the task that drives a session.
-fn spawn_driver(driver: Driver, carrier: Carrier) -> Result<(), ConnectError> {
-    let drive = Drive::new(driver, carrier).map_err(failed)?;
-    tokio::spawn(Driving(drive));
-    Ok(())
-}
-
-fn failed(error: io::Error) -> ConnectError {
-    ConnectError::Handshake(error.into())
-}
-
 pub(crate) async fn within<T>(
     call: impl Future<Output = Result<T, CallError>>,
     deadline: Instant,
 ) -> Result<T, CallError> {
     timeout_at(deadline.into(), call).await.unwrap_or(Err(CallError::DeadlinePassed))
-}
-
-/// Maximum number of threads that connect at the same time. Further callers wait.
-const MOST_CONNECTING: usize = 512;
-static CONNECTING: Semaphore = Semaphore::const_new(MOST_CONNECTING);
-
-/// Runs blocking `work` on a thread of its own. (tokio's pool panics if it cannot create a thread.)
-/// Waits while there are too many such threads.
-///
-/// # Errors
-///
-/// Fails if no thread can be created, or if `work` panics.
-#[doc(hidden)]
-pub async fn on_a_thread<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> io::Result<T> {
-    on_one_of(&CONNECTING, work).await
-}
-
-async fn on_one_of<T: Send + 'static>(
-    places: &'static Semaphore,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> io::Result<T> {
-    let place = places.acquire().await.expect("it is never closed");
-    start(Some(place), work).await
-}
-
-/// Starts a thread that holds its place until it ends.
-async fn start<T: Send + 'static>(
-    place: Option<SemaphorePermit<'static>>,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> io::Result<T> {
-    let (sender, outcome) = oneshot::channel();
-    shortage::spawn("breezeway-connect", move || {
-        let _place = place;
-        // The caller may have given up.
-        let _ = sender.send(work());
-    })?;
-    outcome.await.map_err(|_| io::Error::other("the thread has panicked"))
-}
-
-/// Runs blocking `work` on a thread where it delays no task.
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, ConnectError> + Send + 'static,
-) -> Result<T, ConnectError> {
-    on_a_thread(work).await.map_err(ConnectError::Thread)?
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering};
-    use std::sync::{Arc, mpsc};
-
-    use tokio::time::timeout;
-
-    use super::*;
-
-    #[tokio::test]
-    async fn abandoned_connects_keep_their_thread_places() {
-        static ONE: Semaphore = Semaphore::const_new(1);
-        let moment = Duration::from_millis(10);
-        let (open, gate) = mpsc::channel::<()>();
-        let first = on_one_of(&ONE, move || gate.recv().is_err());
-        assert!(timeout(moment, first).await.is_err(), "it waits");
-        let has_begun = Arc::new(AtomicBool::new(false));
-        let begun = Arc::clone(&has_begun);
-        let mut second =
-            std::pin::pin!(on_one_of(&ONE, move || begun.store(true, Ordering::SeqCst)));
-        assert!(timeout(moment, &mut second).await.is_err(), "there is no place");
-        assert!(!has_begun.load(Ordering::SeqCst));
-        drop(open);
-        timeout(Duration::from_secs(30), second).await.expect("there is a place").unwrap();
-        assert!(has_begun.load(Ordering::SeqCst));
-    }
 }

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
-use breezeway::{Carrier, Driver, Next, Unserved, shortage};
+use breezeway::{Carrier, ConnectError, Driver, Next, Unserved, shortage};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::runtime::{Handle, RuntimeFlavor};
@@ -266,6 +266,17 @@ impl Future for Driving {
             Step::Ended => Poll::Ready(()),
         }
     }
+}
+
+/// Starts the task that drives a session.
+pub(crate) fn spawn_driver(driver: Driver, carrier: Carrier) -> Result<(), ConnectError> {
+    let drive = Drive::new(driver, carrier).map_err(failed)?;
+    tokio::spawn(Driving(drive));
+    Ok(())
+}
+
+pub(crate) fn failed(error: io::Error) -> ConnectError {
+    ConnectError::Handshake(error.into())
 }
 
 #[cfg(test)]

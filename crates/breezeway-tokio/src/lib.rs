@@ -48,20 +48,23 @@ mod drive;
 mod foreign;
 mod handlers;
 mod server;
+mod server_channel;
 mod session;
 mod space;
 mod stream;
+mod threads;
 
 pub use back_channel::BackChannel;
 pub use bytes::{ByteListener, ByteStream};
-#[doc(hidden)]
-pub use channel::on_a_thread;
-pub use channel::{Channel, Incoming, ServerChannel, cancelled};
+pub use channel::Channel;
 pub use client::Client;
 pub use foreign::ForeignStream;
 pub use server::{Server, Stopper};
+pub use server_channel::{Incoming, ServerChannel, cancelled};
 pub use space::{reserve, reserve_with_metadata};
 pub use stream::{ReceiveHalf, SendHalf, Stream};
+#[doc(hidden)]
+pub use threads::on_a_thread;
 
 pub use breezeway::{
     Address, CallError, Carrier, ClientError, ClientOptions, ConnectError, ErrorCode,

@@ -4,7 +4,8 @@ use std::io::{self, BufRead, IoSlice, Read, Write};
 
 use breezeway_os::memory;
 
-use crate::channel::{OwnedSpace, ReceiveHalf, SendHalf, Stream, StreamError};
+use crate::channel::{OwnedSpace, ReceiveHalf, SendHalf, Stream};
+use crate::error::StreamError;
 use crate::message::Message;
 
 /// Size of the longest message that [`ByteStream`] sends, in bytes: larger writes are split.

@@ -1,5 +1,7 @@
 //! The call that a handler receives, and its reply.
 
+mod reply_space;
+
 use std::error::Error;
 use std::io;
 use std::time::Duration;
@@ -8,16 +10,17 @@ use breezeway_os::Peer;
 use breezeway_os::memory::zeroed;
 use breezeway_proto::{ErrorCode, time_left};
 use breezeway_shm::statistics::HandlerTimes;
-use breezeway_shm::{Filling, ForeignBytes, SendError};
+use breezeway_shm::{ForeignBytes, SendError};
 
 use crate::call_limit::CallLimit;
 use crate::carrier::{Body, Carrier};
-use crate::channel::{BackChannel, OwnedCall, OwnedSpace};
+use crate::channel::{BackChannel, OwnedCall};
 use crate::error::ReplyError;
-use crate::link::OwnedBody;
 use crate::message::Message;
 use crate::presence::SessionId;
 use crate::serving::Serving;
+
+pub use reply_space::ReplySpace;
 
 /// Error of a handler, of any type. Its message is sent to the caller.
 pub type HandlerError = Box<dyn Error + Send + Sync>;
@@ -356,8 +359,8 @@ impl<'c> Call<'c> {
     pub fn reserve(self, len: usize) -> Result<ReplySpace<'c>, ReplyError> {
         match self.0 {
             Here(serving) => match serving.link_mut().reserve(len) {
-                Ok(()) => Ok(ReplySpace(Space::Here(serving))),
-                Err(error) => Ok(ReplySpace(Space::kept(serving, len, error)?)),
+                Ok(()) => Ok(ReplySpace::here(serving)),
+                Err(error) => ReplySpace::kept(serving, len, error),
             },
             Offloaded(elsewhere) => {
                 let call = elsewhere.call();
@@ -367,10 +370,10 @@ impl<'c> Call<'c> {
                 }
                 let space = if call.is_here() { call.try_reserve(len).ok() } else { None };
                 match space {
-                    Some(space) => Ok(ReplySpace(Space::Owned(elsewhere, space))),
+                    Some(space) => Ok(ReplySpace::owned(elsewhere, space)),
                     None => {
                         let bytes = zeroed(len).map_err(SendError::from)?;
-                        Ok(ReplySpace(Space::Offloaded(elsewhere, bytes)))
+                        Ok(ReplySpace::offloaded(elsewhere, bytes))
                     }
                 }
             }
@@ -382,122 +385,4 @@ impl<'c> Call<'c> {
 fn replied(outcome: Result<(), ReplyError>) -> Handled {
     outcome?;
     Ok(Replied(()))
-}
-
-/// Space for a reply, in shared memory if it is larger than 104 bytes. The client can read it at
-/// any time.
-pub struct ReplySpace<'c>(Space<'c>);
-
-enum Space<'c> {
-    Here(&'c mut Serving<'c>),
-    Offloaded(&'c mut Elsewhere<'c>, Vec<u8>),
-    /// Space in the memory of a shared session.
-    Owned(&'c mut Elsewhere<'c>, OwnedSpace),
-    /// Private memory, as shared memory is lacking.
-    Kept(Box<(&'c mut Serving<'c>, Vec<u8>)>),
-}
-
-impl<'c> Space<'c> {
-    #[cold]
-    fn kept(
-        serving: &'c mut Serving<'c>,
-        len: usize,
-        error: SendError,
-    ) -> Result<Self, ReplyError> {
-        match error {
-            SendError::NoMemory { until: Some(_), .. } => {
-                let bytes = zeroed(len).map_err(SendError::from)?;
-                Ok(Self::Kept(Box::new((serving, bytes))))
-            }
-            error => Err(error.into()),
-        }
-    }
-}
-
-impl<'c> ReplySpace<'c> {
-    /// Returns its bytes. They hold earlier data of this session, or zeros; over a socket also
-    /// received data.
-    #[inline]
-    pub fn bytes_mut(&mut self) -> &mut [u8] {
-        self.filling().into_bytes()
-    }
-
-    /// Returns the request and the reply's bytes, to fill the one from the other.
-    #[inline]
-    pub fn request_and_bytes_mut(&mut self) -> (ForeignBytes<'_>, &mut [u8]) {
-        self.filling().into_parts()
-    }
-
-    /// Copies `bytes` to `offset`; the fastest way for a large reply. Panics if they reach outside.
-    #[inline]
-    pub fn write(&mut self, offset: usize, bytes: &[u8]) {
-        self.filling().write(offset, ForeignBytes::stable(bytes));
-    }
-
-    /// Copies the whole request to `offset`. Panics if it reaches outside.
-    #[inline]
-    pub fn write_request(&mut self, offset: usize) {
-        self.filling().write_received(offset);
-    }
-
-    /// Keeps the first `len` bytes, if there are more, and gives the rest back: for a reply that
-    /// turns out shorter than the reserved space.
-    pub fn truncate(&mut self, len: usize) {
-        match &mut self.0 {
-            Space::Here(serving) => serving.link_mut().truncate(len),
-            Space::Offloaded(_, bytes) => bytes.truncate(len),
-            Space::Owned(_, space) => space.truncate(len),
-            Space::Kept(kept) => kept.1.truncate(len),
-        }
-    }
-
-    /// Gives the space back, unsent, and returns the call, which must be replied to otherwise.
-    pub fn abandon(self) -> Call<'c> {
-        let asked = match self.0 {
-            Space::Here(serving) => {
-                serving.link_mut().abandon();
-                Here(serving)
-            }
-            Space::Offloaded(elsewhere, _) | Space::Owned(elsewhere, _) => Offloaded(elsewhere),
-            Space::Kept(kept) => Here(kept.0),
-        };
-        Call(asked)
-    }
-
-    #[inline(always)]
-    fn filling(&mut self) -> Filling<'_> {
-        match &mut self.0 {
-            Space::Here(serving) => serving.link_mut().fill(),
-            Space::Offloaded(elsewhere, bytes) => {
-                Filling::private(elsewhere.call().request(), bytes)
-            }
-            Space::Owned(elsewhere, space) => {
-                Filling::private(elsewhere.call().request(), space.bytes_mut())
-            }
-            Space::Kept(kept) => Filling::private(kept.0.link().body(), &mut kept.1),
-        }
-    }
-
-    /// Replies with these bytes. The request is released with it.
-    #[inline(always)]
-    pub fn commit(self) -> Handled {
-        match self.0 {
-            Space::Here(serving) => {
-                if serving.request.one_way {
-                    serving.link_mut().abandon();
-                }
-                replied(serving.reply(Body::Space))
-            }
-            Space::Offloaded(elsewhere, bytes) => replied(elsewhere.take().reply(bytes)),
-            Space::Owned(elsewhere, space) => replied(elsewhere.take().reply_space(space)),
-            Space::Kept(kept) => {
-                let (serving, bytes) = *kept;
-                if !serving.request.one_way {
-                    serving.keep(OwnedBody::Private(bytes))?;
-                }
-                *serving.replied = true;
-                Ok(Replied(()))
-            }
-        }
-    }
 }

@@ -4,15 +4,19 @@ mod back_channel;
 mod backlog;
 mod calling;
 mod driver;
+mod driving;
 mod ending;
+mod handle;
 mod incoming;
 mod leadership;
+mod opening;
 mod outgoing;
 mod owned_call;
 mod pacing;
 mod parker;
 mod pending;
 mod receiving;
+mod reserving;
 mod sending;
 mod shared;
 mod space;
@@ -20,17 +24,17 @@ mod stand_in;
 mod state;
 mod stream;
 mod stream_waiters;
+mod streaming;
 mod waiters;
 mod worker_driver;
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use breezeway_os::{Deadline, Peer, TrustedPeer};
-use breezeway_proto::connection::StreamKey;
 use breezeway_proto::time_left;
 use breezeway_shm::statistics::Record;
 
@@ -45,23 +49,22 @@ use crate::message::Message;
 use crate::options::SessionOptions;
 use crate::presence::SessionId;
 use crate::spans::{CallOf, CallSpan};
-use crate::time::to_deadline;
 
 pub use back_channel::BackChannel;
 pub(crate) use driver::Counted;
 pub use driver::{Driver, Next};
+pub(crate) use driving::Driving;
 pub(crate) use ending::LINGER;
 pub use incoming::{Incoming, ServerChannel};
 pub use owned_call::OwnedCall;
 pub use pending::PendingCall;
 pub use space::OwnedSpace;
 pub(crate) use state::Turn;
-pub use stream::{ReceiveHalf, SendHalf, Stream, StreamError};
+pub use stream::{ReceiveHalf, SendHalf, Stream};
 pub(crate) use worker_driver::WorkerDriver;
 
-use leadership::Leadership;
+use handle::Handle;
 use outgoing::Outgoing;
-use receiving::Arrival;
 use shared::Shared;
 use state::State;
 use waiters::NOBODY;
@@ -111,18 +114,6 @@ use waiters::NOBODY;
 #[derive(Clone)]
 pub struct Channel {
     handle: Arc<Handle>,
-}
-
-/// Closes the session when its last user drops it.
-struct Handle {
-    shared: Arc<Shared>,
-    call_timeout: Option<Duration>,
-}
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        self.shared.with(State::leave);
-    }
 }
 
 impl Channel {
@@ -478,152 +469,5 @@ impl Channel {
     ) -> Poll<Result<(), CallError>> {
         let mut outgoing = Outgoing::message(message);
         self.handle.shared.with(|state| state.poll_post(cx, method, &mut outgoing))
-    }
-
-    /// Opens a stream, with optional metadata. Waits while there is no room.
-    pub fn open(&self, method: u32, metadata: Option<&[u8]>) -> Result<Stream, StreamError> {
-        self.open_before(method, metadata, Deadline::NEVER, self.deadline())
-    }
-
-    /// Opens a stream like [`Self::open`], but fails at `deadline`: then nothing was sent. The
-    /// deadline is not sent to the peer.
-    pub fn open_until(
-        &self,
-        method: u32,
-        metadata: Option<&[u8]>,
-        deadline: Instant,
-    ) -> Result<Stream, StreamError> {
-        self.open_before(method, metadata, Deadline::NEVER, Deadline::at(deadline))
-    }
-
-    /// Opens a stream like [`Self::open`], with a time after which this side no longer needs it.
-    /// The peer's handler receives that time. The stream is not reset when it has passed.
-    pub fn open_for(
-        &self,
-        method: u32,
-        metadata: Option<&[u8]>,
-        time: Duration,
-    ) -> Result<Stream, StreamError> {
-        let deadline = Deadline::after(time);
-        self.open_before(method, metadata, deadline, self.deadline().min(deadline))
-    }
-
-    fn open_before(
-        &self,
-        method: u32,
-        metadata: Option<&[u8]>,
-        deadline: Deadline,
-        wait: Deadline,
-    ) -> Result<Stream, StreamError> {
-        let shared = &self.handle.shared;
-        let mut outgoing = Outgoing::new(None, metadata);
-        let time = time_left::encode(deadline.time_left());
-        let outcome =
-            shared.wait(wait, |state, cx| state.poll_open(cx, method, &mut outgoing, false, time));
-        let key = outcome.map_err(|_| StreamError::DeadlinePassed(None))??;
-        Ok(Stream::new(shared, key, Some(Arc::clone(&self.handle)), deadline))
-    }
-
-    /// Opens a stream like [`Self::open_for`] if there is room for it now. Otherwise wakes `cx`
-    /// when there may be.
-    pub fn poll_open(
-        &self,
-        cx: &mut Context<'_>,
-        method: u32,
-        metadata: Option<&[u8]>,
-        time: Option<Duration>,
-    ) -> Poll<Result<Stream, StreamError>> {
-        let mut outgoing = Outgoing::new(None, metadata);
-        self.poll_opened(time, |state, coded| {
-            state.poll_open(cx, method, &mut outgoing, false, coded)
-        })
-    }
-
-    /// Opens a stream like [`Self::poll_open`], with an optional first message, which may be this
-    /// side's last: a stream with one request then takes one entry. Also waits while as many
-    /// streams are open as the peer allows.
-    pub fn poll_open_with(
-        &self,
-        cx: &mut Context<'_>,
-        method: u32,
-        metadata: Option<&[u8]>,
-        message: Option<&[u8]>,
-        last: bool,
-        time: Option<Duration>,
-    ) -> Poll<Result<Stream, StreamError>> {
-        let mut outgoing = Outgoing::new(message, metadata);
-        self.poll_opened(time, |state, coded| {
-            match state.poll_open(cx, method, &mut outgoing, last, coded) {
-                Poll::Ready(Err(StreamError::TooMany(most))) if most > 0 => {
-                    state.await_open(cx);
-                    Poll::Pending
-                }
-                outcome => outcome,
-            }
-        })
-    }
-
-    fn poll_opened(
-        &self,
-        time: Option<Duration>,
-        open: impl FnOnce(&mut State, u16) -> Poll<Result<StreamKey, StreamError>>,
-    ) -> Poll<Result<Stream, StreamError>> {
-        let shared = &self.handle.shared;
-        let key = shared.with(|state| open(state, time_left::encode(time)));
-        key.map_ok(|key| {
-            Stream::new(shared, key, Some(Arc::clone(&self.handle)), Deadline::from(time))
-        })
-    }
-
-    /// Waits for a stream that the server opens, and returns its method and the stream.
-    pub fn accept(&self) -> Result<(u32, Stream), CallError> {
-        self.accept_by(Deadline::NEVER)
-    }
-
-    /// Waits for a stream like [`Self::accept`], but fails with [`CallError::DeadlinePassed`] at
-    /// `deadline`.
-    pub fn accept_until(&self, deadline: Instant) -> Result<(u32, Stream), CallError> {
-        self.accept_by(Deadline::at(deadline))
-    }
-
-    fn accept_by(&self, deadline: Deadline) -> Result<(u32, Stream), CallError> {
-        let arrival = self.handle.shared.wait(deadline, |state, cx| state.poll_arrival(cx));
-        self.accepted(arrival.unwrap_or(Err(CallError::DeadlinePassed))?)
-    }
-
-    /// Returns a stream like [`Self::accept`] if there is one. Otherwise wakes `cx` when there may
-    /// be.
-    pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Result<(u32, Stream), CallError>> {
-        let arrival = self.handle.shared.with(|state| state.poll_arrival(cx));
-        arrival.map(|arrival| self.accepted(arrival?))
-    }
-
-    fn accepted(&self, arrival: Arrival) -> Result<(u32, Stream), CallError> {
-        match arrival {
-            Arrival::Stream { key, method, deadline } => {
-                let handle = Some(Arc::clone(&self.handle));
-                let stream = Stream::new(&self.handle.shared, key, handle, to_deadline(deadline));
-                Ok((method, stream))
-            }
-            Arrival::Call(..) => unreachable!("a client takes no calls"),
-        }
-    }
-}
-
-/// The party that takes turns and receives.
-#[derive(Clone, Copy)]
-pub(crate) enum Driving {
-    /// The threads that wait for something.
-    ByCallers,
-    /// A [`Driver`].
-    Elsewhere,
-}
-
-impl Driving {
-    fn leadership(self) -> Leadership<Waker> {
-        match self {
-            Self::ByCallers => Leadership::default(),
-            Self::Elsewhere => Leadership::outside(),
-        }
     }
 }

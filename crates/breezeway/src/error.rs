@@ -13,6 +13,7 @@ mod option;
 mod reply;
 mod serve;
 mod session;
+mod stream;
 mod texts;
 
 use breezeway_proto::CallViolation;
@@ -30,6 +31,7 @@ pub use option::OptionError;
 pub use reply::ReplyError;
 pub use serve::ServeError;
 pub use session::SessionError;
+pub use stream::StreamError;
 
 /// Implements `Debug` as the message: `main` and `unwrap` print errors in their debug form, and the
 /// message is of more use to a reader than the fields.

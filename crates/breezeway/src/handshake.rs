@@ -2,27 +2,23 @@
 //! descriptors cross the socket together.
 
 mod memory;
+mod receiver;
 
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
-use std::time::Duration;
+use std::os::fd::BorrowedFd;
 
 use breezeway_os::scm;
-use breezeway_os::{Deadline, ForeignDescriptor, MemoryAccount, Waiting, ready};
+use breezeway_os::{ForeignDescriptor, MemoryAccount, Waiting};
 use breezeway_proto::connection::StreamTerms;
-use breezeway_proto::hello::{
-    FIXED_LEN, Greeting, Hello, HelloError, HelloReader, LONGEST, MAGIC, Refusal, encode_refusal,
-};
+use breezeway_proto::hello::{Greeting, Hello, Refusal, encode_refusal};
 use breezeway_proto::throttle::Throttle;
 use breezeway_proto::validate::max_in_flight;
 use breezeway_shm::statistics::{Description, Meter, Role};
 use breezeway_shm::{ForeignControl, Limits, SEND_BUFFER};
-use rustix::event::PollFlags;
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags};
+use rustix::net::SendFlags;
 
-use crate::carrier::plain::{Read, Write};
-use crate::carrier::tls::TlsError;
+use crate::carrier::plain::Write;
 use crate::carrier::wire::{Wire, only};
 use crate::carrier::{Carrier, MemoryLink, SocketLink};
 use crate::connect;
@@ -32,13 +28,10 @@ use crate::options::SessionOptions;
 use memory::OwnMemory;
 
 pub(crate) use memory::ReadyControl;
+pub(crate) use receiver::GreetingReceiver;
 
 /// The largest ring that a server creates to match a client's.
 const LARGEST_MIRRORED_RING: u32 = 1024;
-/// Limit on bytes of records without a part of the hello: more than the records that a server may
-/// send to a client unasked (tickets) and than the hello's own record.
-const MAX_WITHOUT_PLAINTEXT: usize = 32 * 1024;
-
 /// A hello, with the descriptor that came with it.
 pub(crate) type Received = (Greeting, Option<ForeignDescriptor>);
 
@@ -322,143 +315,6 @@ fn send_greeting(wire: &mut Wire, bytes: &[u8], fd: Option<BorrowedFd<'_>>) -> R
     };
     if sent == bytes.len() { Ok(()) } else { Err(Errno::MSGSIZE) }
 }
-
-/// Error for a peer that sends much without a hello.
-const NO_HELLO: &str = "the other side sends records without plaintext, and no hello";
-
-/// Receives a hello and its descriptor.
-#[derive(Debug)]
-pub(crate) struct GreetingReceiver {
-    carrier: Carrier,
-    reader: HelloReader,
-    descriptors: Vec<ForeignDescriptor>,
-    /// Bytes of records without a part of the hello.
-    without_plaintext: usize,
-    /// True if eight bytes are waited for even if fewer show that they do not form a hello.
-    keeps_foreign: bool,
-}
-
-impl GreetingReceiver {
-    pub(crate) fn new(carrier: Carrier) -> Self {
-        Self {
-            carrier,
-            reader: HelloReader::default(),
-            descriptors: Vec::new(),
-            without_plaintext: 0,
-            keeps_foreign: false,
-        }
-    }
-
-    /// Creates a receiver for clients that may speak another protocol, if `keeps_foreign`.
-    pub(crate) fn of_client(carrier: Carrier, keeps_foreign: bool) -> Self {
-        Self { keeps_foreign, ..Self::new(carrier) }
-    }
-
-    /// Returns true if descriptors were received.
-    pub(crate) fn has_descriptors(&self) -> bool {
-        !self.descriptors.is_empty()
-    }
-
-    /// Returns all received bytes.
-    pub(crate) fn into_bytes(self) -> Vec<u8> {
-        self.reader.into_bytes()
-    }
-
-    /// Reads the bytes that have arrived, without blocking; returns `None` while the hello is
-    /// incomplete.
-    pub(crate) fn receive(&mut self, wire: &mut Wire) -> Result<Option<Received>, HandshakeError> {
-        let mut bytes = [0; LONGEST];
-        loop {
-            let room = &mut bytes[..self.reader.wanted()];
-            let count = match wire {
-                Wire::Plain(socket) => self.receive_plain(socket, room)?,
-                Wire::Tls(tls) => match tls.read(room, false) {
-                    Ok(Read::Bytes { len, .. }) => Some(len),
-                    Ok(Read::NoPlaintext(len)) => {
-                        self.without_plaintext += len;
-                        if self.without_plaintext > MAX_WITHOUT_PLAINTEXT {
-                            return Err(TlsError::Protocol(NO_HELLO.to_owned()).into());
-                        }
-                        continue;
-                    }
-                    Ok(Read::Nothing) => None,
-                    Ok(Read::End) => Some(0),
-                    Err(error) => return Err(error.into()),
-                },
-            };
-            let Some(count) = count else { return Ok(None) };
-            if self.descriptors.len() > 1 {
-                return Err(HandshakeError::Descriptors(self.descriptors.len()));
-            }
-            if count == 0 {
-                return Err(HandshakeError::Closed);
-            }
-            match self.reader.take(&bytes[..count]) {
-                Ok(Some(greeting)) => return Ok(Some((greeting, self.descriptors.pop()))),
-                Ok(None) => {}
-                Err(HelloError::Magic(first))
-                    if self.keeps_foreign && first.len() < MAGIC.len() => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
-
-    /// Receives bytes and descriptors from a socket without TLS; returns `None` if there are none
-    /// now. If there are too many descriptors, or this process cannot receive them, all stay in the
-    /// socket.
-    fn receive_plain(
-        &mut self,
-        socket: &OwnedFd,
-        room: &mut [u8],
-    ) -> Result<Option<usize>, HandshakeError> {
-        let (over_tcp, flags) = (self.carrier == Carrier::Tcp, RecvFlags::DONTWAIT);
-        loop {
-            let received = if over_tcp {
-                scm::receive(socket, room, &mut self.descriptors, flags)
-            } else {
-                scm::peek(socket, room, &mut self.descriptors, flags)
-            };
-            return match received {
-                Ok(received) if received.is_cut && self.descriptors.is_empty() => {
-                    Err(HandshakeError::OpenFiles)
-                }
-                Ok(received) if received.is_cut || received.descriptors > 1 => {
-                    Err(HandshakeError::Descriptors(2))
-                }
-                Ok(received) => {
-                    if !over_tcp
-                        && !scm::consume(socket, &mut room[..received.bytes])?
-                        && received.descriptors > 0
-                    {
-                        // The descriptor belongs to bytes after the hello, and is still in the
-                        // socket.
-                        self.descriptors.pop();
-                    }
-                    Ok(Some(received.bytes))
-                }
-                Err(Errno::AGAIN) => Ok(None),
-                Err(Errno::INTR) => continue,
-                Err(Errno::CONNRESET) => Err(HandshakeError::Closed),
-                Err(errno) => Err(errno.into()),
-            };
-        }
-    }
-
-    /// Waits for the whole hello.
-    fn wait(mut self, wire: &mut Wire, timeout: Duration) -> Result<Received, HandshakeError> {
-        let deadline = Deadline::after(timeout);
-        loop {
-            if let Some(received) = self.receive(wire)? {
-                return Ok(received);
-            }
-            if !ready(&*wire, PollFlags::IN, deadline)? {
-                return Err(HandshakeError::Timeout(timeout));
-            }
-        }
-    }
-}
-
-const _: () = assert!(FIXED_LEN <= LONGEST);
 
 impl From<io::Error> for HandshakeError {
     fn from(error: io::Error) -> Self {

@@ -137,13 +137,13 @@ pub use carrier::tls::Tls;
 pub use carrier::tls::TlsError;
 pub use channel::{
     BackChannel, Channel, Driver, Incoming, Next, OwnedCall, OwnedSpace, PendingCall, ReceiveHalf,
-    SendHalf, ServerChannel, Stream, StreamError,
+    SendHalf, ServerChannel, Stream,
 };
 pub use channel_client::ChannelClient;
 pub use client::{Client, ClientReply, PooledSession};
 pub use error::{
     CallError, ClientError, ConnectError, HandshakeError, OptionError, ReplyError, ServeError,
-    SessionError,
+    SessionError, StreamError,
 };
 pub use foreign::ForeignConnection;
 pub use hand_over::TakeOverError;

@@ -1,6 +1,8 @@
 //! The client's end of a session: calls, one caller at a time.
 
+mod batch;
 mod replies;
+mod request_space;
 mod requests;
 
 use std::os::fd::OwnedFd;
@@ -29,8 +31,9 @@ use crate::options::SessionOptions;
 use crate::served::ServerSession;
 use crate::spans::{CallOf, CallSpan};
 
+pub use batch::Batch;
 pub use replies::Reply;
-pub use requests::{Batch, RequestSpace};
+pub use request_space::RequestSpace;
 
 /// A connection to a server, for calls and one-way messages.
 ///

@@ -2,10 +2,22 @@
 
 use std::collections::VecDeque;
 
-use super::streams::Refusal;
 use super::window::{Credit, Granted, Window};
 use crate::ErrorCode;
 use crate::violation::StreamViolation;
+
+/// Reason why nothing can be sent on a stream now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The window is used up: the peer has to consume messages first.
+    Window,
+    /// This side has sent its last message.
+    Finished,
+    /// Either side has reset the stream.
+    Reset(ErrorCode),
+    /// Only the first and the last entry carry metadata.
+    Metadata,
+}
 
 /// State of a direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

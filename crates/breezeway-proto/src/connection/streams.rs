@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 use thiserror::Error;
 
-use super::stream::{Carried, Direction, Stream};
+use super::stream::{Carried, Direction, Refusal, Stream};
+use super::transmit::Transmit;
 use super::window::{Credit, Granted, Window};
-use crate::validate::WINDOW_LEN;
+use crate::ErrorCode;
 use crate::violation::StreamViolation;
-use crate::{ErrorCode, Head, Kind, Parts};
 
 /// Terms of one side's hello about streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,74 +97,10 @@ pub enum RecvState<M> {
     Reset(ErrorCode),
 }
 
-/// Entry that this side has to send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Transmit {
-    /// Go-away: the client must begin nothing new.
-    GoAway,
-    /// Window: the peer may send this much more on the stream, or, on number 0, of one-way
-    /// messages.
-    Window {
-        /// The stream's number.
-        number: u32,
-        /// Messages and bytes that are returned to the peer.
-        consumed: Window,
-    },
-    /// Reset: the stream is over.
-    Reset {
-        /// The stream's number.
-        number: u32,
-        /// Code of the reset.
-        code: ErrorCode,
-    },
-    /// This side sends no more on the stream: a message with FIN and EMPTY.
-    Finish {
-        /// The stream's number.
-        number: u32,
-    },
-}
-
-impl Transmit {
-    /// Returns the head of the entry.
-    pub fn head(&self) -> Head {
-        let (kind, stream, tag) = match *self {
-            Self::GoAway => return Head::of_session(Kind::GoAway, 0),
-            Self::Finish { number } => {
-                return Head::of_message(number, true)
-                    .with_parts(Parts { metadata: false, message: false });
-            }
-            Self::Window { number, consumed } => (Kind::Window, number, consumed.messages),
-            Self::Reset { number, code } => (Kind::Reset, number, code.number()),
-        };
-        Head { stream, ..Head::of_session(kind, tag) }
-    }
-
-    /// Returns the body of a window entry; the others have none.
-    pub fn body(&self) -> Option<[u8; WINDOW_LEN]> {
-        match self {
-            Self::Window { consumed, .. } => Some(consumed.bytes.to_le_bytes()),
-            Self::GoAway | Self::Reset { .. } | Self::Finish { .. } => None,
-        }
-    }
-}
-
 /// Error returned when a stream cannot be opened now.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("{0} streams are open, the most that the peer allows (its option max_streams)")]
 pub struct TooManyStreams(pub u16);
-
-/// Reason why nothing can be sent on a stream now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// The window is used up: the peer has to consume messages first.
-    Window,
-    /// This side has sent its last message.
-    Finished,
-    /// Either side has reset the stream.
-    Reset(ErrorCode),
-    /// Only the first and the last entry carry metadata.
-    Metadata,
-}
 
 /// Window of one-way messages, which do not belong to a stream: an application that does not take
 /// them stops their sender, and nothing else.

@@ -8,8 +8,8 @@ use breezeway_os::Deadline;
 
 use super::outgoing::Outgoing;
 use super::shared::Shared;
-use super::stream::{Stream, StreamError};
-use crate::error::CallError;
+use super::stream::Stream;
+use crate::error::{CallError, StreamError};
 use crate::presence::SessionId;
 
 /// A handle that opens streams to a session's client: with it a server's handler sends, later and

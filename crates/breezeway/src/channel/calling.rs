@@ -10,9 +10,8 @@ use breezeway_proto::in_flight::CallId;
 use super::outgoing::Outgoing;
 use super::receiving::QueuedMessage;
 use super::state::State;
-use super::stream::StreamError;
 use super::waiters::{replace, withdraw};
-use crate::error::CallError;
+use crate::error::{CallError, StreamError};
 use crate::message::Message;
 
 impl State {

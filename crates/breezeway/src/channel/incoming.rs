@@ -12,14 +12,15 @@ use breezeway_proto::validate::Request;
 use breezeway_proto::{ErrorCode, Head};
 
 use super::driver::Driver;
+use super::driving::Driving;
+use super::handle::Handle;
 use super::owned_call::OwnedCall;
 use super::receiving::Arrival;
 use super::shared::Shared;
 use super::state::State;
-use super::stream::{Stream, StreamError};
-use super::{Driving, Handle};
+use super::stream::Stream;
 use crate::carrier::Carrier;
-use crate::error::{CallError, ConnectError, HandshakeError, SessionError};
+use crate::error::{CallError, ConnectError, HandshakeError, SessionError, StreamError};
 use crate::handshake::{self, Agreed};
 use crate::link::OwnedBody;
 use crate::message::Message;

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use super::Handle;
+use super::handle::Handle;
 use crate::error::CallError;
 use crate::message::Message;
 

@@ -4,9 +4,9 @@ use breezeway_os::Deadline;
 use breezeway_proto::Head;
 use breezeway_proto::in_flight::CallId;
 use breezeway_proto::throttle::{Admit, Hold, PATIENCE, THROTTLED_FROM};
-use breezeway_shm::{ForeignBytes, SendError};
+use breezeway_shm::SendError;
 
-use super::{Reply, Session};
+use super::Session;
 use crate::carrier::{Body, LinkError};
 use crate::error::CallError;
 use crate::link::Flush;
@@ -38,7 +38,7 @@ impl Session {
     }
 
     #[inline(always)]
-    fn request_unflushed(
+    pub(super) fn request_unflushed(
         &mut self,
         method: u32,
         body: Body<'_>,
@@ -53,7 +53,7 @@ impl Session {
     }
 
     #[inline(always)]
-    fn message_unflushed(
+    pub(super) fn message_unflushed(
         &mut self,
         method: u32,
         body: Body<'_>,
@@ -268,102 +268,6 @@ impl Session {
         let closed = matches!(failure, LinkError::Closed) && self.was_shut_down();
         let error = if closed { CallError::Closed } else { self.wait_error(failure) };
         self.failed(error)
-    }
-}
-
-/// Space for a request, in shared memory if it is larger than 104 bytes. The peer can read it at
-/// any time. Dropping it unsent gives it back.
-pub struct RequestSpace<'s> {
-    pub(super) session: &'s mut Session,
-}
-
-impl<'s> RequestSpace<'s> {
-    /// Returns its bytes. They hold earlier data of this session, or zeros; over a socket also
-    /// received data.
-    #[inline]
-    pub fn bytes_mut(&mut self) -> &mut [u8] {
-        self.session.link.fill().into_bytes()
-    }
-
-    /// Copies `bytes` to `offset`. For messages of 64 KiB and more this is faster than writing
-    /// through [`Self::bytes_mut`] if the two CPUs are distant, as it bypasses the caches. Panics
-    /// if they reach outside.
-    #[inline]
-    pub fn write(&mut self, offset: usize, bytes: &[u8]) {
-        self.session.link.fill().write(offset, ForeignBytes::stable(bytes));
-    }
-
-    /// Keeps the first `len` bytes, if there are more, and gives the rest back: for a message that
-    /// turns out shorter than the reserved space.
-    pub fn truncate(&mut self, len: usize) {
-        self.session.link.truncate(len);
-    }
-
-    /// Calls `method` with these bytes and waits for the reply.
-    #[inline]
-    pub fn call(self, method: u32) -> Result<Reply<'s>, CallError> {
-        self.session.span(method).of(move || {
-            self.session.may_call()?;
-            let deadline = self.session.deadline();
-            self.session.request(method, Body::Space, deadline)?;
-            self.session.await_reply(deadline)
-        })
-    }
-
-    /// Sends these bytes as a request; [`Session::receive`] takes the reply later.
-    #[inline]
-    pub fn send(self, method: u32) -> Result<CallId, CallError> {
-        let deadline = self.session.deadline();
-        self.session.request(method, Body::Space, deadline)
-    }
-
-    /// Sends these bytes as a one-way message.
-    #[inline]
-    pub fn post(self, method: u32) -> Result<(), CallError> {
-        let deadline = self.session.deadline();
-        self.session.message(method, Body::Space, deadline)
-    }
-}
-
-/// Messages that wake the server once, at the end: when the batch is flushed or dropped. A server
-/// that spins sees each message at once.
-pub struct Batch<'s> {
-    pub(super) session: &'s mut Session,
-    pub(super) flushed: bool,
-}
-
-impl Batch<'_> {
-    /// Sends a request like [`Session::send`].
-    #[inline(always)]
-    pub fn send(&mut self, method: u32, request: &[u8]) -> Result<CallId, CallError> {
-        self.session.may_begin()?;
-        let deadline = self.session.deadline();
-        self.session.request_unflushed(method, Body::Bytes(request), deadline)
-    }
-
-    /// Sends a one-way message like [`Session::post`].
-    #[inline(always)]
-    pub fn post(&mut self, method: u32, message: &[u8]) -> Result<(), CallError> {
-        self.session.may_begin()?;
-        let deadline = self.session.deadline();
-        self.session.message_unflushed(method, Body::Bytes(message), deadline)
-    }
-
-    /// Ends the batch and wakes the server.
-    pub fn flush(mut self) -> Result<(), CallError> {
-        self.flushed = true;
-        self.session.flush(self.session.deadline())
-    }
-}
-
-impl Drop for Batch<'_> {
-    fn drop(&mut self) {
-        self.session.link.set_batching(false);
-        if !self.flushed {
-            // An error has ended the session, and its next use returns it; a deadline that passed
-            // has given up the calls in flight.
-            let _ = self.session.flush(self.session.deadline());
-        }
     }
 }
 
