@@ -30,7 +30,8 @@ pub use served::{Served, ServedCall};
 pub use stream::{Carried, Refusal, size_in_table};
 pub use streams::{RecvState, StreamEvent, StreamKey, StreamTerms, Streams, TooManyStreams};
 pub use transmit::Transmit;
-pub use window::Window;
+
+pub use crate::window::Window;
 
 use crate::ending::Ending;
 use crate::validate::{Request, Side, Subject, WINDOW_LEN, reply, request, validate};

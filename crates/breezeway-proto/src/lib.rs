@@ -19,6 +19,7 @@ mod time;
 pub mod time_left;
 pub mod validate;
 mod violation;
+mod window;
 
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]

@@ -3,7 +3,8 @@
 use thiserror::Error;
 
 use crate::Kind;
-use crate::connection::{MetadataError, Window};
+use crate::connection::MetadataError;
+use crate::window::Window;
 
 /// Violation of a rule by the peer, which ends the session.
 #[derive(Debug, Error)]

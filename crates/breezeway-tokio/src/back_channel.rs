@@ -4,7 +4,7 @@ use std::future::poll_fn;
 
 use breezeway::{OwnedCall, SessionId, StreamError};
 
-use crate::stream::Stream;
+use crate::stream::{SendHalf, Stream};
 
 /// Handle that opens streams to the client of a session. A server's handler uses it to send
 /// messages that the client has not requested, later and from any task. The client
@@ -42,5 +42,20 @@ impl BackChannel {
 impl From<breezeway::BackChannel> for BackChannel {
     fn from(back_channel: breezeway::BackChannel) -> Self {
         Self { back_channel }
+    }
+}
+
+impl Stream {
+    /// Returns the handle that opens further streams to the client, now or later. A client has
+    /// none: it [opens](crate::Channel::open) its own.
+    pub fn back_channel(&self) -> Option<BackChannel> {
+        self.send.back_channel()
+    }
+}
+
+impl SendHalf {
+    /// Returns the handle that opens further streams, like [`Stream::back_channel`].
+    pub fn back_channel(&self) -> Option<BackChannel> {
+        self.half.back_channel().map(BackChannel::from)
     }
 }

@@ -11,7 +11,8 @@ use tokio::io::{AsyncBufRead, AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::server::{Server, Stopper};
+use crate::server::Server;
+use crate::stopper::Stopper;
 use crate::stream::{ReceiveHalf, SendHalf, Stream};
 
 /// Stream of a session as a stream of bytes: `AsyncRead`, `AsyncBufRead` and `AsyncWrite`.

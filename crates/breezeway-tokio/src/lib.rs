@@ -51,6 +51,7 @@ mod server;
 mod server_channel;
 mod session;
 mod space;
+mod stopper;
 mod stream;
 mod threads;
 
@@ -59,9 +60,10 @@ pub use bytes::{ByteListener, ByteStream};
 pub use channel::Channel;
 pub use client::Client;
 pub use foreign::ForeignStream;
-pub use server::{Server, Stopper};
+pub use server::Server;
 pub use server_channel::{Incoming, ServerChannel, cancelled};
 pub use space::{reserve, reserve_with_metadata};
+pub use stopper::Stopper;
 pub use stream::{ReceiveHalf, SendHalf, Stream};
 #[doc(hidden)]
 pub use threads::on_a_thread;

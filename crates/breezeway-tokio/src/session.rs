@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 
 use crate::drive::{Drive, Step};
 use crate::handlers::{Slot, note, reap};
-use crate::server::Stopper;
+use crate::stopper::Stopper;
 use crate::stream::Stream;
 
 /// Maximum number of a session's waiting handlers of one-way messages, unless their messages reach

@@ -7,13 +7,11 @@ use std::time::{Duration, Instant};
 
 use breezeway::{Carrier, ErrorCode, Message, Peer, SessionId, StreamError};
 
-use crate::back_channel::BackChannel;
-
 /// Both directions of a stream: messages are sent and received in order.
 ///
 /// The rules of [`breezeway::Stream`] about ends, resets and windows apply.
 pub struct Stream {
-    send: SendHalf,
+    pub(crate) send: SendHalf,
     receive: ReceiveHalf,
     session: SessionId,
     peer: Peer,
@@ -51,12 +49,6 @@ impl Stream {
     /// receive the same identifier.
     pub fn session(&self) -> SessionId {
         self.session
-    }
-
-    /// Returns the handle that opens further streams to the client, now or later. A client has
-    /// none: it [opens](crate::Channel::open) its own.
-    pub fn back_channel(&self) -> Option<BackChannel> {
-        self.send.back_channel()
     }
 
     /// Returns the credentials of the peer.
@@ -107,11 +99,6 @@ impl Stream {
 }
 
 impl SendHalf {
-    /// Returns the handle that opens further streams, like [`Stream::back_channel`].
-    pub fn back_channel(&self) -> Option<BackChannel> {
-        self.half.back_channel().map(BackChannel::from)
-    }
-
     /// Sends a copy of `message`. Waits until the peer has read enough and there is room.
     pub async fn send(&mut self, message: &[u8]) -> Result<(), StreamError> {
         poll_fn(|cx| self.half.poll_send(cx, message)).await

@@ -6,19 +6,20 @@ mod half_open;
 mod layers;
 mod listening;
 mod monitor;
+mod on_drop;
 mod placement;
 mod session_listener;
+mod stopper;
 mod threads;
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use breezeway_os::segment::SegmentError;
-use breezeway_os::{Notifier, Waiting, clock, shortage};
+use breezeway_os::{Waiting, clock, shortage};
 use rustix::io::dup;
 
 use crate::address::Address;
@@ -26,17 +27,16 @@ use crate::call::{Handler, HandlerError};
 use crate::call_limit::CallLimit;
 use crate::channel::Stream;
 use crate::error::ServeError;
-use crate::listener::Listener;
 use crate::offload::{Offloading, Queue};
 use crate::options::ServerOptions;
 use crate::served::ServerSession;
 use crate::streaming::StreamThreads;
-use crate::unserved::Unserved;
 use crate::worker::Inbox;
 
 use acceptor::{Accepted, Acceptor, Destination};
 use layers::{Limited, Timed};
-use listening::Listening;
+use listening::{Listening, address_of};
+use on_drop::OnDrop;
 use placement::{Candidate, Placement};
 use threads::Threads;
 
@@ -44,6 +44,7 @@ use threads::Threads;
 pub(crate) use monitor::refused_by_this_process;
 pub use monitor::{Monitor, ServerStats};
 pub use session_listener::SessionListener;
+pub use stopper::Stopper;
 
 /// A listening server. It serves once [`Server::serve`] is called; clients that connect earlier
 /// wait in the backlog.
@@ -67,33 +68,6 @@ pub struct Server {
     on_start: Option<Box<dyn FnOnce() + Send>>,
 }
 
-/// A handle that ends a server from another thread.
-#[derive(Clone)]
-pub struct Stopper {
-    stopping: Arc<AtomicBool>,
-    notifier: Notifier,
-    unserved: Arc<Mutex<Unserved>>,
-}
-
-impl Stopper {
-    /// Makes [`Server::serve`] return: calls already made are served, within
-    /// [`ServerOptions::drain_timeout`], clients are notified, and the socket file is removed.
-    pub fn stop(&self) {
-        self.stopping.store(true, Ordering::Release);
-        self.notifier.notify();
-    }
-
-    /// Returns the calls and messages left unserved because [`ServerOptions::drain_timeout`] was
-    /// too short, once [`Server::serve`] has returned.
-    pub fn unserved(&self) -> Unserved {
-        *self.unserved.lock().expect("no thread panics with the lock")
-    }
-
-    fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::Acquire)
-    }
-}
-
 impl Server {
     /// Listens with default options.
     pub fn bind(address: &Address) -> Result<Self, ServeError> {
@@ -104,11 +78,7 @@ impl Server {
     pub fn bind_with(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
         let listening = Listening::at(address, &options)?;
         check_memory(options.workers)?;
-        let stopper = Stopper {
-            stopping: Arc::new(AtomicBool::new(false)),
-            notifier: Notifier::new()?,
-            unserved: Arc::default(),
-        };
+        let stopper = Stopper::new()?;
         let monitor = Monitor::new(&options);
         Ok(Self { listening, options, streams: None, stopper, monitor, on_start: None })
     }
@@ -164,7 +134,7 @@ impl Server {
 
     /// Returns the address that the server was given, with the actual ports in place of 0.
     pub fn address(&self) -> Address {
-        address(&self.listening.listeners)
+        address_of(&self.listening.listeners)
     }
 
     /// Returns a handle that ends the server.
@@ -324,11 +294,6 @@ fn check_descriptors(any: impl AsFd) -> Result<(), ServeError> {
     Ok(copies.map(drop)?)
 }
 
-/// Returns the address that these listeners listen at.
-fn address(listeners: &[Listener]) -> Address {
-    listeners.iter().map(|listener| listener.place().clone()).collect()
-}
-
 /// Hands each session to the least busy worker.
 struct Workers<'i> {
     inboxes: &'i [Arc<Inbox>],
@@ -376,14 +341,5 @@ impl Destination for Workers<'_> {
         };
         let worker = self.placement.place(now, candidate).expect("there is a worker");
         self.inboxes[worker].deliver(session);
-    }
-}
-
-/// Calls a function when it is dropped, however its scope ends.
-struct OnDrop<F: Fn()>(F);
-
-impl<F: Fn()> Drop for OnDrop<F> {
-    fn drop(&mut self) {
-        (self.0)();
     }
 }

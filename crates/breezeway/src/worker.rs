@@ -34,8 +34,8 @@ use crate::slice::{SLICE, Slice};
 
 pub(crate) use guard::Guard;
 use guard::Watch;
+use inbox::INBOX;
 pub(crate) use inbox::Inbox;
-pub(crate) use load::Load;
 use load::Workload;
 use slot::{EXIT, Slot};
 use turns::Turns;
@@ -50,8 +50,6 @@ const LISTEN_EVERY: Duration = Duration::from_micros(100);
 const LISTEN_FOR_MESSAGES_EVERY: Duration = Duration::from_micros(5);
 /// Time without work after which a session is armed while others are busy.
 const ACTIVE_FOR: Duration = Duration::from_millis(1);
-/// The token of the inbox.
-const INBOX: u64 = u64::MAX;
 /// Duration of a turn that delays other sessions by more than they may expect.
 const SLOW: Duration = Duration::from_millis(1);
 

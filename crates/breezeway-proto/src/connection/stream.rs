@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
-use super::window::{Credit, Granted, Window};
+use super::window::{Credit, Granted};
 use crate::ErrorCode;
 use crate::violation::StreamViolation;
+use crate::window::Window;
 
 /// Reason why nothing can be sent on a stream now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,9 +7,10 @@ use thiserror::Error;
 
 use super::stream::{Carried, Direction, Refusal, Stream};
 use super::transmit::Transmit;
-use super::window::{Credit, Granted, Window};
+use super::window::{Credit, Granted};
 use crate::ErrorCode;
 use crate::violation::StreamViolation;
+use crate::window::Window;
 
 /// Terms of one side's hello about streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The entries that a session is to send for itself.
 
-use super::window::Window;
 use crate::validate::WINDOW_LEN;
+use crate::window::Window;
 use crate::{ErrorCode, Head, Kind, Parts};
 
 /// Entry that this side has to send.

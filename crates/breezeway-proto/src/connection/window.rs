@@ -1,29 +1,7 @@
 //! Receive windows: the messages and bytes that a sender may have in flight on a stream.
 
 use crate::violation::StreamViolation;
-
-/// Number of messages and bytes of a stream that may be in flight, or that were consumed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Window {
-    /// Number of messages.
-    pub messages: u32,
-    /// Number of bytes of messages. Metadata does not count.
-    pub bytes: u64,
-}
-
-impl Window {
-    #[inline]
-    fn add(&mut self, len: usize) {
-        self.messages += 1;
-        self.bytes += len as u64;
-    }
-
-    /// Returns true if this is at least half of `whole`, in messages or in bytes.
-    #[inline]
-    fn is_half_of(self, whole: Self) -> bool {
-        self.messages >= whole.messages.div_ceil(2) || self.bytes >= whole.bytes.div_ceil(2)
-    }
-}
+use crate::window::Window;
 
 /// Rest of a window. A message may start while there is some of it, and may overdraw the bytes, so
 /// that one larger than the window still passes.

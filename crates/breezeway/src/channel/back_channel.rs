@@ -8,7 +8,7 @@ use breezeway_os::Deadline;
 
 use super::outgoing::Outgoing;
 use super::shared::Shared;
-use super::stream::Stream;
+use super::stream::{SendHalf, Stream};
 use crate::error::{CallError, StreamError};
 use crate::presence::SessionId;
 
@@ -144,5 +144,21 @@ impl Shared {
         let mut outgoing = Outgoing::new(None, metadata);
         let key = self.with(|state| state.poll_open(cx, method, &mut outgoing, false, 0));
         key.map_ok(|key| Stream::new(self, key, None, Deadline::NEVER))
+    }
+}
+
+impl Stream {
+    /// Returns a handle that opens further streams to the client, now or later. A client has none:
+    /// it [opens](super::Channel::open) its own.
+    pub fn back_channel(&self) -> Option<BackChannel> {
+        self.send.back_channel()
+    }
+}
+
+impl SendHalf {
+    /// Returns a handle that opens streams, like [`Stream::back_channel`].
+    pub fn back_channel(&self) -> Option<BackChannel> {
+        let shared = &self.inner.shared;
+        (!shared.is_client).then(|| BackChannel::new(shared))
     }
 }

@@ -8,7 +8,6 @@ use breezeway_os::{Deadline, Peer};
 use breezeway_proto::ErrorCode;
 use breezeway_proto::connection::StreamKey;
 
-use super::back_channel::BackChannel;
 use super::handle::Handle;
 use super::outgoing::Outgoing;
 use super::shared::{Shared, TimedOut};
@@ -31,7 +30,7 @@ use crate::presence::SessionId;
 /// The messages and bytes in flight to a peer that does not read are limited by the peer's
 /// [`stream_window`](crate::SessionOptions::stream_window); then sending waits.
 pub struct Stream {
-    send: SendHalf,
+    pub(super) send: SendHalf,
     receive: ReceiveHalf,
     deadline: Deadline,
 }
@@ -123,12 +122,6 @@ impl Stream {
         self.send.inner.shared.id
     }
 
-    /// Returns a handle that opens further streams to the client, now or later. A client has none:
-    /// it [opens](super::Channel::open) its own.
-    pub fn back_channel(&self) -> Option<BackChannel> {
-        self.send.back_channel()
-    }
-
     /// Returns the credentials of the peer.
     pub fn peer(&self) -> &Peer {
         &self.send.inner.shared.peer
@@ -187,12 +180,6 @@ impl Stream {
 }
 
 impl SendHalf {
-    /// Returns a handle that opens streams, like [`Stream::back_channel`].
-    pub fn back_channel(&self) -> Option<BackChannel> {
-        let shared = &self.place.shared;
-        (!shared.is_client).then(|| BackChannel::new(shared))
-    }
-
     /// Sends a copy of `message`. Waits while the peer's window has no room for it because the peer
     /// does not read, or the ring is full. Also waits for payload memory, which may come back only
     /// once the peer drops earlier messages: a stream does not use the memory that is kept for

@@ -15,9 +15,8 @@ use breezeway_os::{
 use breezeway_proto::hello::HelloError;
 
 use self::admission::{Objection, TOO_MANY_TO_CLOSE};
-use super::address;
 use super::half_open::{self, HalfOpen, HalfOpens, Shaken};
-use super::listening::{Listening, Succession};
+use super::listening::{Listening, Succession, address_of};
 use super::monitor::{Monitor, Reason};
 use crate::address::Address;
 use crate::carrier::Carrier;
@@ -117,7 +116,7 @@ impl<D: Destination> Acceptor<D> {
         };
         Ok(Self {
             pending: vec![true; listeners.len()],
-            address: address(&listeners),
+            address: address_of(&listeners),
             listeners,
             succession,
             door: None,

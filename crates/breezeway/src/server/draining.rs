@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use breezeway_os::Deadline;
 
-use super::Stopper;
 use super::acceptor::{Acceptor, Destination};
+use super::stopper::Stopper;
 use crate::error::ServeError;
 use crate::unserved::Unserved;
 use crate::worker::Inbox;

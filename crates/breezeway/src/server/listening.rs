@@ -159,3 +159,8 @@ fn listens_at(socket: &OwnedFd, place: &Place) -> bool {
         }
     }
 }
+
+/// Returns the address that these listeners listen at.
+pub(super) fn address_of(listeners: &[Listener]) -> Address {
+    listeners.iter().map(|listener| listener.place().clone()).collect()
+}

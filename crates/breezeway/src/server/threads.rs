@@ -6,7 +6,8 @@ use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use breezeway_os::{Notifier, shortage};
 
-use super::{OnDrop, Stopper};
+use super::on_drop::OnDrop;
+use super::stopper::Stopper;
 use crate::call::Handler;
 use crate::options::ServerOptions;
 use crate::worker::{Guard, Inbox, Worker};

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use breezeway_os::{Notifier, Sleeper, Wake, clock};
 
+use super::inbox::{INBOX, Inbox};
 use super::slot::EXIT;
-use super::{INBOX, Inbox};
 use crate::slice::SLICE;
 
 /// Time within which a worker may handle its events itself.

@@ -7,12 +7,16 @@ use std::sync::{Mutex, MutexGuard};
 
 use breezeway_os::{Notifier, clock};
 
-use super::{Load, Slot};
+use super::load::Load;
+use super::slot::Slot;
 use crate::presence::SessionId;
 use crate::served::ServerSession;
 use crate::serving::TurnQueue;
 use crate::unserved::Unserved;
 use crate::wake::{Armed, WakeFlag};
+
+/// The token of the inbox.
+pub(super) const INBOX: u64 = u64::MAX;
 
 /// Deliveries to a worker.
 #[derive(Default)]
