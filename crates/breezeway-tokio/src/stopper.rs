@@ -4,8 +4,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use breezeway::Unserved;
-#[cfg(doc)]
-use breezeway::{ErrorCode, ServerOptions};
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 
@@ -37,18 +35,18 @@ impl Stopper {
         }
     }
 
-    /// Lets [`Server::serve`](crate::Server::serve) return. The server accepts no more clients, asks its clients to begin
-    /// nothing new, begins the requests that they have sent, for at most
-    /// [`ServerOptions::drain_timeout`], awaits running handlers while their clients are connected,
-    /// and removes the socket file. Calls that were not begun fail with [`ErrorCode::Refused`]:
-    /// they never ran.
+    /// Lets [`Server::serve`](crate::Server::serve) return. The server accepts no more clients,
+    /// asks its clients to begin nothing new, begins the requests that they have sent, for at most
+    /// [`drain_timeout`](crate::ServerOptions::drain_timeout), awaits running handlers while their
+    /// clients are connected, and removes the socket file. Calls that were not begun fail with
+    /// [`ErrorCode::Refused`](crate::ErrorCode::Refused): they never ran.
     pub fn stop(&self) {
         self.shared.is_stopping.store(true, Ordering::Release);
         self.shared.notify.notify_waiters();
     }
 
     /// Waits until the server accepts no more clients: it was stopped, or a successor has [taken
-    /// over](ServerOptions::take_over). It still serves its clients then.
+    /// over](crate::ServerOptions::take_over). It still serves its clients then.
     pub async fn ending(&self) {
         loop {
             let news = self.stopped();
@@ -69,8 +67,9 @@ impl Stopper {
         self.shared.notify.notify_waiters();
     }
 
-    /// Returns, after [`Server::serve`](crate::Server::serve) has returned, the numbers of requests that the server did
-    /// not serve because [`ServerOptions::drain_timeout`] was too short.
+    /// Returns, after [`Server::serve`](crate::Server::serve) has returned, the numbers of requests
+    /// that the server did not serve because
+    /// [`drain_timeout`](crate::ServerOptions::drain_timeout) was too short.
     pub fn unserved(&self) -> Unserved {
         *self.lock_unserved()
     }

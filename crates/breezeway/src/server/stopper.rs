@@ -26,14 +26,16 @@ impl Stopper {
     }
 
     /// Makes [`Server::serve`](crate::Server::serve) return: calls already made are served, within
-    /// [`ServerOptions::drain_timeout`](crate::ServerOptions::drain_timeout), clients are notified, and the socket file is removed.
+    /// [`drain_timeout`](crate::ServerOptions::drain_timeout), clients are notified, and the socket
+    /// file is removed.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
         self.notifier.notify();
     }
 
-    /// Returns the calls and messages left unserved because [`ServerOptions::drain_timeout`](crate::ServerOptions::drain_timeout) was
-    /// too short, once [`Server::serve`](crate::Server::serve) has returned.
+    /// Returns the calls and messages left unserved because
+    /// [`drain_timeout`](crate::ServerOptions::drain_timeout) was too short, once
+    /// [`Server::serve`](crate::Server::serve) has returned.
     pub fn unserved(&self) -> Unserved {
         *self.unserved.lock().expect("no thread panics with the lock")
     }
