@@ -4,6 +4,7 @@ use breezeway_os::segment::SegmentError;
 use thiserror::Error;
 
 use crate::doorbell::SocketError;
+use crate::payload::lender::Loan;
 use crate::payload::shortage::Shortage;
 use crate::ring::Want;
 use crate::violation::Violation;
@@ -54,4 +55,10 @@ impl From<Violation> for SendError {
     fn from(violation: Violation) -> Self {
         Self::Socket(violation.into())
     }
+}
+
+/// A loan that was not published, and the reason.
+pub(super) struct NotLent {
+    pub(super) error: SendError,
+    pub(super) loan: Loan,
 }

@@ -5,9 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::Endpoint;
-use super::error::SendError;
+use super::error::{NotLent, SendError};
 use super::payload::Pieces;
-use super::sending::NotLent;
 use super::space::EndpointId;
 use crate::doorbell::SocketError;
 use crate::foreign::ForeignBytes;

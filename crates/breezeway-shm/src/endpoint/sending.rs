@@ -1,7 +1,7 @@
 //! Sending half of an endpoint: reserving, filling, publishing, and giving back unpublished space.
 
 use super::Endpoint;
-use super::error::SendError;
+use super::error::{NotLent, SendError};
 use super::receiving::body;
 use super::space::{Body, Filling, Held, Space};
 use crate::doorbell::SocketError;
@@ -12,12 +12,6 @@ use crate::ring::layout::{INLINE_MAX, LENT};
 use crate::ring::{Head, PublishFailure, Want};
 use crate::statistics::Field;
 use breezeway_os::copy::{STREAM_FROM, stream_fence};
-
-/// A loan that was not published, and the reason.
-pub(super) struct NotLent {
-    pub(super) error: SendError,
-    pub(super) loan: Loan,
-}
 
 impl Endpoint {
     /// Reserves space for a message of `len` bytes: up to 104 bytes in private memory, of which

@@ -1,6 +1,7 @@
 //! Records as read by their owner, or by a tool that must not trust them.
 
 use std::collections::{HashMap, HashSet};
+use std::ffi::CStr;
 use std::io;
 
 use breezeway_os::{SharedMemory, shared_mappings};
@@ -9,10 +10,11 @@ pub use super::fields::Totals;
 use super::fields::{
     CAPACITY, Field, HEADER_SIZE, Header, Identity, MAGIC, RECORD_SIZE, TIMES_SIZE, VERSION,
 };
-use super::table::LABEL;
 use super::times::Times;
 use crate::ring::Want;
 
+/// Name of the file of statistics, by which tools find it.
+pub(super) const LABEL: &CStr = c"breezeway-stats";
 /// Maximum number of records read from one process, whatever its header claims.
 const MOST_RECORDS: usize = 4 * CAPACITY;
 

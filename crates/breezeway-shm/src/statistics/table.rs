@@ -14,10 +14,7 @@ use super::fields::{
     TIMES_SIZE, Totals, VERSION,
 };
 use super::lifetime;
-use super::snapshot::{Record, Role, WaitsFor};
-
-/// The name that tools know the file by.
-pub(super) const LABEL: &CStr = c"breezeway-stats";
+use super::snapshot::{LABEL, Record, Role, WaitsFor};
 
 /// A process's records. Created once and never freed; a forked child creates its own.
 pub(super) struct Table {

@@ -9,7 +9,7 @@ use super::leadership::Leadership;
 pub(crate) enum Driving {
     /// The threads that wait for something.
     ByCallers,
-    /// A [`Driver`].
+    /// A [`Driver`](super::Driver).
     Elsewhere,
 }
 
