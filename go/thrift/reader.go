@@ -228,6 +228,21 @@ func Room[T any](r *Reader, n int) int {
 	return n
 }
 
+// Structs returns the first places of a list of n structs, or list with further ones behind it: as
+// many as it has. The structs of one call lie together in memory.
+func Structs[T any](r *Reader, list []*T, n int) []*T {
+	room := len(list)
+	if room == 0 {
+		room = Room[T](r, n)
+		list = make([]*T, 0, room)
+	}
+	items := make([]T, min(n-len(list), room))
+	for i := range items {
+		list = append(list, &items[i])
+	}
+	return list
+}
+
 // List reads the head of a list or set with elements of a type, each of which takes at least so
 // many bytes. It returns the number of elements. EndList ends the list.
 func (r *Reader) List(element byte, least int) int {

@@ -8,7 +8,7 @@ const INITIALISMS: [&str; 38] = [
 ];
 
 /// Keywords, predeclared names, imports, and local names of generated functions.
-const RESERVED: [&str; 93] = [
+const RESERVED: [&str; 92] = [
     "any",
     "append",
     "args",
@@ -86,7 +86,6 @@ const RESERVED: [&str; 93] = [
     "seen",
     "select",
     "server",
-    "si",
     "stream",
     "string",
     "struct",

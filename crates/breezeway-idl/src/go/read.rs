@@ -165,14 +165,13 @@ fn value(text: &mut Text, context: &Context<'_>, ty: &Type, to: &str, depth: usi
     }
 }
 
-/// Reads a list. Structs lie together in memory.
+/// Reads a list.
 fn list(text: &mut Text, context: &Context<'_>, ty: &Type, of: &Type, to: &str, depth: usize) {
     let [n, list, v] = ["n", "l", "v"].map(|letter| letter.repeat(depth));
     let (wire, least) = (of.kind.wire_type(), least(context, of));
     text.line(&format!("{n} := r.List({wire}, {least})"));
-    let room = context.thrift("Room");
     let TypeKind::Struct(id) = of.kind else {
-        let (ty, of_ty) = (context.ty(ty), context.ty(of));
+        let (ty, of_ty, room) = (context.ty(ty), context.ty(of), context.thrift("Room"));
         text.line(&format!("{list} := make({ty}, 0, {room}[{of_ty}](r, {n}))"));
         elements(text, &n, |text| {
             value(text, context, of, &format!("{v} :="), depth + 1);
@@ -180,20 +179,19 @@ fn list(text: &mut Text, context: &Context<'_>, ty: &Type, of: &Type, to: &str, 
         });
         return text.line(&format!("{to} {list}"));
     };
-    let (name, items) = (context.struct_name(of), format!("s{}", "i".repeat(depth)));
-    text.line(&format!("{items} := make([]{name}, {room}[{name}](r, {n}))"));
-    text.line(&format!("{list} := make([]*{name}, 0, len({items}))"));
-    elements(text, &n, |text| {
-        text.block(&format!("if len({items}) == 0 {{"), |text| {
-            text.line(&format!("{items} = make([]{name}, min({n}, len({list})))"));
+    let (name, i) = (context.struct_name(of), "i".repeat(depth));
+    let structs = context.thrift("Structs");
+    text.line(&format!("{list} := {structs}[{name}](r, nil, {n})"));
+    text.block(&format!("for {i} := 0; {i} < {n} && r.OK(); {i}++ {{"), |text| {
+        text.block(&format!("if {i} == len({list}) {{"), |text| {
+            text.line(&format!("{list} = {structs}(r, {list}, {n})"));
         });
         if has_presets(context, id) {
-            text.line(&format!("{items}[0].InitDefault()"));
+            text.line(&format!("{list}[{i}].InitDefault()"));
         }
-        text.line(&format!("{items}[0].ReadFields(r)"));
-        text.line(&format!("{list} = append({list}, &{items}[0])"));
-        text.line(&format!("{items} = {items}[1:]"));
+        text.line(&format!("{list}[{i}].ReadFields(r)"));
     });
+    text.line("r.EndList()");
     text.line(&format!("{to} {list}"));
 }
 

@@ -410,15 +410,12 @@ func (p *Lists) ReadFields(r *thrift.Reader) {
 			p.Colours = thrift.ReadI32s[Colour](r)
 		case 0x0f000b:
 			n := r.List(12, 1)
-			si := make([]Item, thrift.Room[Item](r, n))
-			l := make([]*Item, 0, len(si))
-			for ; n > 0 && r.OK(); n-- {
-				if len(si) == 0 {
-					si = make([]Item, min(n, len(l)))
+			l := thrift.Structs[Item](r, nil, n)
+			for i := 0; i < n && r.OK(); i++ {
+				if i == len(l) {
+					l = thrift.Structs(r, l, n)
 				}
-				si[0].ReadFields(r)
-				l = append(l, &si[0])
-				si = si[1:]
+				l[i].ReadFields(r)
 			}
 			r.EndList()
 			p.Items = l
@@ -684,15 +681,12 @@ func (p *Sets) ReadFields(r *thrift.Reader) {
 			p.Colours = thrift.ReadI32s[Colour](r)
 		case 0x0e000b:
 			n := r.List(12, 1)
-			si := make([]Item, thrift.Room[Item](r, n))
-			l := make([]*Item, 0, len(si))
-			for ; n > 0 && r.OK(); n-- {
-				if len(si) == 0 {
-					si = make([]Item, min(n, len(l)))
+			l := thrift.Structs[Item](r, nil, n)
+			for i := 0; i < n && r.OK(); i++ {
+				if i == len(l) {
+					l = thrift.Structs(r, l, n)
 				}
-				si[0].ReadFields(r)
-				l = append(l, &si[0])
-				si = si[1:]
+				l[i].ReadFields(r)
 			}
 			r.EndList()
 			p.Items = l
@@ -707,15 +701,12 @@ func (p *Sets) ReadFields(r *thrift.Reader) {
 			p.Nested = l
 		case 0x0e000d:
 			n := r.List(12, 1)
-			si := make([]Weight, thrift.Room[Weight](r, n))
-			l := make([]*Weight, 0, len(si))
-			for ; n > 0 && r.OK(); n-- {
-				if len(si) == 0 {
-					si = make([]Weight, min(n, len(l)))
+			l := thrift.Structs[Weight](r, nil, n)
+			for i := 0; i < n && r.OK(); i++ {
+				if i == len(l) {
+					l = thrift.Structs(r, l, n)
 				}
-				si[0].ReadFields(r)
-				l = append(l, &si[0])
-				si = si[1:]
+				l[i].ReadFields(r)
 			}
 			r.EndList()
 			p.Weights = l
@@ -1245,15 +1236,12 @@ func (p *OptionalContainers) ReadFields(r *thrift.Reader) {
 			for ; n > 0 && r.OK(); n-- {
 				k := r.Text()
 				nn := r.List(12, 1)
-				sii := make([]Item, thrift.Room[Item](r, nn))
-				ll := make([]*Item, 0, len(sii))
-				for ; nn > 0 && r.OK(); nn-- {
-					if len(sii) == 0 {
-						sii = make([]Item, min(nn, len(ll)))
+				ll := thrift.Structs[Item](r, nil, nn)
+				for ii := 0; ii < nn && r.OK(); ii++ {
+					if ii == len(ll) {
+						ll = thrift.Structs(r, ll, nn)
 					}
-					sii[0].ReadFields(r)
-					ll = append(ll, &sii[0])
-					sii = sii[1:]
+					ll[ii].ReadFields(r)
 				}
 				r.EndList()
 				v := ll
@@ -1729,15 +1717,12 @@ func (p *ContainersItemsArgs) ReadFields(r *thrift.Reader) {
 			for ; n > 0 && r.OK(); n-- {
 				k := r.Text()
 				nn := r.List(12, 1)
-				sii := make([]Item, thrift.Room[Item](r, nn))
-				ll := make([]*Item, 0, len(sii))
-				for ; nn > 0 && r.OK(); nn-- {
-					if len(sii) == 0 {
-						sii = make([]Item, min(nn, len(ll)))
+				ll := thrift.Structs[Item](r, nil, nn)
+				for ii := 0; ii < nn && r.OK(); ii++ {
+					if ii == len(ll) {
+						ll = thrift.Structs(r, ll, nn)
 					}
-					sii[0].ReadFields(r)
-					ll = append(ll, &sii[0])
-					sii = sii[1:]
+					ll[ii].ReadFields(r)
 				}
 				r.EndList()
 				v := ll
@@ -1747,15 +1732,12 @@ func (p *ContainersItemsArgs) ReadFields(r *thrift.Reader) {
 			p.Items = l
 		case 0x0e0002:
 			n := r.List(12, 1)
-			si := make([]Weight, thrift.Room[Weight](r, n))
-			l := make([]*Weight, 0, len(si))
-			for ; n > 0 && r.OK(); n-- {
-				if len(si) == 0 {
-					si = make([]Weight, min(n, len(l)))
+			l := thrift.Structs[Weight](r, nil, n)
+			for i := 0; i < n && r.OK(); i++ {
+				if i == len(l) {
+					l = thrift.Structs(r, l, n)
 				}
-				si[0].ReadFields(r)
-				l = append(l, &si[0])
-				si = si[1:]
+				l[i].ReadFields(r)
 			}
 			r.EndList()
 			p.Weights = l
@@ -1841,15 +1823,12 @@ func (p *ContainersItemsResult) ReadFields(r *thrift.Reader) {
 			for ; n > 0 && r.OK(); n-- {
 				k := r.Text()
 				nn := r.List(12, 1)
-				sii := make([]Item, thrift.Room[Item](r, nn))
-				ll := make([]*Item, 0, len(sii))
-				for ; nn > 0 && r.OK(); nn-- {
-					if len(sii) == 0 {
-						sii = make([]Item, min(nn, len(ll)))
+				ll := thrift.Structs[Item](r, nil, nn)
+				for ii := 0; ii < nn && r.OK(); ii++ {
+					if ii == len(ll) {
+						ll = thrift.Structs(r, ll, nn)
 					}
-					sii[0].ReadFields(r)
-					ll = append(ll, &sii[0])
-					sii = sii[1:]
+					ll[ii].ReadFields(r)
 				}
 				r.EndList()
 				v := ll

@@ -366,16 +366,13 @@ func (p *Defaults) ReadFields(r *thrift.Reader) {
 			p.Ages = l
 		case 0x0f000f:
 			n := r.List(12, 1)
-			si := make([]Inner, thrift.Room[Inner](r, n))
-			l := make([]*Inner, 0, len(si))
-			for ; n > 0 && r.OK(); n-- {
-				if len(si) == 0 {
-					si = make([]Inner, min(n, len(l)))
+			l := thrift.Structs[Inner](r, nil, n)
+			for i := 0; i < n && r.OK(); i++ {
+				if i == len(l) {
+					l = thrift.Structs(r, l, n)
 				}
-				si[0].InitDefault()
-				si[0].ReadFields(r)
-				l = append(l, &si[0])
-				si = si[1:]
+				l[i].InitDefault()
+				l[i].ReadFields(r)
 			}
 			r.EndList()
 			p.Inners = l

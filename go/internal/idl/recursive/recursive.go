@@ -196,15 +196,12 @@ func (p *Tree) ReadFields(r *thrift.Reader) {
 			p.Right.ReadFields(r)
 		case 0x0f0004:
 			n := r.List(12, 1)
-			si := make([]Tree, thrift.Room[Tree](r, n))
-			l := make([]*Tree, 0, len(si))
-			for ; n > 0 && r.OK(); n-- {
-				if len(si) == 0 {
-					si = make([]Tree, min(n, len(l)))
+			l := thrift.Structs[Tree](r, nil, n)
+			for i := 0; i < n && r.OK(); i++ {
+				if i == len(l) {
+					l = thrift.Structs(r, l, n)
 				}
-				si[0].ReadFields(r)
-				l = append(l, &si[0])
-				si = si[1:]
+				l[i].ReadFields(r)
 			}
 			r.EndList()
 			p.Others = l
@@ -393,15 +390,12 @@ func (p *Person) ReadFields(r *thrift.Reader) {
 			p.Employer.ReadFields(r)
 		case 0x0f0003:
 			n := r.List(12, 8)
-			si := make([]Person, thrift.Room[Person](r, n))
-			l := make([]*Person, 0, len(si))
-			for ; n > 0 && r.OK(); n-- {
-				if len(si) == 0 {
-					si = make([]Person, min(n, len(l)))
+			l := thrift.Structs[Person](r, nil, n)
+			for i := 0; i < n && r.OK(); i++ {
+				if i == len(l) {
+					l = thrift.Structs(r, l, n)
 				}
-				si[0].ReadFields(r)
-				l = append(l, &si[0])
-				si = si[1:]
+				l[i].ReadFields(r)
 			}
 			r.EndList()
 			p.Friends = l
@@ -672,15 +666,12 @@ func (p *Expression) ReadFields(r *thrift.Reader) {
 		case 0x0f0004:
 			*p = Expression{}
 			n := r.List(12, 1)
-			si := make([]Expression, thrift.Room[Expression](r, n))
-			l := make([]*Expression, 0, len(si))
-			for ; n > 0 && r.OK(); n-- {
-				if len(si) == 0 {
-					si = make([]Expression, min(n, len(l)))
+			l := thrift.Structs[Expression](r, nil, n)
+			for i := 0; i < n && r.OK(); i++ {
+				if i == len(l) {
+					l = thrift.Structs(r, l, n)
 				}
-				si[0].ReadFields(r)
-				l = append(l, &si[0])
-				si = si[1:]
+				l[i].ReadFields(r)
 			}
 			r.EndList()
 			p.Call = l
@@ -1133,15 +1124,12 @@ func (p *C) ReadFields(r *thrift.Reader) {
 			p.A.ReadFields(r)
 		case 0x0e0002:
 			n := r.List(12, 1)
-			si := make([]A, thrift.Room[A](r, n))
-			l := make([]*A, 0, len(si))
-			for ; n > 0 && r.OK(); n-- {
-				if len(si) == 0 {
-					si = make([]A, min(n, len(l)))
+			l := thrift.Structs[A](r, nil, n)
+			for i := 0; i < n && r.OK(); i++ {
+				if i == len(l) {
+					l = thrift.Structs(r, l, n)
 				}
-				si[0].ReadFields(r)
-				l = append(l, &si[0])
-				si = si[1:]
+				l[i].ReadFields(r)
 			}
 			r.EndList()
 			p.All = l

@@ -253,15 +253,12 @@ func (p *Required) ReadFields(r *thrift.Reader) {
 			seen |= 0x200
 		case 0x0f000b:
 			n := r.List(12, 8)
-			si := make([]Inner, thrift.Room[Inner](r, n))
-			l := make([]*Inner, 0, len(si))
-			for ; n > 0 && r.OK(); n-- {
-				if len(si) == 0 {
-					si = make([]Inner, min(n, len(l)))
+			l := thrift.Structs[Inner](r, nil, n)
+			for i := 0; i < n && r.OK(); i++ {
+				if i == len(l) {
+					l = thrift.Structs(r, l, n)
 				}
-				si[0].ReadFields(r)
-				l = append(l, &si[0])
-				si = si[1:]
+				l[i].ReadFields(r)
 			}
 			r.EndList()
 			p.K = l
@@ -604,15 +601,12 @@ func (p *Optional) ReadFields(r *thrift.Reader) {
 			p.J.ReadFields(r)
 		case 0x0f000b:
 			n := r.List(12, 8)
-			si := make([]Inner, thrift.Room[Inner](r, n))
-			l := make([]*Inner, 0, len(si))
-			for ; n > 0 && r.OK(); n-- {
-				if len(si) == 0 {
-					si = make([]Inner, min(n, len(l)))
+			l := thrift.Structs[Inner](r, nil, n)
+			for i := 0; i < n && r.OK(); i++ {
+				if i == len(l) {
+					l = thrift.Structs(r, l, n)
 				}
-				si[0].ReadFields(r)
-				l = append(l, &si[0])
-				si = si[1:]
+				l[i].ReadFields(r)
 			}
 			r.EndList()
 			p.K = l
@@ -806,15 +800,12 @@ func (p *Default) ReadFields(r *thrift.Reader) {
 			p.J.ReadFields(r)
 		case 0x0f000b:
 			n := r.List(12, 8)
-			si := make([]Inner, thrift.Room[Inner](r, n))
-			l := make([]*Inner, 0, len(si))
-			for ; n > 0 && r.OK(); n-- {
-				if len(si) == 0 {
-					si = make([]Inner, min(n, len(l)))
+			l := thrift.Structs[Inner](r, nil, n)
+			for i := 0; i < n && r.OK(); i++ {
+				if i == len(l) {
+					l = thrift.Structs(r, l, n)
 				}
-				si[0].ReadFields(r)
-				l = append(l, &si[0])
-				si = si[1:]
+				l[i].ReadFields(r)
 			}
 			r.EndList()
 			p.K = l

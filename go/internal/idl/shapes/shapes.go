@@ -414,15 +414,12 @@ func (p *Batch) ReadFields(r *thrift.Reader) {
 			return
 		case 0x0f0001:
 			n := r.List(12, 19)
-			si := make([]Five, thrift.Room[Five](r, n))
-			l := make([]*Five, 0, len(si))
-			for ; n > 0 && r.OK(); n-- {
-				if len(si) == 0 {
-					si = make([]Five, min(n, len(l)))
+			l := thrift.Structs[Five](r, nil, n)
+			for i := 0; i < n && r.OK(); i++ {
+				if i == len(l) {
+					l = thrift.Structs(r, l, n)
 				}
-				si[0].ReadFields(r)
-				l = append(l, &si[0])
-				si = si[1:]
+				l[i].ReadFields(r)
 			}
 			r.EndList()
 			p.Items = l
