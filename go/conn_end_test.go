@@ -76,7 +76,7 @@ func closesAtOnce(t *testing.T, address string) {
 		read <- err
 	}()
 	writes := conn.(*streamConn)
-	until(t, session, "the other side's window or its socket is full", func() bool {
+	until(t, session, "the peer's window or its socket is full", func() bool {
 		return len(session.roomWaiters) > 0 || len(writes.stream.writers) > 0
 	})
 	closed := make(chan error, 1)

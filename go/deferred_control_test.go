@@ -69,7 +69,7 @@ func TestAResetThatFindsNoRoomIsSentOnceThereIsSome(t *testing.T) {
 			end(stream)
 			serving.mu.Unlock()
 			if err := soon(t, "the reset", received); !errors.As(err, new(*ResetError)) {
-				t.Errorf("the other side received %v", err)
+				t.Errorf("the peer received %v", err)
 			}
 		})
 	}
@@ -154,7 +154,7 @@ func TestPendingEntryBehindTCPBacklogIsSentAlone(t *testing.T) {
 	second.Reset(CodeOverloaded)
 	serving.mu.Unlock()
 	if err := soon(t, "the reset", received); !errors.As(err, new(*ResetError)) {
-		t.Errorf("the other side received %v", err)
+		t.Errorf("the peer received %v", err)
 	}
 }
 
@@ -238,6 +238,6 @@ func TestALastMessageThatFindsNoRoomIsSentOnceThereIsSome(t *testing.T) {
 	}
 	_ = accepted.SetDeadline(time.Now().Add(10 * time.Second))
 	if _, err := accepted.Read(make([]byte, 1)); err != io.EOF {
-		t.Fatalf("the other side read %v", err)
+		t.Fatalf("the peer read %v", err)
 	}
 }

@@ -15,13 +15,13 @@ var (
 	// ErrClosed is returned for a session that this side has closed.
 	ErrClosed = errors.New("breezeway: the session was closed here")
 	// ErrPeerClosed is returned for a session that the peer has closed in order.
-	ErrPeerClosed = errors.New("breezeway: the other side closed the session")
+	ErrPeerClosed = errors.New("breezeway: the peer closed the session")
 	// ErrPeerDied is returned if the peer of a session has ended without closing it, or has ended
 	// it for a violation by this side.
-	ErrPeerDied = errors.New("breezeway: the other side is gone and did not close the session")
+	ErrPeerDied = errors.New("breezeway: the peer is gone and did not close the session")
 	// ErrGoingAway is returned for a new call or stream if the server takes no new ones. Open
 	// another session.
-	ErrGoingAway = errors.New("breezeway: the other side takes no new calls and streams; " +
+	ErrGoingAway = errors.New("breezeway: the peer takes no new calls and streams; " +
 		"open another session")
 	// ErrReleased is returned for a message that was released before.
 	ErrReleased       = errors.New("breezeway: the message was released")
@@ -30,7 +30,7 @@ var (
 	// ErrSent is returned for a reservation, or for the reply of a call, that was sent before.
 	ErrSent = errors.New("breezeway: it was sent before, or given up")
 	// ErrNotTrusted is returned by Slice on a session without the option [TrustPeer].
-	ErrNotTrusted = errors.New("breezeway: slices of the other side's memory need the option " +
+	ErrNotTrusted = errors.New("breezeway: slices of the peer's memory need the option " +
 		"TrustPeer; ReadAt and AppendTo copy")
 	// ErrTooMuchPinned is returned by Slice if more memory would stay mapped forever than the
 	// option [TrustPeer] allows.
@@ -45,7 +45,7 @@ var (
 type ViolationError struct{ Rule string }
 
 func (e *ViolationError) Error() string {
-	return "breezeway: the other side broke a rule: " + e.Rule
+	return "breezeway: the peer broke a rule: " + e.Rule
 }
 
 func violated(format string, args ...any) error {
@@ -67,7 +67,7 @@ type ShortageError = segment.ShortageError
 type TooMuchMetadataError struct{ Len, Max int }
 
 func (e *TooMuchMetadataError) Error() string {
-	return fmt.Sprintf("breezeway: metadata of %d bytes; the other side takes %d "+
+	return fmt.Sprintf("breezeway: metadata of %d bytes; the peer takes %d "+
 		"(its option MaxMetadata)", e.Len, e.Max)
 }
 

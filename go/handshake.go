@@ -134,7 +134,7 @@ func (a *agreement) receive(g *greeting, opts *options) error {
 	hello, fds, err := receiveHello(g.speaks())
 	g.refused = fds
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return fmt.Errorf("breezeway: no hello within %v; the other side hangs or does not speak "+
+		return fmt.Errorf("breezeway: no hello within %v; the peer hangs or does not speak "+
 			"Breezeway: %w", opts.handshakeTimeout, err)
 	}
 	if err != nil {
@@ -225,7 +225,7 @@ type foreignError struct {
 
 func (e *foreignError) Unwrap() error { return e.error }
 
-var errHandshakeClosed = errors.New("breezeway: the other side closed the connection during the " +
+var errHandshakeClosed = errors.New("breezeway: the peer closed the connection during the " +
 	"handshake; it may not speak Breezeway")
 
 var errNoDescriptor = &ShortageError{Text: "breezeway: a descriptor arrived that this process " +

@@ -107,7 +107,7 @@ func (s *session) openStream(
 	}
 	if !s.rules.Streams.AreTaken() {
 		return nil, &CallError{CodeRefused,
-			"the other side takes no streams (its option MaxStreams)"}
+			"the peer takes no streams (its option MaxStreams)"}
 	}
 	for !s.rules.Streams.HasRoom() {
 		err := s.waitIn(&s.openers, s.newWaiter(), &lim, func() bool {

@@ -37,7 +37,7 @@ func TestTheContextOfAStreamIsDoneOnceTheStreamOrItsSessionIsOver(t *testing.T) 
 			t.Error("a stream has two contexts")
 		}
 		if _, has := there.Context().Deadline(); !has {
-			t.Error("the context has no deadline where the other side has said one")
+			t.Error("the context has no deadline where the peer has said one")
 		}
 		return here, there
 	}

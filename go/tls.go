@@ -21,7 +21,7 @@ type TLSError struct{ Err error }
 func (e *TLSError) Error() string {
 	if errors.Is(e.Err, io.EOF) || errors.Is(e.Err, io.ErrUnexpectedEOF) ||
 		errors.Is(e.Err, unix.ECONNRESET) {
-		return "breezeway: TLS: the other side closed the connection during the handshake; " +
+		return "breezeway: TLS: the peer closed the connection during the handshake; " +
 			"it may not speak TLS"
 	}
 	return "breezeway: TLS: " + e.Err.Error()
@@ -210,7 +210,7 @@ func (s *secured) Write(bytes []byte) (int, error) {
 	}
 	if s.reading {
 		if s.answered += len(bytes); s.answered > mostAnswered {
-			s.err = violated("more requests of TLS than the other side reads the answers to")
+			s.err = violated("more requests of TLS than the peer reads the answers to")
 			return 0, s.err
 		}
 	}

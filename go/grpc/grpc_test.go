@@ -133,7 +133,7 @@ func TestATargetIsResolvedAndBothSidesKnowWhoIsOnTheOtherOne(t *testing.T) {
 		for name, p := range map[string]breezeway.Peer{"client": client, "server": info.Peer} {
 			isThis := int(p.UID) == os.Getuid() && int(p.PID) == os.Getpid()
 			if p.Known != local || local && !isThis {
-				t.Errorf("the other side is %+v", p)
+				t.Errorf("the peer is %+v", p)
 			}
 			if (p.Identity != nil) != encrypted ||
 				encrypted && p.Identity.Subject.CommonName != name {

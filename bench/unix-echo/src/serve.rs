@@ -47,7 +47,7 @@ fn is_stale(path: &Path) -> bool {
     is_socket && UnixStream::connect(path).is_err_and(refused)
 }
 
-/// Returns every message until the other side closes the connection.
+/// Returns every message until the peer closes the connection.
 fn echo(connection: UnixStream, wait: Wait, activity: &Activity) -> io::Result<()> {
     let (stream, size) = Stream::agree(connection, wait)?;
     let mut message = vec![0; size];

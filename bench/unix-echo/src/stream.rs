@@ -54,7 +54,7 @@ impl Stream {
         Self::new(socket, wait)
     }
 
-    /// Takes the announcement of the other side and agrees.
+    /// Takes the announcement of the peer and agrees.
     pub(crate) fn agree(mut socket: UnixStream, wait: Wait) -> io::Result<(Self, usize)> {
         socket.set_read_timeout(Some(HANDSHAKE))?;
         let size = read_size(&mut socket)?;
@@ -82,7 +82,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Fills `message`; false if the other side closed the connection before its first byte.
+    /// Fills `message`; false if the peer closed the connection before its first byte.
     pub(crate) fn receive(&self, message: &mut [u8]) -> io::Result<bool> {
         let mut filled = 0;
         while filled < message.len() {

@@ -23,12 +23,12 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Bytes for T {}
 
 /// A connection from a client: an item of [`incoming`](crate::incoming) for tonic's server.
 ///
-/// Each write becomes visible to the other side at once. Dropping it closes the connection.
+/// Each write becomes visible to the peer at once. Dropping it closes the connection.
 pub struct Connection {
     /// Present until this is dropped.
     bytes: Option<Box<dyn Bytes>>,
     info: ConnectInfo,
-    /// Dropped with the connection, whose end others await; and the time that the other side has to
+    /// Dropped with the connection, whose end others await; and the time that the peer has to
     /// end the stream once this side has.
     end: Option<(oneshot::Sender<()>, Duration)>,
     is_shut_down: bool,
@@ -40,7 +40,7 @@ pub struct Connection {
     progress: Option<Progress>,
 }
 
-/// A stream of a session that is dropped before the other side has ended it is reset, which
+/// A stream of a session that is dropped before the peer has ended it is reset, which
 /// discards its unread data on the other side. A stream that was shut down is therefore read to its
 /// end first.
 impl Drop for Connection {
@@ -94,7 +94,7 @@ impl Connection {
     }
 
     /// Returns the connection of a stream, and a receiver that ends with it. Once this side has
-    /// ended the stream, the other side has `time` to do so.
+    /// ended the stream, the peer has `time` to do so.
     pub(crate) fn of_session(stream: Stream, time: Duration) -> (Self, oneshot::Receiver<()>) {
         let info = ConnectInfo::of_stream(&stream, Gear::Http2);
         let mut connection = Self::new(ByteStream::new(stream), info);

@@ -48,11 +48,11 @@ pub enum FloorError {
         /// Error that the kernel returned.
         source: Errno,
     },
-    /// The other side neither answered nor ended for too long: it died, was stopped, or got no CPU.
-    #[error("the other side did not answer within {0:?}")]
+    /// The peer neither answered nor ended for too long: it died, was stopped, or got no CPU.
+    #[error("the peer did not answer within {0:?}")]
     NoAnswer(Duration),
-    /// The other side closed its socket in the middle of a round trip.
-    #[error("the other side went away in the middle of a round trip")]
+    /// The peer closed its socket in the middle of a round trip.
+    #[error("the peer went away in the middle of a round trip")]
     PartnerGone,
     /// The received content differs from the sent one.
     #[error("round trip {round} of {size} bytes came back with wrong content")]

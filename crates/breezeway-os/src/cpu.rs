@@ -1,6 +1,6 @@
 //! CPUs: pinning, counting, and the decision whether spinning pays.
 //!
-//! A spin wait only helps while the other side runs on another CPU at the same time. The rule
+//! A spin wait only helps while the peer runs on another CPU at the same time. The rule
 //! (design: "spin by evidence") depends on the CPUs of the machine and the control group, not on
 //! affinity: a thread pinned to one CPU still has a peer pinned to another.
 

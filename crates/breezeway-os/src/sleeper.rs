@@ -23,7 +23,7 @@ const EVENTS: usize = 64;
 pub struct Wake {
     /// Token of the descriptor's registration.
     pub token: u64,
-    /// True if the other side has closed.
+    /// True if the peer has closed.
     pub hung_up: bool,
 }
 

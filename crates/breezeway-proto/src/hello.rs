@@ -138,7 +138,7 @@ fn hint(bytes: &[u8]) -> &'static str {
 pub enum HelloError {
     /// The first bytes are not those of a hello: the peer speaks another protocol.
     #[error(
-        "the other side does not speak Breezeway: its first bytes are {0:02x?}{hint}",
+        "the peer does not speak Breezeway: its first bytes are {0:02x?}{hint}",
         hint = hint(.0)
     )]
     Magic(Vec<u8>),
@@ -147,7 +147,7 @@ pub enum HelloError {
     Length(usize),
     /// A version that this side does not speak.
     #[error(
-        "the other side speaks version {0} of the protocol, this side version {VERSION}; upgrade \
+        "the peer speaks version {0} of the protocol, this side version {VERSION}; upgrade \
          the older one"
     )]
     Version(u16),

@@ -276,7 +276,7 @@ impl<'a> Exchange<'a> {
         Ok(())
     }
 
-    /// Sends descriptors, with exactly one byte, which the other side expects.
+    /// Sends descriptors, with exactly one byte, which the peer expects.
     fn send_descriptors(&self, descriptors: &[BorrowedFd<'_>]) -> Result<(), HandshakeError> {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         self.try_until(PollFlags::OUT, || scm::send(self.socket, &[0], descriptors, flags))?;

@@ -1,4 +1,4 @@
-//! Sends frames of 8 MiB without copying them: they are made in the memory that the other side
+//! Sends frames of 8 MiB without copying them: they are made in the memory that the peer
 //! reads. That memory is ready before the first frame, which a camera would else lose.
 
 use std::time::{Duration, Instant};

@@ -139,7 +139,7 @@ func EncodeRefusal(status uint32, reason string) []byte {
 func HelloWanted(bytes []byte) (int, error) {
 	if known := min(len(bytes), len(helloMagic)); string(bytes[:known]) != helloMagic[:known] {
 		return 0, &HelloError{0, fmt.Sprintf(
-			"the other side does not speak Breezeway: its first bytes are %x", bytes[:known])}
+			"the peer does not speak Breezeway: its first bytes are %x", bytes[:known])}
 	}
 	if len(bytes) < HelloLen {
 		return HelloLen - len(bytes), nil
@@ -159,7 +159,7 @@ func DecodeHello(bytes []byte) (*Hello, error) {
 	}
 	if version := binary.LittleEndian.Uint16(bytes[8:]); version != Version {
 		return nil, &HelloError{RefusedVersion,
-			fmt.Sprintf("the other side speaks version %d of the "+
+			fmt.Sprintf("the peer speaks version %d of the "+
 				"protocol, this side version %d; upgrade the older one", version, Version)}
 	}
 	found := binary.LittleEndian.Uint64(bytes[24:])
@@ -209,7 +209,7 @@ func (h *Hello) CheckMemory(own *Hello, carrier string) error {
 	if h.Memory == own.Memory {
 		return nil
 	}
-	return &HelloError{RefusedCarrier, fmt.Sprintf("this side speaks %s: here and the other side "+
+	return &HelloError{RefusedCarrier, fmt.Sprintf("this side speaks %s: here and the peer "+
 		"does not; use the same scheme on both sides", carrier)}
 }
 

@@ -178,7 +178,7 @@ func (t *Streams[S]) Message(head *Head, length int, event *StreamEvent[S]) erro
 	stream, change := t.byNumber[head.Stream], Received
 	switch isOpening := head.Flags.Has(FlagOpen); {
 	case isOpening && (stream != nil || head.Stream == 0 || t.IsOurs(head.Stream)):
-		return fmt.Errorf("stream %d cannot be opened by the other side now", head.Stream)
+		return fmt.Errorf("stream %d cannot be opened by the peer now", head.Stream)
 	case isOpening && t.openedByPeer == int(t.own.MaxStreams):
 		return fmt.Errorf("more streams than the %d that this side takes", t.own.MaxStreams)
 	case isOpening:

@@ -52,7 +52,7 @@ func TestStreamDropsWhatComesBehindItsOwnReset(t *testing.T) {
 	}
 	due, _ := streams.NextTransmit()
 	if over := streams.Transmitted(due); over != nil {
-		t.Error("it is over before the other side has answered")
+		t.Error("it is over before the peer has answered")
 	}
 	var event StreamEvent[int]
 	if err := streams.PeerReset(1, CodeFailed, &event); err != nil || !event.Over {
@@ -89,7 +89,7 @@ func TestStreamThatDiscardsResetsASenderThatWaits(t *testing.T) {
 			t.Fatalf("due is %+v, and not kind %d", due.Head, want)
 		}
 		if streams.Transmitted(due) != nil {
-			t.Error("the stream is over before the other side has answered")
+			t.Error("the stream is over before the peer has answered")
 		}
 	}
 	var event StreamEvent[int]

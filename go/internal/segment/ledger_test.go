@@ -37,7 +37,7 @@ func TestSegmentCountsUntilLastDescriptorAndMappingEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, let := range map[string]func(){"the own mapping": own.Drop,
-		"the descriptor": func() { unix.Close(fd) }, "the other side's": foreign.Drop} {
+		"the descriptor": func() { unix.Close(fd) }, "the peer's": foreign.Drop} {
 		if held := l.Held(); held != page {
 			t.Errorf("%d bytes are held before %s is gone", held, name)
 		}

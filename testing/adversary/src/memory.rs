@@ -105,7 +105,7 @@ impl Drop for Mapping {
 /// A memfd whose writable mapping its owner keeps.
 #[derive(Debug)]
 pub struct Shared {
-    /// Descriptor to send to the other side.
+    /// Descriptor to send to the peer.
     pub fd: OwnedFd,
     map: Mapping,
 }

@@ -140,7 +140,7 @@ impl Recording {
                 _ => piece.len(),
             };
             for part in [&piece[..cut], &piece[cut..]] {
-                // The other side may be gone, or not read while we do not.
+                // The peer may be gone, or not read while we do not.
                 if peer.write_all(part).is_err() {
                     return;
                 }

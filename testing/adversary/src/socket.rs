@@ -129,7 +129,7 @@ fn receive_with(socket: impl AsFd, max: usize, flags: RecvFlags) -> Option<Recei
     Some(Received { bytes, fds })
 }
 
-/// Reads until the other side closes.
+/// Reads until the peer closes.
 ///
 /// # Panics
 ///

@@ -39,7 +39,7 @@ enum Say {
         body: Vec<u8>,
     },
     Bytes(Vec<u8>),
-    /// The message that the other side waits for at this place.
+    /// The message that the peer waits for at this place.
     Right,
     Files(Vec<Offered>),
     /// The descriptors of both regions as they should be, and so many others.

@@ -30,7 +30,7 @@ pub(crate) fn status_of(error: &StreamError) -> Status {
     Status::new(code, error.to_string())
 }
 
-/// Reads and drops the rest of a stream until the other side has ended it, so that it can send
+/// Reads and drops the rest of a stream until the peer has ended it, so that it can send
 /// without being reset: a reset would discard its unread data.
 pub(crate) fn drain(mut receive: ReceiveHalf) {
     let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };

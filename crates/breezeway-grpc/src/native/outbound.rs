@@ -13,7 +13,7 @@ use tonic::Status;
 use super::inbound::status_of;
 use crate::error::BoxError;
 
-/// Size of the longest message: a larger one is sent as several, so that the other side copies one
+/// Size of the longest message: a larger one is sent as several, so that the peer copies one
 /// while this side writes the next.
 pub(crate) const LONGEST_MESSAGE: usize = 256 << 10;
 

@@ -182,7 +182,7 @@ impl Drop for StopOnDrop<'_> {
 
 /// Spins with plain loads until `word` differs from `previous`.
 ///
-/// The loads are relaxed; a caller that then reads the other side's payload needs an acquire fence.
+/// The loads are relaxed; a caller that then reads the peer's payload needs an acquire fence.
 #[inline(always)]
 pub(super) fn spin_past(
     word: &AtomicU64,

@@ -3,7 +3,7 @@
 //!
 //! Each side writes its own half of the memory and maps the other's read-only. An entry has 128
 //! bytes, and its first line is used; its sequence is published last, followed by a full fence and
-//! a load of the other side's intent. The intent never requests a doorbell here, because both sides
+//! a load of the peer's intent. The intent never requests a doorbell here, because both sides
 //! spin. The consumer copies the entry's line after an acquire fence and publishes its progress at
 //! every quarter of the ring.
 //!

@@ -52,7 +52,7 @@ pub(crate) fn measure(
     })
 }
 
-/// Returns every `size` bytes until the other side closes the socket.
+/// Returns every `size` bytes until the peer closes the socket.
 ///
 /// # Errors
 ///
@@ -100,7 +100,7 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    /// Fills `buffer`; false if the other side closed the socket before its first byte.
+    /// Fills `buffer`; false if the peer closed the socket before its first byte.
     fn receive(&self, buffer: &mut [u8]) -> Result<bool, FloorError> {
         let mut filled = 0;
         while filled < buffer.len() {

@@ -1,4 +1,4 @@
-//! How a loop waits for the other side.
+//! How a loop waits for the peer.
 
 use super::FloorError;
 use breezeway_os::clock;

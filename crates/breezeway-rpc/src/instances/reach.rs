@@ -144,7 +144,7 @@ impl Session {
 
     async fn call(self, request: CallRequest) -> Result<CallReply, Error> {
         if request.method.is_stream() {
-            // Opening a stream does not show that the other side answers.
+            // Opening a stream does not show that the peer answers.
             return self.line.call(request).await;
         }
         let is_oneway = request.method.oneway;

@@ -133,7 +133,7 @@ impl Stream {
     pub(super) fn shut_down(&self) {
         self.end_reading();
         self.interrupter.give_up();
-        // If another thread writes, the other side sees the end once both halves are gone.
+        // If another thread writes, the peer sees the end once both halves are gone.
         if let Ok(mut writer) = self.writer.try_lock() {
             // Fails if the session is over.
             let _ = writer.shutdown();

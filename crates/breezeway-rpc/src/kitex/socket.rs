@@ -83,7 +83,7 @@ impl Socket {
             // TLS's close message, if there is room for it.
             let _ = tls.lock().shutdown_write();
         }
-        // Fails if the other side has ended it.
+        // Fails if the peer has ended it.
         let _ = rustix::net::shutdown(self.descriptor(), rustix::net::Shutdown::Both);
     }
 

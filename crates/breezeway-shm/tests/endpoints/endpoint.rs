@@ -198,7 +198,7 @@ impl Session {
         assert!(len <= 104 || space.is_empty(), "published or given back");
     }
 
-    /// Takes the other side's next message, and compares it with the model's.
+    /// Takes the peer's next message, and compares it with the model's.
     fn take(&mut self, side: usize) {
         if self.sides[side].current.is_some() {
             return;
@@ -354,7 +354,7 @@ impl Session {
     fn expect_all_memory_back(&mut self) {
         let cap = self.terms.cap as usize;
         for side in [0, 1] {
-            // Dropping segments takes ring slots, which the other side must consume.
+            // Dropping segments takes ring slots, which the peer must consume.
             let space = (0..64).find_map(|_| {
                 let reserved = self.sides[side].endpoint.reserve(cap).ok();
                 self.receive_all();

@@ -66,7 +66,7 @@ fn streams_closed_without_reading_leak_no_slices() {
         served.send(b"unread").unwrap();
         stream.peek().unwrap();
     }
-    // The other side counts the slices that each side keeps as taken.
+    // The peer counts the slices that each side keeps as taken.
     let kept: u32 = server.statistics().slices.iter().map(|(_, _, kept)| kept).sum();
     assert_eq!(free(&client) + kept, before);
 }

@@ -30,7 +30,7 @@ fn both_sides_show_their_session(client: Program, server: Program) {
         let mut client = client.obey();
         assert_eq!(client.ask("exchange 64 1 20"), "done 1280");
         for process in [&client, &server] {
-            // The other side may still be about to take the stream's end, and to give slices back.
+            // The peer may still be about to take the stream's end, and to give slices back.
             eventually("everything is taken and given back", || {
                 let (queue, buffer) = regions(process);
                 let rings = [queue.to_server, queue.to_client];

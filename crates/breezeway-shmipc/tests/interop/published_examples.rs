@@ -68,7 +68,7 @@ fn runs(process: &Process, lines: usize) -> Vec<String> {
         assert!(!start.passed(PATIENCE), "it does not go on; it said:\n{heard}");
         let line = process.hear();
         heard = heard + &line + "\n";
-        // The examples' complaints; the library's own concern files that the other side has
+        // The examples' complaints; the library's own concern files that the peer has
         // removed.
         assert!(!line.starts_with("stream ") && !line.contains("failed, err="), "{line}");
         if rate(&line).is_some_and(|rate| rate != "0") {

@@ -410,12 +410,12 @@ fn contiguous_bytes_are_borrowed_and_others_copied() {
     let sent = content(20_000);
     stream.send(&sent).unwrap();
     let peeked = served.peek_at_least(20_000).unwrap().unwrap();
-    // SAFETY: the other side is this test, which writes nothing that it has sent.
+    // SAFETY: the peer is this test, which writes nothing that it has sent.
     let proof = unsafe { TrustedPeer::assume() };
     assert!(
         matches!(peeked.contiguous(1000, proof), Cow::Borrowed(bytes) if bytes == &sent[..1000])
     );
-    // SAFETY: the other side is this test, which writes nothing that it has sent.
+    // SAFETY: the peer is this test, which writes nothing that it has sent.
     let proof = unsafe { TrustedPeer::assume() };
     assert!(matches!(peeked.contiguous(20_000, proof), Cow::Owned(bytes) if bytes == sent));
 }

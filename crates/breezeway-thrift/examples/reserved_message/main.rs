@@ -1,4 +1,4 @@
-//! Encodes a message straight into the memory that the other side reads, and reads it there.
+//! Encodes a message straight into the memory that the peer reads, and reads it there.
 
 // In a program of yours: include!(concat!(env!("OUT_DIR"), "/thrift.rs")), see
 // breezeway_idl::Builder.

@@ -121,7 +121,7 @@ fn an_open_or_accept_may_be_dropped_after_any_number_of_polls() {
         for round in 0..60 {
             if let Some(stream) = poll_and_drop(channel.open(round, None), round as usize % 4).await
             {
-                // Dropped: the other side sees an open stream that is reset.
+                // Dropped: the peer sees an open stream that is reset.
                 drop(stream.unwrap());
                 opened += 1;
             }

@@ -1,4 +1,4 @@
-//! Sessions that close while the other side has not taken all that was sent.
+//! Sessions that close while the peer has not taken all that was sent.
 
 use breezeway_tokio::{CallError, Channel, Incoming, SessionOptions};
 

@@ -35,9 +35,7 @@ pub enum HandshakeError {
     )]
     Descriptors(usize),
     /// One side offers shared memory and the other does not.
-    #[error(
-        "this side speaks {0}: here and the other side does not; use the same scheme on both sides"
-    )]
+    #[error("this side speaks {0}: here and the peer does not; use the same scheme on both sides")]
     Carrier(Carrier),
     /// The server refuses this session.
     #[error("the server refuses: {reason} (status {status})")]
@@ -63,14 +61,10 @@ pub enum HandshakeError {
     #[error("a client's hello with a refusal's status")]
     ClientRefuses,
     /// The peer closed the connection during the handshake.
-    #[error(
-        "the other side closed the connection during the handshake; it may not speak Breezeway"
-    )]
+    #[error("the peer closed the connection during the handshake; it may not speak Breezeway")]
     Closed,
     /// The peer did not complete its hello in time.
-    #[error(
-        "no answer to the hello within {0:?}; the other side hangs or does not speak Breezeway"
-    )]
+    #[error("no answer to the hello within {0:?}; the peer hangs or does not speak Breezeway")]
     Timeout(Duration),
     /// Many other silent clients have connected since.
     #[error(

@@ -25,7 +25,7 @@ pub enum StreamError {
     #[error("metadata goes with the first or the last message of a stream's direction")]
     MetadataInTheMiddle,
     /// As many streams are open as the peer allows.
-    #[error("{0} streams are open, the most that the other side allows (its option max_streams)")]
+    #[error("{0} streams are open, the most that the peer allows (its option max_streams)")]
     TooMany(u16),
     /// Error of the message, or of the whole session.
     #[error(transparent)]

@@ -14,6 +14,6 @@ pub(super) fn too_much_metadata(
 ) -> Result {
     write!(
         formatter,
-        "metadata of {len} bytes, where the other side takes {limit}; raise its option max_metadata"
+        "metadata of {len} bytes, where the peer takes {limit}; raise its option max_metadata"
     )
 }

@@ -17,7 +17,7 @@ use crate::carrier::wire::Wire;
 use crate::error::HandshakeError;
 
 /// Error for a peer that sends much without a hello.
-const NO_HELLO: &str = "the other side sends records without plaintext, and no hello";
+const NO_HELLO: &str = "the peer sends records without plaintext, and no hello";
 /// Limit on bytes of records without a part of the hello: more than the records that a server may
 /// send to a client unasked (tickets) and than the hello's own record.
 const MAX_WITHOUT_PLAINTEXT: usize = 32 * 1024;

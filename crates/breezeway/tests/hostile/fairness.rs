@@ -345,7 +345,7 @@ fn growth_for_unreading_client_delays_no_other_session() {
     });
 }
 
-/// Adds and retires segments as fast as the other side takes them, until `stop` is set or the
+/// Adds and retires segments as fast as the peer takes them, until `stop` is set or the
 /// session ends.
 fn churn(peer: &mut Peer, stop: &AtomicBool) {
     let shared = Shared::fit(4096);
@@ -358,7 +358,7 @@ fn churn(peer: &mut Peer, stop: &AtomicBool) {
             }
             std::hint::spin_loop();
         }
-        // All progress is awaited, so that the other side publishes it at once.
+        // All progress is awaited, so that the peer publishes it at once.
         peer.ring.shared.store(control::SPACE_WAKE_AT, peer.view.load(control::CONSUMED_AT));
         if socket::send(&peer.socket, &[1], &[shared.fd.as_fd()]).is_err() {
             if socket::try_receive(&peer.socket, 4096).is_some_and(|received| received.is_end()) {

@@ -76,7 +76,7 @@ impl Hello {
     }
 }
 
-/// Reads a hello of its announced length, with its descriptors; shorter if the other side closes.
+/// Reads a hello of its announced length, with its descriptors; shorter if the peer closes.
 pub fn receive_hello(socket: impl AsFd) -> Received {
     let mut received = Received::default();
     let mut wanted = hello::LEN;

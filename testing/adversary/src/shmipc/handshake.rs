@@ -62,7 +62,7 @@ pub fn accept(mut socket: &UnixStream) -> (OwnedFd, OwnedFd) {
     (queue, buffer)
 }
 
-/// Reads until the other side closes.
+/// Reads until the peer closes.
 ///
 /// # Panics
 ///
@@ -72,7 +72,7 @@ pub fn read_to_end(socket: &mut UnixStream) -> Vec<u8> {
     match socket.read_to_end(&mut bytes) {
         Ok(_) => {}
         Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => {}
-        Err(error) => panic!("the other side does not close: {error}"),
+        Err(error) => panic!("the peer does not close: {error}"),
     }
     bytes
 }

@@ -1,4 +1,4 @@
-//! The two ends that a side has: it produces into its own ring and consumes the other side's.
+//! The two ends that a side has: it produces into its own ring and consumes the peer's.
 
 use super::super::spin::{Spin, spin_until};
 use super::super::{FloorError, MEASURER_PATIENCE, PARTNER_PATIENCE};
@@ -19,7 +19,7 @@ pub(super) struct Entry {
     pub(super) body: [u64; WORDS],
 }
 
-/// Kind of an entry: the action that it requests from the other side.
+/// Kind of an entry: the action that it requests from the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Work, whatever the measurement is about.
@@ -57,13 +57,13 @@ pub(super) struct Side<'a> {
     patience: Duration,
     /// Position of the next entry to publish.
     tail: u64,
-    /// The other side's last known progress.
+    /// The peer's last known progress.
     consumed: u64,
-    /// Positions below were compared with the other side's intent.
+    /// Positions below were compared with the peer's intent.
     announced: u64,
     /// Position of the next entry to take.
     head: u64,
-    /// Progress that the other side can see.
+    /// Progress that the peer can see.
     published: u64,
 }
 
@@ -107,7 +107,7 @@ impl<'a> Side<'a> {
         Ok(())
     }
 
-    /// Follows one or more publications: a fence, and a check whether the other side sleeps.
+    /// Follows one or more publications: a fence, and a check whether the peer sleeps.
     #[inline(always)]
     pub(super) fn announce(&mut self) {
         fence(Ordering::SeqCst);
@@ -154,7 +154,7 @@ impl<'a> Side<'a> {
         Ok(Entry { kind: Kind::of_word(line[1]), body })
     }
 
-    /// Flips the release bit of `number`, below 64, and checks whether the other side sleeps.
+    /// Flips the release bit of `number`, below 64, and checks whether the peer sleeps.
     pub(super) fn release(&self, number: u64) {
         self.rings.own.word(RELEASED_AT).fetch_xor(1 << number, Ordering::Release);
         fence(Ordering::SeqCst);

@@ -136,7 +136,7 @@ impl Half {
             return Err(FloorError::TooLarge { size, limit });
         }
         // SAFETY: `size` bytes, rounded up to whole lanes, lie inside of the mapping, which is
-        // borrowed; pages and multiples of 64 suit any lane. A store to the other side's half,
+        // borrowed; pages and multiples of 64 suit any lane. A store to the peer's half,
         // which no caller makes, would fault and change nothing.
         Ok(unsafe { Payload::new(self.map.add(RING_END + offset), size) })
     }

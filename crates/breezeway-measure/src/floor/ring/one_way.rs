@@ -8,7 +8,7 @@ use super::{INLINE, SharedRings, Throughput, WORDS};
 use crate::pattern;
 use breezeway_os::clock;
 
-/// Entries for each fence and load of the other side's intent.
+/// Entries for each fence and load of the peer's intent.
 const BATCH: u64 = 64;
 
 /// Sends for `budget` ticks. Then the partner's [`answer`] returns.

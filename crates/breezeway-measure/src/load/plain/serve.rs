@@ -41,7 +41,7 @@ impl Server {
     }
 }
 
-/// Returns every message until the other side closes the connection.
+/// Returns every message until the peer closes the connection.
 fn echo(stream: &mut dyn Stream) -> io::Result<()> {
     let mut size = [0; 4];
     stream.read_exact(&mut size)?;

@@ -59,23 +59,23 @@ pub enum TlsError {
     #[error("'{0}' is neither a DNS name nor an IP address, so that no certificate can be for it")]
     HostName(String),
     /// The peer's bytes are not TLS.
-    #[error("the other side does not speak TLS; use tcp: if it is not meant to")]
+    #[error("the peer does not speak TLS; use tcp: if it is not meant to")]
     NotTls,
     /// The peer closed the connection during the TLS handshake.
     #[error(
-        "the other side closed the connection during the TLS handshake; it may not speak TLS, or \
+        "the peer closed the connection during the TLS handshake; it may not speak TLS, or \
          has no use for this side's certificate"
     )]
     Closed,
     /// The peer's certificate has expired.
-    #[error("the other side's certificate has expired; let it be renewed")]
+    #[error("the peer's certificate has expired; let it be renewed")]
     Expired,
     /// The peer's certificate is not valid yet.
-    #[error("the other side's certificate is not valid yet; compare the clocks of both hosts")]
+    #[error("the peer's certificate is not valid yet; compare the clocks of both hosts")]
     NotYetValid,
     /// None of the roots has issued the peer's certificate.
     #[error(
-        "no root that this side trusts has issued the other side's certificate; add its root, if \
+        "no root that this side trusts has issued the peer's certificate; add its root, if \
          it is to be trusted"
     )]
     UnknownIssuer,
@@ -86,13 +86,13 @@ pub enum TlsError {
     #[error("the client has no certificate, and this server serves only those that have one")]
     NoClientCertificate,
     /// The peer's certificate has another problem.
-    #[error("the other side's certificate is not accepted: {0}")]
+    #[error("the peer's certificate is not accepted: {0}")]
     Certificate(String),
     /// The peer speaks TLS, and within it another protocol.
-    #[error("the other side does not speak Breezeway within TLS")]
+    #[error("the peer does not speak Breezeway within TLS")]
     OtherProtocol,
     /// The peer has refused or ended the connection, with this alert.
-    #[error("the other side ends the connection by the TLS alert '{0}'")]
+    #[error("the peer ends the connection by the TLS alert '{0}'")]
     Alert(String),
     /// The peer has broken a rule of TLS, or the bytes were changed in transit.
     #[error("TLS: {0}")]

@@ -84,7 +84,7 @@ fn closing_ends_every_wait_of_a_client_and_of_a_server() {
     for round in 0..60 {
         every_policy(|options| {
             let options = options.clone().stream_window(4, 1 << 20).cap(1 << 20);
-            // No driver runs the other side.
+            // The peer has no driver.
             let (channel, _server) = pair(&options);
             end(waits_of_a_client(&channel), round * 1_000, || channel.close());
             let (_channel, server) = pair(&options);

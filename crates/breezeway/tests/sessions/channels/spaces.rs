@@ -563,9 +563,9 @@ enum Step {
         space: usize,
     },
     Drop(usize),
-    /// The other side takes a message and keeps it.
+    /// The peer takes a message and keeps it.
     Receive(usize),
-    /// The other side lets go of a message.
+    /// The peer lets go of a message.
     Release(usize),
     /// Both sides take a turn.
     Turn,

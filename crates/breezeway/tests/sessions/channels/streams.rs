@@ -338,7 +338,7 @@ fn one_stream_that_keeps_all_it_may_stops_no_other() {
     });
 }
 
-/// Sends until nothing more fits, and only once the other side has done the same reads, and sends
+/// Sends until nothing more fits, and only once the peer has done the same reads, and sends
 /// as much again.
 fn flood(stream: Stream, full: &Barrier) {
     const MORE: u32 = 100;

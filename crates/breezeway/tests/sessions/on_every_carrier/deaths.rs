@@ -444,7 +444,7 @@ fn first_one_way_message_to_dead_sleeping_server_fails() {
         // It sleeps once it has taken this one and rests.
         server.at_rest();
         server.process.kill();
-        // A socket notices when the other side's answer to the first message has come.
+        // A socket notices when the peer's answer to the first message has come.
         let least = usize::from(!has_socket_file());
         let error = (0..=least).find_map(|_| session.post(SINK, &sinkable(1, 0, 20)).err());
         assert!(matches!(error, Some(CallError::PeerDied)), "{policy:?}: {error:?}");

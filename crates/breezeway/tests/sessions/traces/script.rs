@@ -218,7 +218,7 @@ pub(super) fn pattern(seed: u8, len: usize) -> Vec<u8> {
 pub(super) struct Offer {
     pub(super) ring: u32,
     pub(super) cap: u64,
-    /// Streams that the other side may open.
+    /// Streams that the peer may open.
     pub(super) streams: u16,
     /// Messages and bytes of a stream's window.
     pub(super) window: (u32, u64),
@@ -378,7 +378,7 @@ impl Script {
                 let len = entry.body.len() as u32;
                 let header = frame::Header { len, kind, flags, time, stream, tag };
                 let sent = [&header.bytes()[..], &entry.body].concat();
-                connection.write_all(&sent).expect("the other side reads");
+                connection.write_all(&sent).expect("the peer reads");
             }
         }
     }

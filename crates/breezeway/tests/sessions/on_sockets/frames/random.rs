@@ -67,7 +67,7 @@ fn play_at_random(peer: &mut Connection, random: &mut Random, good: impl Fn(u32)
         let bytes = nearly(random, good(2 * number + 1));
         let cut = random.below(bytes.len() as u64 + 1) as usize;
         for part in [&bytes[..cut], &bytes[cut..]] {
-            // The other side may be gone, or not read while we do not.
+            // The peer may be gone, or not read while we do not.
             if peer.write_all(part).is_err() {
                 return sent;
             }
