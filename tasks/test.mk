@@ -61,4 +61,5 @@ suite-doc:
 ## Writes what the IDL generator's golden files and the traces of sessions have to be: see what differs.
 golden:
 	UPDATE_GOLDEN=1 $(CARGO) test -p breezeway-idl --test generator golden
+	UPDATE_GOLDEN=1 $(CARGO) test -p breezeway-idl-corpus --test golden_go
 	UPDATE_GOLDEN=1 $(CARGO) test -p breezeway --test sessions traces::

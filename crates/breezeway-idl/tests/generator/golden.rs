@@ -58,41 +58,6 @@ fn golden_files_are_unchanged() {
     }
 }
 
-/// IDLs with kept Go, and the folder of its package below that of this repository.
-const GO: [(&str, &str); 9] = [
-    ("crates/breezeway-idl/tests/corpus/containers", "go/internal/idl"),
-    ("crates/breezeway-idl/tests/corpus/defaults", "go/internal/idl"),
-    ("crates/breezeway-idl/tests/corpus/recursive", "go/internal/idl"),
-    ("crates/breezeway-idl/tests/corpus/requiredness", "go/internal/idl"),
-    ("crates/breezeway-rpc/tests/idl/room", "go/internal/idl"),
-    ("crates/breezeway-rpc/tests/idl/users", "go/internal/idl"),
-    ("go/examples/users/idl/users", "go/examples/users/gen"),
-    ("go/kitex/idl/echo", "go/internal/idl"),
-    ("go/kitex/idl/shapes", "go/internal/idl"),
-];
-
-#[test]
-fn golden_go_files_are_unchanged() {
-    let repository = tests().join("../../..");
-    for (idl, kept) in GO {
-        let idl = repository.join(idl).with_extension("thrift");
-        let schema = breezeway_idl::read(&[idl], &[]).unwrap_or_else(|error| panic!("{error}"));
-        let root = format!("github.com/breezeway-ipc/breezeway/{kept}");
-        let files = breezeway_idl::generate_go(&schema, &root);
-        for file in files.unwrap_or_else(|error| panic!("{error}")) {
-            let golden = repository.join(kept).join(&file.path);
-            if std::env::var_os("UPDATE_GOLDEN").is_some() {
-                fs::create_dir_all(golden.parent().unwrap()).unwrap();
-                fs::write(&golden, file.text).unwrap();
-            } else {
-                let kept = fs::read_to_string(&golden).unwrap_or_default();
-                let name = golden.display();
-                assert!(file.text == kept, "{name} differs: run with UPDATE_GOLDEN=1, and look");
-            }
-        }
-    }
-}
-
 #[test]
 fn the_text_is_the_same_every_time() {
     for file in corpus() {
