@@ -67,7 +67,7 @@ func TestNothingIsSentBehindTheFarewell(t *testing.T) {
 }
 
 func TestPendingEntryBehindShutdownIsNotSearchedRepeatedly(t *testing.T) {
-	conn, stream, closed := closing(t, 100*time.Millisecond)
+	conn, stream, closed := closing(t, time.Second)
 	stream.Reset(CodeCancelled)
 	conn.session.interrupt()
 	soon(t, "Close", closed)

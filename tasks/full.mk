@@ -94,9 +94,10 @@ random-idls:
 		$(CARGO) run --quiet --locked -p random-idls -- --count 20 --mutant $$mutant; done
 	cd testing/peers && $(CARGO) run --quiet --locked -p random-idls -- --seed $(SEED) --count $(COUNT)
 
-# Optimised, but linked in a minute.
+# Optimised, but linked in a minute. Panics of tokio are known by the lines of their backtraces.
 TORTURE = $(CARGO) build --release --locked -p breezeway-torture \
-	--config profile.release.lto=false --config profile.release.codegen-units=16
+	--config profile.release.lto=false --config profile.release.codegen-units=16 \
+	--config profile.release.strip=false --config profile.release.debug=1
 SESSIONS ?= 100000
 ## Hostile sessions by chance against each engine (SESSIONS=100000), while an honest client measures (half an hour).
 hostile:
