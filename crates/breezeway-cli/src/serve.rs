@@ -12,9 +12,9 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::Failure;
-#[cfg(feature = "grpc")]
 use crate::announce::announce;
 use crate::certificates::Certificates;
+#[cfg(feature = "grpc")]
 use crate::grpc;
 use crate::protocol::Protocol;
 #[cfg(feature = "thrift")]
