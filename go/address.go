@@ -22,7 +22,12 @@ const (
 
 var carrierNames = [...]string{"shm", "unix", "tcp", "tls"}
 
-func (c Carrier) String() string { return carrierNames[c] }
+func (c Carrier) String() string {
+	if c < 0 || int(c) >= len(carrierNames) {
+		return fmt.Sprintf("carrier %d", int(c))
+	}
+	return carrierNames[c]
+}
 
 // An Address is a place where a server listens. Its text form is shm:/path, unix:/path,
 // tcp:host:port or tls:host:port.
@@ -30,6 +35,26 @@ type Address struct {
 	Carrier Carrier
 	// Path is the socket file's path, or host:port.
 	Path string
+}
+
+// Host returns the host of a tcp: or tls: address without its port, or "" of any other.
+func (a Address) Host() string {
+	host, _ := a.hostPort()
+	return host
+}
+
+// Port returns the port of a tcp: or tls: address, a number or a service's name, or "" of any
+// other.
+func (a Address) Port() string {
+	_, port := a.hostPort()
+	return port
+}
+
+func (a Address) hostPort() (host, port string) {
+	if a.isRemote() {
+		host, port, _ = net.SplitHostPort(a.Path)
+	}
+	return host, port
 }
 
 // isRemote returns true for a host and port.

@@ -61,7 +61,7 @@ func BenchmarkPath(b *testing.B) {
 			b.Fatal(err)
 		}
 		server.run(serving.newCall(call))
-		var reply Reply
+		var reply Message
 		client.mu.Lock()
 		if err := client.waitForReply(w, p, &lim, &reply); err != nil || reply.Len() != 64 {
 			b.Fatal(reply.Len(), err)

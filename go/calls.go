@@ -76,7 +76,7 @@ func (s *session) callLimit(ctx context.Context) limit {
 
 // call sends a request and waits for its reply.
 func (s *session) call(
-	ctx context.Context, method uint32, out *outgoing, reply *Reply,
+	ctx context.Context, method uint32, out *outgoing, reply *Message,
 ) error {
 	lim := s.callLimit(ctx)
 	s.mu.Lock()

@@ -21,17 +21,17 @@ func NewClient(addresses string, opts ...Option) *Client {
 }
 
 // Call makes a call like [Conn.Call].
-func (c *Client) Call(ctx context.Context, method uint32, request []byte) (Reply, error) {
+func (c *Client) Call(ctx context.Context, method uint32, request []byte) (Message, error) {
 	return c.call(ctx, method, outgoing{bytes: request})
 }
 
 // CallWithMetadata makes a call like [Conn.CallWithMetadata].
 func (c *Client) CallWithMetadata(ctx context.Context, method uint32, metadata, request []byte) (
-	Reply, error) {
+	Message, error) {
 	return c.call(ctx, method, outgoing{metadata: metadata, hasMetadata: true, bytes: request})
 }
 
-func (c *Client) call(ctx context.Context, method uint32, out outgoing) (reply Reply, err error) {
+func (c *Client) call(ctx context.Context, method uint32, out outgoing) (reply Message, err error) {
 	err = c.sessions.try(ctx, func(conn *Conn) (bool, error) {
 		attempt := out
 		err := conn.session.call(ctx, method, &attempt, &reply)

@@ -118,7 +118,7 @@ func clientSession(conn net.Conn, address Address, opts *options, config *tls.Co
 // may or may not have served the call. A failure reported by the server is a [*CallError].
 func (c *Conn) Call(
 	ctx context.Context, method uint32, request []byte,
-) (reply Reply, err error) {
+) (reply Message, err error) {
 	err = c.session.call(ctx, method, &outgoing{bytes: request}, &reply)
 	return reply, err
 }
@@ -126,7 +126,7 @@ func (c *Conn) Call(
 // CallWithMetadata makes a call like [Conn.Call], with a metadata block beside the request.
 func (c *Conn) CallWithMetadata(
 	ctx context.Context, method uint32, metadata, request []byte,
-) (reply Reply, err error) {
+) (reply Message, err error) {
 	out := outgoing{metadata: metadata, hasMetadata: true, bytes: request}
 	err = c.session.call(ctx, method, &out, &reply)
 	return reply, err
@@ -135,9 +135,9 @@ func (c *Conn) CallWithMetadata(
 // CallReserved makes a call like [Conn.Call], with a request that was filled in place.
 func (c *Conn) CallReserved(
 	ctx context.Context, method uint32, r *Reservation,
-) (reply Reply, err error) {
+) (reply Message, err error) {
 	if r.session != c.session || !r.take() {
-		return Reply{}, ErrSent
+		return Message{}, ErrSent
 	}
 	out := outgoing{reserved: r}
 	err = c.session.call(ctx, method, &out, &reply)

@@ -1,9 +1,11 @@
 package breezeway
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"os"
 
 	"github.com/breezeway-ipc/breezeway/go/internal/proto"
@@ -13,7 +15,8 @@ import (
 
 var (
 	// ErrClosed is returned for a session that this side has closed.
-	ErrClosed = errors.New("breezeway: the session was closed here")
+	// It is also net.ErrClosed.
+	ErrClosed error = &sentinelError{"breezeway: the session was closed here", net.ErrClosed}
 	// ErrPeerClosed is returned for a session that the peer has closed in order.
 	ErrPeerClosed = errors.New("breezeway: the peer closed the session")
 	// ErrPeerDied is returned if the peer of a session has ended without closing it, or has ended
@@ -40,6 +43,16 @@ var (
 	ErrServerClosed = errors.New("breezeway: the server was closed")
 )
 
+// A sentinelError is an error that is also one of the standard library.
+type sentinelError struct {
+	text string
+	is   error
+}
+
+func (e *sentinelError) Error() string { return e.text }
+
+func (e *sentinelError) Is(target error) bool { return target == e.is }
+
 // A ViolationError names the rule of the ABI that the peer broke. It ends this session and affects
 // no other.
 type ViolationError struct{ Rule string }
@@ -54,14 +67,41 @@ func violated(format string, args ...any) error {
 
 // A RefusedError is returned if the server refuses the session. Its Status is one of docs/abi.md,
 // section 2.
-type RefusedError = proto.Refusal
+type RefusedError struct {
+	Status uint32
+	Reason string
+}
+
+func (e *RefusedError) Error() string { return (*proto.Refusal)(e).Error() }
 
 // A TooLargeError is returned for a message that is larger than the session's cap.
-type TooLargeError = shm.TooLargeError
+type TooLargeError struct{ Len, Max int }
+
+func (e *TooLargeError) Error() string { return (*shm.TooLargeError)(e).Error() }
 
 // A ShortageError is returned for a call or session for which this process lacks memory or
-// descriptors.
-type ShortageError = segment.ShortageError
+// descriptors. Its Text names what to raise.
+type ShortageError struct {
+	Text string
+	Err  error
+}
+
+func (e *ShortageError) Error() string { return e.Text }
+
+func (e *ShortageError) Unwrap() error { return e.Err }
+
+// exported returns an error of an internal package as the type that programs see.
+func exported(err error) error {
+	switch e := err.(type) {
+	case *proto.Refusal:
+		return (*RefusedError)(e)
+	case *shm.TooLargeError:
+		return (*TooLargeError)(e)
+	case *segment.ShortageError:
+		return (*ShortageError)(e)
+	}
+	return err
+}
 
 // A TooMuchMetadataError is returned for a metadata block that is longer than the peer accepts.
 type TooMuchMetadataError struct{ Len, Max int }
@@ -111,8 +151,21 @@ func (c Code) String() string {
 	return fmt.Sprintf("code %d", uint32(c))
 }
 
+// matches returns true if a code is reported to the program as target: CodeCancelled is
+// context.Canceled, and CodeDeadlinePassed context.DeadlineExceeded.
+func (c Code) matches(target error) bool {
+	switch c {
+	case CodeCancelled:
+		return target == context.Canceled
+	case CodeDeadlinePassed:
+		return target == context.DeadlineExceeded
+	}
+	return false
+}
+
 // A CallError is the failure of a call as the server reported it. A handler sets the code by
-// returning a CallError.
+// returning a CallError. It is also context.Canceled or context.DeadlineExceeded if its code is
+// CodeCancelled or CodeDeadlinePassed.
 type CallError struct {
 	Code   Code
 	Reason string
@@ -125,7 +178,14 @@ func (e *CallError) Error() string {
 	return fmt.Sprintf("breezeway: the call failed: %s: %s", e.Code, e.Reason)
 }
 
-// A ResetError is returned for a stream that either side has reset.
+// Is returns true for the error of package context that has the meaning of the code.
+func (e *CallError) Is(target error) bool { return e.Code.matches(target) }
+
+// A ResetError is returned for a stream that either side has reset. It is an error of package
+// context like a [CallError].
 type ResetError struct{ Code Code }
 
 func (e *ResetError) Error() string { return "breezeway: the stream was reset: " + e.Code.String() }
+
+// Is returns true for the error of package context that has the meaning of the code.
+func (e *ResetError) Is(target error) bool { return e.Code.matches(target) }

@@ -67,7 +67,7 @@ func TestDialFullBacklogConnectsOnceServed(t *testing.T) {
 		go func() {
 			conn, err := Dial(context.Background(), address, HandshakeTimeout(20*time.Second))
 			if err == nil {
-				var reply Reply
+				var reply Message
 				if reply, err = conn.Call(context.Background(), 0, nil); err == nil {
 					reply.Release()
 				}

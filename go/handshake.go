@@ -108,16 +108,17 @@ func connect(g *greeting, opts *options) (*agreement, error) {
 	err = agreed.receive(g, opts)
 	if err != nil {
 		agreed.drop()
-		return nil, err
+		return nil, exported(err)
 	}
 	return agreed, conn.SetDeadline(time.Time{})
 }
 
 func controlSegment(hello *proto.Hello, account segment.Account) (*segment.Mapping, int, error) {
 	if err := segment.Probe(); err != nil {
-		return nil, -1, err
+		return nil, -1, exported(err)
 	}
-	return shm.Control(hello, account)
+	control, fd, err := shm.Control(hello, account)
+	return control, fd, exported(err)
 }
 
 func (a *agreement) drop() {
@@ -156,8 +157,7 @@ func (a *agreement) receive(g *greeting, opts *options) error {
 		return nil
 	}
 	a.peerControl, err = segment.Map(fds[0], proto.ControlSize(hello.RingCapacity))
-	var shortage *segment.ShortageError
-	if err != nil && !errors.As(err, &shortage) {
+	if err = exported(err); err != nil && !isShortage(err) {
 		return proto.HelloViolation("%v", err)
 	}
 	closeAll(fds) // These are sealed memory.
@@ -203,7 +203,7 @@ func receiveHello(conn net.Conn) (*proto.Hello, []int, error) {
 			return nil, fds, proto.HelloViolation("a hello with more than one file descriptor")
 		}
 		if n == 0 || err != nil {
-			if errors.As(err, new(*ShortageError)) {
+			if isShortage(err) {
 				return nil, fds, err
 			}
 			if err == nil || errors.Is(err, io.EOF) || errors.Is(err, unix.ECONNRESET) {
@@ -305,8 +305,7 @@ func (a *agreement) sayHello(g *greeting) error {
 
 // refusalOf returns the status that a client is sent for an error, or 0 if it is sent nothing.
 func refusalOf(err error) uint32 {
-	var shortage *segment.ShortageError
-	if errors.As(err, &shortage) {
+	if isShortage(err) {
 		return proto.RefusedNoMemory
 	}
 	return proto.StatusOf(err)

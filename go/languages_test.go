@@ -679,7 +679,7 @@ func dialOnceTaken(t *testing.T, ctx context.Context, address string) *breezeway
 // the memory.
 func memory(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
 	request := pattern(18<<20, 1)
-	var kept []breezeway.Reply
+	var kept []breezeway.Message
 	for conn.Carrier() == breezeway.Shm { // A socket lends nothing.
 		short, cancel := context.WithTimeout(ctx, time.Second)
 		reply, err := conn.Call(short, echo, request)

@@ -146,6 +146,10 @@ func listenUnix(path string, mode uint32) (net.Listener, error) {
 	if errors.Is(err, unix.EADDRINUSE) {
 		return nil, errServed
 	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("the folder %s does not exist; create it, or choose another path: "+
+			"%w", filepath.Dir(path), fs.ErrNotExist)
+	}
 	if err != nil {
 		return nil, err
 	}

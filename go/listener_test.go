@@ -170,47 +170,24 @@ func TestSocketFileHasItsModeWhateverTheUmask(t *testing.T) {
 	}
 }
 
-func TestAServerThatCouldNotListenCanBeClosed(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "s")
-	other, err := Listen("unix:"+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer other.Close()
-	for _, address := range []string{"nonsense", "unix:" + path, "tls:127.0.0.1:0"} {
-		server, err := Listen(address, nil)
-		if err == nil {
-			t.Errorf("it listens at %s", address)
-		}
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := server.Shutdown(contextOf(t)); err != nil {
-			t.Error(err)
-		}
-	}
-	if err := new(Server).Close(); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestAServerThatCouldNotListenKeepsNothingOfThat(t *testing.T) {
+func TestListenThatFailsLeavesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	for name, opts := range map[string][]Option{
 		"alone": nil, "with a successor's door": {TakeOver(true)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := &Server{Handler: (*Call).Echo}
-			if err := server.Listen("unix:"+path+",unix:"+path+"/below", opts...); err == nil {
-				t.Fatal("it listens below a file")
+			for _, address := range []string{"nonsense", "unix:" + path + ",tls:127.0.0.1:0",
+				"unix:" + path + ",unix:" + path + "/below"} {
+				server, err := Listen(address, (*Call).Echo, opts...)
+				if server != nil || err == nil {
+					t.Fatalf("it listens at %s", address)
+				}
 			}
-			if err := server.Listen("unix:" + path); err != nil {
+			server, err := Listen("unix:"+path, (*Call).Echo)
+			if err != nil {
 				t.Fatal(err)
 			}
 			defer server.Close()
-			if all := server.Addresses(); len(all) != 1 {
-				t.Errorf("it listens at %v", all)
-			}
 		})
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"github.com/breezeway-ipc/breezeway/go/internal/proto"
-	"github.com/breezeway-ipc/breezeway/go/internal/segment"
 	"github.com/breezeway-ipc/breezeway/go/internal/shm"
 )
 
@@ -31,14 +30,14 @@ func (l *memoryLink) refused() []int   { return l.end.Refused() }
 func judged(ok bool, err error) (bool, error) { return ok, violation(err) }
 
 func violation(err error) error {
-	if err == nil || isShortage(err) {
+	if err = exported(err); err == nil || isShortage(err) {
 		return err
 	}
 	return &ViolationError{err.Error()}
 }
 
 func isShortage(err error) bool {
-	var shortage *segment.ShortageError
+	var shortage *ShortageError
 	return errors.As(err, &shortage)
 }
 
@@ -89,7 +88,7 @@ func (l *memoryLink) send(head *proto.Head, out *outgoing, total int) error {
 func (l *memoryLink) lend(head *proto.Head, out *outgoing, total int) error {
 	loan, err := l.end.Reserve(total)
 	if err != nil {
-		return err
+		return exported(err)
 	}
 	// Ensure a free ring entry before anything is copied or released.
 	err = l.end.NeedSlot()
@@ -105,7 +104,7 @@ func (l *memoryLink) lend(head *proto.Head, out *outgoing, total int) error {
 	if err != nil {
 		l.end.Abandon(loan)
 	}
-	return err
+	return exported(err)
 }
 
 func fill(loan *shm.Loan, out *outgoing) error {
@@ -150,7 +149,7 @@ func (l *memoryLink) reserve(n int) (*Reservation, error) {
 	}
 	loan, err := l.end.Reserve(n)
 	if err != nil {
-		return nil, err
+		return nil, exported(err)
 	}
 	loan.Hold()
 	return &Reservation{length: n, loan: loan, isLoan: true}, nil

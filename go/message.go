@@ -30,9 +30,6 @@ type Message struct {
 	inline      [proto.InlineMax]byte
 }
 
-// A Reply is the message that answers a call.
-type Reply = Message
-
 // A lent is a lease that copies of a message share. It is reused with another generation.
 type lent struct {
 	mu         sync.RWMutex

@@ -22,6 +22,15 @@ const (
 	Park
 )
 
+var policyNames = [...]string{"adaptive", "busy", "park"}
+
+func (p WaitPolicy) String() string {
+	if p < 0 || int(p) >= len(policyNames) {
+		return fmt.Sprintf("wait policy %d", int(p))
+	}
+	return policyNames[p]
+}
+
 const lendCount = 512
 
 type options struct {

@@ -154,7 +154,7 @@ func (r *Reservation) sentOr(err error) {
 // it, and does not keep it. If fill fails, nothing is sent. It is called again if the call never
 // ran and is repeated on a new session.
 func (c *Client) CallFilled(ctx context.Context, method uint32, metadata []byte, n int,
-	fill func(space []byte) error) (reply Reply, err error) {
+	fill func(space []byte) error) (reply Message, err error) {
 	err = c.sessions.try(ctx, func(conn *Conn) (bool, error) {
 		out := outgoing{metadata: metadata, hasMetadata: metadata != nil}
 		err := conn.session.callFilled(ctx, method, &out, n, fill, &reply)
@@ -166,7 +166,7 @@ func (c *Client) CallFilled(ctx context.Context, method uint32, metadata []byte,
 // callFilled makes a call. It takes the call's place first, so that callers wait for one without
 // memory, and small calls find some.
 func (s *session) callFilled(ctx context.Context, method uint32, out *outgoing, n int,
-	fill func(space []byte) error, reply *Reply) error {
+	fill func(space []byte) error, reply *Message) error {
 	lim := s.callLimit(ctx)
 	s.mu.Lock()
 	err := s.waitToBegin(out, &lim)

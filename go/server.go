@@ -72,7 +72,10 @@ type Server struct {
 // Listen returns a server that listens at addresses, separated by commas. Serve serves its clients.
 func Listen(addresses string, handler Handler, opts ...Option) (*Server, error) {
 	s := &Server{Handler: handler}
-	return s, s.Listen(addresses, opts...)
+	if err := s.Listen(addresses, opts...); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // Listen binds the addresses. Clients can connect when it returns.

@@ -201,7 +201,7 @@ func TestAClientThatKeepsItsRepliesGetsAnErrorAndHarmsNobody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			address := begin(t, "shm")
 			conn := dial(t, address, breezeway.Cap(1<<20))
-			var kept []breezeway.Reply
+			var kept []breezeway.Message
 			var failure *breezeway.CallError
 			for {
 				reply, err := conn.Call(within(t, time.Minute), echo, make([]byte, 100_000))

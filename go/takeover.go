@@ -141,7 +141,7 @@ func receiveSocket(conn *net.UnixConn) (kind byte, place string, socket net.List
 	if kind == lastSocket {
 		wanted = 0
 	}
-	if errors.As(err, new(*ShortageError)) {
+	if isShortage(err) {
 		return 0, "", nil, err
 	}
 	if err != nil || len(fds) != wanted {

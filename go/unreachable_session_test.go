@@ -11,7 +11,7 @@ import (
 )
 
 // forgets creates a session, drops all references to it, and returns a reply of it.
-func forgets(t *testing.T, address string, request []byte) breezeway.Reply {
+func forgets(t *testing.T, address string, request []byte) breezeway.Message {
 	ctx := within(t, time.Minute)
 	conn, err := breezeway.Dial(ctx, address, certified...)
 	if err != nil {

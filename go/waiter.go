@@ -41,7 +41,7 @@ type waiter struct {
 	// until is the deadline of a waiter for room, or zero if it has none.
 	until time.Time
 	// reply and err hold the outcome of a call.
-	reply Reply
+	reply Message
 	err   error
 	// previous and next link the waiter into the followers while it is asleep.
 	previous, next *waiter

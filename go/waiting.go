@@ -57,7 +57,7 @@ func (s *session) waitUntil(ready func() bool, lim limit) error {
 }
 
 // waitForReply waits for the reply of a call. It releases the lock, and frees the waiter.
-func (s *session) waitForReply(w *waiter, p *callInFlight, lim *limit, reply *Reply) error {
+func (s *session) waitForReply(w *waiter, p *callInFlight, lim *limit, reply *Message) error {
 	var err error
 	for !w.answered {
 		if err = s.err; err != nil {
@@ -91,14 +91,14 @@ func (s *session) waitForReply(w *waiter, p *callInFlight, lim *limit, reply *Re
 }
 
 // finish takes the reply of a waiter that the session has dropped.
-func (w *waiter) finish(reply *Reply) error {
+func (w *waiter) finish(reply *Message) error {
 	err := w.takeReply(reply)
 	w.clear()
 	waiterPool.Put(w)
 	return err
 }
 
-func (w *waiter) takeReply(reply *Reply) error {
+func (w *waiter) takeReply(reply *Message) error {
 	if w.err != nil {
 		return w.err
 	}

@@ -182,7 +182,7 @@ func (c *Client) session(ctx context.Context, waits bool) (*breezeway.Conn, erro
 		case err == nil:
 			_ = conn.Close() // No native call is on it.
 			return nil, errHTTP2
-		case errors.Is(err, net.ErrClosed):
+		case errors.Is(err, net.ErrClosed) && !errors.Is(err, breezeway.ErrClosed):
 			return nil, errClosing
 		case ctx.Err() != nil:
 			return nil, failure(ctx.Err())

@@ -204,7 +204,7 @@ func (h *clientHandler) Read(ctx context.Context, conn net.Conn, message remote.
 	return ctx, err
 }
 
-func (c *clientCall) make(ctx context.Context) (breezeway.Reply, error) {
+func (c *clientCall) make(ctx context.Context) (breezeway.Message, error) {
 	switch {
 	case c.body.isInPlace():
 		reply, err := c.sessions.CallFilled(ctx, c.tag, c.metadata, c.body.n, c.body.write)

@@ -46,7 +46,7 @@ func (c *Client) Call(ctx context.Context, m Method, args thrift.Struct, result 
 }
 
 func (c *Client) send(ctx context.Context, m Method, block []byte, args thrift.Struct) (
-	breezeway.Reply, error) {
+	breezeway.Message, error) {
 	n := args.BLength()
 	if n > inPlace {
 		return c.sessions.CallFilled(ctx, m.tag, block, n, fill(args))
