@@ -64,7 +64,7 @@ bench-go: release
 	cd bench/shmipc-go && go build -o ../target/release/shmipc-go .
 	cd bench/go-peers && go build -o ../target/release/go-peers .
 	bench/bench-go
-	cd go && go test -count 1 -v -run MeasureIdle . -idle 1000
+	cd go && go test -count 1 -v -run MeasureIdle ./breezeway -idle 1000
 
 ## What polling does for sessions on sockets (two minutes).
 polling:

@@ -11,7 +11,7 @@ ARM64 = aarch64-unknown-linux-gnu
 ## Unit tests of the Go module, and of the crates on the operating system, as arm64 programs under qemu-user (minutes).
 arm64:
 	@if command -v go >/dev/null && command -v qemu-aarch64 >/dev/null; then \
-		cd go && GOARCH=arm64 go test -short -exec qemu-aarch64 . ./internal/...; \
+		cd go && GOARCH=arm64 go test -short -exec qemu-aarch64 ./breezeway ./internal/...; \
 	else echo "SKIPPED: Go's tests for arm64 need go and qemu-aarch64 (Debian's qemu-user)"; fi
 	@if command -v qemu-aarch64 >/dev/null && command -v aarch64-linux-gnu-gcc >/dev/null \
 		&& rustup target list --installed | grep -q $(ARM64); then \
@@ -23,7 +23,7 @@ arm64:
 	else echo "SKIPPED: Rust's tests for arm64 need qemu-aarch64, gcc-aarch64-linux-gnu and the target $(ARM64)"; fi
 
 # The Go modules, and the last version of staticcheck that was tried.
-GO_MODULES = . grpc kitex examples/thrift
+GO_MODULES = . breezewaygrpc breezewaykitex examples/thrift
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 ## go vet and staticcheck over the Go modules, and all their tests under the race detector (minutes).
 go-race:
@@ -71,7 +71,7 @@ SLOW_TEST = fast_producer_keeps_slow_consumers_pace_and_memory
 
 ## Ten minutes of sessions, calls and streams in Go: heap, descriptors and mappings stay as they were.
 soak-go:
-	cd go && go test -run Soak . -soak 10m -timeout 1h -v
+	cd go && go test -run Soak ./breezeway -soak 10m -timeout 1h -v
 
 GENERATIONS ?= 200
 ## Two hundred generations of servers, of services and of gRPC, each a process, under load: no failed call, no message lost or doubled (minutes).

@@ -60,8 +60,8 @@ go:
 		go vet ./...; \
 		go test ./...; \
 		BREEZEWAY_BIN= BREEZEWAY_INTEROP= go test -race -short ./...; \
-		cd grpc; go vet ./...; go test -race ./...; \
-		cd ../kitex; go generate ./...; git diff --exit-code kitex_gen; go vet ./...; go test -race ./...; \
+		cd breezewaygrpc; go vet ./...; go test -race ./...; \
+		cd ../breezewaykitex; go generate ./...; git diff --exit-code kitex_gen; go vet ./...; go test -race ./...; \
 		cd ../examples/thrift; go vet ./...; go test -race ./...; \
 		cd ../../..; .ci/go-modules; \
 	else echo "SKIPPED: the Go module needs go"; fi

@@ -11,7 +11,7 @@ import (
 	"net/http"
 	"strings"
 
-	breezeway "github.com/breezeway-ipc/breezeway/go"
+	"github.com/breezeway-ipc/breezeway/go/breezeway"
 )
 
 // Publish publishes the statistics as a map in expvar. Each name can be used once.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	breezeway "github.com/breezeway-ipc/breezeway/go"
+	"github.com/breezeway-ipc/breezeway/go/breezeway"
 	"github.com/breezeway-ipc/breezeway/go/metrics"
 )
 

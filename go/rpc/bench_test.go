@@ -7,7 +7,7 @@ import (
 	"os/exec"
 	"testing"
 
-	breezeway "github.com/breezeway-ipc/breezeway/go"
+	"github.com/breezeway-ipc/breezeway/go/breezeway"
 	"github.com/breezeway-ipc/breezeway/go/internal/idl/echo"
 	"github.com/breezeway-ipc/breezeway/go/rpc"
 )

@@ -3,7 +3,7 @@ package rpc
 import (
 	"context"
 
-	breezeway "github.com/breezeway-ipc/breezeway/go"
+	"github.com/breezeway-ipc/breezeway/go/breezeway"
 	"github.com/breezeway-ipc/breezeway/go/internal/wire"
 	"github.com/breezeway-ipc/breezeway/go/thrift"
 )

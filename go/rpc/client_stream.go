@@ -6,7 +6,7 @@ import (
 	"io"
 	"sync"
 
-	breezeway "github.com/breezeway-ipc/breezeway/go"
+	"github.com/breezeway-ipc/breezeway/go/breezeway"
 	"github.com/breezeway-ipc/breezeway/go/internal/wire"
 	"github.com/breezeway-ipc/breezeway/go/thrift"
 )

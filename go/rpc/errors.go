@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	breezeway "github.com/breezeway-ipc/breezeway/go"
+	"github.com/breezeway-ipc/breezeway/go/breezeway"
 	"github.com/breezeway-ipc/breezeway/go/internal/wire"
 	"github.com/breezeway-ipc/breezeway/go/thrift"
 )

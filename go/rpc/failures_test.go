@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	breezeway "github.com/breezeway-ipc/breezeway/go"
+	"github.com/breezeway-ipc/breezeway/go/breezeway"
 	"github.com/breezeway-ipc/breezeway/go/internal/idl/room"
 	"github.com/breezeway-ipc/breezeway/go/internal/idl/users"
 	"github.com/breezeway-ipc/breezeway/go/internal/wire"

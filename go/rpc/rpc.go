@@ -1,6 +1,6 @@
 // Package rpc serves and calls the services that `breezeway gen --lang go` makes from Thrift IDL,
 // as docs/services.md describes. The peer may be written in Go or in Rust (breezeway-rpc), or be
-// Kitex with go/kitex.
+// Kitex with go/breezewaykitex.
 //
 //	client := rpc.NewClient("shm:/run/users.sock")
 //	age, err := users.NewUsersClient(client).Age(ctx, "Ada")

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	breezeway "github.com/breezeway-ipc/breezeway/go"
+	"github.com/breezeway-ipc/breezeway/go/breezeway"
 	"github.com/breezeway-ipc/breezeway/go/internal/wire"
 	"github.com/breezeway-ipc/breezeway/go/thrift"
 )

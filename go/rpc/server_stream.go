@@ -7,7 +7,7 @@ import (
 	"io"
 	"time"
 
-	breezeway "github.com/breezeway-ipc/breezeway/go"
+	"github.com/breezeway-ipc/breezeway/go/breezeway"
 	"github.com/breezeway-ipc/breezeway/go/thrift"
 )
 

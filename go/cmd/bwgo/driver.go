@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	breezeway "github.com/breezeway-ipc/breezeway/go"
+	"github.com/breezeway-ipc/breezeway/go/breezeway"
 )
 
 const (

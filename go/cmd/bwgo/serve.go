@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	breezeway "github.com/breezeway-ipc/breezeway/go"
+	"github.com/breezeway-ipc/breezeway/go/breezeway"
 )
 
 // Methods of `breezeway serve`.

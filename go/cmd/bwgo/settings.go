@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	breezeway "github.com/breezeway-ipc/breezeway/go"
+	"github.com/breezeway-ipc/breezeway/go/breezeway"
 )
 
 // settings holds the flags that both commands have.

@@ -3,5 +3,5 @@
 // from the program's memory. Its tests are the examples.
 //
 // Messages have no envelope: the method number determines the type of a message. For Thrift's own
-// envelope, clients and servers, run Kitex over Breezeway (module go/kitex).
+// envelope, clients and servers, run Kitex over Breezeway (module go/breezewaykitex).
 package thrift

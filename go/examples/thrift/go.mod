@@ -6,7 +6,7 @@ require (
 	breezeway/testing/peers/apache v0.0.0
 	github.com/apache/thrift v0.25.0
 	github.com/breezeway-ipc/breezeway/go v0.0.0
-	github.com/breezeway-ipc/breezeway/go/kitex v0.0.0
+	github.com/breezeway-ipc/breezeway/go/breezewaykitex v0.0.0
 	github.com/cloudwego/gopkg v0.2.0
 )
 
@@ -18,5 +18,5 @@ require (
 replace (
 	breezeway/testing/peers/apache => ../../../testing/peers/apache-go
 	github.com/breezeway-ipc/breezeway/go => ../..
-	github.com/breezeway-ipc/breezeway/go/kitex => ../../kitex
+	github.com/breezeway-ipc/breezeway/go/breezewaykitex => ../../breezewaykitex
 )

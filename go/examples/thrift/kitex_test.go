@@ -10,8 +10,8 @@ import (
 
 	"github.com/cloudwego/gopkg/protocol/thrift"
 
-	breezeway "github.com/breezeway-ipc/breezeway/go"
-	"github.com/breezeway-ipc/breezeway/go/kitex/kitex_gen/echo"
+	"github.com/breezeway-ipc/breezeway/go/breezeway"
+	"github.com/breezeway-ipc/breezeway/go/breezewaykitex/kitex_gen/echo"
 )
 
 // Methods of the example's server.

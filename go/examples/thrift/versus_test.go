@@ -15,9 +15,9 @@ import (
 	"github.com/apache/thrift/lib/go/thrift"
 	kitex "github.com/cloudwego/gopkg/protocol/thrift"
 
-	breezeway "github.com/breezeway-ipc/breezeway/go"
+	"github.com/breezeway-ipc/breezeway/go/breezeway"
+	"github.com/breezeway-ipc/breezeway/go/breezewaykitex/kitex_gen/echo"
 	"github.com/breezeway-ipc/breezeway/go/internal/versus"
-	"github.com/breezeway-ipc/breezeway/go/kitex/kitex_gen/echo"
 )
 
 func TestMain(m *testing.M) { versus.Main(m, serveForMeasurement) }

@@ -17,7 +17,7 @@ import (
 	"path/filepath"
 	"time"
 
-	breezeway "github.com/breezeway-ipc/breezeway/go"
+	"github.com/breezeway-ipc/breezeway/go/breezeway"
 )
 
 // An Authority issues certificates into files in a folder.

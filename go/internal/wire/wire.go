@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	breezeway "github.com/breezeway-ipc/breezeway/go"
+	"github.com/breezeway-ipc/breezeway/go/breezeway"
 )
 
 // Number is the number of services in a session's hello.

@@ -14,8 +14,8 @@ const GO: [(&str, &str); 9] = [
     ("crates/breezeway-rpc/tests/idl/room", "go/internal/idl"),
     ("crates/breezeway-rpc/tests/idl/users", "go/internal/idl"),
     ("go/examples/users/idl/users", "go/examples/users/gen"),
-    ("go/kitex/idl/echo", "go/internal/idl"),
-    ("go/kitex/idl/shapes", "go/internal/idl"),
+    ("go/breezewaykitex/idl/echo", "go/internal/idl"),
+    ("go/breezewaykitex/idl/shapes", "go/internal/idl"),
 ];
 
 #[test]

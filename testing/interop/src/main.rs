@@ -1,5 +1,5 @@
 //! `interop`: the Rust side of tests that mix languages, which the Go module's tests start. The
-//! other side is its like in Go, `go/languages_test.go`.
+//! other side is its like in Go, `go/breezeway/languages_test.go`.
 //!
 //! ```text
 //! interop serve ADDRESS                  serves until standard input ends

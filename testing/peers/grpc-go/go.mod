@@ -8,7 +8,7 @@ require (
 	cel.dev/expr v0.19.1 // indirect
 	cloud.google.com/go/compute/metadata v0.6.0 // indirect
 	github.com/breezeway-ipc/breezeway/go v0.0.0 // indirect
-	github.com/breezeway-ipc/breezeway/go/grpc v0.0.0
+	github.com/breezeway-ipc/breezeway/go/breezewaygrpc v0.0.0
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/cncf/xds/go v0.0.0-20241223141626-cff3c89139a3 // indirect
 	github.com/envoyproxy/go-control-plane/envoy v1.32.4 // indirect
@@ -29,4 +29,4 @@ tool google.golang.org/grpc/interop/client
 
 replace github.com/breezeway-ipc/breezeway/go => ../../../go
 
-replace github.com/breezeway-ipc/breezeway/go/grpc => ../../../go/grpc
+replace github.com/breezeway-ipc/breezeway/go/breezewaygrpc => ../../../go/breezewaygrpc

@@ -25,7 +25,7 @@ import (
 	"google.golang.org/grpc/interop"
 	testgrpc "google.golang.org/grpc/interop/grpc_testing"
 
-	breezegrpc "github.com/breezeway-ipc/breezeway/go/grpc"
+	"github.com/breezeway-ipc/breezeway/go/breezewaygrpc"
 )
 
 const usage = "usage: grpc-go ADDRESS | grpc-go tls:HOST:PORT CERTIFICATE KEY | " +
@@ -39,7 +39,7 @@ func main() {
 		fmt.Printf("%s:%s\n", listener.Addr().Network(), listener.Addr())
 		log.Fatal(server().Serve(listener))
 	case len(os.Args) == 3 && os.Args[1] == "breezeway":
-		listener, err := breezegrpc.Listen(os.Args[2])
+		listener, err := breezewaygrpc.Listen(os.Args[2])
 		if err != nil {
 			log.Fatal(err)
 		}

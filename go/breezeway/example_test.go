@@ -1,0 +1,167 @@
+package breezeway_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/breezeway-ipc/breezeway/go/breezeway"
+)
+
+func Example() {
+	folder, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(folder)
+	address := "shm:" + filepath.Join(folder, "hello.sock")
+	server, err := breezeway.Listen(address, func(call *breezeway.Call) error {
+		return call.Reply(append([]byte("hello, "), call.Request().Bytes()...))
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	go func() { _ = server.Serve() }()
+	defer server.Close()
+
+	conn, err := breezeway.Dial(context.Background(), address)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer conn.Close()
+	reply, err := conn.Call(context.Background(), 0, []byte("gopher"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer reply.Release()
+	fmt.Printf("%s\n", reply.Bytes())
+	// Output: hello, gopher
+}
+
+func ExampleConn_Reserve() {
+	folder, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(folder)
+	address := "shm:" + filepath.Join(folder, "echo.sock")
+	server, err := breezeway.Listen(address, func(call *breezeway.Call) error {
+		return call.Echo()
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	go func() { _ = server.Serve() }()
+	defer server.Close()
+
+	ctx := context.Background()
+	conn, err := breezeway.Dial(ctx, address)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer conn.Close()
+	// An encoder writes into the message itself.
+	request, err := conn.Reserve(ctx, 1000)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Fprintf(request, "%0990d", 7)
+	reply, err := conn.CallReserved(ctx, 0, request)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer reply.Release()
+	last := make([]byte, 3)
+	if _, err := reply.ReadAt(last, 987); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%d bytes, %s\n", reply.Len(), last)
+	// Output: 1000 bytes, 007
+}
+
+func ExampleConn_Open() {
+	folder, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(folder)
+	address := "shm:" + filepath.Join(folder, "count.sock")
+	server := &breezeway.Server{Streams: func(stream *breezeway.Stream) {
+		for i := range 3 {
+			if stream.Send(stream.Context(), []byte{byte('a' + i)}) != nil {
+				return // The client is gone.
+			}
+		}
+		_ = stream.CloseSend()
+	}}
+	if err := server.Listen(address); err != nil {
+		log.Fatal(err)
+	}
+	go func() { _ = server.Serve() }()
+	defer server.Close()
+
+	ctx := context.Background()
+	conn, err := breezeway.Dial(ctx, address)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer conn.Close()
+	stream, err := conn.Open(ctx, 0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stream.Close()
+	for {
+		message, err := stream.Recv(ctx)
+		if err != nil { // io.EOF
+			break
+		}
+		fmt.Printf("%s\n", message.Bytes())
+		message.Release()
+	}
+	// Output:
+	// a
+	// b
+	// c
+}
+
+// A server is replaced by another one while a client makes calls.
+func ExampleTakeOver() {
+	folder, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(folder)
+	address := "shm:" + filepath.Join(folder, "version.sock")
+	serve := func(version string) *breezeway.Server {
+		server, err := breezeway.Listen(address, func(call *breezeway.Call) error {
+			return call.Reply([]byte(version))
+		}, breezeway.TakeOver(true))
+		if err != nil {
+			log.Fatal(err)
+		}
+		go func() { _ = server.Serve() }()
+		return server
+	}
+	defer serve("1.0").Close()
+	client := breezeway.NewClient(address)
+	defer client.Close()
+	ask := func() string {
+		reply, err := client.Call(context.Background(), 0, nil)
+		if err != nil {
+			log.Fatal(err)
+		}
+		defer reply.Release()
+		return string(reply.Bytes())
+	}
+	fmt.Println(ask())
+	defer serve("1.1").Close()
+	for ask() == "1.0" { // Until the second one has taken over.
+	}
+	fmt.Println(ask())
+	// Output:
+	// 1.0
+	// 1.1
+}

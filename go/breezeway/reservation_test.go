@@ -1,0 +1,61 @@
+package breezeway_test
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/breezeway-ipc/breezeway/go/breezeway"
+)
+
+func TestAMessageMayBeShorterThanWhatWasReserved(t *testing.T) {
+	onEveryCarrier(t, func(t *testing.T, carrier string) {
+		servers := map[string]func() string{
+			"go": func() string {
+				return goServer(t, carrier, func(call *breezeway.Call) error {
+					reply, err := call.Reserve(call.Request().Len() + 50_000)
+					if err == nil {
+						_, err = call.Request().WriteTo(reply)
+					}
+					if err != nil {
+						return err
+					}
+					reply.Truncate(reply.Written())
+					return call.ReplyReserved(reply)
+				}, nil, breezeway.Cap(256<<10))
+			},
+		}
+		if command := commands(t)["rust"]; command != "" && carrier != "tls" {
+			servers["rust"] = func() string {
+				_, address := start(t, command, carrier)
+				return address
+			}
+		}
+		for name, serve := range servers {
+			conn, ctx := dial(t, serve(), breezeway.Cap(256<<10)), within(t, time.Minute)
+			// The sum exceeds the memory, unless all of each reservation is freed.
+			for i := range 100 {
+				for _, size := range []int{0, 1, 104, 105, 4096, 60_000} {
+					request, err := conn.Reserve(ctx, size+50_000)
+					if err != nil {
+						t.Fatal(err)
+					}
+					sent := pattern(size, byte(i))
+					if n, err := request.Write(sent); n != size || err != nil {
+						t.Fatal(n, err)
+					}
+					request.Truncate(size + 60_000) // It is shorter already.
+					request.Truncate(request.Written())
+					if request.Len() != size {
+						t.Fatalf("%d bytes are left of %d", request.Len(), size)
+					}
+					reply, err := conn.CallReserved(ctx, echo, request)
+					if err != nil || !bytes.Equal(reply.Bytes(), sent) {
+						t.Fatalf("%s, %d bytes: %d came back, %v", name, size, reply.Len(), err)
+					}
+					reply.Release()
+				}
+			}
+		}
+	})
+}
