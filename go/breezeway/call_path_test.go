@@ -9,7 +9,7 @@ import (
 
 // greeted returns a server that does not serve its sessions, a client of it, and the server's side
 // of the session.
-func greeted(tb testing.TB, opts ...Option) (*Server, *Conn, *session) {
+func greeted(tb testing.TB, opts ...Option) (*Server, *Session, *session) {
 	server, address := &Server{Handler: (*Call).Echo}, "shm:"+filepath.Join(tb.TempDir(), "s")
 	if err := server.Listen(address); err != nil {
 		tb.Fatal(err)

@@ -81,7 +81,7 @@ func goServer(t testing.TB, carrier string, handler breezeway.Handler,
 	return server.Addresses()[0].String()
 }
 
-func dial(t testing.TB, address string, opts ...breezeway.Option) *breezeway.Conn {
+func dial(t testing.TB, address string, opts ...breezeway.Option) *breezeway.Session {
 	conn, err := breezeway.Dial(context.Background(), address,
 		append(certified, opts...)...)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // repeated on the new session. A call that may have run is not repeated; see [MayHaveRun].
 //
 // If no call is in flight, a Client reads the session's socket before it begins one. This costs a
-// system call that a [Conn] does not make.
+// system call that a [Session] does not make.
 type Client struct{ sessions sharing }
 
 // NewClient returns a client of the given addresses, separated by commas. Each dial uses the first
@@ -20,48 +20,48 @@ func NewClient(addresses string, opts ...Option) *Client {
 	return &Client{sharing{addresses: addresses, opts: opts}}
 }
 
-// Call makes a call like [Conn.Call].
+// Call makes a call like [Session.Call].
 func (c *Client) Call(ctx context.Context, method uint32, request []byte) (Message, error) {
 	return c.call(ctx, method, outgoing{bytes: request})
 }
 
-// CallWithMetadata makes a call like [Conn.CallWithMetadata].
+// CallWithMetadata makes a call like [Session.CallWithMetadata].
 func (c *Client) CallWithMetadata(ctx context.Context, method uint32, metadata, request []byte) (
 	Message, error) {
 	return c.call(ctx, method, outgoing{metadata: metadata, hasMetadata: true, bytes: request})
 }
 
 func (c *Client) call(ctx context.Context, method uint32, out outgoing) (reply Message, err error) {
-	err = c.sessions.try(ctx, func(conn *Conn) (bool, error) {
+	err = c.sessions.try(ctx, func(session *Session) (bool, error) {
 		attempt := out
-		err := conn.session.call(ctx, method, &attempt, &reply)
-		return conn.neverRan(&attempt, err), err
+		err := session.session.call(ctx, method, &attempt, &reply)
+		return session.neverRan(&attempt, err), err
 	})
 	return reply, err
 }
 
 // neverRan returns true if a call that failed with err never ran.
-func (c *Conn) neverRan(out *outgoing, err error) bool {
+func (s *Session) neverRan(out *outgoing, err error) bool {
 	var failure *CallError
 	return !out.sent ||
-		errors.As(err, &failure) && failure.Code == CodeRefused && c.isGoingAway()
+		errors.As(err, &failure) && failure.Code == CodeRefused && s.isGoingAway()
 }
 
-// Post sends a one-way message like [Conn.Post].
+// Post sends a one-way message like [Session.Post].
 func (c *Client) Post(ctx context.Context, method uint32, message []byte) error {
-	return c.sessions.try(ctx, func(conn *Conn) (bool, error) {
-		err := conn.Post(ctx, method, message)
+	return c.sessions.try(ctx, func(session *Session) (bool, error) {
+		err := session.Post(ctx, method, message)
 		return err != nil, err
 	})
 }
 
-// Open opens a stream like [Conn.Open]. The stream stays on its session, even if that session's
+// Open opens a stream like [Session.Open]. The stream stays on its session, even if that session's
 // server goes away.
 func (c *Client) Open(ctx context.Context, method uint32) (*Stream, error) {
 	return c.open(ctx, method, outgoing{empty: true})
 }
 
-// OpenWithMetadata opens a stream like [Conn.OpenWithMetadata].
+// OpenWithMetadata opens a stream like [Session.OpenWithMetadata].
 func (c *Client) OpenWithMetadata(ctx context.Context, method uint32, metadata []byte) (*Stream,
 	error) {
 	return c.open(ctx, method, outgoing{metadata: metadata, hasMetadata: true, empty: true})
@@ -70,21 +70,21 @@ func (c *Client) OpenWithMetadata(ctx context.Context, method uint32, metadata [
 func (c *Client) open(
 	ctx context.Context, method uint32, out outgoing,
 ) (stream *Stream, err error) {
-	err = c.sessions.try(ctx, func(conn *Conn) (bool, error) {
+	err = c.sessions.try(ctx, func(session *Session) (bool, error) {
 		attempt := out
-		stream, err = conn.session.openStream(ctx, method, &attempt, false)
+		stream, err = session.session.openStream(ctx, method, &attempt, false)
 		return !attempt.sent, err
 	})
 	return stream, err
 }
 
-// Conn returns the session that a call would use now, and dials one if necessary.
-func (c *Client) Conn(ctx context.Context) (conn *Conn, err error) {
-	err = c.sessions.try(ctx, func(now *Conn) (bool, error) {
-		conn = now
+// Session returns the session that a call would use now, and dials one if necessary.
+func (c *Client) Session(ctx context.Context) (session *Session, err error) {
+	err = c.sessions.try(ctx, func(now *Session) (bool, error) {
+		session = now
 		return true, now.mayBegin()
 	})
-	return conn, err
+	return session, err
 }
 
 // Close closes the current session and those that are going away, with all that is in flight on
@@ -110,23 +110,25 @@ func (e *neverSentError) Unwrap() error { return e.error }
 
 // try runs do on the session. If do never ran there, and the session has ended or its server goes
 // away, try repeats it on a new session.
-func (s *sharing) try(ctx context.Context, do func(conn *Conn) (neverRan bool, err error)) error {
+func (s *sharing) try(
+	ctx context.Context, do func(session *Session) (neverRan bool, err error),
+) error {
 	for tries := 0; ; tries++ {
-		conn, isNew, err := s.get(ctx)
+		session, isNew, err := s.get(ctx)
 		if err != nil {
 			return &neverSentError{err}
 		}
-		conn.session.catchUpIfIdle()
-		neverRan, err := do(conn)
+		session.session.catchUpIfIdle()
+		neverRan, err := do(session)
 		if err == nil {
 			return nil
 		}
-		goesOn := conn.mayBegin() == nil
+		goesOn := session.mayBegin() == nil
 		if !goesOn {
-			s.forget(conn)
+			s.forget(session)
 		}
 		switch {
-		case neverRan && !goesOn && mayGoOn(ctx, conn, isNew, tries):
+		case neverRan && !goesOn && mayGoOn(ctx, session, isNew, tries):
 			continue
 		case neverRan:
 			return &neverSentError{err}
@@ -136,16 +138,16 @@ func (s *sharing) try(ctx context.Context, do func(conn *Conn) (neverRan bool, e
 }
 
 // mayBegin returns the reason why no call or stream can begin, or nil.
-func (c *Conn) mayBegin() error {
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
-	return c.session.mayBegin(&outgoing{})
+func (s *Session) mayBegin() error {
+	s.session.mu.Lock()
+	defer s.session.mu.Unlock()
+	return s.session.mayBegin(&outgoing{})
 }
 
-func (c *Conn) isGoingAway() bool {
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
-	return c.session.rules.IsGoingAway()
+func (s *Session) isGoingAway() bool {
+	s.session.mu.Lock()
+	defer s.session.mu.Unlock()
+	return s.session.rules.IsGoingAway()
 }
 
 // catchUpIfIdle calls catchUp if no call is in flight, since otherwise its caller reads the

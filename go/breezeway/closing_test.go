@@ -213,7 +213,7 @@ func TestAServerIsClosedAsASessionBegins(t *testing.T) {
 		began := make(chan struct{}, 1)
 		server, address := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"), nil, Offload(1),
 			OnSessionStart(func(Peer) { began <- struct{}{} }))
-		dialled := make(chan *Conn, 1)
+		dialled := make(chan *Session, 1)
 		go func() {
 			conn, _ := Dial(context.Background(), address)
 			dialled <- conn

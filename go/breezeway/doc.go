@@ -13,9 +13,9 @@
 // A client dials the first reachable address of a list. Any number of goroutines may call on the
 // session:
 //
-//	conn, err := breezeway.Dial(ctx, "shm:/run/user.sock,unix:/run/user-unix.sock")
+//	session, err := breezeway.Dial(ctx, "shm:/run/user.sock,unix:/run/user-unix.sock")
 //	…
-//	reply, err := conn.Call(ctx, method, request)
+//	reply, err := session.Call(ctx, method, request)
 //	…
 //	defer reply.Release()
 //

@@ -29,11 +29,11 @@ func (e *Entry) outgoing() outgoing {
 var errMiddle = errors.New("breezeway: only the first and the last entry of a direction may have " +
 	"metadata, or no message")
 
-// OpenEntry opens a stream like [Conn.Open], with its first entry. After an error for which
+// OpenEntry opens a stream like [Session.Open], with its first entry. After an error for which
 // [MayHaveRun] returns false, the server has received nothing of it.
-func (c *Conn) OpenEntry(ctx context.Context, method uint32, entry Entry) (*Stream, error) {
+func (s *Session) OpenEntry(ctx context.Context, method uint32, entry Entry) (*Stream, error) {
 	out := entry.outgoing()
-	stream, err := c.session.openStream(ctx, method, &out, entry.Last)
+	stream, err := s.session.openStream(ctx, method, &out, entry.Last)
 	if err != nil && !out.sent {
 		err = &neverSentError{err}
 	}

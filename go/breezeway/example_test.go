@@ -26,12 +26,12 @@ func Example() {
 	go func() { _ = server.Serve() }()
 	defer server.Close()
 
-	conn, err := breezeway.Dial(context.Background(), address)
+	session, err := breezeway.Dial(context.Background(), address)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer conn.Close()
-	reply, err := conn.Call(context.Background(), 0, []byte("gopher"))
+	defer session.Close()
+	reply, err := session.Call(context.Background(), 0, []byte("gopher"))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func Example() {
 	// Output: hello, gopher
 }
 
-func ExampleConn_Reserve() {
+func ExampleSession_Reserve() {
 	folder, err := os.MkdirTemp("", "example")
 	if err != nil {
 		log.Fatal(err)
@@ -57,18 +57,18 @@ func ExampleConn_Reserve() {
 	defer server.Close()
 
 	ctx := context.Background()
-	conn, err := breezeway.Dial(ctx, address)
+	session, err := breezeway.Dial(ctx, address)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer conn.Close()
+	defer session.Close()
 	// An encoder writes into the message itself.
-	request, err := conn.Reserve(ctx, 1000)
+	request, err := session.Reserve(ctx, 1000)
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Fprintf(request, "%0990d", 7)
-	reply, err := conn.CallReserved(ctx, 0, request)
+	reply, err := session.CallReserved(ctx, 0, request)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func ExampleConn_Reserve() {
 	// Output: 1000 bytes, 007
 }
 
-func ExampleConn_Open() {
+func ExampleSession_Open() {
 	folder, err := os.MkdirTemp("", "example")
 	if err != nil {
 		log.Fatal(err)
@@ -103,12 +103,12 @@ func ExampleConn_Open() {
 	defer server.Close()
 
 	ctx := context.Background()
-	conn, err := breezeway.Dial(ctx, address)
+	session, err := breezeway.Dial(ctx, address)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer conn.Close()
-	stream, err := conn.Open(ctx, 0)
+	defer session.Close()
+	stream, err := session.Open(ctx, 0)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func TestFilledCallsThatAwaitOthersHoldNoMemory(t *testing.T) {
 		}, Offload(manySenders))
 		client := NewClient(address, Cap(filledCap), RingCapacity(8))
 		defer client.Close()
-		conn, err := client.Conn(contextOf(t))
+		conn, err := client.Session(contextOf(t))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,7 +21,7 @@ func TestASessionThatBeginsWhileTheServerDrainsIsSentAway(t *testing.T) {
 			<-draining
 			return nil
 		}))
-	connected := make(chan *Conn, 1)
+	connected := make(chan *Session, 1)
 	go func() {
 		conn, _ := Dial(context.Background(), address)
 		connected <- conn

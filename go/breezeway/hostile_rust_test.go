@@ -195,7 +195,7 @@ func TestAClientOutlivesHostileServersInRust(t *testing.T) {
 
 // visit runs an honest client until its session ends or it has made enough calls. It accepts any
 // error, but not a panic or a hang.
-func visit(conn *breezeway.Conn, random *rand.Rand) (replies int) {
+func visit(conn *breezeway.Session, random *rand.Rand) (replies int) {
 	sizes := []int{0, 8, 100, 300, 5_000, 80_000}
 	for i := 0; i < 60 && conn.Err() == nil; i++ {
 		request := bytes.Repeat([]byte{7}, sizes[random.Intn(len(sizes))])

@@ -243,7 +243,7 @@ func hostileServer(t testing.TB) string {
 }
 
 // honest fails the test if another session of the server does not work.
-func honest(t testing.TB, conn *Conn) {
+func honest(t testing.TB, conn *Session) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	reply, err := conn.Call(ctx, 0, make([]byte, 3000))

@@ -64,9 +64,9 @@ func ranSince(t testing.TB, pid int, before map[string]runs) (sum runs) {
 }
 
 // idle opens sessions that make one call each, and then do nothing.
-func idle(t testing.TB, address string, count int) []*breezeway.Conn {
+func idle(t testing.TB, address string, count int) []*breezeway.Session {
 	t.Helper()
-	conns := make([]*breezeway.Conn, count)
+	conns := make([]*breezeway.Session, count)
 	for i := range conns {
 		conns[i] = dial(t, address)
 		reply, err := conns[i].Call(context.Background(), echo, make([]byte, 40))
@@ -143,7 +143,7 @@ func measureIdle(t *testing.T, command string) {
 	server, crowded := start(t, command, "shm")
 	_, empty := start(t, command, "shm")
 	alone, among := dial(t, empty), dial(t, crowded)
-	p50 := func(conn *breezeway.Conn) time.Duration {
+	p50 := func(conn *breezeway.Session) time.Duration {
 		var times []time.Duration
 		sent, back := make([]byte, 40), make([]byte, 0, 40)
 		for began, until := time.Now(), time.Now().Add(turn); began.Before(until); {

@@ -28,7 +28,7 @@ func onBothLinks(t *testing.T, test func(t *testing.T, address string)) {
 	}
 }
 
-func dialled(t *testing.T, address string, opts ...Option) *Conn {
+func dialled(t *testing.T, address string, opts ...Option) *Session {
 	conn, err := Dial(contextOf(t), address, opts...)
 	if err != nil {
 		t.Fatal(err)

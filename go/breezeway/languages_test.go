@@ -290,7 +290,7 @@ var peers = map[string]func(t testing.TB, carrier string) peer{"go": inGo, "rust
 // cases holds the cases of a client in Go, under the names of the client in Rust.
 var cases = []struct {
 	name string
-	run  func(t *testing.T, ctx context.Context, conn *breezeway.Conn)
+	run  func(t *testing.T, ctx context.Context, conn *breezeway.Session)
 }{
 	{"sizes", sizes}, {"streams", streams}, {"crowd", crowd}, {"cancellation", cancellation},
 	{"deadlines", deadlines}, {"back-pressure", backPressure}, {"limits", limits},
@@ -346,7 +346,7 @@ func fromRust(t *testing.T, peer peer, name string) {
 	}
 }
 
-func callFor(t *testing.T, ctx context.Context, conn *breezeway.Conn, method uint32,
+func callFor(t *testing.T, ctx context.Context, conn *breezeway.Session, method uint32,
 	request []byte) []byte {
 	t.Helper()
 	reply, err := conn.Call(ctx, method, request)
@@ -357,7 +357,7 @@ func callFor(t *testing.T, ctx context.Context, conn *breezeway.Conn, method uin
 	return reply.Bytes()
 }
 
-func echoed(ctx context.Context, conn *breezeway.Conn, request []byte) error {
+func echoed(ctx context.Context, conn *breezeway.Session, request []byte) error {
 	reply, err := conn.Call(ctx, echo, request)
 	if err != nil {
 		return err
@@ -369,7 +369,7 @@ func echoed(ctx context.Context, conn *breezeway.Conn, request []byte) error {
 	return nil
 }
 
-func sizes(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
+func sizes(t *testing.T, ctx context.Context, conn *breezeway.Session) {
 	sizes := []int{0, 1, 7, 39, 40, 41, 103, 104, 105, 4096, 65_537, 1 << 20, 5 << 20,
 		64 << 20}
 	for number, size := range sizes {
@@ -389,7 +389,7 @@ func sizes(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
 	}
 }
 
-func streams(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
+func streams(t *testing.T, ctx context.Context, conn *breezeway.Session) {
 	if err := bounced(ctx, conn, 300); err != nil {
 		t.Fatal(err)
 	}
@@ -410,7 +410,7 @@ func streams(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
 	}
 }
 
-func opened(t *testing.T, ctx context.Context, conn *breezeway.Conn,
+func opened(t *testing.T, ctx context.Context, conn *breezeway.Session,
 	method uint32) *breezeway.Stream {
 	t.Helper()
 	stream, err := conn.Open(ctx, method)
@@ -421,7 +421,7 @@ func opened(t *testing.T, ctx context.Context, conn *breezeway.Conn,
 }
 
 // bounced sends messages while it receives their echoes.
-func bounced(ctx context.Context, conn *breezeway.Conn, count int) error {
+func bounced(ctx context.Context, conn *breezeway.Session, count int) error {
 	stream, err := conn.Open(ctx, bounceStream)
 	if err != nil {
 		return err
@@ -485,7 +485,7 @@ func collects(t *testing.T, ctx context.Context, stream *breezeway.Stream, count
 	}
 }
 
-func collected(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
+func collected(t *testing.T, ctx context.Context, conn *breezeway.Session) {
 	stream, err := conn.OpenWithMetadata(ctx, collectStream, []byte("begin"))
 	if err != nil {
 		t.Fatal(err)
@@ -494,7 +494,7 @@ func collected(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
 	collects(t, ctx, stream, 100)
 }
 
-func expanded(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
+func expanded(t *testing.T, ctx context.Context, conn *breezeway.Session) {
 	const count = 250
 	stream := opened(t, ctx, conn, expandStream)
 	if err := errors.Join(stream.Send(ctx, word(count)), stream.CloseSend()); err != nil {
@@ -516,7 +516,7 @@ func expanded(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
 }
 
 // crowd runs five hundred goroutines that call, and as many streams, on one session.
-func crowd(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
+func crowd(t *testing.T, ctx context.Context, conn *breezeway.Session) {
 	var all sync.WaitGroup
 	for g := range 500 {
 		all.Add(1)
@@ -536,14 +536,14 @@ func crowd(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
 	all.Wait()
 }
 
-func untilGivenUp(t *testing.T, ctx context.Context, conn *breezeway.Conn, count uint64) {
+func untilGivenUp(t *testing.T, ctx context.Context, conn *breezeway.Session, count uint64) {
 	t.Helper()
 	for firstWord(callFor(t, ctx, conn, givenUp, nil)) < count {
 		time.Sleep(time.Millisecond)
 	}
 }
 
-func cancellation(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
+func cancellation(t *testing.T, ctx context.Context, conn *breezeway.Session) {
 	before := firstWord(callFor(t, ctx, conn, givenUp, nil))
 	inTime, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 2)
@@ -566,7 +566,7 @@ func cancellation(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
 	untilGivenUp(t, ctx, conn, before+2)
 }
 
-func deadlines(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
+func deadlines(t *testing.T, ctx context.Context, conn *breezeway.Session) {
 	before := firstWord(callFor(t, ctx, conn, givenUp, nil))
 	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 	defer cancel()
@@ -595,7 +595,7 @@ func deadlines(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
 }
 
 // backPressure checks that an unread stream stops at its window without stopping anything else.
-func backPressure(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
+func backPressure(t *testing.T, ctx context.Context, conn *breezeway.Session) {
 	stream := opened(t, ctx, conn, slowStream)
 	sendPatterns(t, ctx, stream, 0, defaultWindow)
 	short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
@@ -611,7 +611,7 @@ func backPressure(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
 	collects(t, ctx, stream, 4*defaultWindow)
 }
 
-func limits(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
+func limits(t *testing.T, ctx context.Context, conn *breezeway.Session) {
 	_, err := conn.Call(ctx, echo, make([]byte, serviceCap+1))
 	if !errors.As(err, new(*breezeway.TooLargeError)) {
 		t.Errorf("a message past the cap: %v", err)
@@ -639,7 +639,7 @@ func limits(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
 	}
 	_ = opened(t, ctx, conn, bounceStream).Close()
 	address := conn.Address().String()
-	var sessions []*breezeway.Conn
+	var sessions []*breezeway.Session
 	var refused *breezeway.RefusedError
 	for len(sessions) < serviceSessions {
 		session, err := breezeway.Dial(ctx, address, sessionOptions...)
@@ -661,7 +661,7 @@ func limits(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
 }
 
 // dialOnceTaken dials until a server with too many sessions has noticed that some have ended.
-func dialOnceTaken(t *testing.T, ctx context.Context, address string) *breezeway.Conn {
+func dialOnceTaken(t *testing.T, ctx context.Context, address string) *breezeway.Session {
 	for {
 		conn, err := breezeway.Dial(ctx, address, append(certified, sessionOptions...)...)
 		if err == nil {
@@ -677,7 +677,7 @@ func dialOnceTaken(t *testing.T, ctx context.Context, address string) *breezeway
 
 // memory checks that a client that keeps lent memory gets an error, and succeeds after it releases
 // the memory.
-func memory(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
+func memory(t *testing.T, ctx context.Context, conn *breezeway.Session) {
 	request := pattern(18<<20, 1)
 	var kept []breezeway.Message
 	for conn.Carrier() == breezeway.Shm { // A socket lends nothing.
@@ -707,7 +707,7 @@ func memory(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
 
 // growth checks that segments grow with the messages, and are freed once traffic does not need
 // them.
-func growth(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
+func growth(t *testing.T, ctx context.Context, conn *breezeway.Session) {
 	for size := 1000; size < 40<<20; size *= 3 {
 		if err := echoed(ctx, conn, pattern(size, byte(size))); err != nil {
 			t.Fatal(err)
@@ -724,7 +724,7 @@ func growth(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
 }
 
 // drain checks that a server that leaves continues open calls and streams, and accepts no new ones.
-func drain(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
+func drain(t *testing.T, ctx context.Context, conn *breezeway.Session) {
 	stream := opened(t, ctx, conn, bounceStream)
 	callFor(t, ctx, conn, leave, nil)
 	for {

@@ -21,7 +21,7 @@ func TestLeavingSessionEndsBesideUnrepliedAbandonedCalls(t *testing.T) {
 	t.Cleanup(func() { close(may) })
 	client := NewClient(address)
 	defer client.Close()
-	conn, err := client.Conn(contextOf(t))
+	conn, err := client.Session(contextOf(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 // manyCall makes as many concurrent calls as it takes for callers to yield before they sleep.
 func manyCall(t *testing.T, client *Client) (ended chan error, cancel context.CancelFunc) {
 	t.Helper()
-	conn, err := client.Conn(contextOf(t))
+	conn, err := client.Session(contextOf(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ type NetListener struct {
 }
 
 // ListenNet listens at addresses and returns a net.Listener of the streams that clients open, for
-// code with a protocol of its own such as net/http or gRPC. Clients connect with [Conn.DialNet] or
+// code with a protocol of its own such as net/http or gRPC. Clients connect with [Session.DialNet] or
 // a [NetDialer].
 func ListenNet(addresses string, opts ...Option) (*NetListener, error) {
 	return new(Server).ListenNet(addresses, opts...)
@@ -166,8 +166,8 @@ func (l *NetListener) MaxMessage() int {
 
 // DialNet opens a connection to a [NetListener]: a stream on the session. Any number share one
 // session.
-func (c *Conn) DialNet(ctx context.Context) (net.Conn, error) {
-	stream, err := c.Open(ctx, 0)
+func (s *Session) DialNet(ctx context.Context) (net.Conn, error) {
+	stream, err := s.Open(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func NewNetDialer(addresses string, opts ...Option) *NetDialer {
 // Dial opens a connection. An error that concerns only this connection, such as the end of ctx
 // while the peer's MaxStreams is reached, does not affect open connections.
 func (d *NetDialer) Dial(ctx context.Context) (conn net.Conn, err error) {
-	err = d.sessions.try(ctx, func(session *Conn) (bool, error) {
+	err = d.sessions.try(ctx, func(session *Session) (bool, error) {
 		conn, err = session.DialNet(ctx)
 		return true, err
 	})

@@ -224,7 +224,7 @@ func ForeignProtocol(alpn string) Option { return func(o *options) { o.foreign =
 
 // Service sets the number of the protocol of this side's messages, which the hello carries: 0, the
 // default, for any that both sides agree on, 1 for Breezeway RPC, 2 for gRPC. The package itself
-// does not use it: see [Conn.Service] and [Call.Service].
+// does not use it: see [Session.Service] and [Call.Service].
 func Service(number uint16) Option { return func(o *options) { o.service = number } }
 
 // SocketMode sets the permission bits of a server's socket file. A user needs write permission to

@@ -89,7 +89,7 @@ func TestMemoryThatIsReadyIsThatOfTheFirstMessages(t *testing.T) {
 		}
 		reply.Release()
 	}
-	for own, conn := range map[uint64]*breezeway.Conn{
+	for own, conn := range map[uint64]*breezeway.Session{
 		ready / 2: dial(t, serve(breezeway.Cap(ready/2)), ask), 0: dial(t, serve(ask)),
 		64 << 10: dial(t, serve(ask), breezeway.Prefault(1)),
 	} {
@@ -210,7 +210,7 @@ func TestAClientReturnsToTheFirstAddressWhenItIsServedAgain(t *testing.T) {
 		if _, err := client.Call(ctx, echo, nil); err != nil {
 			t.Fatal(err)
 		}
-		conn, err := client.Conn(ctx)
+		conn, err := client.Session(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -53,7 +53,7 @@ func TestPollingStopsOnceProcessorsAreTakenAway(t *testing.T) {
 }
 
 // callAtOnce makes calls from several goroutines.
-func callAtOnce(t *testing.T, conn *Conn, goroutines, calls int) {
+func callAtOnce(t *testing.T, conn *Session, goroutines, calls int) {
 	t.Helper()
 	var all sync.WaitGroup
 	for range goroutines {

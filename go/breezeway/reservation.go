@@ -155,10 +155,10 @@ func (r *Reservation) sentOr(err error) {
 // ran and is repeated on a new session.
 func (c *Client) CallFilled(ctx context.Context, method uint32, metadata []byte, n int,
 	fill func(space []byte) error) (reply Message, err error) {
-	err = c.sessions.try(ctx, func(conn *Conn) (bool, error) {
+	err = c.sessions.try(ctx, func(session *Session) (bool, error) {
 		out := outgoing{metadata: metadata, hasMetadata: metadata != nil}
-		err := conn.session.callFilled(ctx, method, &out, n, fill, &reply)
-		return conn.neverRan(&out, err), err
+		err := session.session.callFilled(ctx, method, &out, n, fill, &reply)
+		return session.neverRan(&out, err), err
 	})
 	return reply, err
 }

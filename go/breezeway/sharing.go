@@ -27,8 +27,8 @@ type sharing struct {
 	opts      []Option
 
 	mu      sync.Mutex
-	current *Conn
-	leaving map[*Conn]struct{}
+	current *Session
+	leaving map[*Session]struct{}
 	dialing *dialling // the Dial in progress
 	stop    func()    // cancels it
 	closed  bool
@@ -49,7 +49,7 @@ type dialling struct {
 
 // get returns the session, and true if this call has dialled it. Each caller waits within its own
 // context, without the lock.
-func (s *sharing) get(ctx context.Context) (conn *Conn, isNew bool, err error) {
+func (s *sharing) get(ctx context.Context) (session *Session, isNew bool, err error) {
 	for began := (time.Time{}); ; {
 		s.mu.Lock()
 		current, dialing, closed := s.current, s.dialing, s.closed
@@ -71,8 +71,8 @@ func (s *sharing) get(ctx context.Context) (conn *Conn, isNew bool, err error) {
 			began = time.Now()
 		}
 		if dialing == nil {
-			conn, err := s.dial(ctx, began)
-			return conn, true, err
+			session, err := s.dial(ctx, began)
+			return session, true, err
 		}
 		select {
 		case <-dialing.ended:
@@ -92,7 +92,7 @@ func (s *sharing) hasWaited(began time.Time) bool {
 	return time.Since(began) >= set.waitForServer
 }
 
-func (s *sharing) dial(ctx context.Context, began time.Time) (*Conn, error) {
+func (s *sharing) dial(ctx context.Context, began time.Time) (*Session, error) {
 	within, stop := context.WithCancel(ctx)
 	defer stop()
 	s.mu.Lock()
@@ -100,18 +100,18 @@ func (s *sharing) dial(ctx context.Context, began time.Time) (*Conn, error) {
 		stop()
 	}
 	s.mu.Unlock()
-	conn, err := dialWaiting(within, s.addresses, s.opts, began)
-	if !s.dialled(ctx, conn, err) {
+	session, err := dialWaiting(within, s.addresses, s.opts, began)
+	if !s.dialled(ctx, session, err) {
 		if err == nil {
-			_ = conn.Close()
+			_ = session.Close()
 		}
 		return nil, net.ErrClosed
 	}
-	return conn, err
+	return session, err
 }
 
 // dialled records the result of a Dial. It returns false if the sharing was closed.
-func (s *sharing) dialled(ctx context.Context, conn *Conn, err error) bool {
+func (s *sharing) dialled(ctx context.Context, session *Session, err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if ctx.Err() == nil && !s.closed {
@@ -120,33 +120,33 @@ func (s *sharing) dialled(ctx context.Context, conn *Conn, err error) bool {
 	close(s.dialing.ended)
 	s.dialing, s.stop = nil, nil
 	if !s.closed {
-		s.setCurrent(conn)
+		s.setCurrent(session)
 	}
 	return !s.closed
 }
 
 // setCurrent sets the session in use. After nil, the next caller dials. The lock is held.
-func (s *sharing) setCurrent(conn *Conn) {
-	s.current, s.triedFirst = conn, time.Time{}
-	if conn == nil || conn.session.opts.returnToFirst == 0 {
+func (s *sharing) setCurrent(session *Session) {
+	s.current, s.triedFirst = session, time.Time{}
+	if session == nil || session.session.opts.returnToFirst == 0 {
 		return
 	}
-	if list, err := ParseAddresses(s.addresses); err == nil && conn.address != list[0] {
-		s.triedFirst, s.every = time.Now(), conn.session.opts.returnToFirst
+	if list, err := ParseAddresses(s.addresses); err == nil && session.address != list[0] {
+		s.triedFirst, s.every = time.Now(), session.session.opts.returnToFirst
 	}
 }
 
 // tryFirst moves to the first address if a server has returned there.
 func (s *sharing) tryFirst() {
 	first, _, _ := strings.Cut(s.addresses, ",")
-	conn, err := Dial(context.Background(), first, s.opts...)
-	if !s.tried(conn, err) && err == nil {
-		_ = conn.Close()
+	session, err := Dial(context.Background(), first, s.opts...)
+	if !s.tried(session, err) && err == nil {
+		_ = session.Close()
 	}
 }
 
 // tried records the result of tryFirst. It returns false if the attempt is out of date.
-func (s *sharing) tried(conn *Conn, err error) bool {
+func (s *sharing) tried(session *Session, err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.trying = false
@@ -155,7 +155,7 @@ func (s *sharing) tried(conn *Conn, err error) bool {
 		return false
 	case err == nil:
 		s.leave()
-		s.setCurrent(conn)
+		s.setCurrent(session)
 	default:
 		s.triedFirst = time.Now()
 	}
@@ -163,12 +163,12 @@ func (s *sharing) tried(conn *Conn, err error) bool {
 }
 
 // dialWaiting is Dial with retries until the limit of the option WaitForServer, counted from began.
-func dialWaiting(ctx context.Context, addresses string, opts []Option, began time.Time) (*Conn,
+func dialWaiting(ctx context.Context, addresses string, opts []Option, began time.Time) (*Session,
 	error) {
-	conn, err := Dial(ctx, addresses, opts...)
+	session, err := Dial(ctx, addresses, opts...)
 	set, invalid := newOptions(opts)
 	if err == nil || invalid != nil || set.waitForServer == 0 {
-		return conn, err
+		return session, err
 	}
 	within, stop := context.WithDeadline(ctx, began.Add(set.waitForServer))
 	defer stop()
@@ -176,9 +176,9 @@ func dialWaiting(ctx context.Context, addresses string, opts []Option, began tim
 		if pauses.Await(within); ctx.Err() != nil {
 			return nil, errors.Join(ctx.Err(), err)
 		}
-		conn, err = Dial(ctx, addresses, opts...)
+		session, err = Dial(ctx, addresses, opts...)
 	}
-	return conn, err
+	return session, err
 }
 
 // mayPass returns true if a later attempt may succeed, since a server may be about to start or
@@ -195,27 +195,27 @@ func mayPass(err error) bool {
 }
 
 // forget makes the next caller dial. A live session is left to what is in flight on it.
-func (s *sharing) forget(conn *Conn) {
+func (s *sharing) forget(session *Session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.current == conn {
+	if s.current == session {
 		s.leave()
 	}
 }
 
 // leave retires the current session, which is closed once it is idle. The lock is held.
 func (s *sharing) leave() {
-	conn := s.current
+	session := s.current
 	s.setCurrent(nil)
 	if s.leaving == nil {
-		s.leaving = map[*Conn]struct{}{}
+		s.leaving = map[*Session]struct{}{}
 	}
-	s.leaving[conn] = struct{}{}
+	s.leaving[session] = struct{}{}
 	go func() {
-		conn.session.closeOnceIdle()
+		session.session.closeOnceIdle()
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(s.leaving, conn)
+		delete(s.leaving, session)
 	}()
 }
 
@@ -226,24 +226,24 @@ func (s *sharing) close() {
 	if s.stop != nil {
 		s.stop()
 	}
-	conns := make([]*Conn, 0, len(s.leaving)+1)
+	sessions := make([]*Session, 0, len(s.leaving)+1)
 	if s.current != nil {
-		conns = append(conns, s.current)
+		sessions = append(sessions, s.current)
 		s.setCurrent(nil)
 	}
-	for conn := range s.leaving {
-		conns = append(conns, conn)
+	for session := range s.leaving {
+		sessions = append(sessions, session)
 	}
 	s.mu.Unlock()
-	for _, conn := range conns {
-		_ = conn.Close()
+	for _, session := range sessions {
+		_ = session.Close()
 	}
 }
 
 // mayGoOn returns true if an operation that never ran may be begun on another session. If a session
 // that was just dialled has died, another one would as well.
-func mayGoOn(ctx context.Context, conn *Conn, isNew bool, tries int) bool {
-	return (!isNew || conn.isGoingAway()) && tries < resends && ctx.Err() == nil
+func mayGoOn(ctx context.Context, session *Session, isNew bool, tries int) bool {
+	return (!isNew || session.isGoingAway()) && tries < resends && ctx.Err() == nil
 }
 
 // closeOnceIdle drives a session without new calls and streams until it is idle, and closes it

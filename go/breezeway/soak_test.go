@@ -137,7 +137,7 @@ func soakSession(address string, random *rand.Rand, calls *atomic.Int64) error {
 }
 
 func soakCalls(
-	ctx context.Context, conn *breezeway.Conn, random *rand.Rand, calls *atomic.Int64,
+	ctx context.Context, conn *breezeway.Session, random *rand.Rand, calls *atomic.Int64,
 ) error {
 	for range 20 {
 		request := make([]byte, random.Intn(1<<random.Intn(20)))
@@ -174,7 +174,7 @@ func soakCalls(
 	return nil
 }
 
-func soakStream(ctx context.Context, conn *breezeway.Conn, message []byte) error {
+func soakStream(ctx context.Context, conn *breezeway.Session, message []byte) error {
 	stream, err := conn.Open(ctx, 0)
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 func TestSlicesOfATrustedPeerStayMappedAndAreBounded(t *testing.T) {
 	address := goServer(t, "shm", echoes, nil)
 	sent := pattern(5000, 9)
-	call := func(opts ...breezeway.Option) (*breezeway.Conn, breezeway.Message) {
+	call := func(opts ...breezeway.Option) (*breezeway.Session, breezeway.Message) {
 		conn := dial(t, address, opts...)
 		reply, err := conn.Call(within(t, time.Minute), echo, sent)
 		if err != nil {

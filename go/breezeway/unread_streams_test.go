@@ -14,7 +14,7 @@ import (
 const fewStreams = 4
 
 // serveStreams serves on a carrier, and returns a connection to it.
-func serveStreams(t *testing.T, carrier string, streams func(*Stream), opts ...Option) *Conn {
+func serveStreams(t *testing.T, carrier string, streams func(*Stream), opts ...Option) *Session {
 	server := &Server{Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Streams: streams,
 		Handler: func(call *Call) error { return call.Echo() }}
 	address := carrier + ":" + filepath.Join(t.TempDir(), "s")
@@ -54,7 +54,7 @@ func finishAndReset(ctx context.Context, s *session, messages int) error {
 	return nil
 }
 
-func call(ctx context.Context, conn *Conn) error {
+func call(ctx context.Context, conn *Session) error {
 	reply, err := conn.Call(ctx, 0, []byte("call"))
 	if err == nil {
 		reply.Release()

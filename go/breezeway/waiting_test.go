@@ -174,7 +174,7 @@ func TestArrivalWaiterIsWokenWithoutStreamReaders(t *testing.T) {
 
 // standingBy returns a session over shm whose last messages were those of a stream, and whose
 // client has a waiter for arrivals in the poller.
-func standingBy(t *testing.T, server *Server, options ...Option) *Conn {
+func standingBy(t *testing.T, server *Server, options ...Option) *Session {
 	t.Helper()
 	server.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	server.Streams = func(stream *Stream) {
@@ -225,7 +225,7 @@ func TestReplyDuringRestAdaptsPollingAndEndsItAlone(t *testing.T) {
 	}}
 	resting := standingBy(t, server)
 	s, replies := resting.session, make(chan error, 1)
-	call := func(conn *Conn) {
+	call := func(conn *Session) {
 		_, err := conn.Call(contextOf(t), 0, []byte("call"))
 		replies <- err
 	}
@@ -271,7 +271,7 @@ func TestSecondArrivalWaiterEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func heedsLimits(t *testing.T, conn *Conn) {
+func heedsLimits(t *testing.T, conn *Session) {
 	s, ended := conn.session, make(chan error, 1)
 	accept := func(ctx context.Context) {
 		_, err := conn.AcceptStream(ctx)

@@ -82,7 +82,7 @@ func TestCallThatFindsRoomAtSessionEndFails(t *testing.T) {
 }
 
 // manyWait makes many callers wait for a server that does not reply before release.
-func manyWait(t *testing.T) (conn *Conn, release func(), ended chan error,
+func manyWait(t *testing.T) (conn *Session, release func(), ended chan error,
 	cancel context.CancelFunc) {
 	t.Helper()
 	may := make(chan struct{})

@@ -170,17 +170,17 @@ func (c *Client) dialAt(ctx context.Context, address breezeway.Address) (net.Con
 }
 
 // session returns a session for a native call, or errHTTP2.
-func (c *Client) session(ctx context.Context, waits bool) (*breezeway.Conn, error) {
+func (c *Client) session(ctx context.Context, waits bool) (*breezeway.Session, error) {
 	for pauses := (redial.Pauses{}); ; pauses.Await(ctx) {
-		conn, err := c.sessions.Conn(ctx)
+		session, err := c.sessions.Session(ctx)
 		isOther := errors.As(err, new(*breezeway.ForeignError))
 		switch {
-		case err == nil && conn.Service() == grpcService:
-			return conn, nil
+		case err == nil && session.Service() == grpcService:
+			return session, nil
 		case isOther:
 			return nil, errHTTP2
 		case err == nil:
-			_ = conn.Close() // No native call is on it.
+			_ = session.Close() // No native call is on it.
 			return nil, errHTTP2
 		case errors.Is(err, net.ErrClosed) && !errors.Is(err, breezeway.ErrClosed):
 			return nil, errClosing
@@ -198,30 +198,30 @@ var errClosing = status.Error(codes.Canceled, "grpc: the client connection is cl
 func (c *Client) open(ctx context.Context, o *outbound, pieces [][]byte, isLast bool) (
 	stream *breezeway.Stream, rest [][]byte, err error) {
 	for tries := 0; ; tries++ {
-		conn, err := c.session(ctx, o.waits)
+		session, err := c.session(ctx, o.waits)
 		if err != nil {
 			return nil, nil, err
 		}
-		block, err := o.block(ctx, conn)
+		block, err := o.block(ctx, session)
 		if err != nil {
 			return nil, nil, err
 		}
 		first, rest := cut(pieces)
-		stream, err := conn.OpenEntry(withoutDeadline{ctx}, callMethod, breezeway.Entry{
+		stream, err := session.OpenEntry(withoutDeadline{ctx}, callMethod, breezeway.Entry{
 			Metadata: block, Message: first, Last: isLast && len(rest) == 0})
 		if err == nil {
-			o.opened(conn)
+			o.opened(session)
 			return stream, rest, nil
 		}
-		if breezeway.MayHaveRun(err) || !isOver(conn, err) || tries == resends {
+		if breezeway.MayHaveRun(err) || !isOver(session, err) || tries == resends {
 			return nil, nil, failure(err)
 		}
 	}
 }
 
 // isOver returns true if another session may accept what this one has refused.
-func isOver(conn *breezeway.Conn, err error) bool {
-	return conn.Err() != nil || errors.Is(err, breezeway.ErrGoingAway) ||
+func isOver(session *breezeway.Session, err error) bool {
+	return session.Err() != nil || errors.Is(err, breezeway.ErrGoingAway) ||
 		errors.Is(err, breezeway.ErrPeerClosed) || errors.Is(err, breezeway.ErrPeerDied)
 }
 

@@ -228,7 +228,7 @@ func TestGracefulStopWaitsForHandlersWhoseClientIsGone(t *testing.T) {
 		close(stopped)
 	}()
 	for err := error(nil); err == nil; { // Until all sessions are over.
-		var session *breezeway.Conn
+		var session *breezeway.Session
 		if session, err = breezeway.Dial(within(t), address); err == nil {
 			_ = session.Close()
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 // raw is a session that sends what it likes as calls.
-func raw(t *testing.T, address string) *breezeway.Conn {
+func raw(t *testing.T, address string) *breezeway.Session {
 	t.Helper()
 	conn, err := breezeway.Dial(within(t), address, breezeway.Service(2),
 		breezeway.MaxMetadata(65535))
@@ -33,7 +33,7 @@ func requestBlock(fields string) []byte {
 }
 
 // onRaw runs a test with a session, which must stay, and then calls the server by a client.
-func onRaw(t *testing.T, test func(t *testing.T, conn *breezeway.Conn)) {
+func onRaw(t *testing.T, test func(t *testing.T, conn *breezeway.Session)) {
 	for _, carrier := range []string{"shm:", "unix:"} {
 		t.Run(carrier, func(t *testing.T) {
 			address, _, _ := startNative(t, carrier+t.TempDir()+"/s", breezewaygrpc.Config{})
@@ -66,7 +66,7 @@ func outcome(t *testing.T, stream *breezeway.Stream) (last string, reset breezew
 }
 
 func TestRequestBlocksThatCannotBeReadResetTheCall(t *testing.T) {
-	onRaw(t, func(t *testing.T, conn *breezeway.Conn) {
+	onRaw(t, func(t *testing.T, conn *breezeway.Session) {
 		for name, block := range map[string][]byte{"none": nil, "empty": {},
 			"flags": {8, 1, 0, '/'}, "no path": {3, 0, 0}, "short path": {3, 9, 0, '/'},
 			"another path": {3, 1, 0, 'a'},
@@ -85,7 +85,7 @@ func TestRequestBlocksThatCannotBeReadResetTheCall(t *testing.T) {
 }
 
 func TestRequestsThatCannotBeReadFailWithStatus(t *testing.T) {
-	onRaw(t, func(t *testing.T, conn *breezeway.Conn) {
+	onRaw(t, func(t *testing.T, conn *breezeway.Session) {
 		for name, c := range map[string]struct {
 			fields, message, status string
 		}{
@@ -119,7 +119,7 @@ func TestRequestsThatCannotBeReadFailWithStatus(t *testing.T) {
 }
 
 func TestCallsAndOtherMethodsAreRefused(t *testing.T) {
-	onRaw(t, func(t *testing.T, conn *breezeway.Conn) {
+	onRaw(t, func(t *testing.T, conn *breezeway.Session) {
 		stream, err := conn.Open(within(t), 2)
 		if err != nil {
 			t.Fatal(err)
@@ -137,7 +137,7 @@ func TestCallsAndOtherMethodsAreRefused(t *testing.T) {
 
 // TestMessagesInPiecesAreRead sends two messages one byte at a time, and two in one.
 func TestMessagesInPiecesAreRead(t *testing.T) {
-	onRaw(t, func(t *testing.T, conn *breezeway.Conn) {
+	onRaw(t, func(t *testing.T, conn *breezeway.Session) {
 		path := "/grpc.testing.TestService/StreamingInputCall"
 		block := []byte("\x03" + string([]byte{byte(len(path)), 0}) + path)
 		message := "\x00\x00\x00\x00\x05\x0a\x03\x12\x01a" // A payload of one byte.

@@ -83,7 +83,7 @@ func (o *outbound) apply(option grpc.CallOption) {
 }
 
 // block returns the block of the request, with the time that is left.
-func (o *outbound) block(ctx context.Context, conn *breezeway.Conn) ([]byte, error) {
+func (o *outbound) block(ctx context.Context, session *breezeway.Session) ([]byte, error) {
 	if !isPath(o.method) {
 		return nil, status.Errorf(codes.Internal, "malformed method name: %q", o.method)
 	}
@@ -98,7 +98,7 @@ func (o *outbound) block(ctx context.Context, conn *breezeway.Conn) ([]byte, err
 	md, _ := metadata.FromOutgoingContext(ctx)
 	fields, err := appendMetadata(fields, md)
 	if err == nil && o.creds != nil {
-		fields, err = o.appendCredentials(ctx, conn, fields)
+		fields, err = o.appendCredentials(ctx, session, fields)
 	}
 	if err != nil {
 		if _, is := status.FromError(err); is {
@@ -120,9 +120,10 @@ func typeOf(subtype string) string {
 	return typeOfGRPC + "+" + subtype
 }
 
-func (o *outbound) appendCredentials(ctx context.Context, conn *breezeway.Conn, fields []field) (
-	[]field, error) {
-	if o.creds.RequireTransportSecurity() && conn.Carrier() == breezeway.TCP {
+func (o *outbound) appendCredentials(
+	ctx context.Context, session *breezeway.Session, fields []field,
+) ([]field, error) {
+	if o.creds.RequireTransportSecurity() && session.Carrier() == breezeway.TCP {
 		return nil, status.Error(codes.Unauthenticated,
 			"transport: cannot send secure credentials on an insecure connection")
 	}
@@ -140,10 +141,11 @@ func (o *outbound) appendCredentials(ctx context.Context, conn *breezeway.Conn, 
 }
 
 // opened hands the server out.
-func (o *outbound) opened(conn *breezeway.Conn) {
+func (o *outbound) opened(session *breezeway.Session) {
 	for _, to := range o.peers {
-		*to = peer.Peer{Addr: conn.Address(), LocalAddr: breezeway.Address{Carrier: conn.Carrier()},
-			AuthInfo: authInfo(conn.Peer(), conn.Carrier())}
+		*to = peer.Peer{Addr: session.Address(),
+			LocalAddr: breezeway.Address{Carrier: session.Carrier()},
+			AuthInfo:  authInfo(session.Peer(), session.Carrier())}
 	}
 }
 

@@ -34,7 +34,7 @@ const (
 type driver struct {
 	load      *load
 	options   []breezeway.Option
-	conn      *breezeway.Conn
+	conn      *breezeway.Session
 	count     uint64
 	counting  sync.Mutex // held by callers that count
 	latencies histogram

@@ -55,7 +55,7 @@ func restock(call *breezeway.Call) error {
 }
 
 // restocked calls restock.
-func restocked(conn *breezeway.Conn, item *shop.Item) (*shop.Item, error) {
+func restocked(conn *breezeway.Session, item *shop.Item) (*shop.Item, error) {
 	ctx := context.Background()
 	request, err := conn.Reserve(ctx, room+len(item.Picture))
 	if err != nil {

@@ -102,7 +102,7 @@ func bounce(call *breezeway.Call) error {
 }
 
 // bounced calls bounce.
-func bounced(conn *breezeway.Conn, sent []byte) ([]byte, error) {
+func bounced(conn *breezeway.Session, sent []byte) ([]byte, error) {
 	ctx, args := context.Background(), &echo.EchoEchoArgs{Body: sent}
 	request, err := conn.Reserve(ctx, args.BLength())
 	if err != nil {

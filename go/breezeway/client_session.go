@@ -12,17 +12,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Conn is a client's session. Any number of goroutines share it. Calls are multiplexed, and a
-// waiting goroutine drives the session, so that a lone caller reads its own reply. The garbage
-// collector eventually closes a Conn if neither it nor a stream of it is reachable.
-type Conn struct {
+// A Session is a client's connection with a server. Any number of goroutines share it. Calls are
+// multiplexed, and a waiting goroutine drives the session, so that a lone caller reads its own
+// reply. The garbage collector eventually closes a Session if neither it nor a stream of it is
+// reachable.
+type Session struct {
 	session *session
 	address Address
 }
 
 // Dial opens a session with the server at the first reachable address of a list, separated by
 // commas: "shm:/run/x.sock,unix:/run/x-unix.sock,tcp:localhost:7000".
-func Dial(ctx context.Context, addresses string, opts ...Option) (*Conn, error) {
+func Dial(ctx context.Context, addresses string, opts ...Option) (*Session, error) {
 	list, err := ParseAddresses(addresses)
 	if err != nil {
 		return nil, err
@@ -45,7 +46,7 @@ func Dial(ctx context.Context, addresses string, opts ...Option) (*Conn, error) 
 	return nil, fmt.Errorf("breezeway: dial %w", errors.Join(failures...))
 }
 
-func dial(ctx context.Context, address Address, opts *options) (*Conn, error) {
+func dial(ctx context.Context, address Address, opts *options) (*Session, error) {
 	config, err := opts.clientTLS(address)
 	if err != nil {
 		return nil, err
@@ -70,7 +71,7 @@ func dial(ctx context.Context, address Address, opts *options) (*Conn, error) {
 		closeApart(conn, refused, make(chan struct{}))
 		return nil, err
 	}
-	return &Conn{session, address}, nil
+	return &Session{session, address}, nil
 }
 
 // backlogPause is the pause between two attempts to connect to a server with a full backlog: the
@@ -116,31 +117,31 @@ func clientSession(conn net.Conn, address Address, opts *options, config *tls.Co
 // Call sends a request and waits for its reply, which the caller must release. The request carries
 // the deadline of ctx. If ctx ends before the reply arrives, the server is sent a cancellation; it
 // may or may not have served the call. A failure reported by the server is a [*CallError].
-func (c *Conn) Call(
+func (s *Session) Call(
 	ctx context.Context, method uint32, request []byte,
 ) (reply Message, err error) {
-	err = c.session.call(ctx, method, &outgoing{bytes: request}, &reply)
+	err = s.session.call(ctx, method, &outgoing{bytes: request}, &reply)
 	return reply, err
 }
 
-// CallWithMetadata makes a call like [Conn.Call], with a metadata block beside the request.
-func (c *Conn) CallWithMetadata(
+// CallWithMetadata makes a call like [Session.Call], with a metadata block beside the request.
+func (s *Session) CallWithMetadata(
 	ctx context.Context, method uint32, metadata, request []byte,
 ) (reply Message, err error) {
 	out := outgoing{metadata: metadata, hasMetadata: true, bytes: request}
-	err = c.session.call(ctx, method, &out, &reply)
+	err = s.session.call(ctx, method, &out, &reply)
 	return reply, err
 }
 
-// CallReserved makes a call like [Conn.Call], with a request that was filled in place.
-func (c *Conn) CallReserved(
+// CallReserved makes a call like [Session.Call], with a request that was filled in place.
+func (s *Session) CallReserved(
 	ctx context.Context, method uint32, r *Reservation,
 ) (reply Message, err error) {
-	if r.session != c.session || !r.take() {
+	if r.session != s.session || !r.take() {
 		return Message{}, ErrSent
 	}
 	out := outgoing{reserved: r}
-	err = c.session.call(ctx, method, &out, &reply)
+	err = s.session.call(ctx, method, &out, &reply)
 	if out.sent {
 		r.drop()
 	} else {
@@ -151,23 +152,23 @@ func (c *Conn) CallReserved(
 
 // Post sends a one-way message, which has no reply. It reports only errors of this side. The server
 // may not have served messages that were posted before the session's end.
-func (c *Conn) Post(ctx context.Context, method uint32, message []byte) error {
-	return c.session.postAll(ctx, method, [][]byte{message})
+func (s *Session) Post(ctx context.Context, method uint32, message []byte) error {
+	return s.session.postAll(ctx, method, [][]byte{message})
 }
 
 // PostAll posts several messages with one wake-up of the server. After an error, some of them may
 // have been sent.
-func (c *Conn) PostAll(ctx context.Context, method uint32, messages [][]byte) error {
-	return c.session.postAll(ctx, method, messages)
+func (s *Session) PostAll(ctx context.Context, method uint32, messages [][]byte) error {
+	return s.session.postAll(ctx, method, messages)
 }
 
 // Reserve reserves space for a message of n bytes. It waits while the memory for it is lent.
 //
-// [Conn.CallReserved] may wait for other calls to end while it has memory, and [Client.CallFilled]
-// waits for memory while it has the place of a call. Both together on one session may wait for each
-// other until a context ends.
-func (c *Conn) Reserve(ctx context.Context, n int) (*Reservation, error) {
-	return c.session.reserve(n, limitOf(ctx))
+// [Session.CallReserved] may wait for other calls to end while it has memory, and
+// [Client.CallFilled] waits for memory while it has the place of a call. Both together on one
+// session may wait for each other until a context ends.
+func (s *Session) Reserve(ctx context.Context, n int) (*Reservation, error) {
+	return s.session.reserve(n, limitOf(ctx))
 }
 
 func (s *session) reserve(n int, lim limit) (*Reservation, error) {
@@ -198,68 +199,68 @@ func (s *session) reserveSpace(n int, lim limit) (*Reservation, error) {
 }
 
 // Open opens a stream to the server.
-func (c *Conn) Open(ctx context.Context, method uint32) (*Stream, error) {
-	return c.session.openStream(ctx, method, &outgoing{empty: true}, false)
+func (s *Session) Open(ctx context.Context, method uint32) (*Stream, error) {
+	return s.session.openStream(ctx, method, &outgoing{empty: true}, false)
 }
 
 // OpenWithMetadata opens a stream to the server with a metadata block.
-func (c *Conn) OpenWithMetadata(
+func (s *Session) OpenWithMetadata(
 	ctx context.Context, method uint32, metadata []byte,
 ) (*Stream, error) {
 	out := outgoing{metadata: metadata, hasMetadata: true, empty: true}
-	return c.session.openStream(ctx, method, &out, false)
+	return s.session.openStream(ctx, method, &out, false)
 }
 
 // AcceptStream waits for a stream that the server opens, and returns it.
-func (c *Conn) AcceptStream(ctx context.Context) (*Stream, error) {
+func (s *Session) AcceptStream(ctx context.Context) (*Stream, error) {
 	var a arrival
 	lim := limitOf(ctx)
-	err := c.session.nextArrived(&lim, &a)
+	err := s.session.nextArrived(&lim, &a)
 	return a.stream, timedOut(err)
 }
 
 // Close closes the session in order. Calls in flight fail with ErrClosed.
-func (c *Conn) Close() error {
-	c.session.close()
-	waitAMoment(c.session.gone)
+func (s *Session) Close() error {
+	s.session.close()
+	waitAMoment(s.session.gone)
 	return nil
 }
 
 // Done returns a channel that is closed when the session ends; Err returns the reason. If no
 // goroutine waits on the session, the end of the peer is noticed late, since nothing reads the
 // session.
-func (c *Conn) Done() <-chan struct{} { return c.session.done }
+func (s *Session) Done() <-chan struct{} { return s.session.done }
 
 // Err returns the reason why the session has ended, or nil if it has not.
-func (c *Conn) Err() error {
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
-	return c.session.err
+func (s *Session) Err() error {
+	s.session.mu.Lock()
+	defer s.session.mu.Unlock()
+	return s.session.err
 }
 
 // Carrier returns the carrier of the session.
-func (c *Conn) Carrier() Carrier { return c.address.Carrier }
+func (s *Session) Carrier() Carrier { return s.address.Carrier }
 
 // Address returns the address that was dialled successfully.
-func (c *Conn) Address() Address { return c.address }
+func (s *Session) Address() Address { return s.address }
 
 // Peer returns the server's credentials, as the kernel recorded them when it began to listen.
-func (c *Conn) Peer() Peer { return c.session.peer }
+func (s *Session) Peer() Peer { return s.session.peer }
 
 // Service returns the number that the server set with the option [Service].
-func (c *Conn) Service() uint16 { return c.session.peerHello.Service }
+func (s *Session) Service() uint16 { return s.session.peerHello.Service }
 
 // MaxInFlight returns the maximum number of calls in flight. Further calls wait.
-func (c *Conn) MaxInFlight() int { return c.session.rules.MaxInFlight() }
+func (s *Session) MaxInFlight() int { return s.session.rules.MaxInFlight() }
 
 // MaxMessage returns the maximum length of a message in bytes.
-func (c *Conn) MaxMessage() int { return c.session.link.maxMessage() }
+func (s *Session) MaxMessage() int { return s.session.link.maxMessage() }
 
 // Counters returns the counters of this side.
-func (c *Conn) Counters() Counters {
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
-	return c.session.link.counters()
+func (s *Session) Counters() Counters {
+	s.session.mu.Lock()
+	defer s.session.mu.Unlock()
+	return s.session.link.counters()
 }
 
 // nextArrived waits for the next request or stream from the peer, and stores it in a.
