@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/breezeway-ipc/breezeway/go/breezeway"
 )
 
@@ -55,7 +57,7 @@ func conversations(t *testing.T, name string) (list []conversation) {
 // takesStreams returns true if the client's hello accepts streams.
 func (c *conversation) takesStreams(t *testing.T) bool {
 	for _, line := range c.lines {
-		if text, found := strings.CutPrefix(line, "> "); found {
+		if direction, text, _ := strings.Cut(line, " "); direction[0] == '>' {
 			hello := decoded(t, text)
 			return len(hello) >= 58 && binary.LittleEndian.Uint16(hello[56:]) > 0
 		}
@@ -191,7 +193,7 @@ func playLines(t *testing.T, address string, lines []string, patience time.Durat
 	if err != nil {
 		return err
 	}
-	conn, err := net.Dial("unix", where.Path)
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: where.Path})
 	if err != nil {
 		return err
 	}
@@ -201,9 +203,16 @@ func playLines(t *testing.T, address string, lines []string, patience time.Durat
 	}
 	for _, line := range lines {
 		direction, what, _ := strings.Cut(line, " ")
-		if direction == ">" {
+		if direction[0] == '>' {
+			count := 0
+			if direction != ">" {
+				if count, err = strconv.Atoi(direction[1:]); err != nil {
+					return err
+				}
+			}
+			rights := unix.UnixRights(slices.Repeat([]int{int(os.Stdin.Fd())}, count)...)
 			// A server that refuses at once may have closed; its answer can still be read.
-			_, _ = conn.Write(decoded(t, what))
+			_, _, _ = conn.WriteMsgUnix(decoded(t, what), rights, nil)
 			continue
 		}
 		if err := expect(conn, what); err != nil {

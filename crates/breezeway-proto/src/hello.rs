@@ -23,7 +23,7 @@ pub const fn control_size(capacity: u32) -> usize {
 pub const MAGIC: [u8; 8] = *b"BRZWHELO";
 /// Version of the protocol that this side speaks.
 pub const VERSION: u16 = 2;
-/// Size of a hello without extension.
+/// Size of a hello without fields behind its fixed part.
 pub const FIXED_LEN: usize = 64;
 /// Length of the longest hello in bytes.
 pub const LONGEST: usize = 4096;
@@ -52,6 +52,9 @@ const STREAM_BYTES_AT: usize = 48;
 const MAX_STREAMS_AT: usize = 56;
 const SERVICE_AT: usize = 58;
 const MAX_METADATA_AT: usize = 60;
+
+/// Bytes in front of the value of a field: its type and its length.
+const FIELD_HEAD: usize = 4;
 
 /// Feature bit of a sender that takes go-away entries.
 const GO_AWAY: u32 = 1;
@@ -183,6 +186,27 @@ pub enum HelloError {
     /// A limit of metadata blocks that does not fit into the two bytes of their length.
     #[error("metadata limit {0} is past 65535")]
     MaxMetadata(u32),
+    /// Bytes behind the last field that are too few for another one.
+    #[error("hello field with a head of {0} bytes where {FIELD_HEAD} are needed")]
+    FieldHead(usize),
+    /// A field with a value that passes the end of the hello.
+    #[error("hello field of type {kind:#06x} has {length} bytes where {left} are left")]
+    FieldLength {
+        /// Type of the field.
+        kind: u16,
+        /// Length of its value in bytes, as it announces.
+        length: u16,
+        /// Number of bytes up to the end of the hello.
+        left: usize,
+    },
+    /// A field that comes twice, or before one of a smaller type.
+    #[error("hello field of type {kind:#06x} lies behind one of type {before:#06x}: types ascend")]
+    FieldOrder {
+        /// Type of the field.
+        kind: u16,
+        /// Type of the field before it.
+        before: u16,
+    },
 }
 
 impl Hello {
@@ -251,6 +275,27 @@ impl Hello {
         }
         Ok(hello)
     }
+}
+
+/// Validates the fields behind the fixed part. All types are unknown, so all values are ignored.
+fn check_fields(mut bytes: &[u8]) -> Result<(), HelloError> {
+    let mut before = None;
+    while !bytes.is_empty() {
+        let (head, rest) =
+            bytes.split_first_chunk::<FIELD_HEAD>().ok_or(HelloError::FieldHead(bytes.len()))?;
+        let [kind, length] = [0, 2].map(|at| u16::from_le_bytes(get(head, at)));
+        let left = rest.len();
+        bytes = rest.get(usize::from(length)..).ok_or(HelloError::FieldLength {
+            kind,
+            length,
+            left,
+        })?;
+        if let Some(before) = before.filter(|before| kind <= *before) {
+            return Err(HelloError::FieldOrder { kind, before });
+        }
+        before = Some(kind);
+    }
+    Ok(())
 }
 
 /// Returns the bytes of a refusal. A reason longer than [`LONGEST_REASON`] is cut.
@@ -333,7 +378,9 @@ impl HelloReader {
         if version != VERSION {
             return Err(HelloError::Version(version));
         }
-        Hello::decode(&self.bytes).map(Greeting::Welcome)
+        let hello = Hello::decode(&self.bytes)?;
+        check_fields(&self.bytes[FIXED_LEN..])?;
+        Ok(Greeting::Welcome(hello))
     }
 }
 
@@ -402,16 +449,65 @@ mod tests {
         }
     }
 
-    #[test]
-    fn unknown_features_and_extensions_are_ignored() {
+    /// Returns a hello with bytes behind its fixed part.
+    fn extended(behind: &[u8]) -> Vec<u8> {
         let mut bytes = HELLO.encode();
-        bytes.resize(100, 0xff);
-        put(&mut bytes, LENGTH_AT, &100u16.to_le_bytes());
-        put(&mut bytes, 12, &u32::MAX.to_le_bytes());
-        let mut reader = HelloReader::default();
-        assert_eq!(reader.take(&bytes[..FIXED_LEN]), Ok(None));
-        assert_eq!(reader.wanted(), 36);
-        assert_eq!(reader.take(&bytes[FIXED_LEN..]), Ok(Some(Greeting::Welcome(HELLO))));
+        bytes.extend(behind);
+        let len = bytes.len() as u16;
+        put(&mut bytes, LENGTH_AT, &len.to_le_bytes());
+        bytes
+    }
+
+    #[test]
+    fn unknown_features_and_fields_are_ignored() {
+        let longest = [&[0xff, 0xff, 0xbc, 0x0f][..], &[0xee; LONGEST - FIXED_LEN - 4]].concat();
+        for fields in [
+            &[][..],
+            &[0, 0, 0, 0],
+            &[7, 0, 2, 0, 0xff, 0xff, 8, 0, 0, 0, 0xff, 0xff, 1, 0, 0],
+            &longest,
+        ] {
+            let mut bytes = extended(fields);
+            put(&mut bytes, FEATURES_AT, &u32::MAX.to_le_bytes());
+            let mut reader = HelloReader::default();
+            let (fixed, behind) = bytes.split_at(FIXED_LEN);
+            let mut greeting = reader.take(fixed).unwrap();
+            if !fields.is_empty() {
+                assert_eq!((greeting, reader.wanted()), (None, fields.len()));
+                greeting = reader.take(behind).unwrap();
+            }
+            assert_eq!(greeting, Some(Greeting::Welcome(HELLO)), "{fields:x?}");
+        }
+    }
+
+    #[test]
+    fn fields_that_break_a_rule_are_refused_by_name() {
+        let cases: [(&[u8], HelloError); 8] = [
+            (&[0xee], HelloError::FieldHead(1)),
+            (&[1, 0, 0], HelloError::FieldHead(3)),
+            (&[1, 0, 0, 0, 2, 0], HelloError::FieldHead(2)),
+            (&[1, 0, 1, 0], HelloError::FieldLength { kind: 1, length: 1, left: 0 }),
+            (
+                &[1, 0, 0xff, 0xff, 0],
+                HelloError::FieldLength { kind: 1, length: u16::MAX, left: 1 },
+            ),
+            (
+                &[1, 0, 1, 0, 9, 2, 0, 4, 0, 1, 2, 3],
+                HelloError::FieldLength { kind: 2, length: 4, left: 3 },
+            ),
+            (&[1, 0, 0, 0, 1, 0, 0, 0], HelloError::FieldOrder { kind: 1, before: 1 }),
+            (&[0, 1, 0, 0, 255, 0, 0, 0], HelloError::FieldOrder { kind: 255, before: 256 }),
+        ];
+        for (fields, expected) in cases {
+            assert_eq!(read(&extended(fields)), Err(expected), "{fields:x?}");
+        }
+    }
+
+    #[test]
+    fn refusal_has_a_reason_and_no_fields() {
+        let bytes = encode_refusal(Refusal::Busy, "x");
+        let expected = Greeting::Refused { status: 3, reason: "x".to_owned() };
+        assert_eq!(read(&bytes), Ok(Some(expected)));
     }
 
     #[test]
@@ -455,6 +551,15 @@ mod tests {
             ),
             (HelloError::PayloadCap(0), "payload cap 0 is not a non-zero multiple of 4096"),
             (HelloError::MaxMetadata(65_536), "metadata limit 65536 is past 65535"),
+            (HelloError::FieldHead(3), "hello field with a head of 3 bytes where 4 are needed"),
+            (
+                HelloError::FieldLength { kind: 7, length: 9, left: 3 },
+                "hello field of type 0x0007 has 9 bytes where 3 are left",
+            ),
+            (
+                HelloError::FieldOrder { kind: 7, before: 0x8000 },
+                "hello field of type 0x0007 lies behind one of type 0x8000: types ascend",
+            ),
         ] {
             assert_eq!(error.to_string(), expected);
         }
@@ -471,6 +576,32 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn hello_with_any_fields_is_read_or_refused_by_a_field_rule(
+            fields in prop::collection::vec((any::<u16>(), prop::collection::vec(any::<u8>(), 0..9)), 0..5),
+            cut in 0usize..4,
+        ) {
+            let mut behind = Vec::new();
+            for (kind, value) in &fields {
+                behind.extend(kind.to_le_bytes());
+                behind.extend((value.len() as u16).to_le_bytes());
+                behind.extend(value);
+            }
+            let ascend = fields.is_sorted_by(|(one, _), (next, _)| one < next);
+            let cut = cut.min(behind.len());
+            behind.truncate(behind.len() - cut);
+            let greeting = read(&extended(&behind));
+            let is_expected = match greeting {
+                Ok(Some(greeting)) => {
+                    (ascend || cut > 0) && greeting == Greeting::Welcome(HELLO)
+                }
+                Err(HelloError::FieldOrder { .. }) => !ascend,
+                Err(HelloError::FieldHead(_) | HelloError::FieldLength { .. }) => cut > 0,
+                _ => false,
+            };
+            prop_assert!(is_expected);
+        }
+
         #[test]
         fn arbitrary_bytes_are_parsed_without_panic(
             mut bytes in prop::collection::vec(any::<u8>(), 0..200),

@@ -245,6 +245,9 @@ func TestConversationsAreHeldByTheRulesAlone(t *testing.T) {
 		parts := strings.Split(string(text), "\nconversation ")[1:]
 		for _, part := range parts {
 			lines := strings.Split(strings.TrimSpace(part), "\n")
+			if strings.Contains(part, "\n>1 ") {
+				continue // The rules see no descriptors.
+			}
 			for _, service := range slices.Compact([]bool{name == "service.txt", true}) {
 				t.Run(fmt.Sprint(name, "/", lines[0], "/", service), func(t *testing.T) {
 					server := &vectorServer{service: service}

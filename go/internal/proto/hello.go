@@ -8,8 +8,8 @@ import (
 	"unicode"
 )
 
-// HelloLen is the length of a hello without extension, MaxHello that of the longest hello, and
-// MaxReason that of the longest reason.
+// HelloLen is the length of a hello without fields behind its fixed part, MaxHello that of the
+// longest hello, and MaxReason that of the longest reason.
 const (
 	HelloLen  = 64
 	MaxHello  = 4096
@@ -175,7 +175,34 @@ func DecodeHello(bytes []byte) (*Hello, error) {
 		MaxMetadata:    binary.LittleEndian.Uint32(bytes[60:]),
 		GoAway:         binary.LittleEndian.Uint32(bytes[12:])&featureGoAway != 0,
 	}
-	return hello, hello.check(found)
+	if err := hello.check(found); err != nil {
+		return hello, err
+	}
+	return hello, checkFields(bytes[HelloLen:])
+}
+
+// checkFields validates the fields behind the fixed part. All types are unknown, so all values are
+// ignored.
+func checkFields(bytes []byte) error {
+	const head = 4
+	for before := -1; len(bytes) > 0; {
+		if len(bytes) < head {
+			return HelloViolation("hello field with a head of %d bytes where %d are needed",
+				len(bytes), head)
+		}
+		kind := int(binary.LittleEndian.Uint16(bytes))
+		length := int(binary.LittleEndian.Uint16(bytes[2:]))
+		if bytes = bytes[head:]; length > len(bytes) {
+			return HelloViolation("hello field of type %#04x has %d bytes where %d are left", kind,
+				length, len(bytes))
+		}
+		if kind <= before {
+			return HelloViolation("hello field of type %#04x lies behind one of type %#04x: "+
+				"types ascend", kind, before)
+		}
+		before, bytes = kind, bytes[length:]
+	}
+	return nil
 }
 
 func (h *Hello) check(controlSize uint64) error {

@@ -1,10 +1,14 @@
 //! Conversations on a unix socket: bytes of a client and the answers of a server, which every
 //! engine gives alike (`docs/vectors/README.md`).
 
+use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
+
+use crate::socket;
 
 /// Conversations with a server that echoes method 0.
 const ECHO: &str = include_str!("../../../docs/vectors/conversations.txt");
@@ -87,7 +91,8 @@ impl Conversation {
 
     /// Returns true if the client's hello takes streams.
     pub fn takes_streams(&self) -> bool {
-        let hello = self.lines.iter().find_map(|line| line.strip_prefix("> ")).map(bytes_of);
+        let sent = |line: &&'static str| line.starts_with('>').then(|| line.split_once(' '));
+        let hello = self.lines.iter().find_map(sent).flatten().map(|(_, hex)| bytes_of(hex));
         let field = hello.as_ref().and_then(|hello| hello.get(MAX_STREAMS_AT..MAX_STREAMS_AT + 2));
         field.is_some_and(|field| field != [0, 0])
     }
@@ -139,6 +144,11 @@ impl Conversation {
         match line.split_once(' ') {
             // A server that refuses at once may have closed; its answer can still be read.
             Some((">", hex)) => drop(socket.write_all(&bytes_of(hex))),
+            Some((direction, hex)) if direction.starts_with('>') => {
+                let count = direction[1..].parse().expect("a number of descriptors");
+                let fd = File::open("/dev/null").expect("a descriptor");
+                let _ = socket::send(&*socket, &bytes_of(hex), &vec![fd.as_fd(); count]);
+            }
             Some(("<", "hello")) => expect(&status(socket)?, &0)?,
             Some(("<", "end")) => expect_end(socket)?,
             Some(("<", "nothing")) => expect_nothing(socket)?,

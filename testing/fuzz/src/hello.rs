@@ -23,6 +23,12 @@ enum Bytes {
         behind: Vec<u8>,
         length: Option<u16>,
     },
+    /// A true hello with fields behind its fixed part, of which the last may lose bytes.
+    Extended {
+        features: u32,
+        fields: Vec<(u16, Vec<u8>)>,
+        cut: u8,
+    },
 }
 
 #[derive(Arbitrary, Debug)]
@@ -92,6 +98,17 @@ fn bytes(bytes: &Bytes) -> (Vec<u8>, Terms) {
             }
             hello.extend(behind);
             (hello, terms)
+        }
+        Bytes::Extended { features, fields, cut } => {
+            let terms = terms(8);
+            let features_at = layout::hello::FEATURES_AT;
+            let mut hello = Hello::new(&terms).with(features_at, &features.to_le_bytes());
+            for (kind, value) in fields.iter().take(8) {
+                hello = hello.with_field(*kind, &value[..value.len().min(255)]);
+            }
+            let behind = &hello.0[layout::hello::LEN..];
+            let behind = behind[..behind.len().saturating_sub(usize::from(*cut))].to_vec();
+            (hello.with_behind(&behind).0, terms)
         }
     }
 }

@@ -365,7 +365,7 @@ fn a_hello_that_never_ends_is_given_up_in_time() {
             complete.0[..1].to_vec(),
             complete.0[..63].to_vec(),
             complete.clone().with(hello::LENGTH_AT, &4096u16.to_le_bytes()).0,
-            complete.extended_to(4096, 0xee).0[..4095].to_vec(),
+            complete.longest().0[..4095].to_vec(),
         ];
         let stage = Stage::with(ServerOptions::new().session(impatient()));
         let mut silent = Vec::new();
@@ -446,6 +446,38 @@ fn break_off(socket: OwnedFd, bytes: &[u8], half: bool, then: impl FnOnce(Option
     }
 }
 
+fn unknown_fields(terms: &Terms) -> Hello {
+    Hello::new(terms).with_field(0, b"").with_field(7, &[0xff; 99]).with_field(0x8000, b"")
+}
+
+#[test]
+fn fields_that_break_a_rule_are_refused() {
+    each(|| {
+        let broken = |name: &str, behind: &[u8], expected: Fault| {
+            let hello = unknown_fields(&Terms::default());
+            let behind = [&hello.0[hello::LEN..], behind].concat();
+            let hello = hello.with_behind(&behind);
+            let make = move || Greeting { bytes: hello.0.clone(), fds: vec![fit()] };
+            let answer = Some(refusal::VIOLATION);
+            Case { name: name.into(), make: Box::new(make), expected, answer }
+        };
+        vec![
+            broken("a field without a length", &[0xff, 0xff], |error| {
+                matches!(error, HandshakeError::Hello(HelloError::FieldHead(2)))
+            }),
+            broken("a field that passes the end", &[0xff, 0xff, 0xff, 0xff, 0], |error| {
+                let kind = u16::MAX;
+                let expected = HelloError::FieldLength { kind, length: u16::MAX, left: 1 };
+                matches!(error, HandshakeError::Hello(error) if *error == expected)
+            }),
+            broken("a field that comes twice", &[0, 0x80, 0, 0], |error| {
+                let expected = HelloError::FieldOrder { kind: 0x8000, before: 0x8000 };
+                matches!(error, HandshakeError::Hello(error) if *error == expected)
+            }),
+        ]
+    });
+}
+
 #[test]
 fn a_strange_but_true_hello_gets_a_session() {
     within(GENEROUS, || {
@@ -457,8 +489,8 @@ fn a_strange_but_true_hello_gets_a_session() {
         let mut hellos = vec![
             ("all features", features, terms),
             ("reserved bytes", reserved, terms),
-            ("an extension of one byte", Hello::new(&terms).extended_to(65, 0xee), terms),
-            ("the longest extension", Hello::new(&terms).extended_to(hello::MAX_LEN, 0xee), terms),
+            ("an unknown field", Hello::new(&terms).with_field(7, &[0xff]), terms),
+            ("unknown fields up to the longest hello", unknown_fields(&terms).longest(), terms),
         ];
         for (ring_capacity, lend_count, payload_cap) in
             [(8, 64, 4096), (65_536, 1024, 1 << 40), (64, 512, u64::MAX - 4095)]

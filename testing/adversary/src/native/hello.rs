@@ -69,10 +69,25 @@ impl Hello {
         self
     }
 
-    /// With an extension that brings it to `len` bytes.
-    pub fn extended_to(mut self, len: usize, filler: u8) -> Self {
-        self.0.resize(len, filler);
-        self.with(hello::LENGTH_AT, &(len as u16).to_le_bytes())
+    /// With other bytes behind the fixed part.
+    pub fn with_behind(mut self, bytes: &[u8]) -> Self {
+        self.0.truncate(hello::LEN);
+        self.0.extend_from_slice(bytes);
+        let len = self.0.len() as u16;
+        self.with(hello::LENGTH_AT, &len.to_le_bytes())
+    }
+
+    /// With one more field (section 2.1).
+    pub fn with_field(self, kind: u16, value: &[u8]) -> Self {
+        let head = [kind, value.len() as u16].map(u16::to_le_bytes).concat();
+        let behind = [&self.0[hello::LEN..], &head, value].concat();
+        self.with_behind(&behind)
+    }
+
+    /// With one unknown field more, which makes it as long as a hello may be.
+    pub fn longest(self) -> Self {
+        let left = hello::MAX_LEN - self.0.len() - hello::FIELD_HEAD;
+        self.with_field(0xffff, &vec![0xee; left])
     }
 }
 

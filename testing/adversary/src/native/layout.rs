@@ -20,6 +20,7 @@ pub mod hello {
     pub const MAX_STREAMS_AT: usize = 56;
     pub const MAX_METADATA_AT: usize = 60;
     pub const LEN: usize = 64;
+    pub const FIELD_HEAD: usize = 4;
     pub const MAX_LEN: usize = 4096;
 }
 
