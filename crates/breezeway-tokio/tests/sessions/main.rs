@@ -13,6 +13,7 @@ mod generations;
 mod handlers;
 mod idle;
 mod large_echoes;
+mod offers;
 mod rare_messages;
 mod resending;
 mod restarting;

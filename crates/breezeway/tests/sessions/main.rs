@@ -31,6 +31,7 @@ mod on_every_carrier {
     mod hooks;
     pub(crate) mod many_messages;
     mod model;
+    mod offers;
     mod offloading;
     pub(crate) mod parent_and_child;
     mod pool;
