@@ -117,3 +117,11 @@ msrv:
 	rustup toolchain list | grep -q '^$(MSRV)-' || rustup toolchain install $(MSRV) --profile minimal --no-self-update
 	$(CARGO) +$(MSRV) check --workspace --all-features --locked --target-dir target/msrv
 	.ci/etcd msrv $(MSRV)
+
+## The public API of every published crate is the one in docs/api (2 minutes).
+api:
+	.ci/api
+
+## Write docs/api anew, after an intended change of a public API.
+api-update:
+	.ci/api update
